@@ -1,0 +1,48 @@
+import express, { type Request, type Response } from 'express';
+import type { Endpoint } from '@content-platform/contract';
+import { HttpError } from './http-error.ts';
+
+const kinds = { 'application/json': 'json', 'application/x-www-form-urlencoded': 'form' } as const;
+
+type Parser = ReturnType<typeof express.json>;
+const parsers = new Map<Endpoint, { json: Parser; form: Parser }>();
+
+function parsersOf(endpoint: Endpoint, limit: number) {
+  let made = parsers.get(endpoint);
+  if (!made) {
+    // The content type was checked already, so each takes what it is given. Compressed bodies answer 415.
+    const options = { limit, inflate: false, type: () => true };
+    made = {
+      json: express.json({ ...options, strict: false }),
+      form: express.urlencoded({ ...options, extended: false, parameterLimit: 100 }),
+    };
+    parsers.set(endpoint, made);
+  }
+  return made;
+}
+
+function hasBody(request: Request): boolean {
+  return (
+    request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
+  );
+}
+
+/**
+ * Reads the body into request.body when the contract has one. Throws 413 when it is too large or there should be none,
+ * 415 for a kind, encoding or charset that is not taken, 400 for malformed JSON.
+ */
+export async function parseBody(request: Request, response: Response, endpoint: Endpoint): Promise<void> {
+  if (!hasBody(request)) return;
+  if (!endpoint.body) throw new HttpError(413, 'payload_too_large', 'This endpoint takes no body.');
+  const type = (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+  const kind = kinds[type as keyof typeof kinds];
+  if (!kind || !endpoint.body.kinds.includes(kind)) {
+    const names = Object.entries(kinds).filter(([, name]) => endpoint.body!.kinds.includes(name));
+    const allowed = names.map(([name]) => name).join(' or ');
+    throw new HttpError(415, 'unsupported_media_type', `The body must be ${allowed}.`);
+  }
+  const parse = parsersOf(endpoint, endpoint.body.maxBytes)[kind];
+  await new Promise<void>((resolve, reject) => {
+    parse(request, response, (error?: unknown) => (error ? reject(error as Error) : resolve()));
+  });
+}

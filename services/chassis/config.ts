@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+/** The configuration is wrong; `message` is one line for the person who set it. */
+export class ConfigError extends Error {}
+
+/** An integer of at least `min`, given as digits. */
+export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
+  const allowed = `an integer from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,16}$/, allowed)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, allowed);
+}
+
+/** An address with one of these schemes, as `url('http:', 'https:')`. */
+export function url(...schemes: string[]) {
+  const allowed = `an address starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`;
+  return z
+    .string()
+    .refine((value) => URL.canParse(value) && schemes.includes(new URL(value).protocol), allowed);
+}
+
+/** Comma-separated values; empty means none. */
+export function list(item: z.ZodType<string, string> = z.string()) {
+  return z
+    .string()
+    .transform((value) =>
+      value
+        .split(',')
+        .map((part) => part.trim())
+        .filter(Boolean),
+    )
+    .pipe(z.array(item));
+}
+
+/** What every process reads. Times are in ms. */
+export function commonConfig(defaultPort: number) {
+  return {
+    HOST: z.string().min(1).default('127.0.0.1').describe('Address that both listeners bind to'),
+    PORT: integer(1, 64_535)
+      .default(defaultPort)
+      .describe('Public port; the internal listener is 1000 above'),
+    PUBLIC_URL: url('http:', 'https:')
+      .transform((value) => value.replace(/\/+$/, ''))
+      .default('http://127.0.0.1:8080')
+      .describe('Where clients reach the gateway; issuer of the access tokens'),
+    LOG_LEVEL: z
+      .enum(['debug', 'info', 'warn', 'error'], 'debug, info, warn or error')
+      .default('info')
+      .describe('Least level that is logged'),
+    LOGS_DATABASE_URL: url('postgres:', 'postgresql:')
+      .optional()
+      .describe('PostgreSQL database for slow requests and slow queries; without it none are kept'),
+    SLOW_REQUEST_MS: integer(1).default(500).describe('A request over this is recorded as slow, in ms'),
+    SLOW_QUERY_MS: integer(1).default(200).describe('A query over this is recorded as slow, in ms'),
+  };
+}
+
+export const databaseUrl = url('postgres:', 'postgresql:').describe('PostgreSQL database `platform`');
+export const redisUrl = url('redis:', 'rediss:')
+  .default('redis://127.0.0.1:6379')
+  .describe('Redis 7 or newer');
+export const authUrl = url('http:', 'https:')
+  .default('http://127.0.0.1:8081')
+  .describe('The auth service, for the keys that tokens are signed with');
+
+/** Settings whose value must not be shown in an error, and that can be given as a file. */
+const secret = /(_SECRET|_PASSWORD|_URL)$/;
+
+function withFiles(env: NodeJS.ProcessEnv, names: string[]): Record<string, string | undefined> {
+  const values: Record<string, string | undefined> = {};
+  for (const name of names) {
+    const file = env[`${name}_FILE`];
+    // An empty variable counts as unset: compose files and shells often pass one on.
+    values[name] = env[name] || undefined;
+    if (!file || !secret.test(name)) continue;
+    if (values[name] !== undefined)
+      throw new ConfigError(`${name} and ${name}_FILE are both set; give one of them`);
+    try {
+      values[name] = readFileSync(file, 'utf8').trim();
+    } catch (error) {
+      throw new ConfigError(`${name}_FILE: ${(error as Error).message}`);
+    }
+  }
+  return values;
+}
+
+/**
+ * Reads the settings that `shape` names from the environment; a secret X also from the file that X_FILE names.
+ * Throws ConfigError naming the variable, what was given (unless it may hold a secret) and what is allowed.
+ */
+export function readConfig<S extends z.ZodRawShape>(
+  shape: S,
+  env: NodeJS.ProcessEnv,
+): z.output<z.ZodObject<S>> {
+  const values = withFiles(env, Object.keys(shape));
+  const result = z.object(shape).safeParse(values);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0]!;
+  const name = String(issue.path[0]);
+  const given = values[name];
+  if (given === undefined) throw new ConfigError(`${name} is not set; it must be ${issue.message}`);
+  const shown = secret.test(name) ? 'what it is set to' : JSON.stringify(given.slice(0, 100));
+  throw new ConfigError(`${name} must be ${issue.message}, not ${shown}`);
+}

@@ -1,0 +1,60 @@
+import { pino, type DestinationStream, type Logger as Pino } from 'pino';
+import { currentContext } from './context.ts';
+
+export type Logger = Pino;
+
+const sensitive = [
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'password',
+  'token',
+  'access_token',
+  'refresh_token',
+  'client_secret',
+  'secret',
+];
+const jwt = /eyJ[\w-]*\.[\w-]*\.[\w-]*/g;
+const addressPassword = /(\w+:\/\/[^\s:/@]*:)[^\s@/]+@/g;
+
+function clean(value: string): string {
+  return value.replace(jwt, '[token]').replace(addressPassword, '$1[secret]@');
+}
+
+/** Strips secrets from free text, too: an error's message may quote an address or a header. */
+function cleanError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { code } = error as { code?: unknown };
+  return {
+    type: error.constructor.name,
+    message: clean(error.message),
+    ...(code === undefined ? {} : { code }),
+    stack: clean(error.stack ?? ''),
+    ...(error.cause === undefined ? {} : { cause: cleanError(error.cause) }),
+  };
+}
+
+/** JSON lines on stdout with time, level, service, request_id (inside a request) and message. */
+export function createLogger(service: string, level = 'info', destination?: DestinationStream): Logger {
+  return pino(
+    {
+      level,
+      base: { service },
+      messageKey: 'message',
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      mixin: () => {
+        const context = currentContext();
+        return context ? { request_id: context.requestId } : {};
+      },
+      redact: { paths: sensitive.flatMap((name) => [`["${name}"]`, `*["${name}"]`]), censor: '[secret]' },
+      serializers: { err: cleanError, error: cleanError },
+      hooks: {
+        logMethod(args, method) {
+          method.apply(this, args.map((arg) => (typeof arg === 'string' ? clean(arg) : arg)) as typeof args);
+        },
+      },
+    },
+    ...(destination ? [destination] : []),
+  );
+}

@@ -1,0 +1,52 @@
+import { runner } from 'node-pg-migrate';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { ConfigError } from './config.ts';
+import type { Logger } from './logger.ts';
+import { isAway } from './postgres.ts';
+
+export interface MigrationOptions {
+  url: string;
+  /** The service's own schema; it is made when missing. */
+  schema: string;
+  /** Folder of `001-name.sql` files. */
+  folder: URL;
+  logger: Logger;
+  /** Ends the waiting for a database that is away. */
+  signal?: AbortSignal;
+}
+
+/** A lock per schema, so that services that start together don't wait for each other. */
+function lockValue(schema: string): number {
+  return [...schema].reduce((hash, character) => (hash * 31 + character.codePointAt(0)!) % 2 ** 31, 7);
+}
+
+/**
+ * Brings a schema up to date, under an advisory lock so that several processes may start at once. While PostgreSQL is
+ * away it is tried again. Throws ConfigError when the login or the database is refused.
+ */
+export async function migrate({ url, schema, folder, logger, signal }: MigrationOptions): Promise<void> {
+  for (let pause = 250; ; pause = Math.min(pause * 2, 5_000)) {
+    try {
+      await runner({
+        databaseUrl: { connectionString: url, connectionTimeoutMillis: 2_000 },
+        dir: fileURLToPath(folder),
+        direction: 'up',
+        schema,
+        createSchema: true,
+        migrationsTable: 'migration',
+        advisoryLockMode: 'wait',
+        lockValue: lockValue(schema),
+        log: (message) => logger.debug(message),
+      });
+      return;
+    } catch (error) {
+      const { code = '', message } = error as Error & { code?: string };
+      // 28: wrong user or password; 3D: no such database.
+      if (/^(28|3D)/.test(code)) throw new ConfigError(`PostgreSQL refuses the login: ${message}`);
+      if (!isAway(error)) throw error;
+      logger.warn({ error }, `PostgreSQL is away; trying again in ${pause} ms`);
+      await sleep(pause, undefined, signal ? { signal } : {});
+    }
+  }
+}

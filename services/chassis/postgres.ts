@@ -1,0 +1,136 @@
+import pg from 'pg';
+import { currentContext } from './context.ts';
+import { unavailable } from './http-error.ts';
+import type { Logger } from './logger.ts';
+import type { Metrics } from './metrics.ts';
+import type { SlowLog } from './slow-log.ts';
+
+/** Runs statements. `operation` names the call for metrics and logs; `text` has placeholders, never values. */
+export interface Database {
+  /** Throws 503 when the database is away, restarts or is too slow; otherwise what PostgreSQL says. */
+  query<Row extends pg.QueryResultRow>(
+    operation: string,
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<pg.QueryResult<Row>>;
+  /** All or nothing; the same errors. */
+  transaction<T>(work: (query: Database['query']) => Promise<T>): Promise<T>;
+  /** Resolves when the database answers. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  url: string;
+  logger: Logger;
+  metrics: Metrics;
+  slowLog: SlowLog;
+  slowQueryMs: number;
+  maxConnections?: number;
+  /** PostgreSQL ends a statement after so many ms. */
+  statementTimeoutMs?: number;
+}
+
+const networkErrors = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EPIPE',
+]);
+/** node-postgres has no codes for its own errors. */
+const driverErrors =
+  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error/;
+
+/** Whether the database is away for the moment: not a fault of the statement. */
+export function isAway(error: unknown): boolean {
+  const { code = '', message = '' } = error as { code?: string; message?: string };
+  // Classes 08 connection, 53 resources, 57 operator intervention (shutdown, statement timeout), 25006 read-only.
+  return (
+    networkErrors.has(code) || /^(08|53|57)...$/.test(code) || code === '25006' || driverErrors.test(message)
+  );
+}
+
+function translate(error: unknown): unknown {
+  return isAway(error) ? unavailable('The database does not answer at the moment.', error) : error;
+}
+
+/** A pool of connections with time limits and measurements. */
+export function createDatabase(options: DatabaseOptions): Database {
+  const {
+    url,
+    logger,
+    metrics,
+    slowLog,
+    slowQueryMs,
+    maxConnections = 10,
+    statementTimeoutMs = 5_000,
+  } = options;
+  const pool = new pg.Pool({
+    connectionString: url,
+    application_name: metrics.service,
+    max: maxConnections,
+    connectionTimeoutMillis: 2_000,
+    statement_timeout: statementTimeoutMs,
+    // When even the server's own timeout does not reach us.
+    query_timeout: statementTimeoutMs + 1_000,
+    keepAlive: true,
+  });
+  // Without a listener an idle connection that breaks would end the process.
+  pool.on('error', (error) => logger.warn({ error }, 'an idle database connection broke'));
+
+  async function measured<T>(operation: string, text: string, work: () => Promise<T>): Promise<T> {
+    const start = performance.now();
+    try {
+      return await work();
+    } finally {
+      const ms = performance.now() - start;
+      const context = currentContext();
+      if (context) {
+        context.database.calls += 1;
+        context.database.ms += ms;
+      }
+      metrics.queryDuration.observe({ service: metrics.service, operation }, ms / 1000);
+      if (ms > slowQueryMs) {
+        metrics.slowQueries.inc();
+        slowLog.query({ statement: text, ms });
+      }
+    }
+  }
+
+  const on =
+    (target: pg.Pool | pg.PoolClient): Database['query'] =>
+    async (operation, text, values = []) => {
+      try {
+        return await measured(operation, text, () => target.query(text, values as unknown[]));
+      } catch (error) {
+        throw translate(error);
+      }
+    };
+  const query = on(pool);
+
+  return {
+    query,
+    async transaction(work) {
+      const client = await pool.connect().catch((error: unknown) => Promise.reject(translate(error)));
+      let broken: Error | undefined;
+      try {
+        await client.query('BEGIN');
+        const result = await work(on(client));
+        await client.query('COMMIT');
+        return result;
+      } catch (error) {
+        await client.query('ROLLBACK').catch((failure: Error) => (broken = failure));
+        throw translate(error);
+      } finally {
+        client.release(broken);
+      }
+    },
+    async ping() {
+      await query('ping', 'SELECT 1');
+    },
+    close: () => pool.end(),
+  };
+}

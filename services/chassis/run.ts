@@ -1,0 +1,117 @@
+import type { Express } from 'express';
+import { once } from 'node:events';
+import { createServer, type Server, type ServerOptions } from 'node:http';
+import type { z } from 'zod';
+import { ConfigError, type commonConfig } from './config.ts';
+import { createInternalApp, type Check } from './health.ts';
+import { createLogger, type Logger } from './logger.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import { createSlowLog, type SlowLog } from './slow-log.ts';
+
+type CommonConfig = z.output<z.ZodObject<ReturnType<typeof commonConfig>>>;
+
+export interface Process<Config> {
+  config: Config;
+  logger: Logger;
+  metrics: Metrics;
+  slowLog: SlowLog;
+  /** Called when the process stops, the last registered first, after the last request is answered. */
+  onStop(close: () => unknown): void;
+}
+
+export interface Running {
+  app: Express;
+  /** What readiness looks at. */
+  checks: Record<string, Check>;
+  server?: ServerOptions;
+}
+
+/** What is under way has so long to finish when the process is told to stop. */
+const shutdownMs = 10_000;
+
+function fail(message: string): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+}
+
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  server.listen(port, host);
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    const reason = error.code === 'EADDRINUSE' ? 'the port is taken' : error.message;
+    throw new ConfigError(`PORT: cannot listen on ${host}:${port}: ${reason}`);
+  });
+}
+
+async function stopServer(server: Server): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeIdleConnections();
+  await closed;
+}
+
+/**
+ * Runs a process: reads its configuration, listens on PORT and, for health and metrics, on PORT + 1000, and stops on
+ * SIGTERM or SIGINT: not ready any more, what is under way finishes, then everything `onStop` named is closed.
+ * A wrong configuration is one line on stderr and exit 1.
+ */
+export async function run<Config extends CommonConfig>(
+  name: string,
+  readConfig: () => Config,
+  start: (process: Process<Config>) => Promise<Running>,
+): Promise<void> {
+  let config: Config;
+  try {
+    config = readConfig();
+  } catch (error) {
+    if (error instanceof ConfigError) fail(`${name}: ${error.message}`);
+    throw error;
+  }
+  const logger = createLogger(name, config.LOG_LEVEL);
+  const metrics = createMetrics(name);
+  const slowLog = createSlowLog(config.LOGS_DATABASE_URL, metrics, logger);
+  const closers: (() => unknown)[] = [() => slowLog.close()];
+  let running: Running | undefined;
+  let up = false;
+  let server: Server | undefined;
+  const internal = createServer(
+    createInternalApp(
+      metrics,
+      () => running?.checks ?? {},
+      () => up,
+    ),
+  );
+
+  async function stop(signal: string): Promise<never> {
+    up = false;
+    logger.info({ signal }, 'stopping');
+    setTimeout(() => {
+      logger.error('stopped before everything was finished');
+      process.exit(1);
+    }, shutdownMs).unref();
+    if (server?.listening) await stopServer(server);
+    for (const close of closers.reverse()) {
+      await Promise.resolve()
+        .then(close)
+        .catch((error: unknown) => logger.warn({ error }, 'closing failed'));
+    }
+    process.exit(0);
+  }
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
+  process.on('uncaughtException', (error) => {
+    logger.fatal({ error }, 'an error that nobody handled');
+    process.exit(1);
+  });
+
+  try {
+    await listen(internal, config.PORT + 1000, config.HOST);
+    running = await start({ config, logger, metrics, slowLog, onStop: (close) => closers.push(close) });
+    server = createServer({ maxHeaderSize: 16_384, ...running.server }, running.app);
+    await listen(server, config.PORT, config.HOST);
+  } catch (error) {
+    if (error instanceof ConfigError) fail(`${name}: ${error.message}`);
+    logger.fatal({ error }, 'could not start');
+    process.exit(1);
+  }
+  up = true;
+  logger.info({ port: config.PORT }, 'ready');
+}

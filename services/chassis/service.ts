@@ -1,0 +1,153 @@
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { Body, Endpoint, Params, Query, Reply, ServiceName } from '@content-platform/contract';
+import { parseBody } from './body.ts';
+import { runInContext, type RequestContext } from './context.ts';
+import { envelope, HttpError, toHttpError } from './http-error.ts';
+import type { Logger } from './logger.ts';
+import { methodLabel, type Metrics } from './metrics.ts';
+import { requestId } from './request-id.ts';
+import { authorize, bearerToken, type Caller, type TokenVerifier } from './tokens.ts';
+import { validate } from './validation.ts';
+
+type CallerOf<E extends Endpoint> = E['access'] extends 'public'
+  ? undefined
+  : E['access'] extends 'user'
+    ? Extract<Caller, { kind: 'user' }>
+    : Caller;
+
+/** A request that has passed every check of the contract, as a handler sees it. */
+export interface Call<E extends Endpoint> {
+  params: Params<E>;
+  query: Query<E>;
+  body: Body<E>;
+  caller: CallerOf<E>;
+  header(name: string): string | undefined;
+  /** Aborted when the client hangs up. */
+  signal: AbortSignal;
+}
+
+export type Handler<E extends Endpoint> = (call: Call<E>) => Promise<Reply<E>> | Reply<E>;
+
+export interface Route {
+  endpoint: Endpoint;
+  handler: (call: never) => unknown;
+}
+
+/** Pairs an endpoint of the contract with what answers it. */
+export function handle<const E extends Endpoint>(endpoint: E, handler: Handler<E>): Route {
+  return { endpoint, handler };
+}
+
+export interface ServiceOptions {
+  name: ServiceName;
+  logger: Logger;
+  metrics: Metrics;
+  tokens: TokenVerifier;
+}
+
+interface AnyReply {
+  status: number;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+/**
+ * A service's public side: each request is checked against the contract and answered by its handler. The order is
+ * 404/405, 401, 403, 413/415, 400/422, handler.
+ */
+export function createService(
+  { name, logger, metrics, tokens }: ServiceOptions,
+  routes: readonly Route[],
+): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  metrics.expect(routes.map((route) => route.endpoint));
+
+  async function callHandler(
+    { endpoint, handler }: Route,
+    request: Request,
+    response: Response,
+  ): Promise<AnyReply> {
+    let caller: Caller | undefined;
+    if (endpoint.access !== 'public') {
+      caller = await tokens.verify(bearerToken(request.headers.authorization));
+      authorize(caller, endpoint.access);
+    }
+    await parseBody(request, response, endpoint);
+    const input = validate(endpoint, request);
+    const hangUp = new AbortController();
+    response.once('close', () => hangUp.abort());
+    const call = { ...input, caller, header: (header: string) => request.get(header), signal: hangUp.signal };
+    return (await handler(call as never)) as AnyReply;
+  }
+
+  /** Runs `work` as the request's context and answers with what it returns or throws. */
+  async function respond(request: Request, response: Response, route: string, work: () => Promise<AnyReply>) {
+    const context: RequestContext = {
+      requestId: requestId(request.get('x-request-id')),
+      route,
+      database: { calls: 0, ms: 0 },
+    };
+    const start = performance.now();
+    response.once('close', () => {
+      const labels = {
+        service: name,
+        method: methodLabel(request.method),
+        route,
+        status: String(response.statusCode),
+      };
+      metrics.requestDuration.observe(labels, (performance.now() - start) / 1000);
+    });
+    await runInContext(context, async () => {
+      const reply = await work().catch((thrown: unknown): AnyReply => {
+        const error = toHttpError(thrown);
+        if (error.status >= 500) logger.error({ error: error.cause ?? error, route }, 'a request failed');
+        return { status: error.status, body: envelope(error, context.requestId), headers: error.headers };
+      });
+      send(request, response, reply, context);
+    });
+  }
+
+  for (const [path, group] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
+    const methods = new Map(group.map((route) => [route.endpoint.method as string, route]));
+    app.all(path, (request, response) =>
+      respond(request, response, path, async () => {
+        const route = methods.get(request.method);
+        if (route) return callHandler(route, request, response);
+        throw new HttpError(405, 'method_not_allowed', `${request.method} is not possible here.`, undefined, {
+          headers: { Allow: [...methods.keys()].join(', ') },
+        });
+      }),
+    );
+  }
+  app.use((request, response) =>
+    respond(request, response, 'unknown', () => {
+      throw new HttpError(404, 'not_found', 'There is nothing at this path.');
+    }),
+  );
+  // What express throws before a route is found: a path that cannot be decoded.
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
+    respond(request, response, 'unknown', () => Promise.reject(error as Error)),
+  );
+  return app;
+}
+
+function send(request: Request, response: Response, reply: AnyReply, context: RequestContext): void {
+  if (response.destroyed) return;
+  const { calls, ms } = context.database;
+  const cache = context.cache ? `, cache;desc="${context.cache}"` : '';
+  response.status(reply.status).set({
+    'Cache-Control': 'no-store',
+    'X-Request-Id': context.requestId,
+    'Server-Timing': `db;dur=${ms.toFixed(1)};desc="${calls}"${cache}`,
+    ...reply.headers,
+  });
+  // A body that was refused is still coming: the connection cannot be used again.
+  if (!request.complete) response.set('Connection', 'close');
+  if (reply.body === undefined) response.end();
+  else if (typeof reply.body === 'string') response.type('json').end(reply.body);
+  else response.json(reply.body);
+}

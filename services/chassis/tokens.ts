@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import type { Access, Scope } from '@content-platform/contract';
+import { HttpError } from './http-error.ts';
+import type { KeySource } from './keys.ts';
+
+/** Who is calling: a person, or a machine client. */
+export type Caller =
+  | { kind: 'user'; id: number; sessionId: string; scopes: ReadonlySet<Scope> }
+  | { kind: 'machine'; clientId: string; scopes: ReadonlySet<Scope> };
+
+/** The `aud` of every access token. */
+export const audience = 'content-platform';
+
+export interface TokenVerifier {
+  /** Who the token belongs to. Throws 401 `invalid_token`, or 503 when the keys cannot be had. */
+  verify(token: string): Promise<Caller>;
+}
+
+const header = z.object({
+  alg: z.literal('RS256'),
+  typ: z.literal('at+jwt'),
+  kid: z.string().min(1).max(200),
+});
+
+const scope = z.string().transform((value) => new Set(value.split(' ').filter(Boolean) as Scope[]));
+const common = { exp: z.int(), iat: z.int(), jti: z.string().min(1), scope };
+const claims = z.union([
+  z.object({ ...common, client_id: z.string().min(1) }).transform(({ exp, client_id, scope }) => ({
+    exp,
+    caller: { kind: 'machine', clientId: client_id, scopes: scope } as Caller,
+  })),
+  z
+    .object({ ...common, sub: z.string().regex(/^[1-9]\d{0,15}$/), sid: z.string().min(1) })
+    .transform(({ exp, sub, sid, scope }) => ({
+      exp,
+      caller: { kind: 'user', id: Number(sub), sessionId: sid, scopes: scope } as Caller,
+    })),
+]);
+
+const form = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+const maxLength = 8_192;
+
+function invalid(message: string): HttpError {
+  return new HttpError(401, 'invalid_token', message, undefined, {
+    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
+  });
+}
+
+function parseHeader(token: string): z.infer<typeof header> {
+  try {
+    return header.parse(JSON.parse(Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString()));
+  } catch (cause) {
+    throw Object.assign(invalid('The access token is not one of ours.'), { cause });
+  }
+}
+
+/**
+ * Checks access tokens: RS256 only, type at+jwt (RFC 9068), issuer, audience, times; the key is found by `kid` among
+ * ours and never taken from the token (RFC 8725 §3). Checked tokens are remembered by their SHA-256 until they expire.
+ */
+export function createTokenVerifier(issuer: string, keys: KeySource): TokenVerifier {
+  const verified = new LRUCache<string, { exp: number; caller: Caller }>({ max: 10_000 });
+
+  async function check(token: string) {
+    const { kid } = parseHeader(token);
+    const key = await keys.get(kid);
+    if (!key) throw invalid('The access token is not one of ours.');
+    try {
+      return claims.parse(jwt.verify(token, key, { algorithms: ['RS256'], issuer, audience }));
+    } catch (error) {
+      if (error instanceof jwt.TokenExpiredError) throw invalid('The access token has expired.');
+      throw Object.assign(invalid('The access token is not valid.'), { cause: error });
+    }
+  }
+
+  return {
+    async verify(token) {
+      if (token.length > maxLength || !form.test(token)) throw invalid('The access token is malformed.');
+      const digest = createHash('sha256').update(token).digest('base64');
+      const now = Date.now() / 1000;
+      const known = verified.get(digest);
+      if (known && known.exp > now) return known.caller;
+      const fresh = await check(token);
+      verified.set(digest, fresh);
+      return fresh.caller;
+    },
+  };
+}
+
+/** The token of an Authorization header (RFC 6750 §2.1). Throws 401 `token_required` or `invalid_token`. */
+export function bearerToken(authorization: string | undefined): string {
+  const [scheme, token, ...rest] = (authorization ?? '').split(' ');
+  if (!authorization || scheme?.toLowerCase() !== 'bearer') {
+    throw new HttpError(401, 'token_required', 'Send an access token: Authorization: Bearer …', undefined, {
+      headers: { 'WWW-Authenticate': 'Bearer' },
+    });
+  }
+  if (!token || rest.length > 0) throw invalid('The access token is malformed.');
+  return token;
+}
+
+/** Throws 403 `insufficient_scope` when the caller may not do what `access` stands for. */
+export function authorize(caller: Caller, access: Exclude<Access, 'public'>): void {
+  if (access === 'token') return;
+  if (access === 'user') {
+    if (caller.kind === 'user') return;
+    throw new HttpError(
+      403,
+      'insufficient_scope',
+      'This is for people; the token belongs to a machine client.',
+    );
+  }
+  if (caller.scopes.has(access)) return;
+  throw new HttpError(403, 'insufficient_scope', `The access token lacks the scope ${access}.`, undefined, {
+    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${access}"` },
+  });
+}

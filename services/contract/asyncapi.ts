@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { cacheInvalidation, modelChanged, recordChanged } from './events.ts';
+
+type Json = Record<string, unknown>;
+
+function message(name: string, title: string, schema: z.ZodType, example: Json): Json {
+  const { $schema: _, ...payload } = z.toJSONSchema(schema, { io: 'input' }) as Json;
+  return {
+    name,
+    title,
+    contentType: 'application/json',
+    payload,
+    bindings: { kafka: { key: { type: 'string', description: cacheInvalidation.key } } },
+    examples: [{ name: 'typical', payload: example }],
+  };
+}
+
+/** The events as an AsyncAPI 3 document. */
+export function asyncapi(): Json {
+  const { topic, partitions, retentionMs, summary } = cacheInvalidation;
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Content Platform events',
+      version: '1.0.0',
+      description: 'What a content server tells the platform through Kafka.',
+    },
+    defaultContentType: 'application/json',
+    channels: {
+      cacheInvalidation: {
+        address: topic,
+        description: summary,
+        messages: {
+          recordChanged: { $ref: '#/components/messages/recordChanged' },
+          modelChanged: { $ref: '#/components/messages/modelChanged' },
+        },
+        bindings: {
+          kafka: { topic, partitions, topicConfiguration: { 'retention.ms': retentionMs } },
+        },
+      },
+    },
+    operations: {
+      receiveInvalidation: {
+        action: 'receive',
+        channel: { $ref: '#/channels/cacheInvalidation' },
+        summary: 'The record, or every record of the model, is cleared from the cache.',
+      },
+    },
+    components: {
+      messages: {
+        recordChanged: message('recordChanged', 'A record changed', recordChanged, {
+          model: 'webform',
+          id: 12,
+          change: 'updated',
+          occurred_at: '2026-01-31T09:30:00.000Z',
+        }),
+        modelChanged: message('modelChanged', 'Records of a model changed', modelChanged, {
+          pattern: 'webform:*',
+        }),
+      },
+    },
+  };
+}

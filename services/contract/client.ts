@@ -1,0 +1,105 @@
+import type { z } from 'zod';
+import type { BodyInput, Endpoint } from './endpoint.ts';
+import { errorsOf } from './endpoints.ts';
+import { errors } from './errors.ts';
+import { errorEnvelope, type ErrorEnvelope } from './schemas.ts';
+
+type ParamsInput<E extends Endpoint> = E['params'] extends z.ZodObject
+  ? Record<keyof E['params']['shape'], string | number>
+  : undefined;
+
+export interface CallOptions<E extends Endpoint> {
+  params?: ParamsInput<E>;
+  query?: Record<string, string | number>;
+  body?: BodyInput<E>;
+  token?: string | undefined;
+  headers?: Record<string, string>;
+}
+
+type Success<E extends Endpoint> = {
+  [S in keyof E['responses']]: S extends number
+    ? {
+        status: S;
+        headers: Headers;
+        body: E['responses'][S] extends { schema: infer T extends z.ZodType } ? z.output<T> : undefined;
+      }
+    : never;
+}[keyof E['responses']];
+
+/** What came back, checked against the contract. */
+export type Answer<E extends Endpoint> =
+  | (Success<E> & { error?: undefined })
+  | { status: number; headers: Headers; body: undefined; error: ErrorEnvelope };
+
+/** The answer is not what the contract says. */
+export class ContractViolation extends Error {}
+
+function target(endpoint: Endpoint, options: CallOptions<Endpoint>): string {
+  const params = options.params as Record<string, string | number> | undefined;
+  const path = endpoint.path.replace(/:(\w+)/g, (_, name: string) =>
+    encodeURIComponent(String(params?.[name])),
+  );
+  const query = new URLSearchParams(
+    Object.entries(options.query ?? {}).map(([name, value]): [string, string] => [name, String(value)]),
+  ).toString();
+  return query ? `${path}?${query}` : path;
+}
+
+/** Checks an error reply against the contract and returns its envelope. */
+export function checkError(endpoint: Endpoint, status: number, body: unknown): ErrorEnvelope {
+  const where = `${endpoint.method} ${endpoint.path} answered ${status}`;
+  const envelope = errorEnvelope.safeParse(body);
+  if (!envelope.success)
+    throw new ContractViolation(`${where} without the error envelope: ${JSON.stringify(body)}`);
+  const code = errorsOf(endpoint).find((known) => known === envelope.data.error);
+  if (!code) throw new ContractViolation(`${where} with the undocumented error ${envelope.data.error}`);
+  if (errors[code].status !== status || envelope.data.code !== status) {
+    throw new ContractViolation(`${where}, but ${code} is ${errors[code].status}`);
+  }
+  return envelope.data;
+}
+
+/**
+ * Calls one endpoint and checks the reply against the contract.
+ * Throws ContractViolation when status, body or error are not documented, and what fetch throws when nobody answers.
+ */
+export async function call<const E extends Endpoint>(
+  baseUrl: string,
+  endpoint: E,
+  options: CallOptions<E> = {},
+): Promise<Answer<E>> {
+  const headers = new Headers(options.headers);
+  if (options.token) headers.set('Authorization', `Bearer ${options.token}`);
+  const kind = options.body === undefined ? undefined : endpoint.body?.kinds[0];
+  if (kind === 'json') headers.set('Content-Type', 'application/json');
+  const body =
+    kind === 'json'
+      ? JSON.stringify(options.body)
+      : kind === 'form'
+        ? new URLSearchParams(options.body as Record<string, string>)
+        : null;
+  const response = await fetch(baseUrl + target(endpoint, options as CallOptions<Endpoint>), {
+    method: endpoint.method,
+    headers,
+    body,
+    redirect: 'manual',
+  });
+  const { status } = response;
+  const expected = endpoint.responses[status];
+  if (!expected) {
+    const error = checkError(endpoint, status, await response.json().catch(() => undefined));
+    return { status, headers: response.headers, body: undefined, error };
+  }
+  const answer = { status, headers: response.headers };
+  if (!expected.schema) {
+    await response.arrayBuffer();
+    return { ...answer, body: undefined } as Answer<E>;
+  }
+  const parsed = expected.schema.safeParse(await response.json());
+  if (!parsed.success) {
+    throw new ContractViolation(
+      `${endpoint.method} ${endpoint.path} answered ${status}: ${parsed.error.message}`,
+    );
+  }
+  return { ...answer, body: parsed.data } as Answer<E>;
+}

@@ -1,0 +1,47 @@
+import * as auth from './auth.ts';
+import * as cacheAdmin from './cache-admin.ts';
+import * as content from './content.ts';
+import * as failedJobs from './failed-jobs.ts';
+import * as platform from './platform.ts';
+import type { Endpoint } from './endpoint.ts';
+import type { ErrorCode } from './errors.ts';
+
+/** Every endpoint there is. What is not listed here does not exist for a client. */
+export const endpoints: readonly Endpoint[] = [
+  auth.login,
+  auth.token,
+  auth.me,
+  auth.jwks,
+  content.readContent,
+  cacheAdmin.clearModel,
+  cacheAdmin.clearPattern,
+  failedJobs.listFailedJobs,
+  failedJobs.readFailedJob,
+  failedJobs.deleteFailedJob,
+  failedJobs.retryFailedJob,
+  failedJobs.retryFailedJobs,
+  platform.health,
+  platform.openapiDocument,
+  platform.asyncapiDocument,
+  platform.docs,
+  platform.docsAsset,
+];
+
+/** All errors an endpoint can answer: its own, and those that follow from what it is. */
+export function errorsOf(endpoint: Endpoint): ErrorCode[] {
+  const codes = new Set<ErrorCode>([
+    'malformed_target',
+    'rate_limited',
+    'payload_too_large',
+    'internal_error',
+  ]);
+  const add = (...more: ErrorCode[]) => more.forEach((code) => codes.add(code));
+  if (endpoint.access !== 'public') add('token_required', 'invalid_token', 'insufficient_scope');
+  if (endpoint.access === 'token') codes.delete('insufficient_scope');
+  if (endpoint.body) add('unsupported_media_type', endpoint.invalidBody ?? 'validation_failed');
+  if (endpoint.body?.kinds.includes('json')) add('malformed_json');
+  if (endpoint.params || endpoint.query) add('validation_failed');
+  if (endpoint.service !== 'gateway') add('bad_gateway', 'service_unavailable', 'gateway_timeout');
+  add(...(endpoint.errors ?? []));
+  return [...codes];
+}

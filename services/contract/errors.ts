@@ -1,0 +1,58 @@
+/**
+ * Every error an API client can meet: its name in the envelope, its status, and what the documentation says of it.
+ * Names are public interface; they are added, never changed.
+ */
+export const errors = {
+  malformed_request: { status: 400, summary: 'The request is not well-formed HTTP.' },
+  malformed_target: {
+    status: 400,
+    summary: 'The path or query is written in a way that could be read in two ways.',
+  },
+  malformed_json: { status: 400, summary: 'The body is not JSON.' },
+  invalid_request: { status: 400, summary: 'A parameter is missing, repeated or malformed (RFC 6749 §5.2).' },
+  unsupported_grant_type: { status: 400, summary: 'This grant type is not offered (RFC 6749 §5.2).' },
+  invalid_scope: { status: 400, summary: 'The client asked for a scope it does not have (RFC 6749 §5.2).' },
+  invalid_credentials: { status: 401, summary: 'The email or the password is wrong.' },
+  invalid_client: { status: 401, summary: 'The client is unknown or its secret is wrong (RFC 6749 §5.2).' },
+  token_required: { status: 401, summary: 'The request carries no access token.' },
+  invalid_token: {
+    status: 401,
+    summary: 'The access token is malformed, expired or not ours (RFC 6750 §3.1).',
+  },
+  insufficient_scope: { status: 403, summary: 'The access token does not allow this (RFC 6750 §3.1).' },
+  not_found: { status: 404, summary: 'There is no such thing.' },
+  method_not_allowed: {
+    status: 405,
+    summary: 'The path exists, the method does not; Allow lists those that do.',
+  },
+  retry_failed: { status: 409, summary: 'The job was tried again and failed again.' },
+  payload_too_large: { status: 413, summary: 'The body is larger than this endpoint takes.' },
+  unsupported_media_type: {
+    status: 415,
+    summary: 'The body is of a kind, or encoded in a way, this endpoint does not take.',
+  },
+  validation_failed: {
+    status: 422,
+    summary: 'The request is well-formed but invalid; details name the fields.',
+  },
+  rate_limited: { status: 429, summary: 'Too many requests; Retry-After says when to come again.' },
+  headers_too_large: { status: 431, summary: 'The header block is larger than 16 KB.' },
+  request_timeout: { status: 408, summary: 'The request did not arrive whole in time.' },
+  internal_error: {
+    status: 500,
+    summary: 'Something went wrong here; the request id leads to the cause in the log.',
+  },
+  bad_gateway: { status: 502, summary: 'The service broke off.' },
+  service_unavailable: {
+    status: 503,
+    summary: 'The service, or something it needs, is away for the moment.',
+  },
+  cache_unavailable: {
+    status: 503,
+    summary: 'The cache could not be cleared now. The clear is remembered; send it again.',
+  },
+  gateway_timeout: { status: 504, summary: 'The service did not answer in time.' },
+} as const;
+
+export type ErrorCode = keyof typeof errors;
+export type ErrorStatus<C extends ErrorCode> = (typeof errors)[C]['status'];

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { id, model, models, text, time } from './schemas.ts';
+
+/** Common to both: for logs and for measuring the delay; none of them changes what is cleared. */
+const about = {
+  event_id: text(1, 200).optional().meta({ description: 'The sender’s own id of the event.' }),
+  change: z.enum(['created', 'updated', 'deleted']).optional(),
+  occurred_at: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .meta({ description: 'When the change was committed.' }),
+};
+
+/**
+ * A record changed. Fields that are not known are ignored: refusing an announcement because its sender says more
+ * than we need would leave an old record in the cache.
+ */
+export const recordChanged = z.object({ model, id, ...about });
+
+/** Every record of a model may have changed. */
+export const modelChanged = z.object({
+  pattern: z.enum(models.map((name) => `${name}:*` as const)),
+  ...about,
+});
+
+export const invalidationEvent = z.union([recordChanged, modelChanged]);
+export type InvalidationEvent = z.infer<typeof invalidationEvent>;
+
+/** The one topic there is, described for AsyncAPI and for whoever makes it. */
+export const cacheInvalidation = {
+  topic: 'cache-invalidation',
+  partitions: 8,
+  retentionMs: 7 * 24 * 60 * 60 * 1000,
+  /** Messages about one record share a partition: the key is `<model>:<id>`, or the pattern. */
+  key: '<model>:<id>, or the pattern',
+  maxBytes: 16_384,
+  group: 'content-cache',
+  summary: 'The content server announces which record changed, after it has committed the change.',
+} as const;

@@ -1,0 +1,34 @@
+export * from './auth.ts';
+export * from './cache-admin.ts';
+export * from './content.ts';
+export * from './failed-jobs.ts';
+export * from './platform.ts';
+export * from './endpoints.ts';
+export * from './errors.ts';
+export * from './events.ts';
+export {
+  id,
+  idSegment,
+  text,
+  time,
+  model,
+  models,
+  errorEnvelope,
+  type Model,
+  type ErrorEnvelope,
+} from './schemas.ts';
+export {
+  defineEndpoint,
+  scopes,
+  type Access,
+  type Body,
+  type BodyInput,
+  type Endpoint,
+  type Method,
+  type Params,
+  type Query,
+  type RateLimit,
+  type Reply,
+  type Scope,
+  type ServiceName,
+} from './endpoint.ts';

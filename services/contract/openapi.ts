@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import type { Endpoint } from './endpoint.ts';
+import { endpoints, errorsOf } from './endpoints.ts';
+import { errors } from './errors.ts';
+import { errorEnvelope } from './schemas.ts';
+
+type Json = Record<string, unknown>;
+
+const mediaTypes = { json: 'application/json', form: 'application/x-www-form-urlencoded' };
+
+const tags: Record<Endpoint['service'], { name: string; description: string }> = {
+  auth: { name: 'Accounts', description: 'Logging in and tokens.' },
+  'content-cache': { name: 'Content', description: 'Records, the clearing of their cache, failed jobs.' },
+  gateway: { name: 'Platform', description: 'Health and documentation.' },
+};
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io }) as Json;
+  return json;
+}
+
+/** An id in a path is digits on the wire; the documents say what it means. */
+const integerSegment = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
+
+function parameters(endpoint: Endpoint): Json[] {
+  const of = (place: 'path' | 'query', object: z.ZodObject | undefined) =>
+    Object.entries(object?.shape ?? {}).map(([name, schema]) => {
+      const { description, ...json } = schemaOf(schema as z.ZodType, 'input');
+      const required = place === 'path' || !(schema as z.ZodType).safeParse(undefined).success;
+      return {
+        name,
+        in: place,
+        required,
+        ...(description ? { description } : {}),
+        schema: place === 'path' && name === 'id' ? integerSegment : json,
+      };
+    });
+  const headers = Object.entries(endpoint.headers ?? {})
+    // OpenAPI 3.1 ignores a parameter named Authorization: the operation's description carries it.
+    .filter(([name]) => name !== 'Authorization')
+    .map(([name, description]) => ({ name, in: 'header', description, schema: { type: 'string' } }));
+  return [...of('path', endpoint.params), ...of('query', endpoint.query), ...headers];
+}
+
+function successes(endpoint: Endpoint): Json {
+  return Object.fromEntries(
+    Object.entries(endpoint.responses).map(([status, response]) => {
+      const headers = Object.entries(response.headers ?? {}).map(([name, description]) => [
+        name,
+        { description, schema: { type: 'string' } },
+      ]);
+      const content = response.schema
+        ? { 'application/json': { schema: schemaOf(response.schema, 'output') } }
+        : response.contentType
+          ? { [response.contentType]: { schema: { type: 'string' } } }
+          : undefined;
+      return [
+        status,
+        {
+          description: response.description,
+          ...(headers.length ? { headers: Object.fromEntries(headers) } : {}),
+          ...(content ? { content } : {}),
+        },
+      ];
+    }),
+  );
+}
+
+function failures(endpoint: Endpoint): Json {
+  const byStatus = Map.groupBy(errorsOf(endpoint), (code) => errors[code].status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      status,
+      {
+        description: codes.map((code) => `\`${code}\`: ${errors[code].summary}`).join(' '),
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    ]),
+  );
+}
+
+function operation(endpoint: Endpoint): Json {
+  const { access, body } = endpoint;
+  const scope = access.includes(':') ? `Needs the scope \`${access}\`.` : undefined;
+  const authorization = endpoint.headers?.['Authorization'];
+  const description = [scope, authorization && `Authorization: ${authorization}`]
+    .filter(Boolean)
+    .join('\n\n');
+  return {
+    operationId: endpoint.name,
+    summary: endpoint.summary,
+    ...(description ? { description } : {}),
+    tags: [tags[endpoint.service].name],
+    security: access === 'public' ? [] : [{ accessToken: [] }],
+    parameters: parameters(endpoint),
+    ...(body
+      ? {
+          requestBody: {
+            required: true,
+            content: Object.fromEntries(
+              body.kinds.map((kind) => [mediaTypes[kind], { schema: schemaOf(body.schema, 'input') }]),
+            ),
+          },
+        }
+      : {}),
+    responses: { ...successes(endpoint), ...failures(endpoint) },
+  };
+}
+
+/** The contract as an OpenAPI 3.1 document. `publicUrl` is where clients reach the gateway. */
+export function openapi(publicUrl: string): Json {
+  const paths: Record<string, Json> = {};
+  for (const endpoint of endpoints) {
+    const path = endpoint.path.replace(/:(\w+)/g, '{$1}');
+    (paths[path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint);
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Content Platform',
+      version: '1.0.0',
+      description: 'Content records through a cache whose invalidations are final.',
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
+    },
+    servers: [{ url: publicUrl }],
+    tags: Object.values(tags),
+    paths,
+    components: {
+      schemas: { Error: schemaOf(errorEnvelope, 'output') },
+      securitySchemes: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+    },
+  };
+}

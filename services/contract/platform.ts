@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { defineEndpoint } from './endpoint.ts';
+import { text } from './schemas.ts';
+
+const rateLimit = { requests: 600, seconds: 60 };
+
+export const health = defineEndpoint({
+  name: 'health',
+  method: 'GET',
+  path: '/health',
+  service: 'gateway',
+  access: 'public',
+  rateLimit,
+  summary: 'Whether the gateway and the services behind it are ready.',
+  responses: {
+    200: {
+      description: 'The gateway answers; `degraded` when a service behind it does not.',
+      schema: z.strictObject({
+        status: z.enum(['ok', 'degraded']),
+        services: z.record(z.string(), z.enum(['up', 'down'])),
+      }),
+      headers: { 'Cache-Control': 'no-store' },
+    },
+  },
+});
+
+export const openapiDocument = defineEndpoint({
+  name: 'openapiDocument',
+  method: 'GET',
+  path: '/api/openapi.json',
+  service: 'gateway',
+  access: 'public',
+  rateLimit,
+  summary: 'This API as an OpenAPI 3.1 document.',
+  responses: {
+    200: { description: 'The document.', schema: z.looseObject({ openapi: z.literal('3.1.1') }) },
+  },
+});
+
+export const asyncapiDocument = defineEndpoint({
+  name: 'asyncapiDocument',
+  method: 'GET',
+  path: '/api/asyncapi.json',
+  service: 'gateway',
+  access: 'public',
+  rateLimit,
+  summary: 'The events as an AsyncAPI 3 document.',
+  responses: {
+    200: { description: 'The document.', schema: z.looseObject({ asyncapi: z.literal('3.0.0') }) },
+  },
+});
+
+export const docs = defineEndpoint({
+  name: 'docs',
+  method: 'GET',
+  path: '/api/docs',
+  service: 'gateway',
+  access: 'public',
+  rateLimit,
+  summary: 'This API to browse.',
+  responses: { 200: { description: 'The page.', contentType: 'text/html; charset=utf-8' } },
+});
+
+export const docsAsset = defineEndpoint({
+  name: 'docsAsset',
+  method: 'GET',
+  path: '/api/docs/:asset',
+  service: 'gateway',
+  access: 'public',
+  rateLimit,
+  summary: 'A script or style sheet of the page.',
+  params: z.strictObject({ asset: text(1, 100) }),
+  responses: { 200: { description: 'The file.', contentType: '*/*' } },
+  errors: ['not_found'],
+});
