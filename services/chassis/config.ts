@@ -8,7 +8,7 @@ export class ConfigError extends Error {}
 export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
   const allowed = `an integer from ${min} to ${max}`;
   return z
-    .string()
+    .string(allowed)
     .regex(/^\d{1,16}$/, allowed)
     .transform(Number)
     .refine((value) => value >= min && value <= max, allowed);
@@ -18,7 +18,7 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
 export function url(...schemes: string[]) {
   const allowed = `an address starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`;
   return z
-    .string()
+    .string(allowed)
     .refine((value) => URL.canParse(value) && schemes.includes(new URL(value).protocol), allowed);
 }
 

@@ -43,12 +43,10 @@ export function createInternalApp(
     const missing = entries.some(([, { required }], index) => required && outcomes[index]![1] === 'away');
     const degraded = outcomes.some(([, result]) => result === 'away');
     const ready = isUp() && !missing;
-    response
-      .status(ready ? 200 : 503)
-      .json({
-        status: !ready ? 'unavailable' : degraded ? 'degraded' : 'ok',
-        checks: Object.fromEntries(outcomes),
-      });
+    response.status(ready ? 200 : 503).json({
+      status: !ready ? 'unavailable' : degraded ? 'degraded' : 'ok',
+      checks: Object.fromEntries(outcomes),
+    });
   });
   return app;
 }

@@ -34,7 +34,7 @@ export interface Route {
 }
 
 /** Pairs an endpoint of the contract with what answers it. */
-export function handle<const E extends Endpoint>(endpoint: E, handler: Handler<E>): Route {
+export function handle<E extends Endpoint>(endpoint: E, handler: Handler<E>): Route {
   return { endpoint, handler };
 }
 

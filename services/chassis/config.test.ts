@@ -1,0 +1,47 @@
+import { expect, test } from '@jest/globals';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { commonConfig, databaseUrl, list, readConfig } from './config.ts';
+import { kafkaConfig } from './kafka.ts';
+
+const shape = { ...commonConfig(8081), DATABASE_URL: databaseUrl, ORIGINS: list().default([]) };
+const database = { DATABASE_URL: 'postgres://u:hidden@localhost/platform' };
+
+test('defaults are filled in, numbers are numbers, empty means unset', () => {
+  const config = readConfig(shape, { ...database, LOG_LEVEL: '' });
+  expect(config).toMatchObject({
+    PORT: 8081,
+    HOST: '127.0.0.1',
+    LOG_LEVEL: 'info',
+    SLOW_QUERY_MS: 200,
+    ORIGINS: [],
+  });
+});
+
+test.each([
+  [{ ...database, PORT: '8O81' }, 'PORT must be an integer from 1 to 64535, not "8O81"'],
+  [{ ...database, PORT: '65000' }, 'PORT must be an integer from 1 to 64535, not "65000"'],
+  [{ ...database, LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be debug, info, warn or error, not "loud"'],
+  [{}, 'DATABASE_URL is not set; it must be an address starting with postgres:// or postgresql://'],
+  [
+    { DATABASE_URL: 'mysql://u:hidden@localhost/x' },
+    'DATABASE_URL must be an address starting with postgres:// or postgresql://, not what it is set to',
+  ],
+])('%j is refused in one line that names the variable and what is allowed', (env, message) => {
+  expect(() => readConfig(shape, env)).toThrow(message);
+});
+
+test('a broker address without a port is refused', () => {
+  expect(() => readConfig(kafkaConfig, { KAFKA_BROKERS: 'one:9092,two' })).toThrow(
+    'KAFKA_BROKERS must be addresses host:port, separated by commas, not "one:9092,two"',
+  );
+});
+
+test('a secret can come from a file, but not from both places', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'config-')), 'url');
+  writeFileSync(file, `${database.DATABASE_URL}\n`);
+  expect(readConfig(shape, { DATABASE_URL_FILE: file }).DATABASE_URL).toBe(database.DATABASE_URL);
+  expect(() => readConfig(shape, { ...database, DATABASE_URL_FILE: file })).toThrow('both set');
+  expect(() => readConfig(shape, { DATABASE_URL_FILE: '/nowhere/url' })).toThrow('DATABASE_URL_FILE: ENOENT');
+});

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, request as httpRequest, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { z } from 'zod';
+import { defineEndpoint, type ErrorEnvelope, text } from '@content-platform/contract';
+import { HttpError } from './http-error.ts';
+import { createLogger } from './logger.ts';
+import { createMetrics } from './metrics.ts';
+import { createService, handle } from './service.ts';
+import type { Caller } from './tokens.ts';
+
+const base = {
+  service: 'auth',
+  rateLimit: { requests: 1, seconds: 1 },
+  summary: '',
+  responses: { 200: { description: '', schema: z.unknown() } },
+} as const;
+const echo = defineEndpoint({
+  ...base,
+  name: 'echo',
+  method: 'POST',
+  path: '/api/echo/:id',
+  access: 'public',
+  params: z.strictObject({ id: z.string().regex(/^\d+$/) }),
+  query: z.strictObject({ view: z.enum(['a', 'b']).default('a') }),
+  body: { kinds: ['json', 'form'], maxBytes: 100, schema: z.strictObject({ name: text(1, 20) }) },
+});
+const secret = defineEndpoint({
+  ...base,
+  name: 'secret',
+  method: 'GET',
+  path: '/api/secret',
+  access: 'cache:clear',
+});
+const broken = defineEndpoint({
+  ...base,
+  name: 'broken',
+  method: 'GET',
+  path: '/api/broken',
+  access: 'public',
+});
+
+const callers: Record<string, Caller> = {
+  person: { kind: 'user', id: 1, sessionId: 's', scopes: new Set() },
+  machine: { kind: 'machine', clientId: 'cms', scopes: new Set(['cache:clear']) },
+};
+const log: string[] = [];
+const metrics = createMetrics('auth');
+let server: Server;
+let origin: string;
+
+beforeAll(async () => {
+  const tokens = {
+    verify: (token: string) => {
+      const caller = callers[token];
+      return caller ? Promise.resolve(caller) : Promise.reject(new HttpError(401, 'invalid_token', 'No.'));
+    },
+  };
+  const logger = createLogger('auth', 'info', { write: (line) => void log.push(line) });
+  const app = createService({ name: 'auth', logger, metrics, tokens }, [
+    handle(echo, ({ params, query, body }) => ({ status: 200 as const, body: { params, query, body } })),
+    handle(secret, ({ caller }) => ({ status: 200 as const, body: { kind: caller.kind } })),
+    handle(broken, () => {
+      throw new Error('the disk is on fire');
+    }),
+  ]);
+  server = createServer(app).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => void server.close());
+
+async function ask(path: string, init: RequestInit = {}) {
+  const response = await fetch(origin + path, init);
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as ErrorEnvelope,
+  };
+}
+const post = (body: string, type = 'application/json', path = '/api/echo/1') =>
+  ask(path, { method: 'POST', body, headers: { 'Content-Type': type } });
+
+test('what passes the checks reaches the handler, parsed', async () => {
+  const json = await post('{"name":"x"}', 'application/json; charset=utf-8', '/api/echo/7?view=b');
+  expect(json.body).toEqual({ params: { id: '7' }, query: { view: 'b' }, body: { name: 'x' } });
+  const form = await post('name=x', 'application/x-www-form-urlencoded');
+  expect(form.body).toMatchObject({ body: { name: 'x' }, query: { view: 'a' } });
+});
+
+test.each([
+  ['{"name":', 'application/json', 400, 'malformed_json'],
+  ['{"name":"x"}', 'text/plain', 415, 'unsupported_media_type'],
+  ['{"name":"x"}', 'application/json; charset=latin1', 415, 'unsupported_media_type'],
+  [`{"name":"${'x'.repeat(100)}"}`, 'application/json', 413, 'payload_too_large'],
+  ['[]', 'application/json', 422, 'validation_failed'],
+  ['null', 'application/json', 422, 'validation_failed'],
+  ['', 'application/json', 422, 'validation_failed'],
+  ['{"name":"x","more":1}', 'application/json', 422, 'validation_failed'],
+  ['{"name":"x","__proto__":{"admin":true}}', 'application/json', 422, 'validation_failed'],
+  ['{"name":"\\u0000"}', 'application/json', 422, 'validation_failed'],
+  ['{"name":"\\ud800"}', 'application/json', 422, 'validation_failed'],
+  ['name=x&name=y', 'application/x-www-form-urlencoded', 422, 'validation_failed'],
+])('a body %j as %s answers %i %s', async (body, type, status, error) => {
+  expect(await post(body, type)).toMatchObject({ status, body: { error, code: status } });
+});
+
+test('a compressed body is refused', async () => {
+  const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' };
+  expect(await ask('/api/echo/1', { method: 'POST', body: '{}', headers })).toMatchObject({ status: 415 });
+});
+
+test('wrong and repeated parameters are named', async () => {
+  const { status, body } = await post('{"name":"x"}', 'application/json', '/api/echo/x?view=a&view=b&more=1');
+  expect(status).toBe(422);
+  expect(body.details?.map((detail) => detail.path)).toEqual(['path.id', 'query.view', 'query']);
+  expect((await ask('/api/broken?a=1')).status).toBe(422);
+});
+
+test('unknown paths, methods and undecodable paths have their status', async () => {
+  expect(await ask('/api/nothing')).toMatchObject({ status: 404, body: { error: 'not_found' } });
+  expect(await ask('/api/secret/')).toMatchObject({ status: 404 });
+  expect(await ask('/API/secret')).toMatchObject({ status: 404 });
+  const wrong = await ask('/api/secret', { method: 'POST' });
+  expect(wrong).toMatchObject({ status: 405, body: { error: 'method_not_allowed' } });
+  expect(wrong.headers.get('allow')).toBe('GET');
+  expect(await post('{}', 'application/json', '/api/echo/%ff')).toMatchObject({ status: 400 });
+});
+
+test('a token is asked for, and its scope', async () => {
+  const as = (token: string) => ask('/api/secret', { headers: { Authorization: `Bearer ${token}` } });
+  const none = await ask('/api/secret');
+  expect(none).toMatchObject({ status: 401, body: { error: 'token_required' } });
+  expect(none.headers.get('www-authenticate')).toBe('Bearer');
+  expect(await as('forged')).toMatchObject({ status: 401, body: { error: 'invalid_token' } });
+  expect(await as('person')).toMatchObject({ status: 403, body: { error: 'insufficient_scope' } });
+  expect(await as('machine')).toMatchObject({ status: 200 as const, body: { kind: 'machine' } });
+});
+
+test('an unexpected error says nothing to the client and all to the log, by the request’s id', async () => {
+  const { status, headers, body } = await ask('/api/broken', { headers: { 'X-Request-Id': 'abc-1' } });
+  expect(status).toBe(500);
+  expect(headers.get('x-request-id')).toBe('abc-1');
+  expect(JSON.stringify(body)).not.toContain('fire');
+  expect(body.request_id).toBe('abc-1');
+  const line = log.find((entry) => entry.includes('on fire'));
+  expect(JSON.parse(line!)).toMatchObject({ request_id: 'abc-1', level: 'error' });
+});
+
+test('a client’s request id is taken only when it is harmless', async () => {
+  const { headers } = await ask('/api/nothing', { headers: { 'X-Request-Id': 'a b' } });
+  expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+test('a refused body that still comes ends the connection after the reply', async () => {
+  const request = httpRequest(`${origin}/api/echo/1`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'text/plain', 'Content-Length': 1_000_000 },
+  });
+  request.on('error', () => undefined);
+  request.write('x'.repeat(1000));
+  const [response] = (await once(request, 'response')) as [
+    { statusCode: number; headers: Record<string, string> },
+  ];
+  expect(response.statusCode).toBe(415);
+  expect(response.headers['connection']).toBe('close');
+  request.destroy();
+});
+
+test('each request is one observation under its template', async () => {
+  await ask('/api/secret');
+  const { values } = await metrics.requestDuration.get();
+  const counts = values.filter(({ metricName }) => metricName?.endsWith('_count'));
+  expect(
+    counts.find(({ labels }) => labels.route === '/api/secret' && labels.status === '401')?.value,
+  ).toBeGreaterThan(0);
+  expect(new Set(counts.map(({ labels }) => labels.route))).toEqual(
+    new Set(['/api/echo/:id', '/api/secret', '/api/broken', 'unknown']),
+  );
+});
