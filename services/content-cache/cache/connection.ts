@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { Redis } from 'ioredis';
+
+import { withDeadline } from './deadline.ts';
+import { CacheUnavailable, CacheUnfit } from './errors.ts';
+import { createCacheNode, type CacheNode } from './node.ts';
+import { protocolScripts, type ProtocolScripts } from './scripts.ts';
+
+const CONNECT_TIMEOUT_MS = 1000;
+/** The pause between two attempts: a hanging Redis costs a process one timeout a second. */
+const RETRY_MS = 1000;
+const PING_MS = 1000;
+
+/**
+ * - away: not connected, or not known to be fit; nothing is sent.
+ * - recovering: connected and fit; clears are carried out, reads still pass the cache by.
+ * - usable: what was refused while Redis was away has been cleared; reads use the cache.
+ * - closed: for good.
+ */
+export type CacheState = 'away' | 'recovering' | 'usable' | 'closed';
+
+export interface CacheConnectionOptions {
+  /** redis:// or rediss://, with user, password and database number where needed */
+  url: string;
+  /** Runs after each connect, before the cache is used: clears what could not be cleared meanwhile. */
+  recover: () => Promise<void>;
+  /** Hears of each new state, and of each new reason to stay away. */
+  onStateChange?: ((state: CacheState, reason?: Error) => void) | undefined;
+  /** Only the proofs pass others. */
+  scripts?: ProtocolScripts | undefined;
+}
+
+export interface CacheConnection {
+  readonly state: CacheState;
+  /** How many times the connection was given up because Redis did not answer in time. */
+  readonly timeouts: number;
+  /**
+   * Makes the first attempt to connect and goes on trying in the background, once a second, until close().
+   * Resolves when that attempt is over; Redis may be away then.
+   *
+   * @throws CacheUnfit when the first attempt finds a Redis that cannot keep the promise
+   */
+  start(): Promise<void>;
+  /** The primary that holds `key`, for reads. @throws CacheUnavailable unless usable */
+  forReading(key: string): CacheNode;
+  /** The primary that holds `key`, for clears. @throws CacheUnavailable while away */
+  forClearing(key: string): CacheNode;
+  /** Every primary, for sweeps. @throws CacheUnavailable while away */
+  primaries(): CacheNode[];
+  close(): Promise<void>;
+}
+
+/** The one connection of a process to Redis, given up as soon as a command is not answered in time. */
+export function createCacheConnection(options: CacheConnectionOptions): CacheConnection {
+  let state: CacheState = 'away';
+  let reason: Error | undefined;
+  let socketError: Error | undefined;
+  let timeouts = 0;
+  let running: Promise<void> | undefined;
+  const closing = new AbortController();
+
+  const redis = new Redis(options.url, {
+    lazyConnect: true,
+    // Reconnecting is our loop's: nothing may be sent before the checks of a new connection.
+    retryStrategy: () => null,
+    // A READ sent twice would wait for its own lease.
+    autoResendUnfulfilledCommands: false,
+    enableOfflineQueue: false,
+    // INFO without a time limit; our own first question does the same.
+    enableReadyCheck: false,
+    protocol: 2,
+    disableClientInfo: true,
+  });
+  redis.on('error', (error: Error) => (socketError = error));
+  const node = createCacheNode(redis, options.scripts ?? protocolScripts, giveUp);
+
+  /**
+   * What is under way fails at once, not each after a timeout of its own. A graceful end would wait for the other side,
+   * and a primary that slept through a failover must not answer on this connection when it wakes.
+   */
+  function giveUp(error: Error): void {
+    if (redis.stream.destroyed) return;
+    timeouts += 1;
+    redis.stream.destroy(error);
+  }
+
+  function enter(next: CacheState, why?: Error): void {
+    const news = next !== state || why?.message !== reason?.message;
+    state = next;
+    reason = why;
+    if (news) options.onStateChange?.(next, why);
+  }
+
+  /** One life of the connection, from connecting to its loss. Always ends with a throw that says why. */
+  async function live(onUsable: () => void): Promise<never> {
+    socketError = undefined;
+    const lost = new Promise<never>((_, reject) => {
+      redis.once('end', () =>
+        reject(new CacheUnavailable(socketError?.message ?? 'the connection was closed')),
+      );
+    });
+    lost.catch(() => {});
+    let pings: NodeJS.Timeout | undefined;
+    try {
+      await withDeadline(redis.connect(), CONNECT_TIMEOUT_MS).catch((error: Error) => {
+        throw new CacheUnavailable(socketError?.message ?? error.message);
+      });
+      await node.incarnation();
+      pings = setInterval(() => void node.ping().catch(() => {}), PING_MS);
+      enter('recovering');
+      await Promise.race([options.recover(), lost]);
+      enter('usable');
+      onUsable();
+      return await lost;
+    } finally {
+      clearInterval(pings);
+      redis.stream?.destroy();
+    }
+  }
+
+  async function run(first: PromiseWithResolvers<void>): Promise<void> {
+    for (let attempt = 1; !closing.signal.aborted; attempt += 1) {
+      const error = await live(first.resolve).catch((why: Error) => why);
+      if (closing.signal.aborted) break;
+      if (attempt === 1 && error instanceof CacheUnfit) {
+        first.reject(error);
+        break;
+      }
+      enter('away', error);
+      first.resolve();
+      await sleep(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {});
+    }
+    first.resolve();
+    enter('closed');
+  }
+
+  function nodeIn(...states: CacheState[]): CacheNode {
+    if (states.includes(state)) return node;
+    throw new CacheUnavailable(`Redis is ${state}${reason ? ` (${reason.message})` : ''}`);
+  }
+
+  return {
+    get state() {
+      return state;
+    },
+    get timeouts() {
+      return timeouts;
+    },
+    start() {
+      const first = Promise.withResolvers<void>();
+      running = run(first);
+      return first.promise;
+    },
+    forReading: () => nodeIn('usable'),
+    forClearing: () => nodeIn('usable', 'recovering'),
+    primaries: () => [nodeIn('usable', 'recovering')],
+    async close() {
+      closing.abort();
+      redis.stream?.destroy();
+      await running;
+      enter('closed');
+    },
+  };
+}

@@ -1,0 +1,34 @@
+/** Whatever kept the cache from doing its part. A read goes on without it, a clear was not carried out. */
+export abstract class CacheError extends Error {}
+
+/** Redis could not be asked: away, hanging, or not yet usable after a reconnect. */
+export class CacheUnavailable extends CacheError {
+  override name = 'CacheUnavailable';
+}
+
+/** Redis answered, but refused, or it was restarted or replaced during a sweep. */
+export class CacheRefused extends CacheError {
+  override name = 'CacheRefused';
+}
+
+/** This Redis cannot keep the promise, and waiting will not mend it: too old, or INFO is not allowed. */
+export class CacheUnfit extends CacheError {
+  override name = 'CacheUnfit';
+}
+
+/** Sorts what a command of ioredis was rejected with into the three kinds above. */
+export function asCacheError(command: string, error: unknown): CacheError {
+  const { name, message } = error as Error;
+  if (name !== 'ReplyError') return new CacheUnavailable(`${command}: ${message}`, { cause: error });
+  if (message.includes('NOINCARNATION')) {
+    return new CacheUnfit(
+      'Redis does not tell run_id and master_replid: its user needs the right to INFO (ACL: +info)',
+    );
+  }
+  if (message.includes('compiling script')) {
+    return new CacheUnfit(
+      'Redis 7 or Valkey 7.2 or newer is needed: this server does not know script flags (#!lua)',
+    );
+  }
+  return new CacheRefused(`${command}: ${message}`, { cause: error });
+}

@@ -1,0 +1,83 @@
+import { createClearing, type Clearing, type UnmanagedKeys } from './clear.ts';
+import { createCacheConnection, type CacheState } from './connection.ts';
+import { createRecordCache, type RecordCache } from './record-cache.ts';
+import type { ProtocolScripts } from './scripts.ts';
+
+export { CacheError, CacheRefused, CacheUnavailable, CacheUnfit } from './errors.ts';
+export type { Clearing, UnmanagedKeys } from './clear.ts';
+export type { CacheState } from './connection.ts';
+export type { View } from './keys.ts';
+export type { CacheRead, LoadedRecord, LoadRecord } from './record-cache.ts';
+
+export interface ContentCacheOptions {
+  /** redis:// or rediss://, with user, password and database number where needed */
+  url: string;
+  /** how long a record is cached, in milliseconds, give or take a tenth */
+  ttlMs: number;
+  /** the same for the fact that a record does not exist */
+  negativeTtlMs: number;
+  unmanagedKeys: UnmanagedKeys;
+  /**
+   * Carries out the clears that were refused while Redis was away: runs after each connect, before reads use the cache
+   * again. When it throws, the cache stays unused, and it is called again a second later.
+   */
+  recover: (clearing: Clearing) => Promise<void>;
+  /** For the log: each new state, and each new reason to stay away. */
+  onStateChange?: (state: CacheState, reason?: Error) => void;
+  /** Only the proofs pass others. */
+  scripts?: ProtocolScripts;
+}
+
+export interface ContentCache extends RecordCache, Clearing {
+  readonly state: CacheState;
+  /** How many times the connection was given up because Redis did not answer in time. */
+  readonly timeouts: number;
+  /**
+   * Connects, and stays connected until close(). Resolves when the first attempt is over, be Redis there or not.
+   *
+   * @throws CacheUnfit when Redis is there and cannot keep the promise: the process must stop with that one line
+   */
+  start(): Promise<void>;
+  /** Sum over all primaries, in bytes; a limit of 0 means none. @throws CacheError */
+  memory(): Promise<{ usedBytes: number; limitBytes: number }>;
+  close(): Promise<void>;
+}
+
+/**
+ * The cache of content records in Redis, of which an acknowledged clear is final: every change that was committed
+ * before its clear was sent is in every read that starts after the acknowledgement.
+ */
+export function createContentCache(options: ContentCacheOptions): ContentCache {
+  const connection = createCacheConnection({
+    url: options.url,
+    recover: () => options.recover(clearing),
+    onStateChange: options.onStateChange,
+    scripts: options.scripts,
+  });
+  const clearing = createClearing({ connection, unmanagedKeys: options.unmanagedKeys });
+  const records = createRecordCache({
+    connection,
+    ttlMs: options.ttlMs,
+    negativeTtlMs: options.negativeTtlMs,
+  });
+
+  return {
+    ...records,
+    ...clearing,
+    get state() {
+      return connection.state;
+    },
+    get timeouts() {
+      return connection.timeouts;
+    },
+    start: connection.start,
+    close: connection.close,
+    async memory() {
+      const nodes = await Promise.all(connection.primaries().map((node) => node.memory()));
+      return {
+        usedBytes: nodes.reduce((sum, node) => sum + node.usedBytes, 0),
+        limitBytes: nodes.reduce((sum, node) => sum + node.limitBytes, 0),
+      };
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import type { Redis } from 'ioredis';
+
+import { DeadlineExceeded, withDeadline } from './deadline.ts';
+import { asCacheError } from './errors.ts';
+import type { View } from './keys.ts';
+import type { ProtocolScripts } from './scripts.ts';
+
+/** How long a command may take, in milliseconds, before its connection is given up. */
+export const COMMAND_TIMEOUT_MS = 250;
+
+/** How many buckets one SCAN looks at: well under a millisecond of Redis's time. */
+const SCAN_COUNT = 1000;
+
+export type ReadReply =
+  | { status: 'HIT'; version: number; payload: string }
+  | { status: 'WAIT' }
+  | { status: 'FILL'; lease: string };
+
+export interface Fill {
+  view: View;
+  lease: string;
+  ttlMs: number;
+  version: number;
+  payload: string;
+}
+
+/** What the protocol asks of one Redis primary. Each call throws a CacheError within COMMAND_TIMEOUT_MS. */
+export interface CacheNode {
+  read(key: string, view: View, token: string, leaseMs: number): Promise<ReadReply>;
+  fill(key: string, fill: Fill): Promise<'STORED' | 'REFUSED'>;
+  /** Answers how many keys the clear counts for. */
+  clear(key: string): Promise<number>;
+  incarnation(): Promise<string>;
+  /** One page of keys; '0' is the first cursor and the last. Keys are bytes: other programs' need not be text. */
+  scan(cursor: string, glob: string): Promise<{ cursor: string; keys: Buffer[] }>;
+  /** Answers how many of the keys were there. */
+  unlink(keys: Buffer[]): Promise<number>;
+  /** In bytes; a limit of 0 means that there is none. */
+  memory(): Promise<{ usedBytes: number; limitBytes: number }>;
+  ping(): Promise<void>;
+}
+
+interface ScriptCommands {
+  cacheRead(key: string, view: View, token: string, leaseMs: number): Promise<[string, string, string]>;
+  cacheFill(
+    key: string,
+    view: View,
+    lease: string,
+    ttlMs: number,
+    version: number,
+    payload: string,
+  ): Promise<'STORED' | 'REFUSED'>;
+  cacheClear(key: string): Promise<number>;
+  cacheIncarnation(): Promise<string>;
+}
+
+/** Speaks the protocol over `redis`. `onTimeout` hears of each command that was not answered in time. */
+export function createCacheNode(
+  redis: Redis,
+  scripts: ProtocolScripts,
+  onTimeout: (error: Error) => void,
+): CacheNode {
+  redis.defineCommand('cacheRead', { numberOfKeys: 1, lua: scripts.read });
+  redis.defineCommand('cacheFill', { numberOfKeys: 1, lua: scripts.fill });
+  redis.defineCommand('cacheClear', { numberOfKeys: 1, lua: scripts.clear });
+  redis.defineCommand('cacheIncarnation', { numberOfKeys: 0, lua: scripts.incarnation });
+  const run = redis as unknown as ScriptCommands;
+
+  async function answer<T>(command: string, reply: Promise<T>): Promise<T> {
+    try {
+      return await withDeadline(reply, COMMAND_TIMEOUT_MS);
+    } catch (error) {
+      const cacheError = asCacheError(command, error);
+      if (error instanceof DeadlineExceeded) onTimeout(cacheError);
+      throw cacheError;
+    }
+  }
+
+  return {
+    async read(key, view, token, leaseMs) {
+      const reply = await answer('READ', run.cacheRead(key, view, token, leaseMs));
+      if (reply[0] === 'HIT') return { status: 'HIT', version: Number(reply[1]), payload: reply[2] };
+      return reply[0] === 'FILL' ? { status: 'FILL', lease: reply[1] } : { status: 'WAIT' };
+    },
+    fill(key, { view, lease, ttlMs, version, payload }) {
+      return answer('FILL', run.cacheFill(key, view, lease, ttlMs, version, payload));
+    },
+    clear: (key) => answer('CLEAR', run.cacheClear(key)),
+    incarnation: () => answer('INCARNATION', run.cacheIncarnation()),
+    async scan(cursor, glob) {
+      const page = await answer('SCAN', redis.scanBuffer(cursor, 'MATCH', glob, 'COUNT', SCAN_COUNT));
+      return { cursor: page[0].toString(), keys: page[1] };
+    },
+    unlink: (keys) => answer('UNLINK', redis.unlink(keys)),
+    async memory() {
+      const info = await answer('INFO', redis.info('memory'));
+      const bytes = (field: string) => Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(info)?.[1]);
+      return { usedBytes: bytes('used_memory'), limitBytes: bytes('maxmemory') };
+    },
+    async ping() {
+      await answer('PING', redis.ping());
+    },
+  };
+}

@@ -1,0 +1,92 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+
+import type { ContentCache } from './index.ts';
+import type { ProtocolScripts } from './scripts.ts';
+import { brokenScripts, cacheAside, joiningLoads, withMemoryInFront } from './testing/broken-versions.ts';
+import { startCache } from './testing/caches.ts';
+import { runRace, type RaceCache, type RaceFigures } from './testing/race.ts';
+import { createRandom } from './testing/random.ts';
+import { startRedis, type RedisServer } from './testing/redis-server.ts';
+import { createVersionedStore } from './testing/versioned-store.ts';
+
+const PROCESSES = 4;
+const READS = 100_000;
+const HUNG_MS = 180_000;
+
+const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 1e9));
+let redis: RedisServer;
+let open: Array<() => Promise<unknown> | unknown> = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+afterEach(async () => {
+  await Promise.all(open.map((close) => close()));
+  open = [];
+  await redis.admin.flushall();
+});
+
+async function startCaches(scripts?: ProtocolScripts): Promise<ContentCache[]> {
+  const options = scripts ? { scripts } : {};
+  const caches = await Promise.all(Array.from({ length: PROCESSES }, () => startCache(redis.url, options)));
+  open.push(...caches.map((cache) => cache.close));
+  return caches;
+}
+
+function race(caches: RaceCache[], done: (figures: RaceFigures) => boolean): Promise<RaceFigures> {
+  return runRace({
+    seed,
+    caches,
+    database: createVersionedStore(createRandom(seed)),
+    foreign: redis.admin,
+    models: ['webform', 'pathway'],
+    records: 20,
+    readers: 48,
+    writers: 4,
+    done,
+    limitMs: HUNG_MS,
+  });
+}
+
+test(
+  `no read is stale in ${READS} (RACE_SEED=${seed})`,
+  async () => {
+    const started = performance.now();
+    const figures = await race(await startCaches(), ({ reads }) => reads >= READS);
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    process.stdout.write(`race: ${JSON.stringify({ seed, seconds, ...figures })}\n`);
+
+    expect(figures).toMatchObject({ stale: 0, mistaken: 0, unmanagedLeft: 0 });
+    // A race in which nobody met would prove nothing.
+    expect(figures.readsDuringClear).toBeGreaterThan(READS / 100);
+    expect(figures.hits).toBeGreaterThan(READS / 4);
+    expect(figures.patternClears).toBeGreaterThan(0);
+    expect(figures.unmanagedKeys).toBeGreaterThan(0);
+  },
+  HUNG_MS,
+);
+
+const broken: Record<string, () => Promise<RaceCache[]>> = {
+  'FILL without the lease check': () => startCaches(brokenScripts.fillWithoutLeaseCheck),
+  'CLEAR that leaves the lease': () => startCaches(brokenScripts.clearThatLeavesTheLease),
+  'a memory cache in front': async () => (await startCaches()).map(withMemoryInFront),
+  'joining a database read begun before the clear': async () => (await startCaches()).map(joiningLoads),
+  'plain cache-aside': async () =>
+    Array.from({ length: PROCESSES }, () => {
+      const client = new Redis(redis.url);
+      open.push(() => client.quit());
+      return cacheAside(client);
+    }),
+};
+
+test.each(Object.entries(broken))(
+  'the race catches %s',
+  async (_, start) => {
+    const figures = await race(await start(), ({ stale, reads }) => stale > 0 || reads >= READS);
+    process.stdout.write(`race: caught after ${figures.reads} reads, ${figures.firstStale}\n`);
+    expect(figures.stale).toBeGreaterThan(0);
+  },
+  HUNG_MS,
+);

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { CacheConnection } from './connection.ts';
+import { CacheError } from './errors.ts';
+import { recordKey, type View } from './keys.ts';
+import type { ReadReply } from './node.ts';
+
+/** How long a reader waits for the one that holds the lease, in milliseconds, before it reads the database itself. */
+const WAIT_LIMIT_MS = 300;
+const WAIT_STEP_MS = { least: 10, most: 25 };
+
+/** What stands in the cache for a record that does not exist: no JSON text is empty. */
+const ABSENT = { version: 0, payload: '' };
+
+export interface LoadedRecord {
+  version: number;
+  /** the JSON text that is sent to clients; never empty */
+  payload: string;
+}
+
+/**
+ * Reads the record from the database, null when it does not exist: from the primary, by a statement of its own outside
+ * any transaction. It must not share its result with another call: that one may have begun before a clear.
+ */
+export type LoadRecord = () => Promise<LoadedRecord | null>;
+
+export interface CacheRead {
+  /** hit: from the cache; miss: from the database; bypass: from the database, as Redis could not be used */
+  outcome: 'hit' | 'miss' | 'bypass';
+  record: LoadedRecord | null;
+  /** why the cache was passed by */
+  reason?: CacheError;
+}
+
+export interface RecordCacheOptions {
+  connection: Pick<CacheConnection, 'forReading'>;
+  /** how long a record is cached, in milliseconds, give or take a tenth */
+  ttlMs: number;
+  /** the same for the fact that a record does not exist */
+  negativeTtlMs: number;
+  /** how long others wait for the reader that fills; the promise does not hang on it */
+  leaseMs?: number;
+}
+
+export interface RecordCache {
+  /**
+   * Reads one view of a record through the cache: whatever was committed before an acknowledged clear was sent is in
+   * every read that starts after the acknowledgement. Throws only what `load` throws.
+   */
+  read(model: string, id: number, view: View, load: LoadRecord): Promise<CacheRead>;
+}
+
+/**
+ * The reader's side of the protocol. There is no second copy in this process's memory, and no reader joins the
+ * database read of another: both would outlive a clear.
+ */
+export function createRecordCache(options: RecordCacheOptions): RecordCache {
+  const { connection, ttlMs, negativeTtlMs, leaseMs = 3000 } = options;
+
+  /** Asks until there is a hit, a lease to fill under, or no more time to wait for another reader's fill. */
+  async function lookUp(key: string, view: View): Promise<ReadReply> {
+    const token = randomUUID();
+    const waitUntil = performance.now() + WAIT_LIMIT_MS;
+    for (;;) {
+      const reply = await connection.forReading(key).read(key, view, token, leaseMs);
+      if (reply.status !== 'WAIT' || performance.now() >= waitUntil) return reply;
+      await sleep(WAIT_STEP_MS.least + Math.random() * (WAIT_STEP_MS.most - WAIT_STEP_MS.least));
+    }
+  }
+
+  async function store(key: string, view: View, lease: string, record: LoadedRecord | null): Promise<void> {
+    const ttl = record ? ttlMs : negativeTtlMs;
+    const fill = { view, lease, ttlMs: Math.round(ttl * (0.9 + Math.random() * 0.2)), ...(record ?? ABSENT) };
+    // A refused or lost FILL harms nobody: this request is answered with what it read, the next one reads again.
+    await unlessCacheError(async () => connection.forReading(key).fill(key, fill));
+  }
+
+  return {
+    async read(model, id, view, load) {
+      const key = recordKey(model, id);
+      const found = await unlessCacheError(() => lookUp(key, view));
+      if (found instanceof CacheError) return { outcome: 'bypass', record: await load(), reason: found };
+      if (found.status === 'HIT') {
+        const { version, payload } = found;
+        return { outcome: 'hit', record: payload === ABSENT.payload ? null : { version, payload } };
+      }
+      const record = await load();
+      if (found.status === 'FILL') await store(key, view, found.lease, record);
+      return { outcome: 'miss', record };
+    },
+  };
+}
+
+async function unlessCacheError<T>(work: () => Promise<T>): Promise<T | CacheError> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof CacheError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,89 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { Redis } from 'ioredis';
+
+import { waitFor } from './wait-for.ts';
+
+/** A real redis-server of a test's own, on a free port of loopback and in a folder of its own. */
+export interface RedisServer {
+  readonly url: string;
+  readonly port: number;
+  /** A client for the test's own questions: keys, dumps, settings. */
+  readonly admin: Redis;
+  /** SIGSTOP: it hangs, connections stay open. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+  /** kill -9: what was not saved is lost. */
+  kill(): Promise<void>;
+  /** Starts it again after kill(), on the same port, from what was last saved. */
+  restart(): Promise<void>;
+  /** Ends it and removes its folder. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts redis-server (found on PATH) and waits until it answers. Nothing is saved unless a test says SAVE.
+ *
+ * @param settings further configuration, as on its command line: { maxmemory: '2mb' }
+ */
+export async function startRedis(settings: Record<string, string> = {}): Promise<RedisServer> {
+  const dir = await mkdtemp(join(tmpdir(), 'redis-'));
+  const port = await freePort();
+  const own = { port: String(port), bind: '127.0.0.1', dir, save: '', appendonly: 'no' };
+  const args = Object.entries({ ...own, ...settings }).flatMap(([name, value]) => [`--${name}`, value]);
+  const admin = new Redis(port, '127.0.0.1', {
+    retryStrategy: () => 50,
+    maxRetriesPerRequest: null,
+    commandTimeout: 5000,
+  });
+  admin.on('error', () => {});
+
+  let child: ChildProcess;
+  const killChild = () => child.kill('SIGKILL');
+  process.once('exit', killChild);
+
+  async function run(): Promise<void> {
+    child = spawn('redis-server', args, { stdio: 'ignore' });
+    await once(child, 'spawn');
+    await waitFor('redis-server to answer', async () => (await admin.ping()) === 'PONG');
+  }
+
+  async function kill(): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    killChild();
+    await exited;
+  }
+
+  await run();
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    admin,
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+    kill,
+    restart: run,
+    async stop() {
+      admin.disconnect();
+      await kill();
+      process.removeListener('exit', killChild);
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
