@@ -1,0 +1,19 @@
+import { expect, test } from '@jest/globals';
+import { jwks, me } from '@content-platform/contract';
+import { emails } from '../support/accounts.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+describeEndpoint(me, { path: '/api/me', as: 'user' }, ({ ask }) => {
+  test.each(['user', 'sre', 'admin'] as const)('%s sees who they are', async (as) => {
+    expect(await ask({ as })).toMatchObject({ status: 200, body: { email: emails[as], roles: [as] } });
+  });
+});
+
+describeEndpoint(jwks, { path: '/.well-known/jwks.json' }, ({ ask }) => {
+  test('the public keys, without their private halves', async () => {
+    const answer = await ask();
+    expect(answer.status).toBe(200);
+    expect(answer.body?.keys.length).toBeGreaterThan(0);
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=300');
+  });
+});

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { clearModel, clearPattern } from '@content-platform/contract';
+import { read } from '../support/platform.ts';
+import { closeRecords, database, freshId, save } from '../support/records.ts';
+import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+const model = 'accesscode';
+let redis: Redis;
+beforeAll(() => void (redis = new Redis(stack().redis)));
+afterAll(async () => {
+  redis.disconnect();
+  await closeRecords();
+});
+
+async function cached(id: number): Promise<void> {
+  await save(model, id, 'Old');
+  await read(model, id);
+  expect(await read(model, id)).toMatchObject({ cache: 'hit', title: 'Old' });
+}
+
+describeEndpoint(
+  clearModel,
+  { path: '/api/admin/cache/clear-model', as: 'machine', body: { model, id: 12 } },
+  ({ ask, send }) => {
+    test('the next read is the new one, and the keys are counted', async () => {
+      const id = freshId();
+      await cached(id);
+      await save(model, id, 'New');
+      expect(await read(model, id)).toMatchObject({ cache: 'hit', title: 'Old' });
+      expect(await ask({ body: { model, id } })).toMatchObject({
+        status: 200,
+        body: { success: true, keys_deleted: 1 },
+      });
+      expect(await read(model, id)).toMatchObject({ cache: 'miss', title: 'New' });
+      expect(await ask({ body: { model, id: freshId() } })).toMatchObject({
+        body: { success: true, keys_deleted: 0 },
+      });
+    });
+
+    test('a record that appears is seen after its clear', async () => {
+      const id = freshId();
+      expect(await read(model, id)).toMatchObject({ status: 404 });
+      await save(model, id, 'Made');
+      expect(await ask({ body: { model, id } })).toMatchObject({ body: { keys_deleted: 1 } });
+      expect(await read(model, id)).toMatchObject({ status: 200, title: 'Made' });
+    });
+
+    test('keys that other programs wrote for the record go, too, and only those', async () => {
+      const id = freshId();
+      const own = [`${model}:${id}:json`, `${model}:${id}:a:b`, `${model}:${id}:*`];
+      const others = [`${model}:${id}1`, `${model}:${id}x`, `x${model}:${id}:json`, `webform:${id}:json`];
+      await redis.mset(Object.fromEntries([...own, ...others].map((key) => [key, 'x'])));
+      expect(await ask({ body: { model, id } })).toMatchObject({ body: { keys_deleted: own.length } });
+      expect(await redis.exists(...own)).toBe(0);
+      expect(await redis.exists(...others)).toBe(others.length);
+      await redis.del(...others);
+    });
+
+    test('an admin may, a person may not, and then nothing is deleted', async () => {
+      const id = freshId();
+      await cached(id);
+      expect(await ask({ body: { model, id }, as: 'user' })).toMatchObject({ status: 403 });
+      expect(await ask({ body: { model, id }, as: 'sre' })).toMatchObject({ status: 403 });
+      expect(await read(model, id)).toMatchObject({ cache: 'hit' });
+      expect(await ask({ body: { model, id }, as: 'admin' })).toMatchObject({ body: { keys_deleted: 1 } });
+    });
+
+    test.each([
+      { model: 'letter', id: 1 },
+      { model, id: 0 },
+      { model, id: -1 },
+      { model, id: 1.5 },
+      { model, id: '12' },
+      { model, id: 2 ** 53 },
+      { model, id: null },
+      { model },
+      { id: 1 },
+      { model: `${model}\0`, id: 1 },
+      { model: '\ud800', id: 1 },
+      { model: '', id: 1 },
+      { model: 'x'.repeat(10_240), id: 1 },
+      { model, id: 1, view: 'full' },
+      { model: [model], id: 1 },
+    ])('%.60j: 422, nothing deleted', async (body) => {
+      await save(model, 1, 'Kept');
+      await read(model, 1);
+      const before = await redis.exists(`${model}:1`);
+      expect((await send({ body: JSON.stringify(body) })).error?.error).toBe('validation_failed');
+      expect(await redis.exists(`${model}:1`)).toBe(before);
+    });
+
+    test('every clear is on record: who, what, how many', async () => {
+      const id = freshId();
+      await cached(id);
+      await ask({ body: { model, id } });
+      const row = await until('the clear is on record', async () => {
+        const { rows } = await database().query('SELECT * FROM content.invalidation WHERE record_id = $1', [
+          id,
+        ]);
+        return rows[0] as Record<string, unknown> | undefined;
+      });
+      expect(row).toMatchObject({
+        model,
+        source: 'http',
+        requested_by: 'client:content-server',
+        keys_deleted: 1,
+      });
+    });
+  },
+);
+
+describeEndpoint(
+  clearPattern,
+  { path: '/api/admin/cache/clear-pattern', as: 'machine', body: { pattern: 'condition:*' } },
+  ({ ask, send }) => {
+    test('every record of the model is cleared, and no other', async () => {
+      const ids = [freshId(), freshId(), freshId()];
+      for (const id of ids) {
+        await save('condition', id, 'Old');
+        await read('condition', id);
+      }
+      const other = freshId();
+      await cached(other);
+      await redis.set(`condition:${ids[0]}:json`, 'x');
+      const answer = await ask({ body: { pattern: 'condition:*' } });
+      expect(answer.body?.keys_deleted).toBeGreaterThanOrEqual(4);
+      for (const id of ids) expect(await read('condition', id)).toMatchObject({ cache: 'miss' });
+      expect(await redis.exists(`condition:${ids[0]}:json`)).toBe(0);
+      expect(await read(model, other)).toMatchObject({ cache: 'hit' });
+    });
+
+    test.each([
+      '*',
+      '',
+      'web*:*',
+      'webform:1*',
+      'webform:',
+      'webform:**',
+      'letter:*',
+      'webform:*\n',
+      'webform:*,pathway:*',
+    ])('the pattern %j: 422', async (pattern) => {
+      expect((await send({ body: JSON.stringify({ pattern }) })).error?.error).toBe('validation_failed');
+    });
+  },
+);

@@ -1,0 +1,180 @@
+import { describe, expect, test } from '@jest/globals';
+import { errorsOf, type Endpoint, type ErrorCode } from '@content-platform/contract';
+import { call, checkError, type Answer, type CallOptions } from '@content-platform/contract/client';
+import { stack } from '../support/stack.ts';
+import { tokenOf, type Account } from '../support/accounts.ts';
+import { sendRaw } from '../support/raw-http.ts';
+
+/** Errors that need a service to be away or many requests; they have their tests in test/faults and in the gateway. */
+const elsewhere: readonly ErrorCode[] = [
+  'internal_error',
+  'bad_gateway',
+  'service_unavailable',
+  'gateway_timeout',
+  'cache_unavailable',
+  'rate_limited',
+];
+
+export interface Subject<E extends Endpoint> {
+  /** Calls the endpoint through the gateway; the reply is checked against the contract. */
+  ask(options?: CallOptions<E> & { as?: Account }): Promise<Answer<E>>;
+  /** Sends what the typed client would not: any path and any body. */
+  send(options: {
+    path?: string;
+    body?: string;
+    headers?: Record<string, string>;
+    as?: Account;
+  }): Promise<Answer<E>>;
+}
+
+export interface Example {
+  /** A path with its parameters filled in. */
+  path: string;
+  /** Who may call it. */
+  as?: Account;
+  /** A body that is accepted; needed where the contract has one. */
+  body?: Record<string, unknown>;
+}
+
+/**
+ * The tests of one endpoint, through the gateway. What follows from the contract alone (tokens, scopes, kinds and sizes
+ * of bodies, targets, methods) is tested here for every endpoint in the same way; `tests` adds what it does. At the
+ * end each documented answer must have been seen.
+ */
+export function describeEndpoint<E extends Endpoint>(
+  endpoint: E,
+  example: Example,
+  tests: (subject: Subject<E>) => void,
+): void {
+  const { gateway } = stack();
+  const seen = new Set<string>();
+
+  function note(answer: Answer<E>): Answer<E> {
+    seen.add(answer.error ? answer.error.error : String(answer.status));
+    return answer;
+  }
+  const bearer = async (as: Account | undefined) =>
+    as ? { Authorization: `Bearer ${await tokenOf(gateway, as)}` } : {};
+  const json = example.body ? { 'Content-Type': 'application/json' } : {};
+
+  const subject: Subject<E> = {
+    async ask({ as = example.as, ...options } = {}) {
+      const token = options.token ?? (as ? await tokenOf(gateway, as) : undefined);
+      return note(await call(gateway, endpoint, { ...(options as CallOptions<E>), token }));
+    },
+    async send({ path = example.path, body, headers, as = example.as }) {
+      const response = await fetch(gateway + path, {
+        method: endpoint.method,
+        headers: { ...json, ...(await bearer(as)), ...headers },
+        ...(body === undefined ? {} : { body }),
+      });
+      if (endpoint.responses[response.status]) {
+        await response.arrayBuffer();
+        return note({ status: response.status, headers: response.headers, body: undefined } as Answer<E>);
+      }
+      const error = checkError(endpoint, response.status, await response.json());
+      return note({ status: response.status, headers: response.headers, body: undefined, error });
+    },
+  };
+
+  describe(`${endpoint.method} ${endpoint.path}`, () => {
+    const body = example.body && JSON.stringify(example.body);
+    if (endpoint.access !== 'public') protectedTests(endpoint, example, subject);
+    if (endpoint.body) bodyTests(endpoint, example, subject);
+    else {
+      test('a body is refused', async () => {
+        const { hostname, port } = new URL(gateway);
+        const head = Object.entries({
+          Host: `${hostname}:${port}`,
+          'Content-Length': '2',
+          ...(await bearer(example.as)),
+        });
+        const lines = head.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+        const raw = await sendRaw(gateway, `${endpoint.method} ${example.path} HTTP/1.1\r\n${lines}\r\n{}`);
+        expect(raw).toContain('"error":"payload_too_large"');
+        seen.add('payload_too_large');
+      });
+    }
+    test('an ambiguous target is refused', async () => {
+      const { error } = await subject.send({ path: `${example.path}?x=%00`, ...(body ? { body } : {}) });
+      expect(error?.error).toBe('malformed_target');
+    });
+    if (endpoint.service !== 'gateway') {
+      test('a query parameter that is not in the contract is refused', async () => {
+        const { error } = await subject.send({
+          path: `${example.path}?surprise=1`,
+          ...(body ? { body } : {}),
+        });
+        expect(error?.error).toBe(
+          endpoint.query || !endpoint.invalidBody ? 'validation_failed' : endpoint.invalidBody,
+        );
+      });
+    }
+    tests(subject);
+    test('every documented answer was seen', () => {
+      const documented = [...Object.keys(endpoint.responses), ...errorsOf(endpoint)];
+      const missing = documented.filter(
+        (answer) => !seen.has(answer) && !elsewhere.includes(answer as ErrorCode),
+      );
+      expect(missing).toEqual([]);
+    });
+  });
+}
+
+function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { send, ask }: Subject<E>): void {
+  const body = example.body ? { body: JSON.stringify(example.body) } : {};
+  const path = example.path;
+  test('without a token: 401', async () => {
+    const response = await fetch(stack().gateway + path, { method: endpoint.method });
+    expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/);
+    expect(checkError(endpoint, response.status, await response.json()).error).toBe('token_required');
+    const answer = await send({ ...body, headers: { Authorization: 'Basic eDp5' } });
+    expect(answer.error?.error).toBe('token_required');
+  });
+  test('with a token that is not ours: 401', async () => {
+    const { error } = await send({ ...body, headers: { Authorization: 'Bearer a.b.c' } });
+    expect(error?.error).toBe('invalid_token');
+  });
+  const outsider: Account | undefined =
+    endpoint.access === 'user' ? 'machine' : endpoint.access === 'token' ? undefined : 'user';
+  if (outsider) {
+    test(`with the token of ${outsider}: 403`, async () => {
+      const { error } = await send({ ...body, as: outsider });
+      expect(error?.error).toBe('insufficient_scope');
+    });
+  }
+  void ask;
+}
+
+function bodyTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
+  const { body: limits, invalidBody } = endpoint;
+  const invalid = invalidBody ?? 'validation_failed';
+  const valid = JSON.stringify(example.body);
+  test.each([
+    ['text', 'text/plain', {}],
+    ['no type', '', {}],
+    ['gzip', 'application/json', { 'Content-Encoding': 'gzip' }],
+  ])('a body as %s: 415', async (_, type, more) => {
+    const { error } = await send({ body: valid, headers: { 'Content-Type': type, ...more } });
+    expect(error?.error).toBe('unsupported_media_type');
+  });
+  test('malformed JSON: 400', async () => {
+    expect((await send({ body: `${valid} x` })).error?.error).toBe('malformed_json');
+  });
+  test('too large: 413', async () => {
+    const filler = ' '.repeat(limits!.maxBytes);
+    expect((await send({ body: filler + valid })).error?.error).toBe('payload_too_large');
+    const nested = '['.repeat(500_000) + ']'.repeat(500_000);
+    expect((await send({ body: nested })).error?.error).toBe('payload_too_large');
+  });
+  test.each([
+    'null',
+    '[]',
+    '"text"',
+    '12',
+    '{"__proto__":{"admin":true}}',
+    '['.repeat(5_000) + ']'.repeat(5_000),
+  ])('the body %.40s: refused', async (body) => {
+    expect((await send({ body })).error?.error).toBe(invalid);
+  });
+}

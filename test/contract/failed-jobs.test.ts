@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { tokenOf } from '../support/accounts.ts';
+import { announce, closeEvents, type Sent } from '../support/events.ts';
+import { closeRecords, database, freshId, save } from '../support/records.ts';
+import { read } from '../support/platform.ts';
+import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+type Job = contract.FailedJob;
+const path = '/api/admin/failed-jobs';
+const { gateway } = stack();
+
+/** The failed job of a message, once the consumer has come to it. */
+async function jobOf({ partition, offset }: Sent): Promise<Job> {
+  const token = await tokenOf(gateway, 'sre');
+  return until('the failed job is listed', async () => {
+    const { body } = await call(gateway, contract.listFailedJobs, { token, query: { limit: 100 } });
+    return body?.items.find((job) => job.partition === partition && job.offset === offset);
+  });
+}
+
+/** A job that succeeds when it is retried: as left behind by an older version that did not know the model yet. */
+async function retryableJob(id: number): Promise<number> {
+  const value = Buffer.from(JSON.stringify({ model: 'webform', id }));
+  const { rows } = await database().query<{ id: string }>(
+    `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", key, value, model, message_at)
+     VALUES ('unknown_model', 'unknown model', 'cache-invalidation', 0, $1, NULL, $2, 'webform', now()) RETURNING id`,
+    [freshId(), value],
+  );
+  return Number(rows[0]!.id);
+}
+
+let example: Job;
+beforeAll(async () => {
+  example = await jobOf(await announce('not json'));
+});
+afterAll(async () => {
+  await closeEvents();
+  await closeRecords();
+});
+
+describeEndpoint(contract.listFailedJobs, { path, as: 'sre' }, ({ ask, send }) => {
+  const record = freshId();
+  const key = `webform:${record}`;
+  test.each<[string, string | Buffer | null, Job['class']]>([
+    ['not JSON', '{"model":', 'not_json'],
+    ['null', null, 'empty'],
+    ['nothing', '', 'empty'],
+    ['1 MB', Buffer.alloc(900_000, 'x'), 'too_large'],
+    ['an unknown model', '{"model":"letter","id":1}', 'unknown_model'],
+    ['an id as string', '{"model":"webform","id":"1"}', 'invalid_event'],
+    ['an array', '[]', 'invalid_event'],
+    ['the bytes 0x00 and 0xFF', Buffer.from([0x00, 0xff]), 'not_json'],
+  ])('an event that is %s is a failed job, and the consumer goes on', async (_, value, failedClass) => {
+    const job = await jobOf(await announce(value, key));
+    expect(job).toMatchObject({
+      class: failedClass,
+      topic: 'cache-invalidation',
+      state: 'open',
+      attempts: 1,
+    });
+    const bytes =
+      job.value === null ? null : Buffer.from(job.value, job.encoding === 'utf8' ? 'utf8' : 'base64');
+    expect(bytes).toEqual(value === null ? null : Buffer.from(value));
+
+    await save('webform', record, 'Old');
+    await read('webform', record);
+    await save('webform', record, 'New');
+    await announce(JSON.stringify({ model: 'webform', id: record }), key);
+    await until(
+      'the good event behind it is carried out',
+      async () => (await read('webform', record)).title === 'New',
+    );
+  });
+
+  test.each([
+    ['with another record’s key', 'condition:1', {}],
+    ['without a key', null, {}],
+    ['from the future', key, { occurred_at: '2999-01-01T00:00:00Z' }],
+    ['with a field we do not know', key, { tenant: 'x' }],
+  ])('an event %s clears its record', async (_, eventKey, more) => {
+    await save('webform', record, 'Old');
+    await read('webform', record);
+    await save('webform', record, 'New');
+    await announce(JSON.stringify({ model: 'webform', id: record, ...more }), eventKey);
+    await until('the event is carried out', async () => (await read('webform', record)).title === 'New');
+  });
+
+  test('pages, newest first, by class, model, state and time', async () => {
+    await jobOf(await announce('still not json'));
+    const first = await ask({ query: { limit: 1, class: 'not_json' } });
+    const second = await ask({ query: { limit: 1, class: 'not_json', cursor: first.body!.next_cursor! } });
+    expect(second.body!.items[0]!.id).toBeLessThan(first.body!.items[0]!.id);
+    const classes = (await ask({ query: { class: 'empty' } })).body!.items.map((job) => job.class);
+    expect(new Set(classes)).toEqual(new Set(['empty']));
+    expect((await ask({ query: { since: '2999-01-01T00:00:00Z' } })).body).toEqual({
+      items: [],
+      next_cursor: null,
+    });
+    const id = await retryableJob(freshId());
+    expect((await ask({ query: { model: 'webform' } })).body!.items.map((job) => job.id)).toContain(id);
+    expect((await ask({ query: { model: 'pathway' } })).body!.items.map((job) => job.id)).not.toContain(id);
+  });
+
+  test.each([
+    'limit=0',
+    'limit=101',
+    'limit=x',
+    'class=other',
+    'state=closed',
+    'since=yesterday',
+    'cursor=!',
+    'model=x',
+  ])('?%s: 422', async (query) => {
+    expect((await send({ path: `${path}?${query}` })).error?.error).toBe('validation_failed');
+  });
+});
+
+describeEndpoint(
+  contract.readFailedJob,
+  { path: `${path}/9007199254740991`, as: 'admin' },
+  ({ ask, send }) => {
+    test('one job', async () => {
+      expect((await ask({ params: { id: example.id } })).body).toEqual(example);
+    });
+    test('no such job: 404', async () => {
+      expect((await send({})).error?.error).toBe('not_found');
+    });
+  },
+);
+
+describeEndpoint(
+  contract.retryFailedJob,
+  { path: `${path}/9007199254740991/retry`, as: 'sre' },
+  ({ ask, send }) => {
+    test('a job that works now is done, and the record cleared', async () => {
+      const record = freshId();
+      await save('webform', record, 'Old');
+      await read('webform', record);
+      await save('webform', record, 'New');
+      const id = await retryableJob(record);
+      expect(await ask({ params: { id } })).toMatchObject({
+        status: 200,
+        body: { id, state: 'retried', attempts: 2 },
+      });
+      expect(await read('webform', record)).toMatchObject({ title: 'New' });
+    });
+    test('a job that fails again stays open and says why', async () => {
+      const { id } = await jobOf(await announce('never json'));
+      const answer = await ask({ params: { id } });
+      expect(answer.error).toMatchObject({ error: 'retry_failed', code: 409 });
+      const token = await tokenOf(gateway, 'sre');
+      const { body } = await call(gateway, contract.readFailedJob, { params: { id }, token });
+      expect(body).toMatchObject({ state: 'open', attempts: 2 });
+    });
+    test('no such job: 404', async () => {
+      expect((await send({})).error?.error).toBe('not_found');
+    });
+  },
+);
+
+describeEndpoint(
+  contract.retryFailedJobs,
+  { path: `${path}/retry`, as: 'sre', body: { dry_run: true } },
+  ({ ask, send }) => {
+    test('a dry run counts, a run retries those that match', async () => {
+      const ids = [await retryableJob(freshId()), await retryableJob(freshId())];
+      const filter = { class: 'unknown_model', model: 'webform' } as const;
+      const dry = await ask({ body: { ...filter, dry_run: true } });
+      expect(dry.body!.matched).toBeGreaterThanOrEqual(2);
+      expect(dry.body).toMatchObject({ retried: 0, failed: 0 });
+      const run = await ask({ body: { ...filter, per_second: 1000 } });
+      expect(run.body).toEqual({ matched: dry.body!.matched, retried: dry.body!.matched, failed: 0 });
+      const { rows } = await database().query('SELECT state FROM content.failed_job WHERE id = ANY($1)', [
+        ids,
+      ]);
+      expect(rows).toEqual([{ state: 'retried' }, { state: 'retried' }]);
+    });
+    test.each([
+      { per_second: 0 },
+      { per_second: 1.5 },
+      { class: 'x' },
+      { model: 1 },
+      { dry_run: 'yes' },
+      { extra: 1 },
+    ])('%j: 422', async (body) => {
+      expect((await send({ body: JSON.stringify(body) })).error?.error).toBe('validation_failed');
+    });
+  },
+);
+
+describeEndpoint(
+  contract.deleteFailedJob,
+  { path: `${path}/9007199254740991`, as: 'sre' },
+  ({ ask, send }) => {
+    test('a job is forgotten', async () => {
+      const id = await retryableJob(freshId());
+      expect(await ask({ params: { id } })).toMatchObject({ status: 204 });
+      expect((await ask({ params: { id } })).error?.error).toBe('not_found');
+    });
+    test('no such job: 404', async () => {
+      expect((await send({})).error?.error).toBe('not_found');
+    });
+  },
+);
+
+describe('redelivery', () => {
+  test('the same event twice is two messages, each its own job', async () => {
+    const value = `not json ${randomUUID()}`;
+    const [first, second] = [await jobOf(await announce(value)), await jobOf(await announce(value))];
+    expect(first.id).not.toBe(second.id);
+  });
+});

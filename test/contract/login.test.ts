@@ -1,0 +1,43 @@
+import { expect, test } from '@jest/globals';
+import { login } from '@content-platform/contract';
+import { emails, password } from '../support/accounts.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+const body = { email: emails.user, password };
+
+describeEndpoint(login, { path: '/api/login', body }, ({ ask, send }) => {
+  test('the right password: a token, and who it belongs to', async () => {
+    const answer = await ask({ body });
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { token_type: 'Bearer', expires_in: 900, user: { email: emails.user } },
+    });
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('the address in other case: the same account', async () => {
+    expect(await ask({ body: { ...body, email: emails.user.toUpperCase() } })).toMatchObject({ status: 200 });
+  });
+
+  test('a wrong password and an unknown address look the same', async () => {
+    const wrong = await ask({ body: { ...body, password: 'not-the-password' } });
+    const unknown = await ask({ body: { ...body, email: 'nobody@example.com' } });
+    expect(wrong.error).toMatchObject({ error: 'invalid_credentials', code: 401 });
+    expect({ ...unknown.error, request_id: '' }).toEqual({ ...wrong.error, request_id: '' });
+    const names = (headers: Headers) => [...headers.keys()].sort();
+    expect(names(unknown.headers)).toEqual(names(wrong.headers));
+  });
+
+  test.each([
+    [{ email: '', password }],
+    [{ email: emails.user }],
+    [{ email: emails.user, password, remember: true }],
+    [{ email: emails.user, password: 'x'.repeat(10_240) }],
+    [{ email: [emails.user], password }],
+    [{ email: `${emails.user}\0`, password }],
+    [{ email: emails.user, password: '\ud800' }],
+    [{ email: { $ne: null }, password: { $ne: null } }],
+  ])('%.80j: 422', async (wrong) => {
+    expect((await send({ body: JSON.stringify(wrong) })).error?.error).toBe('validation_failed');
+  });
+});

@@ -1,0 +1,54 @@
+import { expect, test } from '@jest/globals';
+import * as contract from '@content-platform/contract';
+import { stack } from '../support/stack.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+describeEndpoint(contract.health, { path: '/health' }, ({ ask }) => {
+  test('all is well', async () => {
+    const services = { auth: 'up', 'content-cache': 'up' };
+    expect(await ask()).toMatchObject({ status: 200, body: { status: 'ok', services } });
+  });
+});
+
+describeEndpoint(contract.openapiDocument, { path: '/api/openapi.json' }, ({ ask }) => {
+  test('every endpoint is described', async () => {
+    const document = (await ask()).body as unknown as { paths: Record<string, Record<string, unknown>> };
+    for (const { method, path } of contract.endpoints) {
+      expect(document.paths[path.replace(/:(\w+)/g, '{$1}')]).toHaveProperty(method.toLowerCase());
+    }
+  });
+});
+
+describeEndpoint(contract.asyncapiDocument, { path: '/api/asyncapi.json' }, ({ ask }) => {
+  test('the topic is described', async () => {
+    expect(JSON.stringify((await ask()).body)).toContain(contract.cacheInvalidation.topic);
+  });
+});
+
+describeEndpoint(contract.docs, { path: '/api/docs' }, ({ ask }) => {
+  test('a page whose policy lets in nothing from elsewhere, and whose parts all exist', async () => {
+    const answer = await ask();
+    expect(answer.headers.get('content-type')).toContain('text/html');
+    const policy = answer.headers.get('content-security-policy');
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain('unsafe-eval');
+    const page = await (await fetch(`${stack().gateway}/api/docs`)).text();
+    const parts = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1]!);
+    expect(parts.length).toBeGreaterThan(1);
+    for (const part of parts) {
+      const response = await fetch(new URL(part, `${stack().gateway}/api/docs`));
+      expect([part, response.status]).toEqual([part, 200]);
+    }
+  });
+});
+
+describeEndpoint(contract.docsAsset, { path: '/api/docs/swagger-ui.css' }, ({ ask }) => {
+  test('a file', async () => {
+    const answer = await ask({ params: { asset: 'swagger-ui.css' } });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toContain('text/css');
+  });
+  test.each(['package.json', 'index.html', '__proto__', 'swagger-ui.css.map'])('%s: 404', async (asset) => {
+    expect((await ask({ params: { asset } })).error?.error).toBe('not_found');
+  });
+});

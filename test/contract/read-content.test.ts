@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { models, readContent } from '@content-platform/contract';
+import { clear } from '../support/platform.ts';
+import { closeRecords, freshId, remove, save } from '../support/records.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+const model = 'webform';
+const id = freshId();
+beforeAll(() => save(model, id, 'First'));
+afterAll(closeRecords);
+
+describeEndpoint(readContent, { path: `/api/content/${model}/${id}`, as: 'user' }, ({ ask, send }) => {
+  const params = { model, id };
+
+  test('the record, first from the database, then from the cache', async () => {
+    const id = freshId();
+    await save('pathway', id, 'Any JSON', [1, { 'key ☃': null }]);
+    const miss = await ask({ params: { model: 'pathway', id } });
+    expect(miss).toMatchObject({
+      status: 200,
+      body: { model: 'pathway', id, title: 'Any JSON', body: [1, { 'key ☃': null }], version: 1 },
+    });
+    expect(miss.headers.get('x-cache')).toBe('miss');
+    expect(miss.headers.get('cache-control')).toBe('private, no-cache');
+    const hit = await ask({ params: { model: 'pathway', id } });
+    expect(hit.headers.get('x-cache')).toBe('hit');
+    expect(hit.body).toEqual(miss.body);
+    expect(hit.headers.get('etag')).toBe(miss.headers.get('etag'));
+  });
+
+  test('the summary is the same without the body', async () => {
+    const full = await ask({ params });
+    const summary = await ask({ params, query: { view: 'summary' } });
+    expect(full.body).toEqual({ ...summary.body, body: { title: 'First' } });
+    expect(summary.body).not.toHaveProperty('body');
+    expect(summary.headers.get('etag')).not.toBe(full.headers.get('etag'));
+  });
+
+  test('a machine reads content, too', async () => {
+    expect(await ask({ params, as: 'machine' })).toMatchObject({ status: 200 });
+  });
+
+  test('a client that has the current one gets 304', async () => {
+    const etag = (await ask({ params })).headers.get('etag')!;
+    expect(etag).toMatch(/^"[^"]+"$/);
+    for (const sent of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const answer = await ask({ params, headers: { 'If-None-Match': sent } });
+      expect(answer.status).toBe(304);
+      expect(answer.headers.get('etag')).toBe(etag);
+    }
+    expect(await ask({ params, headers: { 'If-None-Match': '"other"' } })).toMatchObject({ status: 200 });
+  });
+
+  test('deleted and created again: another ETag, although the version is the same', async () => {
+    const id = freshId();
+    const params = { model: 'condition', id };
+    await save('condition', id, 'Before');
+    const before = await ask({ params });
+    await remove('condition', id);
+    await save('condition', id, 'After');
+    await clear('condition', id);
+    const after = await ask({ params });
+    expect(after.body).toMatchObject({ title: 'After', version: 1 });
+    expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'));
+  });
+
+  test('a record that does not exist is 404, from the database and from the cache', async () => {
+    const params = { model, id: freshId() };
+    const miss = await ask({ params });
+    expect(miss).toMatchObject({ status: 404, error: { error: 'not_found' } });
+    expect(await ask({ params })).toMatchObject({ status: 404 });
+  });
+
+  test('an id of 2^53-1 is possible', async () => {
+    expect(await ask({ params: { model, id: Number.MAX_SAFE_INTEGER } })).toMatchObject({ status: 404 });
+  });
+
+  test.each([
+    '0',
+    '-1',
+    '1.5',
+    '"12"',
+    '9007199254740992',
+    '1e3',
+    '012',
+    'abc',
+    '%F0%9F%98%80',
+    '9'.repeat(5000),
+  ])('the id %.30s: 422', async (wrong) => {
+    const { error } = await send({ path: `/api/content/${model}/${wrong}` });
+    expect(error?.error).toBe('validation_failed');
+  });
+
+  test.each(['letter', 'Webform', 'webforms', '__proto__', 'constructor'])(
+    'the model %s: 422',
+    async (wrong) => {
+      const { error } = await send({ path: `/api/content/${wrong}/12` });
+      expect(error?.error).toBe('validation_failed');
+    },
+  );
+
+  test.each(['?view=everything', '?view=full&view=summary', '?view[]=full', '?view='])(
+    '%s: 422',
+    async (query) => {
+      const { error } = await send({ path: `/api/content/${model}/${id}${query}` });
+      expect(error?.error).toBe('validation_failed');
+    },
+  );
+
+  test.each(models)('the demo data has records 1 to 50 of %s', async (model) => {
+    expect(await ask({ params: { model, id: 1 } })).toMatchObject({ status: 200 });
+    expect(await ask({ params: { model, id: 50 } })).toMatchObject({ status: 200 });
+  });
+});

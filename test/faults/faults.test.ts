@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import type { Model } from '@content-platform/contract';
+import { tokenOf } from '../support/accounts.ts';
+import { announce, closeEvents } from '../support/events.ts';
+import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { clear, read } from '../support/platform.ts';
+import { closeRecords, database, freshId, save } from '../support/records.ts';
+import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+
+/** These tests kill things, so they have a stack of their own; it starts again what dies, as npm start does. */
+let own: OwnStack;
+const model: Model = 'pathway';
+
+beforeAll(async () => {
+  own = await startOwnStack();
+  await Promise.all((['user', 'machine'] as const).map((account) => tokenOf(stack().gateway, account)));
+}, 180_000);
+afterAll(async () => {
+  await closeEvents();
+  await closeRecords();
+  await own?.stop();
+}, 30_000);
+beforeEach(() => until('all is well', isWell, 60_000), 70_000);
+
+async function isWell(): Promise<boolean> {
+  const ready = await Promise.all(
+    Object.values(stack().services).map(async ({ internal }) => {
+      const response = await fetch(`${internal}/health/ready`);
+      return ((await response.json()) as { status: string }).status === 'ok';
+    }),
+  );
+  return ready.every(Boolean);
+}
+
+const event = (id: number) => JSON.stringify({ model, id });
+
+/** A record whose old version is in the cache and whose new one is in the database. */
+async function changedRecord(): Promise<number> {
+  const id = freshId();
+  await save(model, id, 'Old');
+  await read(model, id);
+  await save(model, id, 'New');
+  expect(await read(model, id)).toMatchObject({ cache: 'hit', title: 'Old' });
+  return id;
+}
+
+const kill = (name: string, signal: NodeJS.Signals) => process.kill(own.pidOf(name), signal);
+
+describe('Redis hangs', () => {
+  test('every read is answered from the database, clears are refused in time, and made up for before the cache is used', async () => {
+    const id = await changedRecord();
+    kill('redis', 'SIGSTOP');
+    try {
+      const reads = await Promise.all(Array.from({ length: 50 }, () => read(model, id)));
+      for (const answer of reads)
+        expect(answer).toMatchObject({ status: 200, cache: 'bypass', title: 'New' });
+      const start = performance.now();
+      await expect(clear(model, id)).rejects.toThrow('503 cache_unavailable');
+      expect(performance.now() - start).toBeLessThan(1_000);
+    } finally {
+      kill('redis', 'SIGCONT');
+    }
+    // The refused clear is never sent again. Whatever comes out of the cache from now on must be the new version.
+    const hit = await until('the cache is used again', async () => {
+      const answer = await read(model, id);
+      if (answer.cache !== 'bypass') expect(answer.title).toBe('New');
+      return answer.cache === 'hit' && answer;
+    });
+    expect(hit.title).toBe('New');
+    await until('the pending clear is done with', async () => {
+      const { rowCount } = await database().query('SELECT FROM content.pending_clear');
+      return rowCount === 0;
+    });
+  });
+});
+
+describe('Redis is killed', () => {
+  test('what comes back from its file is not served', async () => {
+    const id = await changedRecord();
+    const redis = new Redis(stack().redis);
+    await redis.save();
+    redis.disconnect();
+    await clear(model, id);
+    kill('redis', 'SIGKILL');
+    await until('the cache is used again', async () => {
+      const answer = await read(model, id).catch(() => undefined);
+      if (answer?.status === 200) expect(answer.title).toBe('New');
+      return answer?.cache === 'hit';
+    });
+  });
+});
+
+describe('Kafka is killed under events', () => {
+  test('none is lost', async () => {
+    const ids = await Promise.all(Array.from({ length: 40 }, changedRecord));
+    const sending = (async () => {
+      for (const id of ids) {
+        await until('the event is sent', async () => announce(event(id), `${model}:${id}`), 60_000);
+        await sleep(20);
+      }
+    })();
+    await sleep(300);
+    kill('kafka', 'SIGKILL');
+    await sending;
+    for (const id of ids) {
+      await until('the event is carried out', async () => (await read(model, id)).title === 'New', 60_000);
+    }
+  }, 150_000);
+});
+
+describe('the consumer is killed under events', () => {
+  test('every event is carried out, every bad one is listed once', async () => {
+    const ids = await Promise.all(Array.from({ length: 40 }, changedRecord));
+    const bad: { partition: number; offset: number }[] = [];
+    for (const [index, id] of ids.entries()) {
+      if (index % 10 === 5) bad.push(await announce(`not json ${id}`));
+      await announce(event(id), `${model}:${id}`);
+      if (index === 20) kill('content-cache', 'SIGKILL');
+    }
+    for (const id of ids) {
+      await until(
+        'the event is carried out',
+        async () => (await read(model, id).catch(() => undefined))?.title === 'New',
+        60_000,
+      );
+    }
+    for (const { partition, offset } of bad) {
+      const { rowCount } = await until('the bad event is listed', async () => {
+        const found = await database().query(
+          'SELECT FROM content.failed_job WHERE "partition" = $1 AND "offset" = $2',
+          [partition, offset],
+        );
+        return found.rowCount ? found : undefined;
+      });
+      expect(rowCount).toBe(1);
+    }
+  }, 150_000);
+});
+
+describe('PostgreSQL is killed', () => {
+  test('reads that need it answer 503, reads from the cache go on, and it recovers by itself', async () => {
+    const cached = freshId();
+    await save(model, cached, 'Cached');
+    await read(model, cached);
+    kill('postgres', 'SIGSTOP');
+    try {
+      expect(await read(model, cached)).toMatchObject({ status: 200, cache: 'hit' });
+      expect(await read(model, freshId())).toMatchObject({ status: 503 });
+    } finally {
+      kill('postgres', 'SIGCONT');
+    }
+    kill('postgres', 'SIGQUIT');
+    await until(
+      'reads work again',
+      async () => (await read(model, freshId()).catch(() => undefined))?.status === 404,
+      60_000,
+    );
+    expect(await read(model, cached)).toMatchObject({ status: 200, title: 'Cached' });
+  }, 90_000);
+});
+
+describe('auth is away', () => {
+  test('tokens that are valid go on working', async () => {
+    const id = freshId();
+    await save(model, id, 'Readable');
+    kill('auth', 'SIGSTOP');
+    try {
+      for (let round = 0; round < 5; round++) expect(await read(model, id)).toMatchObject({ status: 200 });
+    } finally {
+      kill('auth', 'SIGCONT');
+    }
+  });
+});
+
+describe('a service is away', () => {
+  test('503 in time for what it does, and the others are unharmed', async () => {
+    const { gateway } = stack();
+    const pid = own.pidOf('content-cache');
+    kill('content-cache', 'SIGKILL');
+    const start = performance.now();
+    const refused = await read(model, 1);
+    expect(refused).toMatchObject({ status: 503 });
+    expect(performance.now() - start).toBeLessThan(3_000);
+    const me = await fetch(`${gateway}/api/me`, {
+      headers: { Authorization: `Bearer ${await tokenOf(gateway, 'user')}` },
+    });
+    expect(me.status).toBe(200);
+    await until('it is back', async () => (await read(model, 1)).status === 200);
+    expect(own.pidOf('content-cache')).not.toBe(pid);
+  });
+});

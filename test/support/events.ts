@@ -1,0 +1,40 @@
+import { Kafka, logLevel, type Producer } from 'kafkajs';
+import { cacheInvalidation } from '@content-platform/contract';
+import { stack } from './stack.ts';
+
+let producer: Promise<Producer> | undefined;
+
+async function connect(): Promise<Producer> {
+  const { kafka } = stack();
+  if (!kafka) throw new Error('the stack has no Kafka');
+  const client = new Kafka({ clientId: 'test', brokers: [kafka], logLevel: logLevel.NOTHING });
+  const made = client.producer({ allowAutoTopicCreation: false });
+  await made.connect();
+  return made;
+}
+
+export interface Sent {
+  partition: number;
+  offset: number;
+}
+
+/** Puts a message on the topic `cache-invalidation`; resolves when the broker has it. */
+export async function announce(
+  value: string | Buffer | null,
+  key: string | Buffer | null = null,
+): Promise<Sent> {
+  producer ??= connect();
+  const [sent] = await (
+    await producer
+  ).send({
+    topic: cacheInvalidation.topic,
+    acks: -1,
+    messages: [{ key, value }],
+  });
+  return { partition: sent!.partition, offset: Number(sent!.baseOffset) };
+}
+
+export async function closeEvents(): Promise<void> {
+  await (await producer)?.disconnect();
+  producer = undefined;
+}

@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../../deploy/local/config.ts';
+import { freeRow } from '../../deploy/local/ports.ts';
+import { Stopped } from '../../deploy/local/problem.ts';
+import { SERVICES } from '../../deploy/local/services.ts';
+import { startStack } from '../../deploy/local/stack.ts';
+import { createTerminal } from '../../deploy/local/terminal.ts';
+import { pidOf } from './stack.ts';
+
+export interface OwnStack {
+  /** The pid of a process as it is now; a restart changes it. */
+  pidOf(name: string): number;
+  stop(): Promise<void>;
+}
+
+/** A stack for one test file that does it harm. From now on `stack()` and all of test/support speak of this one. */
+export async function startOwnStack(): Promise<OwnStack> {
+  const state = mkdtempSync(join(ROOT, '.local', 'test-'));
+  const stopping = new AbortController();
+  const running = await startStack({
+    state,
+    gatewayPort: await freeRow(SERVICES.length),
+    external: {},
+    usualPorts: false,
+    needsKafka: true,
+    showLogs: false,
+    terminal: createTerminal(),
+    signal: stopping.signal,
+  });
+  running.publish();
+  process.env['STACK_FILE'] = join(state, 'stack.json');
+  return {
+    pidOf,
+    async stop() {
+      stopping.abort(new Stopped());
+      await running.stop();
+      rmSync(state, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import { randomInt } from 'node:crypto';
+import pg from 'pg';
+import type { Model } from '@content-platform/contract';
+import { stack } from './stack.ts';
+
+let pool: pg.Pool | undefined;
+
+/** The stack's platform database, as its owner. Close it with `closeRecords` when the file's tests are done. */
+export function database(): pg.Pool {
+  return (pool ??= new pg.Pool({ connectionString: stack().postgres, max: 4 }));
+}
+
+export async function closeRecords(): Promise<void> {
+  await pool?.end();
+  pool = undefined;
+}
+
+/** An id that no demo record and no other test has. */
+export function freshId(): number {
+  return randomInt(1_000_000, 2 ** 47);
+}
+
+/** Creates or changes a record as a content server would: committed when this resolves. Returns its new version. */
+export async function save(
+  model: Model,
+  id: number,
+  title: string,
+  body: unknown = { title },
+): Promise<number> {
+  const { rows } = await database().query<{ version: string }>(
+    `INSERT INTO content.record (model, id, title, body) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (model, id) DO UPDATE SET title = excluded.title, body = excluded.body RETURNING version`,
+    [model, id, title, JSON.stringify(body)],
+  );
+  return Number(rows[0]!.version);
+}
+
+export async function remove(model: Model, id: number): Promise<void> {
+  await database().query('DELETE FROM content.record WHERE model = $1 AND id = $2', [model, id]);
+}
