@@ -1,0 +1,63 @@
+// Plays the content management server: changes records in the database, then announces what it has changed.
+import { models } from '@content-platform/contract';
+import { type Announcer, httpAnnouncer, kafkaAnnouncer } from './content-server/announce.ts';
+import { type Command, parseCommand } from './content-server/commands.ts';
+import { openRecords, type Records, type Saved } from './content-server/records.ts';
+import { readSettings } from './content-server/settings.ts';
+import { steadyTraffic } from './content-server/traffic.ts';
+import { DEMO_RECORDS } from './demo-content.ts';
+import { Problem, printProblem } from './problem.ts';
+
+const DONE = { edit: 'updated', create: 'created', delete: 'deleted' } as const;
+
+const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
+
+/** Changes one record; resolves when the change is committed. */
+function change(records: Records, { action, model, id, title }: Command): Promise<Saved> {
+  const text = title ?? `Changed at ${new Date().toISOString().slice(11, 23)}`;
+  const which = model ?? pick(models);
+  if (action === 'create') return records.create(which, id, text);
+  const one = id ?? 1 + Math.floor(Math.random() * DEMO_RECORDS);
+  return action === 'edit' ? records.edit(which, one, text) : records.remove(which, one);
+}
+
+/** Commit first, then announce: a reader could otherwise fetch the old record after the clear. */
+async function changeAndAnnounce(command: Command, records: Records, announcer: Announcer): Promise<string> {
+  const saved = await change(records, command);
+  const committed = performance.now();
+  const outcome = await announcer.announce(saved, DONE[command.action]);
+  const ms = Math.round(performance.now() - committed);
+  const { model, id, title, version } = saved;
+  return `${DONE[command.action]} ${model} ${id} (version ${version}, "${title}"): ${outcome} in ${ms} ms`;
+}
+
+async function run(command: Command): Promise<void> {
+  const settings = readSettings();
+  const announcer = command.via === 'kafka' ? await kafkaAnnouncer(settings) : httpAnnouncer(settings);
+  const records = openRecords(settings.database);
+  try {
+    const { traffic } = command;
+    if (!traffic) return console.log(await changeAndAnnounce(command, records, announcer));
+    const work = (): Promise<string> => changeAndAnnounce(command, records, announcer);
+    const { done, failures, median, slowest, elapsed } = await steadyTraffic(
+      traffic.rate,
+      traffic.seconds,
+      work,
+    );
+    const times = `median ${median.toFixed(0)} ms, slowest ${slowest.toFixed(0)} ms`;
+    console.log(
+      `updated ${done} records in ${(elapsed / 1000).toFixed(1)} s, each announced by ${command.via}: ${times}; ${failures.length} given up`,
+    );
+    if (failures.length > 0)
+      throw new Problem('Some changes were not announced.', [...new Set(failures)].slice(0, 10));
+  } finally {
+    await Promise.allSettled([announcer.close(), records.close()]);
+  }
+}
+
+try {
+  await run(parseCommand(process.argv.slice(2)));
+} catch (error) {
+  printProblem(error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,52 @@
+import { token as tokenEndpoint } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import type { Settings } from './settings.ts';
+
+const RENEW_BEFORE_MS = 60_000;
+
+/** The access token of the content server's own machine client. */
+export interface AccessToken {
+  /** One that is good for a minute or more. @throws RefusedToken, or what fetch throws when nobody answers */
+  get: () => Promise<string>;
+  /** Forget it: it was refused, whatever its time says. */
+  drop: () => void;
+}
+
+/** The client id or secret is wrong, or the server cannot issue one now. */
+export class RefusedToken extends Error {
+  readonly status: number;
+  readonly headers: Headers;
+
+  constructor(status: number, headers: Headers, message: string) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+/** Gets a token by client credentials (RFC 6749 §4.4) and keeps it until shortly before it expires. */
+export function createAccessToken({ gateway, clientId, clientSecret }: Settings): AccessToken {
+  let held: Promise<{ value: string; renewAt: number }> | undefined;
+
+  async function fetchToken(): Promise<{ value: string; renewAt: number }> {
+    const basic = [clientId, clientSecret].map(encodeURIComponent).join(':');
+    const answer = await call(gateway, tokenEndpoint, {
+      headers: { authorization: `Basic ${Buffer.from(basic).toString('base64')}` },
+      body: { grant_type: 'client_credentials' },
+    });
+    if (answer.error)
+      throw new RefusedToken(answer.status, answer.headers, `no token: ${answer.error.message}`);
+    const { access_token: value, expires_in: seconds } = answer.body;
+    return { value, renewAt: Date.now() + seconds * 1_000 - RENEW_BEFORE_MS };
+  }
+
+  return {
+    async get() {
+      const kept = await held?.catch(() => undefined);
+      // Callers at the same time share one request.
+      if (!kept || Date.now() >= kept.renewAt) held = fetchToken();
+      return (await held!).value;
+    },
+    drop: () => (held = undefined),
+  };
+}

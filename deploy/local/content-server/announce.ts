@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cacheInvalidation, clearModel, type InvalidationEvent } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
+import { Problem } from '../problem.ts';
+import { type AccessToken, createAccessToken, RefusedToken } from './access-token.ts';
+import type { Saved } from './records.ts';
+import type { Settings } from './settings.ts';
+
+export type Change = NonNullable<InvalidationEvent['change']>;
+/** What came of it, in words. */
+export type Announced = string;
+
+/** Tells the platform that a record was changed. Only to be called when the change is committed. */
+export interface Announcer {
+  /** @throws Problem when it gives up */
+  announce: (record: Saved, change: Change) => Promise<Announced>;
+  close: () => Promise<void>;
+}
+
+const TRIES = 8;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5_000;
+
+interface Refusal {
+  status: number;
+  headers: Headers;
+  message: string;
+}
+
+/** Worth another try: nobody answered (0), too many requests, or trouble on the server's side. */
+const isPassing = (status: number): boolean => status === 0 || status === 429 || status >= 500;
+
+/** What the server asks for, else longer each time. */
+function pauseAfter({ headers }: Refusal, attempt: number): number {
+  const asked = Number(headers.get('retry-after') ?? Number.NaN) * 1_000;
+  const pause = Number.isFinite(asked) ? asked : FIRST_PAUSE_MS * 2 ** (attempt - 1);
+  return Math.min(pause, LONGEST_PAUSE_MS);
+}
+
+/** By HTTP, as a queued job does it: once the reply is there, the record is cleared. */
+export function httpAnnouncer(settings: Settings): Announcer {
+  const token = createAccessToken(settings);
+  return {
+    async announce({ model, id }) {
+      for (let attempt = 1; ; attempt += 1) {
+        const outcome = await tryToClear(settings.gateway, token, { model, id });
+        if (typeof outcome === 'number') return `cleared by HTTP, ${outcome} keys deleted`;
+        // A token may be refused before its time, when keys or clients change: a new one deserves one more try.
+        const renewed = outcome.status === 401 && attempt === 1;
+        if (renewed) token.drop();
+        if ((!renewed && !isPassing(outcome.status)) || attempt === TRIES)
+          throw new Problem(
+            `Gave up on announcing ${model} ${id} after ${attempt} ${attempt === 1 ? 'try' : 'tries'}: ${outcome.message}`,
+          );
+        if (!renewed) await sleep(pauseAfter(outcome, attempt));
+      }
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+/** The number of keys deleted, or why it was refused. */
+async function tryToClear(
+  gateway: string,
+  token: AccessToken,
+  body: Pick<Saved, 'model' | 'id'>,
+): Promise<number | Refusal> {
+  try {
+    const answer = await call(gateway, clearModel, { body, token: await token.get() });
+    if (!answer.error) return answer.body.keys_deleted;
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      message: `${answer.status} ${answer.error.message}`,
+    };
+  } catch (error) {
+    if (error instanceof RefusedToken) return error;
+    if (!(error instanceof TypeError)) throw error; // fetch's error when nobody answers
+    return { status: 0, headers: new Headers(), message: `the gateway does not answer at ${gateway}` };
+  }
+}
+
+/** Through Kafka: the event is on the brokers when this resolves, and is cleared soon after. */
+export async function kafkaAnnouncer({ kafka }: Settings): Promise<Announcer> {
+  if (!kafka) throw new Problem('This stack runs without Kafka: use --via http.');
+  const client = new Kafka({
+    clientId: 'content-server',
+    brokers: kafka.split(','),
+    logLevel: logLevel.NOTHING,
+    connectionTimeout: 1_000,
+    requestTimeout: 5_000,
+    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 20 },
+  });
+  const producer = client.producer({
+    createPartitioner: Partitioners.DefaultPartitioner,
+    allowAutoTopicCreation: false,
+  });
+  await producer.connect().catch((error: Error) => {
+    throw new Problem(`Kafka does not answer at ${kafka}: ${error.message}`);
+  });
+  return {
+    announce: (record, change) => sendEvent(producer, record, change),
+    close: () => producer.disconnect(),
+  };
+}
+
+async function sendEvent(producer: Producer, { model, id }: Saved, change: Change): Promise<Announced> {
+  const event = { model, id, event_id: randomUUID(), change, occurred_at: new Date().toISOString() };
+  const messages = [{ key: `${model}:${id}`, value: JSON.stringify(event) }];
+  await producer.send({ topic: cacheInvalidation.topic, acks: -1, messages }).catch((error: Error) => {
+    throw new Problem(`Gave up on announcing ${model} ${id} through Kafka: ${error.message}`);
+  });
+  return 'announced through Kafka';
+}

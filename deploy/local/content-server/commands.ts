@@ -1,0 +1,70 @@
+import { parseArgs } from 'node:util';
+import { models, type Model } from '@content-platform/contract';
+import { Problem } from '../problem.ts';
+
+export const ACTIONS = ['edit', 'create', 'delete'] as const;
+export type Action = (typeof ACTIONS)[number];
+
+/** What the command line asks for. */
+export interface Command {
+  action: Action;
+  model: Model | undefined;
+  id: number | undefined;
+  title: string | undefined;
+  via: 'http' | 'kafka';
+  /** Steady traffic: so many changes a second for so many seconds. */
+  traffic: { rate: number; seconds: number } | undefined;
+}
+
+export const USAGE = `npm run content-server -- <command> [--via http|kafka]
+  edit <model> <id> [--title T]
+  create <model> [<id>] [--title T]
+  delete <model> <id>
+  edit [<model>] [<id>] --rate N --seconds S    N edits a second, of any demo record that is not named
+Models: ${models.join(', ')}`;
+
+/** @throws Problem saying what is wrong with the arguments */
+export function parseCommand(args: string[]): Command {
+  const { values, positionals } = parse(args);
+  const [action, model, id, ...rest] = positionals;
+  const wrong = (what: string): Problem => new Problem(what, USAGE.split('\n'));
+  if (!isOneOf(ACTIONS, action))
+    throw wrong(`The command is ${action ?? 'missing'}: edit, create or delete.`);
+  if (model !== undefined && !isOneOf(models, model)) throw wrong(`There is no model ${model}.`);
+  if (rest.length > 0) throw wrong(`Too many arguments: ${rest.join(' ')}.`);
+  const { via = 'http' } = values;
+  if (via !== 'http' && via !== 'kafka') throw wrong(`--via is ${via}: http or kafka.`);
+
+  const number = (name: string, text: string | undefined): number | undefined => {
+    if (text === undefined) return undefined;
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < 1 || !Number.isSafeInteger(value))
+      throw wrong(`${name} is ${text}: a whole number from 1.`);
+    return value;
+  };
+  const [rate, seconds] = [number('--rate', values.rate), number('--seconds', values.seconds)];
+  if ((rate === undefined) !== (seconds === undefined)) throw wrong('--rate and --seconds go together.');
+  const traffic = rate === undefined || seconds === undefined ? undefined : { rate, seconds };
+  if (traffic && action !== 'edit') throw wrong('--rate is for edit.');
+  const command = { action, model, id: number('The id', id), title: values.title, via, traffic } as const;
+  if (!traffic && (!model || (!command.id && action !== 'create')))
+    throw wrong(`${action} needs a model${action === 'create' ? '' : ' and an id'}.`);
+  return command;
+}
+
+function parse(args: string[]): { values: Record<string, string | undefined>; positionals: string[] } {
+  const text = { type: 'string' } as const;
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: { title: text, via: text, rate: text, seconds: text },
+    });
+  } catch (error) {
+    throw new Problem((error as Error).message, USAGE.split('\n'));
+  }
+}
+
+function isOneOf<T extends string>(list: readonly T[], value: string | undefined): value is T {
+  return list.some((one) => one === value);
+}

@@ -1,0 +1,46 @@
+import pg from 'pg';
+import { Problem } from './problem.ts';
+
+/** The addresses of the platform's two databases, with the owner's credentials. */
+export type Databases = { platform: string; logs: string; version: string };
+
+const withDatabase = (url: string, name: string): string => {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+};
+
+/**
+ * Makes the databases that are missing.
+ * @param url the server; the platform's database is the one it names, or `platform`, and `logs` is beside it
+ * @throws Problem when the server refuses
+ */
+export const ensureDatabases = async (url: string): Promise<Databases> => {
+  const named = decodeURIComponent(new URL(url).pathname.slice(1));
+  const platform = named === '' || named === 'postgres' ? 'platform' : named;
+  const client = new pg.Client({
+    connectionString: withDatabase(url, 'postgres'),
+    connectionTimeoutMillis: 5_000,
+  });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    for (const name of [platform, 'logs']) {
+      const found = await client.query('select 1 from pg_database where datname = $1', [name]);
+      if (found.rowCount === 0) await client.query(`create database ${pg.escapeIdentifier(name)}`);
+    }
+    const { rows } = await client.query<{ server_version: string }>('show server_version');
+    return {
+      platform: withDatabase(url, platform),
+      logs: withDatabase(url, 'logs'),
+      version: rows[0]?.server_version.split(' ')[0] ?? '',
+    };
+  } catch (error) {
+    const { host } = new URL(url);
+    throw new Problem(
+      `PostgreSQL at ${host} refuses: ${(error as Error).message || String(error)}. Is DATABASE_URL right?`,
+    );
+  } finally {
+    await client.end().catch(() => {});
+  }
+};

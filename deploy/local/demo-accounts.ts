@@ -1,0 +1,8 @@
+/** Who can log in to a stack with demo data. Their addresses and secrets are public: such a stack is for trials. */
+export const DEMO_PASSWORD = 'demo-password';
+export const DEMO_USERS = [
+  { email: 'admin@example.com', name: 'Ada Admin', roles: ['admin'] },
+  { email: 'sre@example.com', name: 'Sam Rivers', roles: ['sre'] },
+  { email: 'user@example.com', name: 'Uma User', roles: ['user'] },
+] as const;
+export const DEMO_CLIENT = { id: 'content-server', secret: 'demo-secret', scopes: ['cache:clear'] } as const;

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { HOST } from './ports.ts';
+import { onPath, runCommand } from './run-command.ts';
+import type { State } from './state.ts';
+import type { ProcessSpec } from './supervised.ts';
+
+/** True when there is a Docker daemon that answers. */
+export const hasDocker = async (signal: AbortSignal): Promise<boolean> =>
+  onPath('docker') !== undefined &&
+  (await runCommand('docker', ['version', '--format', '{{.Server.Version}}'], { signal, within: 10_000 }))
+    .code === 0;
+
+export type Container = {
+  name: string;
+  image: string;
+  port: number;
+  inside: number;
+  env?: Record<string, string>;
+  command?: string[];
+};
+
+/**
+ * A container as a process of the stack: `docker run` in the foreground passes signals on and ends with it. Its name
+ * belongs to the state folder, so what a killed launcher has left is removed before the next start.
+ */
+export const containerSpec = (
+  state: State,
+  container: Container,
+  ready: () => Promise<void>,
+): ProcessSpec => {
+  const folder = createHash('sha256').update(state.folder).digest('hex').slice(0, 8);
+  const name = `content-platform-${container.name}-${folder}`;
+  const environment = Object.entries(container.env ?? {}).flatMap(([key, value]) => [
+    '-e',
+    `${key}=${value}`,
+  ]);
+  const publish = `${HOST}:${container.port}:${container.inside}`;
+  return {
+    name: container.name,
+    command: 'docker',
+    args: [
+      'run',
+      '--rm',
+      '--name',
+      name,
+      '-p',
+      publish,
+      ...environment,
+      container.image,
+      ...(container.command ?? []),
+    ],
+    cwd: state.folder,
+    prepare: () => runCommand('docker', ['rm', '-f', name], { within: 20_000 }),
+    ready,
+    readyWithinMs: 170_000, // the image may have to be fetched first
+    stopSignal: 'SIGTERM',
+  };
+};

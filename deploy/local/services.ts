@@ -1,0 +1,51 @@
+import type { Secrets } from './state.ts';
+
+/** What a process may need to know of the others. */
+export type Surrounding = {
+  postgres: string;
+  logs: string;
+  redis: string;
+  /** Brokers; empty when there is no Kafka. */
+  kafka: string;
+  /** The public address of each process, by its name. */
+  urls: Record<string, string>;
+  secrets: Secrets;
+};
+
+export type Service = {
+  name: string;
+  main: string;
+  /** Its port is the gateway's plus this. */
+  offset: number;
+  /** What it needs beside HOST, PORT, PUBLIC_URL, LOGS_DATABASE_URL and AUTH_URL, which all have. */
+  environment: (around: Surrounding) => Record<string, string>;
+};
+
+/** Every process of the platform: a new service is one more entry here. */
+export const SERVICES: Service[] = [
+  {
+    name: 'gateway',
+    main: 'gateway/main.ts',
+    offset: 0,
+    environment: ({ redis, urls }) => ({ REDIS_URL: redis, CONTENT_CACHE_URL: urls['content-cache'] ?? '' }),
+  },
+  {
+    name: 'auth',
+    main: 'services/auth/main.ts',
+    offset: 1,
+    environment: ({ postgres, secrets }) => ({
+      DATABASE_URL: postgres,
+      AUTH_KEY_SECRET: secrets.authKeySecret,
+    }),
+  },
+  {
+    name: 'content-cache',
+    main: 'services/content-cache/main.ts',
+    offset: 2,
+    environment: ({ postgres, redis, kafka }) => ({
+      DATABASE_URL: postgres,
+      REDIS_URL: redis,
+      KAFKA_BROKERS: kafka,
+    }),
+  },
+];

@@ -1,0 +1,41 @@
+// `npm start`: brings up the stack, does the main job once, tells where things are, and keeps it all running.
+import { readConfig } from './config.ts';
+import { mainJob } from './main-job.ts';
+import { Stopped } from './problem.ts';
+import { startStack } from './stack.ts';
+import { createTerminal, seconds } from './terminal.ts';
+import { tour } from './tour.ts';
+import { untilStopped } from './until-stopped.ts';
+
+async function start(signal: AbortSignal): Promise<number> {
+  const began = Date.now();
+  const terminal = createTerminal();
+  const { state, gatewayPort, external, ci } = readConfig();
+  const running = await startStack({
+    state,
+    gatewayPort,
+    external,
+    usualPorts: true,
+    needsKafka: ci,
+    showLogs: true,
+    terminal,
+    signal,
+  });
+  try {
+    terminal.line('');
+    terminal.line('The main job, once, through the gateway:');
+    const failed = running.ended.then((reason) => Promise.reject(reason));
+    await Promise.race([mainJob(running.contentServer, terminal.line), failed]);
+    running.publish();
+    for (const line of tour(running.stack, state)) terminal.line(line);
+    terminal.line(`Ready after ${seconds(Date.now() - began)}.`);
+    const reason = await running.ended;
+    if (!(reason instanceof Stopped)) throw reason;
+    terminal.line('Stopping …');
+    return 0;
+  } finally {
+    await running.stop();
+  }
+}
+
+await untilStopped(start, 0);

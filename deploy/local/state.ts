@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Identity, identityOf, isRunning } from './identity.ts';
+import { Problem } from './problem.ts';
+
+/** Made once and kept, so that a second start can read what the first one wrote. */
+export type Secrets = { postgresPassword: string; authKeySecret: string; contentServerPassword: string };
+
+/** A process that was started for this state folder: run/<name>.json. */
+export type RunRecord = Identity & { stopSignal: NodeJS.Signals };
+
+/** A stack's own folder: secrets, data, logs, and a note of every process it has started. */
+export type State = {
+  folder: string;
+  path: (...parts: string[]) => string;
+  secrets: Secrets;
+  record: (name: string, pid: number, stopSignal: NodeJS.Signals) => void;
+  forget: (name: string) => void;
+  /** What an earlier launcher that was killed has left running. */
+  orphans: () => RunRecord[];
+  release: () => void;
+};
+
+/**
+ * Makes the folder (0700) if need be and takes it for this process.
+ * @param where what to say of this stack to somebody who starts a second one: its address
+ * @throws Problem when it cannot be written to, or another launcher has it
+ */
+export const openState = (folder: string, where: string): State => {
+  const path = (...parts: string[]): string => join(folder, ...parts);
+  const lock = path('launcher.json');
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    chmodSync(folder, 0o700);
+    takeLock(lock, where);
+    for (const part of ['run', 'logs']) mkdirSync(path(part), { recursive: true, mode: 0o700 });
+    const secrets = keptSecrets(path('secrets.json'));
+    return {
+      folder,
+      path,
+      secrets,
+      record: (name, pid, stopSignal) => {
+        const identity = identityOf(pid);
+        if (identity) writePrivate(path('run', `${name}.json`), { ...identity, stopSignal });
+      },
+      forget: (name) => rmSync(path('run', `${name}.json`), { force: true }),
+      orphans: () => runRecords(path('run')).filter(isRunning),
+      release: () => rmSync(lock, { force: true }),
+    };
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new Problem(`Cannot write to ${folder} (${code}): make it a folder that this user may write to.`);
+  }
+};
+
+/**
+ * True when the launcher that had this folder is gone; what it has left running is stopped then.
+ * @param graceMs how long such a process may take to end
+ */
+export const isAbandoned = async (folder: string, graceMs: number): Promise<boolean> => {
+  const holder = readJson<Identity>(join(folder, 'launcher.json'));
+  if (holder && isRunning(holder)) return false;
+  await stopRecorded(existsSync(join(folder, 'run')) ? runRecords(join(folder, 'run')) : [], graceMs);
+  return true;
+};
+
+/** Writes JSON so that a reader sees the old file or the new one, never half of one, and nobody else sees it. */
+export const writePrivate = (file: string, value: unknown): void => {
+  const draft = `${file}.${process.pid}.new`;
+  writeFileSync(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
+  renameSync(draft, file);
+};
+
+const takeLock = (lock: string, where: string): void => {
+  const content = JSON.stringify({ ...identityOf(process.pid), where });
+  for (;;) {
+    try {
+      return writeFileSync(lock, content, { flag: 'wx', mode: 0o600 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    const holder = readJson<Identity & { where: string }>(lock);
+    if (holder && isRunning(holder))
+      throw new Problem(`already running: ${holder.where} (pid ${holder.pid}).`);
+    rmSync(lock, { force: true });
+  }
+};
+
+const keptSecrets = (file: string): Secrets => {
+  const kept = readJson<Secrets>(file);
+  if (kept) return kept;
+  const random = (): string => randomBytes(24).toString('base64url');
+  const secrets = { postgresPassword: random(), authKeySecret: random(), contentServerPassword: random() };
+  writePrivate(file, secrets);
+  return secrets;
+};
+
+const runRecords = (folder: string): RunRecord[] =>
+  readdirSync(folder)
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => readJson<RunRecord>(join(folder, file)))
+    .filter((record) => record !== undefined);
+
+/** A file's JSON; undefined when the file is not there or is not JSON, as after a crash in the middle of a write. */
+export const readJson = <T>(file: string): T | undefined => {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as T;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Stops processes that are not children of ours: their stop signal first, SIGKILL for the whole group when they
+ * are still there after `graceMs`.
+ */
+export const stopRecorded = async (records: RunRecord[], graceMs: number): Promise<void> => {
+  const signal = (pid: number, name: NodeJS.Signals): void => {
+    try {
+      process.kill(pid, name);
+    } catch {
+      // gone in the meantime
+    }
+  };
+  for (const record of records) if (isRunning(record)) signal(record.pid, record.stopSignal);
+  const deadline = Date.now() + graceMs;
+  while (records.some(isRunning) && Date.now() < deadline) await sleep(50);
+  for (const record of records) if (isRunning(record)) signal(-record.pid, 'SIGKILL');
+  while (records.some(isRunning)) await sleep(20);
+};

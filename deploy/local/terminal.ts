@@ -1,0 +1,75 @@
+import { Stopped } from './problem.ts';
+
+/** Where the launcher tells the user what it does. */
+export type Terminal = {
+  line: (text: string) => void;
+  /**
+   * Does a piece of work and prints one line with its time when it is done; meanwhile it shows that it lives.
+   * `tell` sets what stands behind the name: what is under way, and in the end what came of it.
+   */
+  step: <T>(name: string, work: (tell: (detail: string) => void) => Promise<T>) => Promise<T>;
+};
+
+type Step = { name: string; detail: string; start: number; shown: number };
+
+const QUIET_MS = 2_000;
+const LINE_EVERY_MS = 5_000;
+
+/** Seconds with one decimal, as all times of steps are shown. */
+export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+
+/** On a terminal the steps under way are a last line that ticks; elsewhere each long one is a line every 5 s. */
+export const createTerminal = (out: NodeJS.WriteStream = process.stdout): Terminal => {
+  // A reader that goes away (`npm start | head`) is no reason to stop the stack.
+  out.on('error', () => {});
+  const running = new Set<Step>();
+  let timer: NodeJS.Timeout | undefined;
+
+  const clear = (): void => void (out.isTTY && out.write('\r\u001B[K'));
+  const live = (step: Step): string =>
+    `${step.name} ${Math.floor((Date.now() - step.start) / 1000)} s${step.detail && ` ${step.detail}`}`;
+  const draw = (): void => {
+    const long = [...running].filter((step) => Date.now() - step.start > QUIET_MS);
+    if (out.isTTY) {
+      const text = long.map(live).join(' · ');
+      out.write(`\r\u001B[K${text && `… ${text}`.slice(0, (out.columns || 80) - 1)}`);
+      return;
+    }
+    for (const step of long) {
+      if (Date.now() - step.shown < LINE_EVERY_MS) continue;
+      step.shown = Date.now();
+      out.write(`… ${live(step)}\n`);
+    }
+  };
+  const line = (text: string): void => {
+    clear();
+    out.write(`${text}\n`);
+    if (running.size > 0) draw();
+  };
+
+  return {
+    line,
+    step: async (name, work) => {
+      const now = Date.now();
+      const step: Step = { name, detail: '', start: now, shown: now };
+      running.add(step);
+      timer ??= setInterval(draw, 1_000);
+      const end = (mark: string): void => {
+        running.delete(step);
+        if (running.size === 0) timer = void clearInterval(timer);
+        if (mark)
+          line(
+            `${mark} ${name.padEnd(16)} ${seconds(Date.now() - step.start).padStart(7)}  ${step.detail}`.trimEnd(),
+          );
+      };
+      try {
+        const result = await work((detail) => (step.detail = detail));
+        end('✓');
+        return result;
+      } catch (error) {
+        end(error instanceof Stopped ? '' : '✗');
+        throw error;
+      }
+    },
+  };
+};

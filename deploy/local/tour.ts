@@ -1,0 +1,41 @@
+import { join } from 'node:path';
+import { DOWNLOADS } from './config.ts';
+import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-accounts.ts';
+import type { Stack } from './stack-file.ts';
+
+/** Lines that tell a new user where things are and what to try; the commands work as they are printed. */
+export function tour(stack: Stack, state: string): string[] {
+  return [
+    '',
+    `Gateway        ${stack.gateway}`,
+    `API docs       ${stack.gateway}/api/docs`,
+    `Addresses      ${join(state, 'stack.json')}`,
+    `Logs           ${join(state, 'logs', '<name>.log')}   (JSON)`,
+    '',
+    `Accounts       ${DEMO_USERS.map(({ email }) => email).join(', ')}; password ${DEMO_PASSWORD}`,
+    `Machine client ${DEMO_CLIENT.id}, secret ${DEMO_CLIENT.secret}`,
+    '',
+    'To try, in another terminal, in this folder:',
+    '',
+    ...tourCommands(stack, state).map((command) => `  ${command}`),
+    '',
+    'Ctrl-C stops everything.',
+    '',
+  ];
+}
+
+/** Five commands for bash, to be pasted one after the other. */
+export function tourCommands({ gateway, kafka }: Stack, state: string): string[] {
+  const which = state === DOWNLOADS ? '' : `STACK_FILE=${join(state, 'stack.json')} `;
+  const body = JSON.stringify({ email: 'user@example.com', password: DEMO_PASSWORD });
+  const read = `curl -si ${gateway}/api/content/webform/12 -H "Authorization: Bearer $TOKEN"`;
+  const edit = (title: string, via: string): string =>
+    `${which}npm run content-server -- edit webform 12 --title "${title}" --via ${via}`;
+  return [
+    `TOKEN=$(curl -s ${gateway}/api/login -H 'Content-Type: application/json' -d '${body}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`,
+    read,
+    edit('Hello', 'http'),
+    edit('Hello again', kafka === null ? 'http' : 'kafka'),
+    read,
+  ];
+}
