@@ -1,0 +1,233 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { call } from '@content-platform/contract/client';
+import { login, readContent } from '@content-platform/contract';
+import { ROOT } from '../../deploy/local/config.ts';
+import { freeRow } from '../../deploy/local/ports.ts';
+import { SERVICES } from '../../deploy/local/services.ts';
+import {
+  alive,
+  cleanUp,
+  launch,
+  type Launcher,
+  launcherPid,
+  LIMIT_MS,
+  newState,
+  npmStart,
+  processesOf,
+  stackOf,
+  until,
+} from './launcher.ts';
+
+// One stack is started three times; each test goes on where the one before it stopped.
+const state = newState();
+let env: Record<string, string>;
+let launcher: Launcher | undefined;
+
+/** The launcher that runs now. */
+function running(): Launcher {
+  if (!launcher) throw new Error('the launcher was not started');
+  return launcher;
+}
+
+async function start(): Promise<void> {
+  launcher = launch(npmStart, env);
+  await launcher.printed(/^Ready after/m);
+}
+
+function contentServer(...args: string[]): string {
+  const stack = { ...process.env, STACK_FILE: join(state, 'stack.json') };
+  return execFileSync('npm', ['run', 'content-server', '--', ...args], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    env: stack,
+  });
+}
+
+async function titleOf(id: number): Promise<string> {
+  const { gateway } = stackOf(state);
+  const user = { email: 'user@example.com', password: 'demo-password' };
+  const { body } = await call(gateway, login, { body: user });
+  const answer = await call(gateway, readContent, { params: { model: 'webform', id }, token: body?.token });
+  if (answer.status !== 200 || answer.error) throw new Error(`status ${answer.status}`);
+  return answer.body.title;
+}
+
+/** Kills a process of the stack and waits until another one has taken its place. */
+async function killAndWait(name: string): Promise<void> {
+  const before = processesOf(state)[name]!;
+  const seen = running().output().length;
+  process.kill(before.pid, 'SIGKILL');
+  await until(
+    () => new RegExp(`${name} is back`).test(running().output().slice(seen)),
+    () => running().output().slice(-3_000),
+  );
+  expect(processesOf(state)[name]?.pid).not.toBe(before.pid);
+}
+
+beforeAll(async () => {
+  env = { STATE_DIR: state, GATEWAY_PORT: String(await freeRow(SERVICES.length)) };
+  await start();
+}, LIMIT_MS);
+
+afterAll(() => cleanUp(state, launcher), LIMIT_MS);
+
+test('the main job is done once and says what it saw', () => {
+  const output = running().output();
+  const steps = [
+    /login +\d+ ms {3}user@example.com/,
+    /read webform 12 +\d+ ms {3}miss, version \d+/,
+    /read it again +\d+ ms {3}hit, version \d+/,
+    /edit by HTTP: cleared in +\d+ ms/,
+    /read: the new version +\d+ ms {3}miss, version \d+, "Edited by HTTP/,
+    /edit through Kafka: cleared in +\d+ ms/,
+    /read: the new version +\d+ ms {3}(miss|hit), version \d+, "Edited through Kafka/,
+  ];
+  let from = 0;
+  for (const step of steps) {
+    const found = step.exec(output.slice(from));
+    expect(found ?? `no ${step} in:\n${output}`).toHaveProperty('index');
+    from += found?.index ?? 0;
+  }
+});
+
+test('stack.json tells every address and is for nobody else', () => {
+  const port = Number(env.GATEWAY_PORT);
+  const { services, ...rest } = stackOf(state);
+  expect(rest).toEqual({
+    gateway: `http://127.0.0.1:${port}`,
+    postgres: expect.stringMatching(/^postgres:\/\/platform:\S+@127\.0\.0\.1:\d+\/platform$/),
+    logs: expect.stringMatching(/^postgres:\/\/platform:\S+@127\.0\.0\.1:\d+\/logs$/),
+    redis: expect.stringMatching(/^redis:\/\/127\.0\.0\.1:\d+$/),
+    kafka: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+  });
+  for (const { name, offset } of SERVICES)
+    expect(services[name]).toEqual({
+      public: `http://127.0.0.1:${port + offset}`,
+      internal: `http://127.0.0.1:${port + offset + 1000}`,
+      pid: processesOf(state)[name]?.pid,
+    });
+  expect(statSync(state).mode & 0o777).toBe(0o700);
+  for (const file of ['stack.json', 'secrets.json', 'content-server.json'])
+    expect(statSync(join(state, file)).mode & 0o777).toBe(0o600);
+});
+
+test(
+  'the printed commands work as they are printed',
+  () => {
+    const printed = /To try.*:\n\n((?: {2}.*\n)+)/.exec(running().output())?.[1] ?? '';
+    expect(printed.trim().split('\n')).toHaveLength(5);
+    const script = `set -e\n${printed}`;
+    const { status, stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: ROOT, encoding: 'utf8' });
+    expect({ status, stderr, stdout }).toMatchObject({ status: 0 });
+    expect(stdout.match(/^HTTP\/1\.1 200/gm)).toHaveLength(2);
+    expect(stdout).toMatch(
+      /updated webform 12 \(version \d+, "Hello"\): cleared by HTTP, \d+ keys deleted in \d+ ms/,
+    );
+    expect(stdout).toMatch(
+      /updated webform 12 \(version \d+, "Hello again"\): announced through Kafka in \d+ ms/,
+    );
+    expect(stdout).toMatch(/"title":"Edited through Kafka/);
+  },
+  LIMIT_MS,
+);
+
+test(
+  'a second start says that it is already running, and where',
+  async () => {
+    const second = launch(npmStart, env);
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toMatch(new RegExp(`already running: ${stackOf(state).gateway} `));
+    expect(alive(processesOf(state))).toHaveLength(SERVICES.length + 3);
+  },
+  LIMIT_MS,
+);
+
+test(
+  'a taken port ends another start before anything is started',
+  async () => {
+    const other = newState();
+    const second = launch(npmStart, { ...env, STATE_DIR: other });
+    try {
+      expect(await second.ended).toBe(1);
+      expect(second.output()).toMatch(
+        new RegExp(`Port ${env.GATEWAY_PORT}, which gateway needs, is taken: .*GATEWAY_PORT`),
+      );
+      expect(second.output()).not.toMatch(/PostgreSQL/);
+    } finally {
+      await cleanUp(other, second);
+    }
+  },
+  LIMIT_MS,
+);
+
+test(
+  'what dies is started again: a service, Redis, PostgreSQL, Kafka',
+  async () => {
+    const { pid } = stackOf(state).services['content-cache']!;
+    for (const name of ['content-cache', 'redis', 'postgres', 'kafka']) await killAndWait(name);
+    expect(stackOf(state).services['content-cache']?.pid).toBe(processesOf(state)['content-cache']?.pid);
+    expect(stackOf(state).services['content-cache']?.pid).not.toBe(pid);
+    const said = await until(
+      () => {
+        try {
+          return contentServer('edit', 'webform', '13', '--title', 'Kept', '--via', 'kafka');
+        } catch {
+          return undefined;
+        }
+      },
+      () => running().output().slice(-3_000),
+    );
+    expect(said).toMatch(/announced through Kafka/);
+    await until(
+      async () => (await titleOf(13).catch(() => '')) === 'Kept',
+      () => running().output().slice(-3_000),
+    );
+  },
+  2 * LIMIT_MS,
+);
+
+test(
+  'Ctrl-C stops everything and exits 0',
+  async () => {
+    const processes = processesOf(state);
+    running().interrupt();
+    expect(await running().ended).toBe(0);
+    expect(alive(processes)).toEqual([]);
+    expect(processesOf(state)).toEqual({});
+    expect(existsSync(join(state, 'stack.json'))).toBe(false);
+  },
+  LIMIT_MS,
+);
+
+test(
+  'a second start keeps what was edited; a start after kill -9 stops what the killed one has left',
+  async () => {
+    await start();
+    expect(await titleOf(13)).toBe('Kept');
+    const left = processesOf(state);
+    process.kill(launcherPid(state), 'SIGKILL');
+    expect(await running().ended).not.toBe(0);
+    await start();
+    expect(running().output()).toMatch(/stopped \d+ processes that a killed run had left/);
+    expect(alive(left)).toEqual([]);
+    expect(alive(processesOf(state))).toHaveLength(SERVICES.length + 3);
+  },
+  2 * LIMIT_MS,
+);
+
+test(
+  'five deaths of one process within a minute end the run',
+  async () => {
+    const processes = processesOf(state);
+    for (let death = 1; death < 5; death += 1) await killAndWait('auth');
+    process.kill(processesOf(state).auth!.pid, 'SIGKILL');
+    expect(await running().ended).toBe(1);
+    expect(running().output()).toMatch(/auth died 5 times within a minute; its log is .*auth\.log/);
+    expect(alive(processes)).toEqual([]);
+    expect(processesOf(state)).toEqual({});
+  },
+  LIMIT_MS,
+);
