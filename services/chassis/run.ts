@@ -44,8 +44,10 @@ async function listen(server: Server, port: number, host: string): Promise<void>
 
 async function stopServer(server: Server): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));
-  server.closeIdleConnections();
+  // A kept connection becomes idle only when its last reply is sent.
+  const timer = setInterval(() => server.closeIdleConnections(), 50);
   await closed;
+  clearInterval(timer);
 }
 
 /**

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { until } from '../../test/support/wait.ts';
+import { ConfigError } from './config.ts';
+import { runInContext, type RequestContext } from './context.ts';
+import { createLogger } from './logger.ts';
+import { createMetrics } from './metrics.ts';
+import { migrate } from './migrations.ts';
+import { createDatabase, type Database } from './postgres.ts';
+import { createSlowLog, type SlowLog } from './slow-log.ts';
+
+const metrics = createMetrics('letters');
+const logger = createLogger('letters', 'silent');
+let own: TestDatabase;
+let slowLog: SlowLog;
+let database: Database;
+let direct: pg.Pool;
+
+beforeAll(async () => {
+  own = await createTestDatabase();
+  direct = new pg.Pool({ connectionString: own.url, max: 2 });
+  slowLog = createSlowLog(own.url, metrics, logger);
+  const options = { url: own.url, logger, metrics, slowLog, slowQueryMs: 100, maxConnections: 2 };
+  database = createDatabase({ ...options, statementTimeoutMs: 1_000 });
+});
+afterAll(async () => {
+  await database.close();
+  await slowLog.close();
+  await direct.end();
+  await own.drop();
+});
+
+test('a call is measured, and counted for the request it belongs to', async () => {
+  const context: RequestContext = { requestId: 'r-1', route: '/api/x', database: { calls: 0, ms: 0 } };
+  await runInContext(context, async () => {
+    expect((await database.query('one', 'SELECT $1::int AS n', [1])).rows).toEqual([{ n: 1 }]);
+    await database.query('two', 'SELECT 2');
+  });
+  expect(context.database.calls).toBe(2);
+  expect(context.database.ms).toBeGreaterThan(0);
+  const { values } = await metrics.queryDuration.get();
+  const counts = values.filter(({ metricName }) => metricName?.endsWith('_count'));
+  expect(counts.map(({ labels, value }) => [labels.operation, value])).toEqual(
+    expect.arrayContaining([
+      ['one', 1],
+      ['two', 1],
+    ]),
+  );
+});
+
+test('a slow query is a row with its text, never its values', async () => {
+  const context: RequestContext = { requestId: 'r-2', route: '/api/slow', database: { calls: 0, ms: 0 } };
+  await runInContext(context, () => database.query('slow', 'SELECT pg_sleep(0.15), $1::text', ['a secret']));
+  const row = await until('the row is there', async () => {
+    const found = await direct.query('SELECT * FROM logs.slow_query').catch(() => undefined);
+    return found?.rows[0] as Record<string, unknown> | undefined;
+  });
+  expect(row).toMatchObject({
+    service: 'letters',
+    statement: 'SELECT pg_sleep(0.15), $1::text',
+    route: '/api/slow',
+    request_id: 'r-2',
+  });
+  expect(JSON.stringify(row)).not.toContain('secret');
+  expect((await metrics.slowQueries.get()).values[0]?.value).toBe(1);
+});
+
+test('a transaction is all or nothing', async () => {
+  await database.query('make', 'CREATE TABLE t (n int PRIMARY KEY)');
+  const twice = database.transaction(async (query) => {
+    await query('insert', 'INSERT INTO t VALUES (1)');
+    await query('insert', 'INSERT INTO t VALUES (1)');
+  });
+  await expect(twice).rejects.toMatchObject({ code: '23505' });
+  expect((await database.query('count', 'SELECT * FROM t')).rowCount).toBe(0);
+  await database.transaction((query) => query('insert', 'INSERT INTO t VALUES (2)'));
+  expect((await database.query('count', 'SELECT * FROM t')).rowCount).toBe(1);
+});
+
+test('a statement over its limit is ended, and that is 503', async () => {
+  await expect(database.query('hang', 'SELECT pg_sleep(30)')).rejects.toMatchObject({ status: 503 });
+});
+
+test('connections that the server ends are replaced', async () => {
+  await database.query('one', 'SELECT 1');
+  await direct.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'letters'",
+  );
+  await until('queries work again', () => database.query('one', 'SELECT 1').then(() => true));
+});
+
+test('a database that is away is 503', async () => {
+  const options = { logger, metrics, slowLog, slowQueryMs: 1_000 };
+  const away = createDatabase({ ...options, url: 'postgres://nobody@127.0.0.1:1/nowhere' });
+  await expect(away.query('one', 'SELECT 1')).rejects.toMatchObject({
+    status: 503,
+    headers: { 'Retry-After': '1' },
+  });
+  await away.close();
+});
+
+test('processes that start together migrate once', async () => {
+  const folder = new URL('migrations/', import.meta.url);
+  const empty = await createTestDatabase();
+  await Promise.all([1, 2, 3].map(() => migrate({ url: empty.url, schema: 'logs', folder, logger })));
+  const client = new pg.Client(empty.url);
+  await client.connect();
+  expect((await client.query('SELECT name FROM logs.migration')).rows).toEqual([{ name: '001-slow-logs' }]);
+  await client.end();
+  await empty.drop();
+});
+
+test('a refused login is a configuration error, and waiting for a database can be ended', async () => {
+  const folder = new URL('migrations/', import.meta.url);
+  const wrong = new URL(own.url);
+  wrong.password = 'wrong';
+  await expect(migrate({ url: wrong.href, schema: 'logs', folder, logger })).rejects.toThrow(ConfigError);
+  const signal = AbortSignal.timeout(100);
+  const away = migrate({ url: 'postgres://x@127.0.0.1:1/x', schema: 'logs', folder, logger, signal });
+  await expect(away).rejects.toThrow('aborted');
+});

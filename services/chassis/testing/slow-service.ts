@@ -1,0 +1,19 @@
+// A process for run.test.ts: GET / says so and answers after 500 ms.
+import express from 'express';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { commonConfig, readConfig, run } from '../index.ts';
+
+await run(
+  'slow-service',
+  () => readConfig(commonConfig(8090), process.env),
+  async ({ onStop }) => {
+    onStop(() => process.stdout.write('closed\n'));
+    const app = express();
+    app.get('/', async (_request, response) => {
+      process.stdout.write('working\n');
+      await sleep(500);
+      response.json({ done: true });
+    });
+    return { app, checks: {} };
+  },
+);
