@@ -1,0 +1,35 @@
+import jwt from 'jsonwebtoken';
+import { randomUUID } from 'node:crypto';
+import { audience } from '@content-platform/chassis';
+import type { Scope } from '@content-platform/contract';
+import { scopesOf } from './rights.ts';
+import type { SigningKeys } from './signing-keys.ts';
+import type { User } from './user-store.ts';
+
+/** Seconds. */
+export const accessTokenLifetime = 900;
+
+export type AccessTokens = ReturnType<typeof createAccessTokens>;
+
+/** Makes access tokens in the profile of RFC 9068: RS256, type at+jwt. */
+export function createAccessTokens(issuer: string, keys: SigningKeys) {
+  const { kid, privateKey } = keys.current;
+
+  function sign(subject: string, scopes: readonly Scope[], claims: Record<string, string>): string {
+    return jwt.sign({ ...claims, scope: scopes.join(' ') }, privateKey, {
+      algorithm: 'RS256',
+      header: { alg: 'RS256', typ: 'at+jwt', kid },
+      issuer,
+      audience,
+      subject,
+      jwtid: randomUUID(),
+      expiresIn: accessTokenLifetime,
+    });
+  }
+
+  return {
+    /** For a person who has just logged in: the start of a session. */
+    forUser: ({ id, roles }: User) => sign(String(id), scopesOf(roles), { sid: randomUUID() }),
+    forClient: (name: string, scopes: readonly Scope[]) => sign(name, scopes, { client_id: name }),
+  };
+}

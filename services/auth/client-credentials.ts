@@ -1,0 +1,62 @@
+import { HttpError } from '@content-platform/chassis';
+
+export interface ClientCredentials {
+  name: string;
+  secret: string;
+}
+
+interface Parameters {
+  client_id?: string | undefined;
+  client_secret?: string | undefined;
+}
+
+const basic = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Throws 401 `invalid_client`: RFC 6749 §5.2 wants the challenge with it. */
+export function invalidClient(message: string, cause?: unknown): HttpError<'invalid_client'> {
+  return new HttpError(401, 'invalid_client', message, undefined, {
+    headers: { 'WWW-Authenticate': 'Basic realm="content-platform", charset="UTF-8"' },
+    cause,
+  });
+}
+
+/** Undoes application/x-www-form-urlencoded. Throws URIError. */
+function formDecode(value: string): string {
+  return decodeURIComponent(value.replaceAll('+', ' '));
+}
+
+function fromHeader(authorization: string): ClientCredentials {
+  const encoded = basic.exec(authorization)?.[1];
+  if (encoded === undefined) throw invalidClient('Authorization must be Basic here.');
+  try {
+    const pair = utf8.decode(Buffer.from(encoded, 'base64'));
+    const colon = pair.indexOf(':');
+    if (colon === -1) throw new Error('no colon');
+    return { name: formDecode(pair.slice(0, colon)), secret: formDecode(pair.slice(colon + 1)) };
+  } catch (cause) {
+    throw invalidClient('Authorization is not well-formed: base64 of the form-encoded id:secret.', cause);
+  }
+}
+
+/**
+ * The client's id and secret: from Authorization, each form-encoded inside Basic, or from the body (RFC 6749 §2.3.1).
+ * Throws 400 `invalid_request` when both are used, 401 `invalid_client` when there are none or they are malformed.
+ */
+export function readClientCredentials(
+  authorization: string | undefined,
+  { client_id: name, client_secret: secret }: Parameters,
+): ClientCredentials {
+  if (authorization === undefined) {
+    if (name === undefined || secret === undefined) {
+      throw invalidClient('Send the client’s id and secret, in Authorization or in the body.');
+    }
+    return { name, secret };
+  }
+  const credentials = fromHeader(authorization);
+  // An id alone is not a second method, as long as it is the same client's.
+  if (secret !== undefined || (name !== undefined && name !== credentials.name)) {
+    throw new HttpError(400, 'invalid_request', 'Authenticate in Authorization or in the body, not in both.');
+  }
+  return credentials;
+}

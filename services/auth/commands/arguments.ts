@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { roles, text } from '@content-platform/contract';
+
+/** What was typed, or read from stdin, is wrong; `message` is one line for the person at the keyboard. */
+export class CommandError extends Error {}
+
+/**
+ * What `schema` makes of the value. Throws CommandError in the form "<what> <field> must be …" with the first thing
+ * that is wrong, so a field has the name that the person gave it and a message starts with "must".
+ */
+export function checked<S extends z.ZodType>(what: string, schema: S, value: unknown): z.output<S> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const { path, message } = result.error.issues[0]!;
+  throw new CommandError([what, path[0]?.toString(), message].filter(Boolean).join(' '));
+}
+
+function field(schema: z.ZodType<string>, message: string) {
+  return z.string(message).refine((value) => schema.safeParse(value).success, message);
+}
+
+/** Not whether the mailbox exists, only that it can be typed at a login. */
+export const email = field(text(3, 254).regex(/^[^\s@]+@[^\s@]+$/), 'must be an email address');
+export const personName = field(text(1, 200), 'must have 1 to 200 characters');
+export const newPassword = field(text(12, 128), 'must have 12 to 128 characters');
+const rolesMessage = `must be of ${roles.join(', ')}`;
+export const userRoles = z
+  .array(z.enum(roles, rolesMessage), rolesMessage)
+  .min(1, rolesMessage)
+  .default(['user']);

@@ -1,0 +1,52 @@
+import { text as readAll } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { openAccounts } from '../accounts.ts';
+import { readAdminConfig } from '../config.ts';
+import { isSupported } from '../passwords.ts';
+import { createUserStore, type NewUser } from '../user-store.ts';
+import { checked, CommandError, email, personName, userRoles } from './arguments.ts';
+
+const hashMessage = 'must be bcrypt of cost 4 to 12, or argon2id of at most 64 MiB in 4 passes';
+const imported = z
+  .strictObject({
+    email,
+    name: personName,
+    password_hash: z.string(hashMessage).refine(isSupported, hashMessage),
+    roles: userRoles,
+  })
+  .transform(({ password_hash: passwordHash, ...user }): NewUser => ({ ...user, passwordHash }));
+
+function parse(line: string, where: string): NewUser {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    throw new CommandError(`${where}: must be JSON`);
+  }
+  return checked(`${where}:`, imported, value);
+}
+
+/** import-users: a user as JSON on each line of stdin, all or none of them. Returns what to print. */
+export async function importUsers(args: string[]): Promise<string> {
+  parseArgs({ args, options: {} });
+  const { DATABASE_URL } = readAdminConfig();
+  const users = (await readAll(process.stdin))
+    .split('\n')
+    .map((line, index) => ({ line: line.trim(), where: `Line ${index + 1}` }))
+    .filter(({ line }) => line !== '')
+    .map(({ line, where }) => ({ where, user: parse(line, where) }));
+  const accounts = await openAccounts(DATABASE_URL);
+  try {
+    await accounts.transaction(async (query) => {
+      const store = createUserStore(query);
+      for (const { where, user } of users) {
+        const id = await store.create(user);
+        if (id === undefined) throw new CommandError(`${where}: there is a user with this address already`);
+      }
+    });
+    return `Imported ${users.length} users.`;
+  } finally {
+    await accounts.close();
+  }
+}

@@ -1,0 +1,59 @@
+import argon2 from '@node-rs/argon2';
+import bcrypt from '@node-rs/bcrypt';
+import { createLimiter } from './limiter.ts';
+
+/** Hashes and checks passwords and client secrets, a few at a time. Both throw 503 when too many wait already. */
+export interface Passwords {
+  /** argon2id with the parameters below, as a PHC string. */
+  hash(password: string): Promise<string>;
+  /** `hash` undefined: nobody of that name; false after the work that a real check would have been. */
+  verify(hash: string | undefined, password: string): Promise<boolean>;
+}
+
+/** 19 MiB, 2 passes, 1 lane: the OWASP Password Storage Cheat Sheet's choice. Algorithm 2 is argon2id. */
+const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+const prefix = '$argon2id$v=19$m=19456,t=2,p=1$';
+/** A digest of zeros, which no password has. */
+const nobody = `${prefix}${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+/** One of libuv's four threads stays free for everything else that uses them. */
+const running = 3;
+/** About half a second of waiting on two processors. */
+const waiting = 40;
+
+const bcryptForm = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
+/** PHP's and Laravel's own. Costlier ones would take longer than a refused login otherwise does, and so be seen. */
+const maxBcryptCost = 12;
+const maxArgon2Work = 65_536 * 4;
+
+export function createPasswords(): Passwords {
+  const limited = createLimiter(running, waiting);
+  return {
+    hash: (password) => limited(() => argon2.hash(password, parameters)),
+    async verify(hash, password) {
+      const stored = hash ?? nobody;
+      const valid = await limited(() =>
+        bcryptForm.test(stored) ? bcrypt.verify(password, stored) : argon2.verify(stored, password),
+      );
+      return valid && hash !== undefined;
+    },
+  };
+}
+
+/** Whether the hash is of another kind or cost than those made now. */
+export function isOutdated(hash: string): boolean {
+  return !hash.startsWith(prefix);
+}
+
+/** Whether a hash made elsewhere can be taken: bcrypt ($2y$, $2a$, $2b$) or argon2id, of bearable cost. */
+export function isSupported(hash: string): boolean {
+  const cost = bcryptForm.exec(hash)?.[1];
+  if (cost !== undefined) return Number(cost) >= 4 && Number(cost) <= maxBcryptCost;
+  if (!hash.startsWith('$argon2id$v=19$')) return false;
+  try {
+    const { memoryCost, timeCost } = argon2.parseOptions(hash);
+    return memoryCost * timeCost <= maxArgon2Work;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,12 @@
+import { scopes, type Role, type Scope } from '@content-platform/contract';
+
+const scopesByRole: Record<Role, readonly Scope[]> = {
+  user: [],
+  sre: ['jobs:manage'],
+  admin: scopes,
+};
+
+/** What people of these roles may do, in the contract's order. */
+export function scopesOf(roles: readonly Role[]): Scope[] {
+  return scopes.filter((scope) => roles.some((role) => scopesByRole[role].includes(scope)));
+}
