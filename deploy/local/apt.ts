@@ -9,7 +9,7 @@ let updated: Promise<boolean> | undefined;
  * Installs Debian packages; false when they cannot be had. Two calls at once wait for dpkg's lock.
  * @param signal ends it
  */
-export const aptInstall = async (packages: string[], signal: AbortSignal): Promise<boolean> => {
+export async function aptInstall(packages: string[], signal: AbortSignal): Promise<boolean> {
   const run = async (...args: string[]): Promise<boolean> => {
     const flags = ['-q', '-o', 'DPkg::Lock::Timeout=120'];
     const env = { DEBIAN_FRONTEND: 'noninteractive' };
@@ -17,4 +17,4 @@ export const aptInstall = async (packages: string[], signal: AbortSignal): Promi
   };
   updated ??= run('update');
   return (await updated) && run('install', '-y', '--no-install-recommends', ...packages);
-};
+}

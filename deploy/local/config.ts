@@ -8,16 +8,20 @@ export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const DOWNLOADS = join(ROOT, '.local');
 
 /** Servers that the user runs; the launcher starts none of its own where one is given. */
-export type External = { databaseUrl?: string; redisUrl?: string; kafkaBrokers?: string };
+export interface External {
+  databaseUrl?: string;
+  redisUrl?: string;
+  kafkaBrokers?: string;
+}
 
-export type LauncherConfig = {
+export interface LauncherConfig {
   /** Folder of everything that the stack keeps: data, logs, secrets, stack.json. */
   state: string;
   gatewayPort: number;
   external: External;
   /** Nothing may be missing then: no Kafka is a failure. */
   ci: boolean;
-};
+}
 
 const optional = (value: string | undefined): string | undefined => value?.trim() || undefined;
 
@@ -26,7 +30,7 @@ const optional = (value: string | undefined): string | undefined => value?.trim(
  * tests that must not touch the developer's own stack, STATE_DIR in the place of `.local`.
  * @throws Problem naming the variable, what was given and what is allowed
  */
-export const readConfig = (env: NodeJS.ProcessEnv = process.env): LauncherConfig => {
+export function readConfig(env: NodeJS.ProcessEnv = process.env): LauncherConfig {
   const [databaseUrl, redisUrl, kafkaBrokers] = [env.DATABASE_URL, env.REDIS_URL, env.KAFKA_BROKERS].map(
     optional,
   );
@@ -40,14 +44,14 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): LauncherConfig
     },
     ci: env.CI === 'true',
   };
-};
+}
 
-const portOf = (name: string, value: string): number => {
+function portOf(name: string, value: string): number {
   const port = Number(value);
   if (!/^\d+$/.test(value) || port < 1024 || port > 64_000)
     throw new Problem(`${name} is "${value}": give a port from 1024 to 64000.`);
   return port;
-};
+}
 
 /** Where stack.json is: STACK_FILE, else that of the stack in STATE_DIR or `.local`. */
 export const stackFilePath = (env: NodeJS.ProcessEnv = process.env): string =>

@@ -2,20 +2,24 @@ import pg from 'pg';
 import { Problem } from './problem.ts';
 
 /** The addresses of the platform's two databases, with the owner's credentials. */
-export type Databases = { platform: string; logs: string; version: string };
+export interface Databases {
+  platform: string;
+  logs: string;
+  version: string;
+}
 
-const withDatabase = (url: string, name: string): string => {
+function withDatabase(url: string, name: string): string {
   const changed = new URL(url);
   changed.pathname = `/${name}`;
   return changed.href;
-};
+}
 
 /**
  * Makes the databases that are missing.
  * @param url the server; the platform's database is the one it names, or `platform`, and `logs` is beside it
  * @throws Problem when the server refuses
  */
-export const ensureDatabases = async (url: string): Promise<Databases> => {
+export async function ensureDatabases(url: string): Promise<Databases> {
   const named = decodeURIComponent(new URL(url).pathname.slice(1));
   const platform = named === '' || named === 'postgres' ? 'platform' : named;
   const client = new pg.Client({
@@ -43,4 +47,4 @@ export const ensureDatabases = async (url: string): Promise<Databases> => {
   } finally {
     await client.end().catch(() => {});
   }
-};
+}

@@ -5,4 +5,8 @@ export const DEMO_USERS = [
   { email: 'sre@example.com', name: 'Sam Rivers', roles: ['sre'] },
   { email: 'user@example.com', name: 'Uma User', roles: ['user'] },
 ] as const;
-export const DEMO_CLIENT = { id: 'content-server', secret: 'demo-secret', scopes: ['cache:clear'] } as const;
+export const DEMO_CLIENT = {
+  name: 'content-server',
+  secret: 'demo-secret',
+  scopes: ['cache:clear'],
+} as const;

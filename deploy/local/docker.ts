@@ -10,24 +10,20 @@ export const hasDocker = async (signal: AbortSignal): Promise<boolean> =>
   (await runCommand('docker', ['version', '--format', '{{.Server.Version}}'], { signal, within: 10_000 }))
     .code === 0;
 
-export type Container = {
+export interface Container {
   name: string;
   image: string;
   port: number;
   inside: number;
   env?: Record<string, string>;
   command?: string[];
-};
+}
 
 /**
  * A container as a process of the stack: `docker run` in the foreground passes signals on and ends with it. Its name
  * belongs to the state folder, so what a killed launcher has left is removed before the next start.
  */
-export const containerSpec = (
-  state: State,
-  container: Container,
-  ready: () => Promise<void>,
-): ProcessSpec => {
+export function containerSpec(state: State, container: Container, ready: () => Promise<void>): ProcessSpec {
   const folder = createHash('sha256').update(state.folder).digest('hex').slice(0, 8);
   const name = `content-platform-${container.name}-${folder}`;
   const environment = Object.entries(container.env ?? {}).flatMap(([key, value]) => [
@@ -55,4 +51,4 @@ export const containerSpec = (
     readyWithinMs: 170_000, // the image may have to be fetched first
     stopSignal: 'SIGTERM',
   };
-};
+}

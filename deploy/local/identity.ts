@@ -2,10 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /** A process, told apart from a later one that was given the same pid by the time it began. */
-export type Identity = { pid: number; began: string };
+export interface Identity {
+  pid: number;
+  began: string;
+}
 
 /** When the process began, in the system's own words; undefined when there is no such process. */
-const beganAt = (pid: number): string | undefined => {
+function beganAt(pid: number): string | undefined {
   try {
     if (process.platform !== 'linux')
       return (
@@ -20,12 +23,12 @@ const beganAt = (pid: number): string | undefined => {
   } catch {
     return undefined;
   }
-};
+}
 
 /** The identity of a process that runs now; undefined when it is gone already. */
-export const identityOf = (pid: number): Identity | undefined => {
+export function identityOf(pid: number): Identity | undefined {
   const began = beganAt(pid);
   return began === undefined ? undefined : { pid, began };
-};
+}
 
 export const isRunning = (identity: Identity): boolean => beganAt(identity.pid) === identity.began;

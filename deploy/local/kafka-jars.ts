@@ -15,17 +15,17 @@ export const kafkaVersion = (): string =>
 const jarFolder = (): string => join(DOWNLOADS, `kafka-${kafkaVersion()}`);
 
 /** The class path, in an order that stays the same; undefined while the jars are not there. */
-export const classPath = (): string | undefined => {
+export function classPath(): string | undefined {
   const folder = jarFolder();
   if (!existsSync(folder)) return undefined;
   return readdirSync(folder)
     .toSorted()
     .map((jar) => join(folder, jar))
     .join(':');
-};
+}
 
 /** Java 17 or newer: JAVA_HOME's or the one on PATH. */
-export const findJava = async (signal: AbortSignal): Promise<string | undefined> => {
+export async function findJava(signal: AbortSignal): Promise<string | undefined> {
   const home = environmentWith({}).JAVA_HOME;
   for (const file of [home && join(home, 'bin', 'java'), onPath('java')]) {
     if (!file || !existsSync(file)) continue;
@@ -33,14 +33,14 @@ export const findJava = async (signal: AbortSignal): Promise<string | undefined>
     if (Number(/version "(\d+)/.exec(output)?.[1] ?? 0) >= 17) return file;
   }
   return undefined;
-};
+}
 
 /**
  * Has Maven download the jars of pom.xml. Two stacks may do so at once: each into a folder of its own, which gets
  * the right name when it is complete.
  * @returns why it did not work; undefined when the jars are there
  */
-export const downloadJars = async (signal: AbortSignal): Promise<string | undefined> => {
+export async function downloadJars(signal: AbortSignal): Promise<string | undefined> {
   const maven = onPath('mvn');
   if (!maven) return 'there is no Maven (mvn)';
   mkdirSync(DOWNLOADS, { recursive: true, mode: 0o700 });
@@ -62,4 +62,4 @@ export const downloadJars = async (signal: AbortSignal): Promise<string | undefi
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
-};
+}

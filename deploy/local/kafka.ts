@@ -13,7 +13,11 @@ import type { ProcessSpec } from './supervised.ts';
 
 const CLUSTER = 'local-kafka-0000000001';
 
-export type PreparedKafka = { spec: ProcessSpec; brokers: string; version: string };
+export interface PreparedKafka {
+  spec: ProcessSpec;
+  brokers: string;
+  version: string;
+}
 
 /** Throws unless something listens there. kafkajs alone would try for seconds before it says so. */
 const listens = (address: string): Promise<void> =>
@@ -30,7 +34,7 @@ const listens = (address: string): Promise<void> =>
   });
 
 /** Throws unless the broker answers a request. */
-const answers = async (brokers: string): Promise<void> => {
+async function answers(brokers: string): Promise<void> {
   await listens(brokers);
   const client = new Kafka({
     brokers: [brokers],
@@ -45,26 +49,26 @@ const answers = async (brokers: string): Promise<void> => {
   } finally {
     await admin.disconnect();
   }
-};
+}
 
 /** The brokers that KAFKA_BROKERS names. @throws Problem when none of them can be reached */
-export const externalKafka = async (brokers: string): Promise<void> => {
+export async function externalKafka(brokers: string): Promise<void> {
   await Promise.any(brokers.split(',').map((address) => listens(address.trim()))).catch(() => {
     throw new Problem(`KAFKA_BROKERS: nothing listens at ${brokers}. Start it, or unset KAFKA_BROKERS.`);
   });
-};
+}
 
 /**
  * Finds a way to run Kafka: Java and Maven, Docker, or both of the former as Debian packages.
  * @param usual the port to use if it is free; any free one without it
  * @returns why there is none, where there is none
  */
-export const prepareKafka = async (
+export async function prepareKafka(
   state: State,
   usual: number | undefined,
   signal: AbortSignal,
   tell: (detail: string) => void,
-): Promise<PreparedKafka | string> => {
+): Promise<PreparedKafka | string> {
   const port = await usualOrFree(usual);
   const withJava = async (): Promise<PreparedKafka | string> => {
     const java = await findJava(signal);
@@ -95,14 +99,14 @@ export const prepareKafka = async (
   }
   signal.throwIfAborted();
   return found;
-};
+}
 
-const brokerSpec = async (
+async function brokerSpec(
   state: State,
   java: string,
   port: number,
   signal: AbortSignal,
-): Promise<ProcessSpec> => {
+): Promise<ProcessSpec> {
   const folder = state.path('kafka');
   const data = join(folder, 'data');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -146,9 +150,9 @@ const brokerSpec = async (
     readyWithinMs: 60_000,
     stopSignal: 'SIGTERM',
   };
-};
+}
 
-const dockerKafka = (state: State, port: number): PreparedKafka => {
+function dockerKafka(state: State, port: number): PreparedKafka {
   const env = {
     KAFKA_NODE_ID: '1',
     KAFKA_PROCESS_ROLES: 'broker,controller',
@@ -167,4 +171,4 @@ const dockerKafka = (state: State, port: number): PreparedKafka => {
   const brokers = `${HOST}:${port}`;
   const container = { name: 'kafka', image: 'apache/kafka:4.1.0', port, inside: port, env };
   return { brokers, version: 'in Docker', spec: containerSpec(state, container, () => answers(brokers)) };
-};
+}

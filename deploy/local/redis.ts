@@ -15,7 +15,7 @@ const CACHE = ['--maxmemory', '256mb', '--maxmemory-policy', 'allkeys-lfu'];
  * Resolves with the server's version when it answers.
  * @throws the reason when it does not within a second
  */
-export const pingRedis = async (url: string): Promise<string> => {
+export async function pingRedis(url: string): Promise<string> {
   const client = new Redis(url, {
     lazyConnect: true,
     connectTimeout: 1_000,
@@ -32,10 +32,10 @@ export const pingRedis = async (url: string): Promise<string> => {
   } finally {
     client.disconnect();
   }
-};
+}
 
 /** The server that REDIS_URL names. @throws Problem when it does not answer or is too old */
-export const externalRedis = async (url: string): Promise<string> => {
+export async function externalRedis(url: string): Promise<string> {
   const version = await pingRedis(url).catch((error: Error) => {
     throw new Problem(
       `REDIS_URL: no Redis answers at ${new URL(url).host} (${error.message}). Start it, or unset REDIS_URL.`,
@@ -44,19 +44,19 @@ export const externalRedis = async (url: string): Promise<string> => {
   if (Number.parseInt(version, 10) < OLDEST)
     throw new Problem(`REDIS_URL: that is Redis ${version}; ${OLDEST} or newer is needed.`);
   return version;
-};
+}
 
 /**
  * Finds a way to run Redis: a binary on PATH, Docker, or a Debian package.
  * @param usual the port to use if it is free; any free one without it
  * @throws Problem when there is none
  */
-export const prepareRedis = async (
+export async function prepareRedis(
   state: State,
   usual: number | undefined,
   signal: AbortSignal,
   tell: (detail: string) => void,
-): Promise<{ spec: ProcessSpec; url: string }> => {
+): Promise<{ spec: ProcessSpec; url: string }> {
   const port = await usualOrFree(usual);
   const url = `redis://${HOST}:${port}`;
   const ready = async (): Promise<void> => void (await pingRedis(url));
@@ -84,9 +84,9 @@ export const prepareRedis = async (
   throw new Problem(
     `There is no Redis: install redis-server or valkey-server ${OLDEST} or newer (apt install redis-server, brew install redis), start Docker, or set REDIS_URL.`,
   );
-};
+}
 
-const newEnough = async (signal: AbortSignal): Promise<string | undefined> => {
+async function newEnough(signal: AbortSignal): Promise<string | undefined> {
   for (const name of ['redis-server', 'valkey-server']) {
     const file = onPath(name);
     if (!file) continue;
@@ -94,9 +94,9 @@ const newEnough = async (signal: AbortSignal): Promise<string | undefined> => {
     if (Number(/v=(\d+)/.exec(output)?.[1] ?? 0) >= OLDEST) return file;
   }
   return undefined;
-};
+}
 
-const serverSpec = (state: State, binary: string, port: number, ready: () => Promise<void>): ProcessSpec => {
+function serverSpec(state: State, binary: string, port: number, ready: () => Promise<void>): ProcessSpec {
   const folder = state.path('redis');
   // A stack begins with an empty cache; a server that dies while it runs comes back with what it had.
   rmSync(folder, { recursive: true, force: true });
@@ -122,4 +122,4 @@ const serverSpec = (state: State, binary: string, port: number, ready: () => Pro
     readyWithinMs: 20_000,
     stopSignal: 'SIGTERM',
   };
-};
+}

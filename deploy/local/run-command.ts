@@ -3,16 +3,19 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { environmentWith } from './config.ts';
 
-export type CommandResult = { code: number; output: string };
+export interface CommandResult {
+  code: number;
+  output: string;
+}
 
-export type CommandOptions = {
+export interface CommandOptions {
   /** Ends the command, and everything that it started, with SIGKILL. */
   signal?: AbortSignal;
   /** ms after which it is ended in the same way. */
   within?: number;
   cwd?: string;
   env?: Record<string, string>;
-};
+}
 
 /**
  * Runs a command to its end. What it wrote, stdout and stderr together, is the result; an exit code other than 0 is

@@ -1,6 +1,7 @@
+import { ensureClient, ensureUser, openAccounts } from '@content-platform/auth/accounts';
 import pg from 'pg';
 import { CREDENTIALS_FILE, type Credentials } from './content-server/settings.ts';
-import { DEMO_CLIENT } from './demo-accounts.ts';
+import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-accounts.ts';
 import { demoRecords } from './demo-content.ts';
 import { type State, writePrivate } from './state.ts';
 
@@ -19,10 +20,11 @@ export async function seed(database: string, state: State): Promise<Credentials>
   } finally {
     await client.end();
   }
+  await addAccounts(database);
   const own = new URL(database);
   own.username = 'content_server';
   own.password = state.secrets.contentServerPassword;
-  const { id: clientId, secret: clientSecret } = DEMO_CLIENT;
+  const { name: clientId, secret: clientSecret } = DEMO_CLIENT;
   const credentials: Credentials = { database: own.href, clientId, clientSecret };
   writePrivate(state.path(CREDENTIALS_FILE), credentials);
   return credentials;
@@ -41,4 +43,14 @@ async function addRecords(client: pg.Client): Promise<void> {
 /** The content-cache service makes the role, with its rights and without a login. */
 async function admitContentServer(client: pg.Client, password: string): Promise<void> {
   await client.query(`alter role content_server login password ${pg.escapeLiteral(password)}`);
+}
+
+async function addAccounts(database: string): Promise<void> {
+  const accounts = await openAccounts(database);
+  try {
+    const users = DEMO_USERS.map((user) => ensureUser(accounts, { ...user, password: DEMO_PASSWORD }));
+    await Promise.all([...users, ensureClient(accounts, DEMO_CLIENT)]);
+  } finally {
+    await accounts.close();
+  }
 }

@@ -1,7 +1,7 @@
 import type { Secrets } from './state.ts';
 
 /** What a process may need to know of the others. */
-export type Surrounding = {
+export interface Surrounding {
   postgres: string;
   logs: string;
   redis: string;
@@ -10,16 +10,16 @@ export type Surrounding = {
   /** The public address of each process, by its name. */
   urls: Record<string, string>;
   secrets: Secrets;
-};
+}
 
-export type Service = {
+export interface Service {
   name: string;
   main: string;
   /** Its port is the gateway's plus this. */
   offset: number;
   /** What it needs beside HOST, PORT, PUBLIC_URL, LOGS_DATABASE_URL and AUTH_URL, which all have. */
   environment: (around: Surrounding) => Record<string, string>;
-};
+}
 
 /** Every process of the platform: a new service is one more entry here. */
 export const SERVICES: Service[] = [

@@ -1,22 +1,19 @@
 import { rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { type External, ROOT } from './config.ts';
+import type { External } from './config.ts';
 import type { Credentials, Settings } from './content-server/settings.ts';
-import { ensureDatabases } from './databases.ts';
-import { externalKafka, prepareKafka } from './kafka.ts';
 import { readableLine } from './log-view.ts';
-import { HOST, INTERNAL_OFFSET, isFree } from './ports.ts';
-import { preparePostgres } from './postgres.ts';
+import { isFree } from './ports.ts';
 import { Problem, Stopped } from './problem.ts';
-import { externalRedis, prepareRedis } from './redis.ts';
 import { seed } from './seed.ts';
+import { addressesOf, portsOf, serviceSpec } from './service-process.ts';
 import { type Service, SERVICES } from './services.ts';
 import type { Stack } from './stack-file.ts';
 import { openState, type State, stopRecorded, writePrivate } from './state.ts';
+import { type Ground, startKafka, startPostgres, startRedis } from './stores.ts';
 import { type ProcessSpec, Supervised } from './supervised.ts';
 import type { Terminal } from './terminal.ts';
 
-export type StackOptions = {
+export interface StackOptions {
   /** The folder that holds everything of this stack. */
   state: string;
   gatewayPort: number;
@@ -30,9 +27,9 @@ export type StackOptions = {
   terminal: Terminal;
   /** Stops the start, and says that the stack is to end; its reason is a Stopped. */
   signal: AbortSignal;
-};
+}
 
-export type RunningStack = {
+export interface RunningStack {
   stack: Stack;
   /** What the demo's content server is told. */
   contentServer: Settings;
@@ -42,21 +39,18 @@ export type RunningStack = {
   ended: Promise<unknown>;
   /** Stops every process, the ones that use others first; resolves when all are gone. */
   stop: () => Promise<void>;
-};
+}
 
 /** So that three tiers, one after the other, end within 10 s. */
 const GRACE_MS = 3_000;
 const ORPHAN_GRACE_MS = 5_000;
-const READY_WITHIN_MS = 60_000;
-/** Node's own warnings that say nothing about the platform. */
-const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--disable-warning=TimeoutNegativeWarning'];
 
 /**
  * Brings up PostgreSQL, Redis, Kafka, every service and the demo data.
  * @throws Problem when something cannot be had, Stopped when `signal` says so; nothing is left running then
  */
-export const startStack = async (options: StackOptions): Promise<RunningStack> => {
-  const state = openState(options.state, addressOf(options.gatewayPort));
+export async function startStack(options: StackOptions): Promise<RunningStack> {
+  const state = openState(options.state, addressesOf(options.gatewayPort, () => 0).gateway);
   const run = new StackRun(options, state);
   try {
     await run.start();
@@ -65,9 +59,7 @@ export const startStack = async (options: StackOptions): Promise<RunningStack> =
     await run.stop();
     throw error;
   }
-};
-
-const addressOf = (port: number): string => `http://${HOST}:${port}`;
+}
 
 class StackRun implements RunningStack {
   readonly ended: Promise<unknown>;
@@ -97,7 +89,17 @@ class StackRun implements RunningStack {
     rmSync(this.#stackFile, { force: true });
     await this.#stopOrphans();
     await this.#refuseTakenPorts();
-    const [databases, redis, kafka] = await this.#together([this.#postgres(), this.#redis(), this.#kafka()]);
+    const ground: Ground = {
+      ...this.#options,
+      state: this.#state,
+      signal: this.#end.signal,
+      up: (spec) => this.#up('stores', spec),
+    };
+    const [databases, redis, kafka] = await this.#together([
+      this.#step('PostgreSQL', (tell) => startPostgres(ground, tell)),
+      this.#step('Redis', (tell) => startRedis(ground, tell)),
+      this.#step('Kafka', (tell) => startKafka(ground, tell)),
+    ]);
     this.#addresses = { postgres: databases.platform, logs: databases.logs, redis, kafka };
     await this.#together(SERVICES.map((service) => this.#service(service)));
     this.#credentials = await this.#step('demo data', () => seed(databases.platform, this.#state));
@@ -110,17 +112,13 @@ class StackRun implements RunningStack {
 
   get stack(): Stack {
     if (!this.#addresses) throw new Error('the stack is not up');
+    const { gateway, services } = addressesOf(this.#options.gatewayPort, (name) => this.#pidOf(name));
+    return { gateway, ...this.#addresses, services };
+  }
+
+  #pidOf(name: string): number {
     const processes = [...this.#tiers.gateway, ...this.#tiers.services];
-    const services = SERVICES.map(({ name, offset }) => {
-      const port = this.#options.gatewayPort + offset;
-      const pid = processes.find(({ spec }) => spec.name === name)?.pid ?? 0;
-      return [name, { public: addressOf(port), internal: addressOf(port + INTERNAL_OFFSET), pid }] as const;
-    });
-    return {
-      gateway: addressOf(this.#options.gatewayPort),
-      ...this.#addresses,
-      services: Object.fromEntries(services),
-    };
+    return processes.find(({ spec }) => spec.name === name)?.pid ?? 0;
   }
 
   publish(): void {
@@ -170,109 +168,23 @@ class StackRun implements RunningStack {
   }
 
   async #refuseTakenPorts(): Promise<void> {
-    for (const { name, offset } of SERVICES)
-      for (const port of [offset, offset + INTERNAL_OFFSET].map(
-        (distance) => this.#options.gatewayPort + distance,
-      ))
+    for (const service of SERVICES)
+      for (const port of portsOf(service, this.#options.gatewayPort))
         if (!(await isFree(port)))
           throw new Problem(
-            `Port ${port}, which ${name} needs, is taken: stop what listens there, or move the stack with GATEWAY_PORT=9080 npm start.`,
+            `Port ${port}, which ${service.name} needs, is taken: stop what listens there, or move the stack with GATEWAY_PORT=9580 npm start.`,
           );
   }
 
-  #usual(port: number): number | undefined {
-    return this.#options.usualPorts ? port : undefined;
-  }
-
-  #postgres(): ReturnType<typeof ensureDatabases> {
-    return this.#step('PostgreSQL', async (tell) => {
-      let url = this.#options.external.databaseUrl;
-      if (!url) {
-        const prepared = await preparePostgres(this.#state, this.#usual(5432), this.#end.signal);
-        await this.#up('stores', prepared.spec);
-        ({ url } = prepared);
-      }
-      const databases = await ensureDatabases(url);
-      tell(`${databases.version} at ${new URL(url).host}`);
-      return databases;
-    });
-  }
-
-  #redis(): Promise<string> {
-    return this.#step('Redis', async (tell) => {
-      const { redisUrl } = this.#options.external;
-      if (redisUrl) {
-        tell(`${await externalRedis(redisUrl)} at ${new URL(redisUrl).host}`);
-        return redisUrl;
-      }
-      const { spec, url } = await prepareRedis(this.#state, this.#usual(6379), this.#end.signal, tell);
-      await this.#up('stores', spec);
-      tell(`at ${new URL(url).host}`);
-      return url;
-    });
-  }
-
-  #kafka(): Promise<string | null> {
-    return this.#step('Kafka', async (tell) => {
-      const { external, needsKafka } = this.#options;
-      if (external.kafkaBrokers) {
-        await externalKafka(external.kafkaBrokers);
-        tell(`at ${external.kafkaBrokers}`);
-        return external.kafkaBrokers;
-      }
-      const prepared = await prepareKafka(this.#state, this.#usual(9092), this.#end.signal, tell);
-      if (typeof prepared === 'string') {
-        if (needsKafka)
-          throw new Problem(
-            `There is no Kafka: ${prepared}. Install Java 17 and Maven, or set KAFKA_BROKERS.`,
-          );
-        tell(
-          `not to be had (${prepared}): invalidation by HTTP only. Java 17 with Maven, Docker or KAFKA_BROKERS bring it.`,
-        );
-        return null;
-      }
-      await this.#up('stores', prepared.spec);
-      tell(`${prepared.version} at ${prepared.brokers}`);
-      return prepared.brokers;
-    });
-  }
-
-  #service({ name, main, offset, environment }: Service): Promise<void> {
-    const { gatewayPort } = this.#options;
-    const port = gatewayPort + offset;
+  #service(service: Service): Promise<void> {
     const { postgres = '', logs = '', redis = '', kafka = null } = this.#addresses ?? {};
-    const urls = Object.fromEntries(
-      SERVICES.map((service) => [service.name, addressOf(gatewayPort + service.offset)]),
-    );
-    const around = { postgres, logs, redis, kafka: kafka ?? '', urls, secrets: this.#state.secrets };
-    const env = {
-      HOST,
-      PORT: String(port),
-      PUBLIC_URL: addressOf(gatewayPort),
-      LOGS_DATABASE_URL: logs,
-      AUTH_URL: urls.auth ?? '',
-      ...environment(around),
-    };
-    const ready = async (): Promise<void> => {
-      const url = `${addressOf(port + INTERNAL_OFFSET)}/health/ready`;
-      const reply = await fetch(url, { signal: AbortSignal.timeout(1_000) });
-      await reply.body?.cancel();
-      if (reply.status !== 200) throw new Error('not ready');
-    };
-    const spec: ProcessSpec = {
-      name,
-      command: process.execPath,
-      args: [...NODE_FLAGS, join(ROOT, main)],
-      cwd: ROOT,
-      env,
-      ready,
-      readyWithinMs: READY_WITHIN_MS,
-      stopSignal: 'SIGTERM',
-      onLine: (line) => this.#show(name, line),
-    };
+    const stores = { postgres, logs, redis, kafka: kafka ?? '', secrets: this.#state.secrets };
+    const spec = serviceSpec(service, this.#options.gatewayPort, stores);
+    const { name } = service;
     return this.#step(name, async (tell) => {
-      await this.#up(name === 'gateway' ? 'gateway' : 'services', spec);
-      tell(`at ${addressOf(port)}`);
+      const tier = name === 'gateway' ? 'gateway' : 'services';
+      await this.#up(tier, { ...spec, onLine: (line) => this.#show(name, line) });
+      tell(`at ${this.stack.services[name]?.public}`);
     });
   }
 

@@ -15,13 +15,19 @@ import { type Identity, identityOf, isRunning } from './identity.ts';
 import { Problem } from './problem.ts';
 
 /** Made once and kept, so that a second start can read what the first one wrote. */
-export type Secrets = { postgresPassword: string; authKeySecret: string; contentServerPassword: string };
+export interface Secrets {
+  postgresPassword: string;
+  authKeySecret: string;
+  contentServerPassword: string;
+}
 
 /** A process that was started for this state folder: run/<name>.json. */
-export type RunRecord = Identity & { stopSignal: NodeJS.Signals };
+export interface RunRecord extends Identity {
+  stopSignal: NodeJS.Signals;
+}
 
 /** A stack's own folder: secrets, data, logs, and a note of every process it has started. */
-export type State = {
+export interface State {
   folder: string;
   path: (...parts: string[]) => string;
   secrets: Secrets;
@@ -30,14 +36,14 @@ export type State = {
   /** What an earlier launcher that was killed has left running. */
   orphans: () => RunRecord[];
   release: () => void;
-};
+}
 
 /**
  * Makes the folder (0700) if need be and takes it for this process.
  * @param where what to say of this stack to somebody who starts a second one: its address
  * @throws Problem when it cannot be written to, or another launcher has it
  */
-export const openState = (folder: string, where: string): State => {
+export function openState(folder: string, where: string): State {
   const path = (...parts: string[]): string => join(folder, ...parts);
   const lock = path('launcher.json');
   try {
@@ -63,27 +69,27 @@ export const openState = (folder: string, where: string): State => {
     const code = (error as NodeJS.ErrnoException).code ?? String(error);
     throw new Problem(`Cannot write to ${folder} (${code}): make it a folder that this user may write to.`);
   }
-};
+}
 
 /**
  * True when the launcher that had this folder is gone; what it has left running is stopped then.
  * @param graceMs how long such a process may take to end
  */
-export const isAbandoned = async (folder: string, graceMs: number): Promise<boolean> => {
+export async function isAbandoned(folder: string, graceMs: number): Promise<boolean> {
   const holder = readJson<Identity>(join(folder, 'launcher.json'));
   if (holder && isRunning(holder)) return false;
   await stopRecorded(existsSync(join(folder, 'run')) ? runRecords(join(folder, 'run')) : [], graceMs);
   return true;
-};
+}
 
 /** Writes JSON so that a reader sees the old file or the new one, never half of one, and nobody else sees it. */
-export const writePrivate = (file: string, value: unknown): void => {
+export function writePrivate(file: string, value: unknown): void {
   const draft = `${file}.${process.pid}.new`;
   writeFileSync(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
   renameSync(draft, file);
-};
+}
 
-const takeLock = (lock: string, where: string): void => {
+function takeLock(lock: string, where: string): void {
   const content = JSON.stringify({ ...identityOf(process.pid), where });
   for (;;) {
     try {
@@ -96,16 +102,16 @@ const takeLock = (lock: string, where: string): void => {
       throw new Problem(`already running: ${holder.where} (pid ${holder.pid}).`);
     rmSync(lock, { force: true });
   }
-};
+}
 
-const keptSecrets = (file: string): Secrets => {
+function keptSecrets(file: string): Secrets {
   const kept = readJson<Secrets>(file);
   if (kept) return kept;
   const random = (): string => randomBytes(24).toString('base64url');
   const secrets = { postgresPassword: random(), authKeySecret: random(), contentServerPassword: random() };
   writePrivate(file, secrets);
   return secrets;
-};
+}
 
 const runRecords = (folder: string): RunRecord[] =>
   readdirSync(folder)
@@ -114,19 +120,19 @@ const runRecords = (folder: string): RunRecord[] =>
     .filter((record) => record !== undefined);
 
 /** A file's JSON; undefined when the file is not there or is not JSON, as after a crash in the middle of a write. */
-export const readJson = <T>(file: string): T | undefined => {
+export function readJson<T>(file: string): T | undefined {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as T;
   } catch {
     return undefined;
   }
-};
+}
 
 /**
  * Stops processes that are not children of ours: their stop signal first, SIGKILL for the whole group when they
  * are still there after `graceMs`.
  */
-export const stopRecorded = async (records: RunRecord[], graceMs: number): Promise<void> => {
+export async function stopRecorded(records: RunRecord[], graceMs: number): Promise<void> {
   const signal = (pid: number, name: NodeJS.Signals): void => {
     try {
       process.kill(pid, name);
@@ -139,4 +145,4 @@ export const stopRecorded = async (records: RunRecord[], graceMs: number): Promi
   while (records.some(isRunning) && Date.now() < deadline) await sleep(50);
   for (const record of records) if (isRunning(record)) signal(-record.pid, 'SIGKILL');
   while (records.some(isRunning)) await sleep(20);
-};
+}

@@ -8,7 +8,7 @@ import type { State } from './state.ts';
 import { seconds, type Terminal } from './terminal.ts';
 
 /** A long-running process: how it is started, when it is ready, how it is stopped. */
-export type ProcessSpec = {
+export interface ProcessSpec {
   name: string;
   command: string;
   args: string[];
@@ -23,9 +23,9 @@ export type ProcessSpec = {
   prepare?: () => Promise<unknown>;
   /** Sees every line that it prints. */
   onLine?: (line: string) => void;
-};
+}
 
-export type Surroundings = {
+export interface Surroundings {
   state: State;
   terminal: Terminal;
   /** Ends every wait: the stack is being stopped. */
@@ -34,7 +34,7 @@ export type Surroundings = {
   onRestart: () => void;
   /** It cannot be kept up: the run has to end. */
   onGivenUp: (problem: Problem) => void;
-};
+}
 
 const DEATHS = 5;
 const WITHIN_MS = 60_000;
@@ -81,11 +81,11 @@ export class Supervised {
   /** Stops it with its signal, with SIGKILL after `graceMs`; resolves when it is gone. Harmless when it is not up. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
-    if (!this.#child) return;
-    this.#child.kill(this.spec.stopSignal);
+    this.#child?.kill(this.spec.stopSignal);
     const timer = setTimeout(() => this.#killGroup(), graceMs);
     await this.#ended;
     clearTimeout(timer);
+    await new Promise((written) => this.#log.end(written));
   }
 
   /** Starts the process and waits until it is ready. */
@@ -172,7 +172,7 @@ export class Supervised {
     const { name } = this.spec;
     for (;;) {
       const how = await this.#ended;
-      if (this.#stopping) return;
+      if (this.#stopping || signal.aborted) return;
       const now = Date.now();
       this.#deaths = [...this.#deaths.filter((at) => now - at < WITHIN_MS), now];
       if (this.#deaths.length >= DEATHS)

@@ -1,16 +1,21 @@
 import { Stopped } from './problem.ts';
 
 /** Where the launcher tells the user what it does. */
-export type Terminal = {
+export interface Terminal {
   line: (text: string) => void;
   /**
    * Does a piece of work and prints one line with its time when it is done; meanwhile it shows that it lives.
    * `tell` sets what stands behind the name: what is under way, and in the end what came of it.
    */
   step: <T>(name: string, work: (tell: (detail: string) => void) => Promise<T>) => Promise<T>;
-};
+}
 
-type Step = { name: string; detail: string; start: number; shown: number };
+interface Step {
+  name: string;
+  detail: string;
+  start: number;
+  shown: number;
+}
 
 const QUIET_MS = 2_000;
 const LINE_EVERY_MS = 5_000;
@@ -19,7 +24,7 @@ const LINE_EVERY_MS = 5_000;
 export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
 /** On a terminal the steps under way are a last line that ticks; elsewhere each long one is a line every 5 s. */
-export const createTerminal = (out: NodeJS.WriteStream = process.stdout): Terminal => {
+export function createTerminal(out: NodeJS.WriteStream = process.stdout): Terminal {
   // A reader that goes away (`npm start | head`) is no reason to stop the stack.
   out.on('error', () => {});
   const running = new Set<Step>();
@@ -72,4 +77,4 @@ export const createTerminal = (out: NodeJS.WriteStream = process.stdout): Termin
       }
     },
   };
-};
+}

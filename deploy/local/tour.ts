@@ -13,7 +13,7 @@ export function tour(stack: Stack, state: string): string[] {
     `Logs           ${join(state, 'logs', '<name>.log')}   (JSON)`,
     '',
     `Accounts       ${DEMO_USERS.map(({ email }) => email).join(', ')}; password ${DEMO_PASSWORD}`,
-    `Machine client ${DEMO_CLIENT.id}, secret ${DEMO_CLIENT.secret}`,
+    `Machine client ${DEMO_CLIENT.name}, secret ${DEMO_CLIENT.secret}`,
     '',
     'To try, in another terminal, in this folder:',
     '',

@@ -1,0 +1,63 @@
+import { join } from 'node:path';
+import { ROOT } from './config.ts';
+import { HOST, INTERNAL_OFFSET } from './ports.ts';
+import { type Service, SERVICES, type Surrounding } from './services.ts';
+import type { Stack } from './stack-file.ts';
+import type { ProcessSpec } from './supervised.ts';
+
+const READY_WITHIN_MS = 60_000;
+/** Node's own warnings that say nothing about the platform. */
+const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--disable-warning=TimeoutNegativeWarning'];
+
+const at = (port: number): string => `http://${HOST}:${port}`;
+
+/** The ports of a service, given the gateway's: the public one and the internal one. */
+export function portsOf({ offset }: Service, gatewayPort: number): [number, number] {
+  return [gatewayPort + offset, gatewayPort + offset + INTERNAL_OFFSET];
+}
+
+/** The addresses of every service, as stack.json tells them. */
+export function addressesOf(
+  gatewayPort: number,
+  pidOf: (name: string) => number,
+): { gateway: string; services: Stack['services'] } {
+  const services = SERVICES.map((service) => {
+    const [open, internal] = portsOf(service, gatewayPort);
+    return [service.name, { public: at(open), internal: at(internal), pid: pidOf(service.name) }] as const;
+  });
+  return { gateway: at(gatewayPort), services: Object.fromEntries(services) };
+}
+
+/** How one of the platform's processes is started: from the repository's folder, told everything by its environment. */
+export function serviceSpec(
+  service: Service,
+  gatewayPort: number,
+  stores: Pick<Surrounding, 'postgres' | 'logs' | 'redis' | 'kafka' | 'secrets'>,
+): ProcessSpec {
+  const [port, internal] = portsOf(service, gatewayPort);
+  const { gateway, services } = addressesOf(gatewayPort, () => 0);
+  const urls = Object.fromEntries(Object.entries(services).map(([name, { public: url }]) => [name, url]));
+  return {
+    name: service.name,
+    command: process.execPath,
+    args: [...NODE_FLAGS, join(ROOT, service.main)],
+    cwd: ROOT,
+    env: {
+      HOST,
+      PORT: String(port),
+      PUBLIC_URL: gateway,
+      LOGS_DATABASE_URL: stores.logs,
+      AUTH_URL: urls.auth ?? '',
+      ...service.environment({ ...stores, urls }),
+    },
+    ready: () => isReady(`${at(internal)}/health/ready`),
+    readyWithinMs: READY_WITHIN_MS,
+    stopSignal: 'SIGTERM',
+  };
+}
+
+async function isReady(url: string): Promise<void> {
+  const reply = await fetch(url, { signal: AbortSignal.timeout(1_000) });
+  await reply.body?.cancel();
+  if (reply.status !== 200) throw new Error('not ready');
+}
