@@ -5,7 +5,8 @@ import type { ContentCache } from './index.ts';
 import type { ProtocolScripts } from './scripts.ts';
 import { brokenScripts, cacheAside, joiningLoads, withMemoryInFront } from './testing/broken-versions.ts';
 import { startCache } from './testing/caches.ts';
-import { runRace, type RaceCache, type RaceFigures } from './testing/race.ts';
+import { disturb, type Disturbance } from './testing/disturbances.ts';
+import { runRace, type RaceCache, type RaceFigures, type RaceOptions } from './testing/race.ts';
 import { createRandom } from './testing/random.ts';
 import { startRedis, type RedisServer } from './testing/redis-server.ts';
 import { createVersionedStore } from './testing/versioned-store.ts';
@@ -35,35 +36,70 @@ async function startCaches(scripts?: ProtocolScripts): Promise<ContentCache[]> {
   return caches;
 }
 
-function race(caches: RaceCache[], done: (figures: RaceFigures) => boolean): Promise<RaceFigures> {
-  return runRace({
+async function race(
+  caches: RaceCache[],
+  done: (figures: RaceFigures) => boolean,
+  further: Partial<RaceOptions> = { foreign: redis.admin },
+): Promise<RaceFigures> {
+  const started = performance.now();
+  const figures = await runRace({
     seed,
     caches,
     database: createVersionedStore(createRandom(seed)),
-    foreign: redis.admin,
     models: ['webform', 'pathway'],
     records: 20,
     readers: 48,
     writers: 4,
     done,
     limitMs: HUNG_MS,
+    ...further,
   });
+  const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
+  process.stdout.write(`race: ${JSON.stringify({ seed, seconds, ...figures })}\n`);
+  return figures;
+}
+
+/** The race while Redis is disturbed; it ends when the disturbances are over, or with the first stale read. */
+async function disturbedRace(caches: RaceCache[], kinds: Disturbance[]): Promise<RaceFigures> {
+  let over = false;
+  const disturbing = disturb(redis, kinds, createRandom(seed)).finally(() => (over = true));
+  const figures = await race(caches, ({ stale }) => over || stale > 0, {});
+  await disturbing;
+  return figures;
 }
 
 test(
   `no read is stale in ${READS} (RACE_SEED=${seed})`,
   async () => {
-    const started = performance.now();
     const figures = await race(await startCaches(), ({ reads }) => reads >= READS);
-    const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    process.stdout.write(`race: ${JSON.stringify({ seed, seconds, ...figures })}\n`);
-
     expect(figures).toMatchObject({ stale: 0, mistaken: 0, unmanagedLeft: 0 });
     // A race in which nobody met would prove nothing.
     expect(figures.readsDuringClear).toBeGreaterThan(READS / 100);
     expect(figures.hits).toBeGreaterThan(READS / 4);
     expect(figures.patternClears).toBeGreaterThan(0);
     expect(figures.unmanagedKeys).toBeGreaterThan(0);
+  },
+  HUNG_MS,
+);
+
+test(
+  'no read is stale while Redis hangs, crashes, comes back with old data, evicts and forgets',
+  async () => {
+    const kinds: Disturbance[] = ['hang', 'crash', 'forgetScripts', 'evict', 'dropConnections', 'crash'];
+    const figures = await disturbedRace(await startCaches(), kinds);
+    expect(figures).toMatchObject({ stale: 0, mistaken: 0 });
+    expect(Math.min(figures.hits, figures.bypasses, figures.refusedClears, figures.clears)).toBeGreaterThan(
+      0,
+    );
+  },
+  HUNG_MS,
+);
+
+test(
+  'the disturbed race catches a protocol without the incarnation',
+  async () => {
+    const caches = await startCaches(brokenScripts.withoutIncarnation);
+    expect((await disturbedRace(caches, ['crash', 'crash', 'crash'])).stale).toBeGreaterThan(0);
   },
   HUNG_MS,
 );
@@ -85,7 +121,6 @@ test.each(Object.entries(broken))(
   'the race catches %s',
   async (_, start) => {
     const figures = await race(await start(), ({ stale, reads }) => stale > 0 || reads >= READS);
-    process.stdout.write(`race: caught after ${figures.reads} reads, ${figures.firstStale}\n`);
     expect(figures.stale).toBeGreaterThan(0);
   },
   HUNG_MS,

@@ -1,0 +1,251 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+
+import type { CacheState, Clearing, ContentCache, ContentCacheOptions } from './index.ts';
+import { protocolScripts } from './scripts.ts';
+import { startCache } from './testing/caches.ts';
+import { loadNothing, loadVersion } from './testing/loaders.ts';
+import { startRedis, type RedisServer } from './testing/redis-server.ts';
+import { waitFor } from './testing/wait-for.ts';
+
+let redis: RedisServer;
+let caches: ContentCache[] = [];
+
+beforeEach(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  await Promise.all(caches.map((cache) => cache.close()));
+  caches = [];
+  redis.resume();
+  await redis.stop();
+}, 30_000);
+
+async function start(options: Partial<ContentCacheOptions> = {}, url = redis.url): Promise<ContentCache> {
+  const cache = await startCache(url, options);
+  caches.push(cache);
+  return cache;
+}
+
+const becomes = (cache: ContentCache, state: CacheState) =>
+  waitFor(`the cache to be ${state}`, () => cache.state === state);
+
+const ourClients = async () => {
+  const list = String(await redis.admin.client('LIST'));
+  const own = await redis.admin.client('ID');
+  return [...list.matchAll(/^id=(\d+)/gm)].map(([, id]) => Number(id)).filter((id) => id !== own);
+};
+
+test('Redis away at the start: reads go on without it, clears are refused, and it is used once it is there', async () => {
+  await redis.kill();
+  const cache = await start();
+  expect(cache.state).toBe('away');
+  const read = await cache.read('webform', 12, 'full', loadVersion(1));
+  expect(read).toMatchObject({
+    outcome: 'bypass',
+    reason: { message: expect.stringContaining('ECONNREFUSED') },
+  });
+  await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  await expect(cache.clearPattern('webform')).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  await expect(cache.memory()).rejects.toMatchObject({ name: 'CacheUnavailable' });
+
+  await redis.restart();
+  await becomes(cache, 'usable');
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'miss' });
+});
+
+test('a user without the right to INFO stops the start with one line', async () => {
+  await redis.admin.acl('SETUSER', 'app', 'on', '>secret', '~*', '+@all', '-info');
+  const starting = start({}, redis.url.replace('redis://', 'redis://app:secret@'));
+  await expect(starting).rejects.toMatchObject({
+    name: 'CacheUnfit',
+    message: expect.stringMatching(/^.*\+info.*$/),
+  });
+});
+
+test('a server that does not know script flags stops the start with one line', async () => {
+  const scripts = { ...protocolScripts, incarnation: '#not lua, as #!lua is not to Redis 6' };
+  await expect(start({ scripts })).rejects.toMatchObject({
+    name: 'CacheUnfit',
+    message: expect.stringMatching(/^.*7.*$/),
+  });
+});
+
+test('a wrong password does not stop the start; the reason is told', async () => {
+  await redis.admin.config('SET', 'requirepass', 'secret');
+  const reasons: string[] = [];
+  const cache = await start(
+    { onStateChange: (_, reason) => reasons.push(reason?.message ?? '') },
+    redis.url.replace('redis://', 'redis://:wrong@'),
+  );
+  expect(cache.state).toBe('away');
+  expect(reasons).toEqual([expect.stringContaining('WRONGPASS')]);
+});
+
+test('a Redis that hangs at the start, even in the handshake, does not hang the process', async () => {
+  await redis.admin.config('SET', 'requirepass', 'secret');
+  redis.pause();
+  const cache = await start({}, redis.url.replace('redis://', 'redis://:secret@'));
+  expect(cache.state).toBe('away');
+  redis.resume();
+  await becomes(cache, 'usable');
+});
+
+test('after each connect what was refused is cleared before reads use the cache', async () => {
+  const first = await start();
+  await first.read('webform', 12, 'full', loadVersion(1));
+
+  const states: CacheState[] = [];
+  const hook = Promise.withResolvers<Clearing>();
+  const goOn = Promise.withResolvers<void>();
+  const starting = start({
+    onStateChange: (state) => states.push(state),
+    recover: async (clearing) => {
+      hook.resolve(clearing);
+      await goOn.promise;
+      expect(await clearing.clearModel('webform', 12)).toBe(1);
+    },
+  });
+  await hook.promise;
+  expect(states).toEqual(['recovering']);
+  goOn.resolve();
+  const cache = await starting;
+  expect(states).toEqual(['recovering', 'usable']);
+  expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
+});
+
+test('while it recovers, reads pass the cache by and clears are carried out', async () => {
+  let recoveries = 0;
+  let goOn = Promise.withResolvers<void>();
+  goOn.resolve();
+  const cache = await start({
+    recover: async () => {
+      recoveries += 1;
+      await goOn.promise;
+    },
+  });
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  await redis.admin.save();
+  goOn = Promise.withResolvers();
+  await redis.kill();
+  await redis.restart();
+  await becomes(cache, 'recovering');
+
+  expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
+  expect(await cache.clearModel('webform', 12)).toBe(1);
+  goOn.resolve();
+  await becomes(cache, 'usable');
+  expect(recoveries).toBe(2);
+});
+
+test('when the recovery fails the cache stays unused, and it is tried again', async () => {
+  let failures = 2;
+  const reasons: Array<string | undefined> = [];
+  const cache = await start({
+    onStateChange: (state, reason) => reasons.push(`${state} ${reason?.message ?? ''}`.trim()),
+    recover: async () => {
+      if (failures-- > 0) throw new Error('no database');
+    },
+  });
+  expect(cache.state).toBe('away');
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'bypass' });
+  await becomes(cache, 'usable');
+  expect(reasons.filter((line) => line === 'away no database')).toHaveLength(2);
+});
+
+test('a hanging Redis costs one timeout a second, not one a read, and clears are refused', async () => {
+  const cache = await start();
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  const started = performance.now();
+  redis.pause();
+
+  const clears = [cache.clearModel('webform', 12), cache.clearPattern('webform')];
+  for (const clear of clears) await expect(clear).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  // One timeout of 250 ms: all that was under way failed with it.
+  expect(cache.timeouts).toBe(1);
+
+  let reads = 0;
+  const reader = async () => {
+    while (performance.now() < started + 3000) {
+      expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
+      await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+      reads += 1;
+      await sleep(5);
+    }
+  };
+  await Promise.all(Array.from({ length: 20 }, reader));
+  const seconds = (performance.now() - started) / 1000;
+  expect(reads).toBeGreaterThan(100);
+  expect(cache.timeouts).toBeGreaterThan(1);
+  expect(cache.timeouts).toBeLessThanOrEqual(1 + seconds);
+
+  redis.resume();
+  await becomes(cache, 'usable');
+  // Nothing is certain of a clear that was not answered, so it is sent again.
+  await cache.clearModel('webform', 12);
+  expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
+}, 60_000);
+
+test("a command's timeout closes the connection: a Redis that wakes does not answer on it", async () => {
+  const cache = await start();
+  const before = await ourClients();
+  redis.pause();
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  redis.resume();
+  await becomes(cache, 'usable');
+  await waitFor('the old connection to go', async () => !(await ourClients()).includes(before[0]!));
+  expect(before).toHaveLength(1);
+  expect(cache.timeouts).toBeGreaterThanOrEqual(1);
+}, 30_000);
+
+test('an idle connection notices by itself that Redis hangs', async () => {
+  const cache = await start();
+  redis.pause();
+  await becomes(cache, 'away');
+  redis.resume();
+  await becomes(cache, 'usable');
+}, 60_000);
+
+test('a process that was busy does not take its Redis for dead', async () => {
+  const cache = await start();
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  const reading = cache.read('webform', 12, 'full', loadNothing);
+  // Blocks this thread for longer than a command's timeout; Redis answers meanwhile.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+  expect(await reading).toMatchObject({ outcome: 'hit' });
+  expect(cache.timeouts).toBe(0);
+});
+
+test('killed and started again: it is used again, and what was cached before counts as absent', async () => {
+  const cache = await start();
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  await redis.admin.save();
+  await redis.kill();
+  await becomes(cache, 'away');
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'bypass' });
+  await redis.restart();
+  await becomes(cache, 'usable');
+  expect(await redis.admin.exists('webform:12')).toBe(1);
+  expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
+}, 30_000);
+
+test('memory is told in bytes', async () => {
+  await redis.admin.config('SET', 'maxmemory', '64mb');
+  const cache = await start();
+  const { usedBytes, limitBytes } = await cache.memory();
+  expect(usedBytes).toBeGreaterThan(100_000);
+  expect(limitBytes).toBe(64 * 1024 * 1024);
+});
+
+test.each(['usable', 'hanging', 'away'])('close() ends it while Redis is %s', async (how) => {
+  const cache = await start();
+  if (how === 'hanging') redis.pause();
+  if (how === 'away') {
+    await redis.kill();
+    await becomes(cache, 'away');
+  }
+  await cache.close();
+  expect(cache.state).toBe('closed');
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'bypass' });
+});
