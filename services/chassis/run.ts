@@ -1,6 +1,5 @@
-import type { Express } from 'express';
 import { once } from 'node:events';
-import { createServer, type Server, type ServerOptions } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import type { z } from 'zod';
 import { ConfigError, type commonConfig } from './config.ts';
 import { createInternalApp, type Check } from './health.ts';
@@ -20,10 +19,12 @@ export interface Process<Config> {
 }
 
 export interface Running {
-  app: Express;
+  app: RequestListener;
   /** What readiness looks at. */
   checks: Record<string, Check>;
   server?: ServerOptions;
+  /** For what a server reports without a request: parse errors, tunnels. Called before it listens. */
+  prepare?: (server: Server) => void;
 }
 
 /** What is under way has so long to finish when the process is told to stop. */
@@ -108,6 +109,7 @@ export async function run<Config extends CommonConfig>(
     await listen(internal, config.PORT + 1000, config.HOST);
     running = await start({ config, logger, metrics, slowLog, onStop: (close) => closers.push(close) });
     server = createServer({ maxHeaderSize: 16_384, ...running.server }, running.app);
+    running.prepare?.(server);
     await listen(server, config.PORT, config.HOST);
   } catch (error) {
     if (error instanceof ConfigError) fail(`${name}: ${error.message}`);

@@ -41,6 +41,14 @@ const broken = defineEndpoint({
   access: 'public',
 });
 
+const fixed = defineEndpoint({
+  ...base,
+  name: 'fixed',
+  method: 'POST',
+  path: '/api/echo/all',
+  access: 'public',
+});
+
 const callers: Record<string, Caller> = {
   person: { kind: 'user', id: 1, sessionId: 's', scopes: new Set() },
   machine: { kind: 'machine', clientId: 'cms', scopes: new Set(['cache:clear']) },
@@ -61,6 +69,7 @@ beforeAll(async () => {
   const app = createService({ name: 'auth', logger, metrics, tokens }, [
     handle(echo, ({ params, query, body }) => ({ status: 200 as const, body: { params, query, body } })),
     handle(secret, ({ caller }) => ({ status: 200 as const, body: { kind: caller.kind } })),
+    handle(fixed, () => ({ status: 200 as const, body: { fixed: true } })),
     handle(broken, () => {
       throw new Error('the disk is on fire');
     }),
@@ -128,6 +137,10 @@ test('unknown paths, methods and undecodable paths have their status', async () 
   expect(await post('{}', 'application/json', '/api/echo/%ff')).toMatchObject({ status: 400 });
 });
 
+test('a fixed segment is tried before a parameter', async () => {
+  expect((await ask('/api/echo/all', { method: 'POST' })).body).toEqual({ fixed: true });
+});
+
 test('a token is asked for, and its scope', async () => {
   const as = (token: string) => ask('/api/secret', { headers: { Authorization: `Bearer ${token}` } });
   const none = await ask('/api/secret');
@@ -176,6 +189,6 @@ test('each request is one observation under its template', async () => {
     counts.find(({ labels }) => labels.route === '/api/secret' && labels.status === '401')?.value,
   ).toBeGreaterThan(0);
   expect(new Set(counts.map(({ labels }) => labels.route))).toEqual(
-    new Set(['/api/echo/:id', '/api/secret', '/api/broken', 'unknown']),
+    new Set(['/api/echo/:id', '/api/echo/all', '/api/secret', '/api/broken', 'unknown']),
   );
 });

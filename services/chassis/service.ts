@@ -51,6 +51,12 @@ interface AnyReply {
   headers?: Record<string, string>;
 }
 
+/** A fixed segment is tried before a parameter, as at the gateway: `/jobs/retry` is not the job `retry`. */
+function bySpecificity(routes: readonly Route[]): Route[] {
+  const key = ({ endpoint }: Route) => endpoint.path.replaceAll('/:', '/~');
+  return routes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
+}
+
 /**
  * A service's public side: each request is checked against the contract and answered by its handler. The order is
  * 404/405, 401, 403, 413/415, 400/422, handler.
@@ -111,7 +117,7 @@ export function createService(
     });
   }
 
-  for (const [path, group] of Map.groupBy(routes, ({ endpoint }) => endpoint.path)) {
+  for (const [path, group] of Map.groupBy(bySpecificity(routes), ({ endpoint }) => endpoint.path)) {
     const methods = new Map(group.map((route) => [route.endpoint.method as string, route]));
     app.all(path, (request, response) =>
       respond(request, response, path, async () => {
