@@ -13,7 +13,10 @@ export type Access = 'public' | 'token' | 'user' | Scope;
 
 export type ServiceName = 'gateway' | 'auth' | 'content-cache';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-export type BodyKind = 'json' | 'form';
+
+/** Kinds of bodies, and how each is named on the wire. */
+export const mediaTypes = { json: 'application/json', form: 'application/x-www-form-urlencoded' } as const;
+export type BodyKind = keyof typeof mediaTypes;
 
 export interface RateLimit {
   requests: number;

@@ -19,6 +19,7 @@ export {
 } from './schemas.ts';
 export {
   defineEndpoint,
+  mediaTypes,
   scopes,
   type Access,
   type Body,

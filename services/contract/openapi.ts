@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import type { Endpoint } from './endpoint.ts';
+import { mediaTypes, type Endpoint } from './endpoint.ts';
 import { endpoints, errorsOf } from './endpoints.ts';
 import { errors } from './errors.ts';
 import { errorEnvelope } from './schemas.ts';
 
 type Json = Record<string, unknown>;
-
-const mediaTypes = { json: 'application/json', form: 'application/x-www-form-urlencoded' };
 
 const tags: Record<Endpoint['service'], { name: string; description: string }> = {
   auth: { name: 'Accounts', description: 'Logging in and tokens.' },
