@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cacheInvalidation, clearModel, type InvalidationEvent } from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
+import { call, ContractViolation } from '@content-platform/contract/client';
 import { Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
 import { Problem } from '../problem.ts';
 import { type AccessToken, createAccessToken, RefusedToken } from './access-token.ts';
@@ -77,7 +77,7 @@ async function tryToClear(
     };
   } catch (error) {
     if (error instanceof RefusedToken) return error;
-    if (!(error instanceof TypeError)) throw error; // fetch's error when nobody answers
+    if (error instanceof ContractViolation) throw error;
     return { status: 0, headers: new Headers(), message: `the gateway does not answer at ${gateway}` };
   }
 }

@@ -1,0 +1,97 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo } from 'node:net';
+import { afterEach, expect, test } from '@jest/globals';
+import { httpAnnouncer } from './announce.ts';
+import type { Saved } from './records.ts';
+
+const record: Saved = { model: 'webform', id: 12, title: 'T', version: 2 };
+const TOKEN = '/api/token';
+const CLEAR = '/api/admin/cache/clear-model';
+let server: Server | undefined;
+
+interface Seen {
+  path: string;
+  authorization: string;
+  at: number;
+}
+type Answer = { status: number; body: object; headers?: Record<string, string> };
+
+/** A gateway that gives these answers to the clears it is sent, and a new token each time one is asked for. */
+async function gateway(...answers: Answer[]): Promise<{ address: string; seen: Seen[] }> {
+  const seen: Seen[] = [];
+  const tokens = (): number => seen.filter(({ path }) => path === TOKEN).length;
+  const answer = ({ url: path = '', headers }: IncomingMessage, response: ServerResponse): void => {
+    seen.push({ path, authorization: headers.authorization ?? '', at: performance.now() });
+    const token = {
+      access_token: `t${tokens()}`,
+      token_type: 'Bearer',
+      expires_in: 900,
+      scope: 'cache:clear',
+    };
+    const {
+      status,
+      body,
+      headers: more,
+    } = path === TOKEN ? { status: 200, body: token, headers: {} } : answers.shift()!;
+    response.writeHead(status, { 'content-type': 'application/json', ...more }).end(JSON.stringify(body));
+  };
+  server = createServer(answer);
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+}
+
+const announcer = (address: string): ReturnType<typeof httpAnnouncer> =>
+  httpAnnouncer({ gateway: address, kafka: null, database: '', clientId: 'c', clientSecret: 's:/ü' });
+
+const cleared: Answer = { status: 200, body: { success: true, keys_deleted: 2 } };
+const refusal = (code: number, error: string, headers = {}): Answer => ({
+  status: code,
+  body: { error, code, message: `It says ${error}.`, request_id: 'r' },
+  headers,
+});
+
+afterEach(() => void server?.close());
+
+test('the token is fetched once, with the client’s form-encoded secret, and used again', async () => {
+  const { address, seen } = await gateway(cleared, cleared);
+  const http = announcer(address);
+  expect(await http.announce(record, 'updated')).toBe('cleared by HTTP, 2 keys deleted');
+  await http.announce(record, 'updated');
+  expect(seen.map(({ path }) => path)).toEqual([TOKEN, CLEAR, CLEAR]);
+  expect(Buffer.from(seen[0]!.authorization.slice(6), 'base64').toString()).toBe('c:s%3A%2F%C3%BC');
+  expect(seen[2]!.authorization).toBe('Bearer t1');
+});
+
+test('a token that is refused is replaced, once', async () => {
+  const { address, seen } = await gateway(refusal(401, 'invalid_token'), cleared);
+  await announcer(address).announce(record, 'updated');
+  expect(seen.map(({ path }) => path)).toEqual([TOKEN, CLEAR, TOKEN, CLEAR]);
+  expect(seen[3]!.authorization).toBe('Bearer t2');
+});
+
+test('a second 401 is given up on, and so is a 403 at once', async () => {
+  const twice = await gateway(refusal(401, 'invalid_token'), refusal(401, 'invalid_token'));
+  await expect(announcer(twice.address).announce(record, 'updated')).rejects.toThrow(
+    /webform 12 after 2 tries: 401/,
+  );
+  server?.close();
+  const { address, seen } = await gateway(refusal(403, 'insufficient_scope'));
+  await expect(announcer(address).announce(record, 'updated')).rejects.toThrow(
+    'Gave up on announcing webform 12 after 1 try: 403 It says insufficient_scope.',
+  );
+  expect(seen).toHaveLength(2);
+});
+
+test('503 is tried again after the time that Retry-After asks for', async () => {
+  const { address, seen } = await gateway(refusal(503, 'cache_unavailable', { 'retry-after': '1' }), cleared);
+  await announcer(address).announce(record, 'updated');
+  expect(seen[2]!.at - seen[1]!.at).toBeGreaterThanOrEqual(990);
+});
+
+test('a gateway that is away is given up on in the end', async () => {
+  const { address } = await gateway();
+  await new Promise((closed) => server?.close(closed));
+  await expect(announcer(address).announce(record, 'updated')).rejects.toThrow(
+    /after 8 tries: the gateway does not answer/,
+  );
+});

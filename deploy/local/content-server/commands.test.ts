@@ -1,0 +1,33 @@
+import { expect, test } from '@jest/globals';
+import { parseCommand } from './commands.ts';
+
+const nothing = { model: undefined, id: undefined, title: undefined, via: 'http', traffic: undefined };
+
+test.each([
+  ['edit webform 12', { ...nothing, action: 'edit', model: 'webform', id: 12 }],
+  [
+    'edit webform 12 --title T --via kafka',
+    { ...nothing, action: 'edit', model: 'webform', id: 12, title: 'T', via: 'kafka' },
+  ],
+  ['create pathway', { ...nothing, action: 'create', model: 'pathway' }],
+  ['delete condition 3', { ...nothing, action: 'delete', model: 'condition', id: 3 }],
+  ['edit --rate 5 --seconds 2', { ...nothing, action: 'edit', traffic: { rate: 5, seconds: 2 } }],
+])('%s', (line, command) => {
+  expect(parseCommand(line.split(' '))).toEqual(command);
+});
+
+test.each([
+  ['', /missing: edit, create or delete/],
+  ['drop webform 1', /The command is drop/],
+  ['edit page 1', /no model page/],
+  ['edit webform', /edit needs a model and an id/],
+  ['edit webform 0', /The id is 0/],
+  ['edit webform 1.5', /The id is 1.5/],
+  ['edit webform 1 2', /Too many arguments: 2/],
+  ['edit webform 1 --via post', /--via is post/],
+  ['edit webform 1 --rate 5', /go together/],
+  ['delete webform 1 --rate 5 --seconds 1', /--rate is for edit/],
+  ['edit webform 1 --tilte T', /--tilte/],
+])('%s is refused', (line, message) => {
+  expect(() => parseCommand(line.split(' ').filter(Boolean))).toThrow(message);
+});

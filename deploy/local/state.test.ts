@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { identityOf, isRunning } from './identity.ts';
+import { openState, stopRecorded } from './state.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = join(mkdtempSync(join(tmpdir(), 'state-test-')), 'state');
+});
+afterEach(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
+
+test('a process is told apart from another with the same pid', () => {
+  const self = identityOf(process.pid)!;
+  expect(isRunning(self)).toBe(true);
+  expect(isRunning({ ...self, began: `${self.began}1` })).toBe(false);
+});
+
+test('a folder is one launcher’s at a time; a lock of a process that is gone does not count', () => {
+  const state = openState(folder, 'http://here');
+  expect(() => openState(folder, 'http://there')).toThrow(
+    `already running: http://here (pid ${process.pid}).`,
+  );
+  state.release();
+  const gone = { ...identityOf(process.pid), began: 'another boot', where: 'x' };
+  writeFileSync(join(folder, 'launcher.json'), JSON.stringify(gone));
+  openState(folder, 'http://there').release();
+  writeFileSync(join(folder, 'launcher.json'), '{"pid":'); // as a crash leaves it
+  openState(folder, 'http://there').release();
+});
+
+test('secrets are kept, and for nobody else', () => {
+  const first = openState(folder, '');
+  first.release();
+  const second = openState(folder, '');
+  expect(second.secrets).toEqual(first.secrets);
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+  expect(statSync(join(folder, 'secrets.json')).mode & 0o777).toBe(0o600);
+});
+
+test('a recorded process that minds its signal not is killed; one with another start is left alone', async () => {
+  const state = openState(folder, '');
+  const deaf = spawn(
+    process.execPath,
+    ['-e', "process.on('SIGTERM', () => {}); console.log('up'); setInterval(() => {}, 1000)"],
+    {
+      detached: true,
+    },
+  );
+  await once(deaf.stdout, 'data');
+  const ended = once(deaf, 'exit');
+  state.record('deaf', deaf.pid!, 'SIGTERM');
+  const self = { ...identityOf(process.pid)!, began: 'long ago', stopSignal: 'SIGKILL' } as const;
+  writeFileSync(join(folder, 'run', 'self.json'), JSON.stringify(self));
+  expect(state.orphans().map(({ pid }) => pid)).toEqual([deaf.pid]);
+  await stopRecorded([...state.orphans(), self], 300);
+  expect(await ended).toEqual([null, 'SIGKILL']);
+  expect(JSON.parse(readFileSync(join(folder, 'run', 'deaf.json'), 'utf8'))).toMatchObject({
+    stopSignal: 'SIGTERM',
+  });
+});

@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { dirname, normalize } from 'node:path';
+
+/** One import of a file; paths are relative to the repository. */
+export interface Import {
+  from: string;
+  /** The file it leads to, or the package's name as it is written. */
+  to: string;
+  typesOnly: boolean;
+}
+
+const STATEMENT = /^\s*(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;
+const DYNAMIC = /\bimport\(\s*'([^']+)'\s*\)/g;
+
+/** Every import and re-export of a file. */
+export function importsOf(file: string, text = readFileSync(file, 'utf8')): Import[] {
+  const resolve = (to: string): string => (to.startsWith('.') ? normalize(`${dirname(file)}/${to}`) : to);
+  const found = [...text.matchAll(STATEMENT)].map(([, type, to = '']) => ({
+    to,
+    typesOnly: type !== undefined,
+  }));
+  const dynamic = [...text.matchAll(DYNAMIC)].map(([, to = '']) => ({ to, typesOnly: false }));
+  return [...found, ...dynamic].map(({ to, typesOnly }) => ({ from: file, to: resolve(to), typesOnly }));
+}
+
+/** The part of the repository that a file or a package of it belongs to; undefined for everything from outside. */
+export function partOf(path: string): string | undefined {
+  const own = /^@content-platform\/([^/]+)/.exec(path)?.[1];
+  if (own) return own === 'gateway' ? own : `services/${own}`;
+  return /^(gateway|services\/[^/]+|test|deploy)\//.exec(path)?.[1];
+}
+
+const isTest = (file: string): boolean => /\.test\.ts$|\/testing\//.test(file);
+
+/** What is wrong with an import, in words; undefined when it points the right way. */
+export function complaint({ from, to, typesOnly }: Import): string | undefined {
+  const [here, there] = [partOf(from), partOf(to)];
+  if (there === undefined || here === undefined) return undefined;
+  if (here === there) return insidePart(from, to);
+  if (here === 'deploy') return undefined; // it starts and seeds everything
+  if (there === 'services/contract' && to.startsWith('@')) {
+    const free = here !== 'services/chassis' || typesOnly || isTest(from);
+    return free ? undefined : "the chassis imports only the contract's types";
+  }
+  if (isTest(from) && (there === 'test' || there === 'deploy')) return undefined;
+  if (here === 'test') return there === 'deploy' ? undefined : "test/ imports no service's source";
+  if (here === 'services/contract') return 'the contract imports nothing of ours';
+  if (here === 'services/chassis') return 'the chassis imports nothing of ours but the contract';
+  if (there === 'services/chassis' && to === '@content-platform/chassis') return undefined;
+  return 'a service imports the contract and the chassis, by their names, and nothing else of ours';
+}
+
+/** Within a service: main -> app -> endpoints -> stores. */
+function insidePart(from: string, to: string): string | undefined {
+  if (isTest(from) || !/^(gateway|services)\//.test(from)) return undefined;
+  if (to.endsWith('/main.ts')) return 'main.ts is only started';
+  if (/\/endpoints\//.test(to) && !/\/(app\.ts|endpoints\/[^/]+)$/.test(from))
+    return 'endpoints are put together in app.ts';
+  if (to.endsWith('/app.ts') && !from.endsWith('/main.ts')) return 'app.ts is for main.ts';
+  return undefined;
+}
