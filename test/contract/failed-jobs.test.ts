@@ -28,7 +28,7 @@ async function retryableJob(id: number): Promise<number> {
   const value = Buffer.from(JSON.stringify({ model: 'webform', id }));
   const { rows } = await database().query<{ id: string }>(
     `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", key, value, model, message_at)
-     VALUES ('unknown_model', 'unknown model', 'cache-invalidation', 0, $1, NULL, $2, 'webform', now()) RETURNING id`,
+     VALUES ('unknown_model', 'unknown model', 'cache-invalidation', 0, $1, NULL, $2, 'webform', 0) RETURNING id`,
     [freshId(), value],
   );
   return Number(rows[0]!.id);
