@@ -1,0 +1,37 @@
+import { expect, test } from '@jest/globals';
+import { PassThrough } from 'node:stream';
+import { until } from '../../../test/support/wait.ts';
+import { readPassword } from './read-password.ts';
+
+/** A terminal at which `typed` is entered, one answer per question. */
+function terminal(...typed: string[]) {
+  const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => input });
+  const output = new PassThrough();
+  let shown = '';
+  output.on('data', (chunk: Buffer) => (shown += chunk.toString()));
+  const password = readPassword(input, output);
+  const answers = async () => {
+    for (const [index, answer] of typed.entries()) {
+      await until('it asks', () => shown.split(': ').length === index + 2);
+      input.write(answer);
+    }
+  };
+  return { password, answers, shown: () => shown };
+}
+
+test('at a terminal the password is asked for twice and not shown', async () => {
+  const { password, answers, shown } = terminal('hushed wordz\x7fs\r', 'hushed words\r');
+  await answers();
+  expect(await password).toBe('hushed words');
+  expect(shown()).toBe('Password: \nAgain: \n');
+});
+
+test('two that differ are refused', async () => {
+  const { password, answers } = terminal('hushed words\r', 'hushed wordz\r');
+  await Promise.all([answers(), expect(password).rejects.toThrow('not the same')]);
+});
+
+test.each(['half\x03', '\x04'])('%j ends it', async (typed) => {
+  const { password, answers } = terminal(typed);
+  await Promise.all([answers(), expect(password).rejects.toThrow('Nothing was done.')]);
+});

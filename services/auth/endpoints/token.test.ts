@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { token } from '@content-platform/contract';
+import { call, type CallOptions } from '@content-platform/contract/client';
+import { decode, issuer, startAuth, type TestAuth } from '../testing.ts';
+
+const grant_type = 'client_credentials';
+const secret = 'p+a ss:wörd%2B&=';
+const inBody = { grant_type, client_id: 'cms', client_secret: secret };
+let auth: TestAuth;
+
+beforeAll(async () => {
+  auth = await startAuth();
+  await auth.addClient('cms', secret, 'cache:clear', 'jobs:manage');
+  await auth.addClient('idle', secret);
+  await auth.addClient('gone', secret, 'cache:clear');
+  await auth.database.query('disable', `UPDATE auth.client SET disabled = true WHERE name = 'gone'`);
+});
+afterAll(() => auth.stop());
+
+const ask = (options: CallOptions<typeof token>) => call(auth.origin, token, options);
+
+/** RFC 6749 §2.3.1: each is form-encoded, then both are the user and password of Basic. */
+function basic(id: string, key: string) {
+  const encode = (value: string) => new URLSearchParams({ '': value }).toString().slice(1);
+  return { Authorization: `Basic ${Buffer.from(`${encode(id)}:${encode(key)}`).toString('base64')}` };
+}
+
+test('a machine gets a token with exactly these claims', async () => {
+  const { status, body, headers } = await ask({ body: inBody });
+  expect(status).toBe(200);
+  expect(headers.get('cache-control')).toBe('no-store');
+  expect(headers.get('pragma')).toBe('no-cache');
+  expect(body).toMatchObject({
+    token_type: 'Bearer',
+    expires_in: 900,
+    scope: 'cache:clear jobs:manage',
+  });
+  const { header, claims } = decode(body!.access_token);
+  expect(header).toEqual({ alg: 'RS256', typ: 'at+jwt', kid: auth.keys.current.kid });
+  const { iat } = claims as { iat: number };
+  expect(claims).toEqual({
+    iss: issuer,
+    aud: 'content-platform',
+    sub: 'cms',
+    client_id: 'cms',
+    jti: expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown,
+    iat,
+    exp: iat + 900,
+    scope: 'cache:clear jobs:manage',
+  });
+});
+
+test('the secret can come as Basic, in a form or as JSON', async () => {
+  expect(await ask({ body: { grant_type }, headers: basic('cms', secret) })).toMatchObject({ status: 200 });
+  // An id beside Basic is no second method, as long as it is the same.
+  const body = { grant_type, client_id: 'cms' };
+  expect(await ask({ body, headers: basic('cms', secret) })).toMatchObject({ status: 200 });
+  const json = await fetch(`${auth.origin}/api/token`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(inBody),
+  });
+  expect(json.status).toBe(200);
+});
+
+test.each([
+  [undefined, 'cache:clear jobs:manage'],
+  ['', 'cache:clear jobs:manage'],
+  ['jobs:manage', 'jobs:manage'],
+  ['jobs:manage cache:clear', 'cache:clear jobs:manage'],
+  ['jobs:manage jobs:manage', 'jobs:manage'],
+])('asked for the scope %j it is given %j', async (scope, given) => {
+  const { body } = await ask({ body: scope === undefined ? inBody : { ...inBody, scope } });
+  expect(body?.scope).toBe(given);
+  expect(decode(body!.access_token).claims['scope']).toBe(given);
+});
+
+test('a client without scopes gets a token without any', async () => {
+  expect((await ask({ body: { ...inBody, client_id: 'idle' } })).body?.scope).toBe('');
+});
+
+test.each(['users:admin', 'cache:clear users:admin', ' ', 'cache:clear  jobs:manage', 'Cache:clear'])(
+  'the scope %j is more than the client has',
+  async (scope) => {
+    expect((await ask({ body: { ...inBody, scope } })).error?.error).toBe('invalid_scope');
+  },
+);
+
+test.each(['password', 'refresh_token', 'authorization_code', 'CLIENT_CREDENTIALS'])(
+  'the grant %s is not offered',
+  async (other) => {
+    const answer = await ask({ body: { ...inBody, grant_type: other } });
+    expect(answer.error).toMatchObject({ error: 'unsupported_grant_type', code: 400 });
+  },
+);
+
+test('two ways to authenticate at once are one too many', async () => {
+  for (const body of [inBody, { grant_type, client_secret: secret }, { grant_type, client_id: 'idle' }]) {
+    const answer = await ask({ body, headers: basic('cms', secret) });
+    expect(answer.error).toMatchObject({ error: 'invalid_request', code: 400 });
+  }
+});
+
+test.each([
+  'grant_type=client_credentials&grant_type=client_credentials',
+  'grant_type=client_credentials&client_id=cms&client_id=cms&client_secret=x',
+  'client_id=cms&client_secret=x',
+  'grant_type=&client_id=cms&client_secret=x',
+  '',
+])('the form %j is not a request', async (body) => {
+  const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  const response = await fetch(`${auth.origin}/api/token`, { method: 'POST', headers, body });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({ error: 'invalid_request' });
+});
+
+test.each([
+  ['a wrong secret', { body: { ...inBody, client_secret: 'wrong' } }],
+  ['a wrong secret as Basic', { body: { grant_type }, headers: basic('cms', 'wrong') }],
+  ['an unknown client', { body: { ...inBody, client_id: 'nobody' } }],
+  ['a disabled client', { body: { ...inBody, client_id: 'gone' } }],
+  ['no client', { body: { grant_type } }],
+  ['an id alone', { body: { grant_type, client_id: 'cms' } }],
+  ['a NUL in the id', { body: { grant_type }, headers: basic('cm\0s', secret) }],
+  ['SQL as the id', { body: { grant_type }, headers: basic(`cms' OR '1'='1`, secret) }],
+  ['another scheme', { body: { grant_type }, headers: { Authorization: 'Bearer cms' } }],
+  ['Basic without a colon', { body: { grant_type }, headers: { Authorization: 'Basic Y21z' } }],
+])('%s: 401 with a challenge', async (_, options) => {
+  const answer = await ask(options);
+  expect(answer.error).toMatchObject({ error: 'invalid_client', code: 401 });
+  expect(answer.headers.get('www-authenticate')).toMatch(/^Basic realm="/);
+});
+
+test('a client’s wrong secret and a client that does not exist look the same', async () => {
+  const texts = ['cms', 'nobody', 'gone'].map(async (client_id) => {
+    const { error } = await ask({ body: { grant_type, client_id, client_secret: 'wrong' } });
+    return error!.message;
+  });
+  expect(new Set(await Promise.all(texts)).size).toBe(1);
+});
+
+test('the secret is stored as argon2id', async () => {
+  const { secretHash } = (await auth.accounts.clients.find('cms'))!;
+  expect(secretHash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
+});

@@ -1,0 +1,88 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { jwks, login, me } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { freeRow } from '../../deploy/local/ports.ts';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { until } from '../../test/support/wait.ts';
+import { ensureUser, openAccounts } from './accounts.ts';
+import { keySecret } from './testing.ts';
+
+const main = fileURLToPath(new URL('main.ts', import.meta.url));
+const started = new Set<ChildProcess>();
+let own: TestDatabase;
+
+beforeAll(async () => {
+  own = await createTestDatabase();
+});
+afterEach(() => {
+  for (const child of started) child.kill('SIGKILL');
+});
+afterAll(() => own.drop());
+
+async function start(env: Record<string, string> = {}) {
+  const port = await freeRow(1);
+  const child = spawn(process.execPath, [main], {
+    env: { PORT: String(port), DATABASE_URL: own.url, AUTH_KEY_SECRET: keySecret, ...env },
+  });
+  started.add(child);
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));
+  }
+  const ended = once(child, 'close').then(([code]) => code as number);
+  const origin = `http://127.0.0.1:${port}`;
+  const ready = () =>
+    fetch(`http://127.0.0.1:${port + 1000}/health/ready`).then((response) => response.status === 200);
+  return { child, origin, output, ended, ready };
+}
+
+test('two that start at once on an empty database sign with one key, and stop when told to', async () => {
+  const both = await Promise.all([start(), start()]);
+  for (const { ready } of both) await until('it is ready', ready);
+  const sets = await Promise.all(both.map(({ origin }) => call(origin, jwks)));
+  expect(sets[0]!.body!.keys).toHaveLength(1);
+  expect(sets[1]!.body).toEqual(sets[0]!.body);
+
+  const accounts = await openAccounts(own.url);
+  const person = { email: 'ann@example.com', password: 'a-password-to-keep' };
+  await ensureUser(accounts, { ...person, name: 'Ann', roles: ['user'] });
+  await accounts.close();
+  const { token } = (await call(both[0].origin, login, { body: person })).body!;
+  expect((await call(both[1].origin, me, { token })).status).toBe(200);
+
+  for (const { child, ended, output } of both) {
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+    expect(output.stderr).toBe('');
+    for (const secret of [person.password, token, keySecret]) expect(output.stdout).not.toContain(secret);
+  }
+});
+
+test('another AUTH_KEY_SECRET is one line and exit 1', async () => {
+  const first = await start();
+  await until('it has its key', first.ready);
+  first.child.kill('SIGTERM');
+  await first.ended;
+  const { ended, output } = await start({ AUTH_KEY_SECRET: keySecret.toUpperCase() });
+  expect(await ended).toBe(1);
+  expect(output.stderr).toMatch(
+    /^auth: AUTH_KEY_SECRET does not open the signing key in the database; .+\n$/,
+  );
+});
+
+test.each([
+  [
+    { AUTH_KEY_SECRET: 'too short' },
+    /^auth: AUTH_KEY_SECRET must be a secret of 32 or more characters, .+\n$/,
+  ],
+  [{ AUTH_KEY_SECRET: '' }, /^auth: AUTH_KEY_SECRET is not set; .+\n$/],
+  [{ DATABASE_URL: '' }, /^auth: DATABASE_URL is not set; .+\n$/],
+])('%j is one line and exit 1', async (env, line) => {
+  const { ended, output } = await start(env);
+  expect(await ended).toBe(1);
+  expect(output.stderr).toMatch(line);
+  expect(output.stderr).not.toContain('too short');
+});

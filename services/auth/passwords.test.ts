@@ -1,0 +1,82 @@
+import { expect, test } from '@jest/globals';
+import argon2 from '@node-rs/argon2';
+import bcrypt from '@node-rs/bcrypt';
+import { createPasswords, isOutdated, isSupported } from './passwords.ts';
+
+const passwords = createPasswords();
+/** Made with PHP 8: password_hash('laravel-password', PASSWORD_BCRYPT, ['cost' => 10]). */
+const bcryptHash = (version: '2a' | '2b' | '2y', cost = 4) =>
+  bcrypt.hash('laravel-password', { cost, version });
+
+test('a hash is argon2id with 19 MiB, 2 passes, 1 lane, and salted', async () => {
+  const [first, second] = [await passwords.hash('the password'), await passwords.hash('the password')];
+  expect(argon2.parseOptions(first)).toEqual({
+    algorithm: 2,
+    version: 1,
+    memoryCost: 19_456,
+    timeCost: 2,
+    parallelism: 1,
+    outputLen: 32,
+    saltLen: 16,
+  });
+  expect(first).not.toBe(second);
+  expect(await passwords.verify(first, 'the password')).toBe(true);
+  expect(await passwords.verify(first, 'the passwore')).toBe(false);
+});
+
+test.each(['2a', '2b', '2y'] as const)('bcrypt $%s$ is checked, too', async (version) => {
+  const hash = await bcryptHash(version);
+  expect(hash.startsWith(`$${version}$`)).toBe(true);
+  expect(await passwords.verify(hash, 'laravel-password')).toBe(true);
+  expect(await passwords.verify(hash, 'laravel-passwort')).toBe(false);
+});
+
+test('nobody’s password is checked as long as somebody’s', async () => {
+  const hash = await passwords.hash('the password');
+  const fastest = async (stored: string | undefined) => {
+    const times: number[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const start = performance.now();
+      expect(await passwords.verify(stored, 'a guess')).toBe(false);
+      times.push(performance.now() - start);
+    }
+    return Math.min(...times);
+  };
+  expect(await fastest(undefined)).toBeGreaterThan((await fastest(hash)) / 4);
+});
+
+test('more than a few at a time wait, and too many are refused', async () => {
+  const hash = await passwords.hash('the password');
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 60 }, () => passwords.verify(hash, 'the password')),
+  );
+  expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(60 - 43);
+});
+
+test('what is not our kind of hash is outdated', async () => {
+  expect(isOutdated(await passwords.hash('x'))).toBe(false);
+  expect(isOutdated(await bcryptHash('2y'))).toBe(true);
+  expect(isOutdated(await argon2.hash('x', { memoryCost: 65_536, timeCost: 4 }))).toBe(true);
+});
+
+test('hashes of bearable cost made elsewhere can be taken', async () => {
+  const salted = '$2y$12$Ptlhrz/rrKZbLJhcrJZpAunCY5F2MukkfDARoEXSO0LWO60PQcxUS';
+  expect(isSupported(salted)).toBe(true);
+  expect(isSupported(await bcryptHash('2a'))).toBe(true);
+  expect(isSupported(await argon2.hash('x', { memoryCost: 65_536, timeCost: 4 }))).toBe(true);
+});
+
+test.each([
+  '',
+  'secret',
+  '5f4dcc3b5aa765d61d8327deb882cf99',
+  '$2y$13$Ptlhrz/rrKZbLJhcrJZpAunCY5F2MukkfDARoEXSO0LWO60PQcxUS',
+  '$2y$03$Ptlhrz/rrKZbLJhcrJZpAunCY5F2MukkfDARoEXSO0LWO60PQcxUS',
+  '$2y$10$Ptlhrz/rrKZbLJhcrJZpAunCY5F2MukkfDARoEXSO0LWO60PQcxU',
+  '$2x$10$Ptlhrz/rrKZbLJhcrJZpAunCY5F2MukkfDARoEXSO0LWO60PQcxUS',
+  '$argon2i$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+  '$argon2id$v=19$m=19456,t=2,p=1$AAAA',
+  '$argon2id$v=19$m=1048576,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+])('%j cannot', (hash) => {
+  expect(isSupported(hash)).toBe(false);
+});

@@ -1,0 +1,13 @@
+import { expect, test } from '@jest/globals';
+import { scopes, type Role } from '@content-platform/contract';
+import { scopesOf } from './rights.ts';
+
+test.each<[Role[], readonly string[]]>([
+  [['user'], []],
+  [['sre'], ['jobs:manage']],
+  [['admin'], scopes],
+  [['user', 'sre'], ['jobs:manage']],
+  [['admin', 'sre'], scopes],
+])('the roles %j give the scopes %j', (roles, expected) => {
+  expect(scopesOf(roles)).toEqual(expected);
+});

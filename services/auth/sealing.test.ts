@@ -1,0 +1,29 @@
+import { expect, test } from '@jest/globals';
+import { seal, unseal } from './sealing.ts';
+
+const plain = Buffer.from('the private key');
+
+test('what was sealed is opened with the same secret and context only', async () => {
+  const sealed = await seal(plain, 'secret', 'kid-1');
+  expect(sealed.includes(plain)).toBe(false);
+  expect((await unseal(sealed, 'secret', 'kid-1')).toString()).toBe(plain.toString());
+  await expect(unseal(sealed, 'secreT', 'kid-1')).rejects.toThrow();
+  await expect(unseal(sealed, 'secret', 'kid-2')).rejects.toThrow();
+});
+
+test('the same is never sealed the same way twice', async () => {
+  expect(await seal(plain, 'secret', 'kid')).not.toEqual(await seal(plain, 'secret', 'kid'));
+});
+
+/** One position in each of salt, nonce, tag and ciphertext; and a cut. */
+test.each([3, 20, 30, 50])('a changed byte at %i is noticed', async (position) => {
+  const sealed = await seal(plain, 'secret', 'kid');
+  sealed[position]! ^= 1;
+  await expect(unseal(sealed, 'secret', 'kid')).rejects.toThrow();
+});
+
+test('a cut is noticed', async () => {
+  const sealed = await seal(plain, 'secret', 'kid');
+  await expect(unseal(sealed.subarray(0, -1), 'secret', 'kid')).rejects.toThrow();
+  await expect(unseal(sealed.subarray(0, 30), 'secret', 'kid')).rejects.toThrow();
+});

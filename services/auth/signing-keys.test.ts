@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createPublicKey, sign, verify } from 'node:crypto';
+import {
+  ConfigError,
+  createDatabase,
+  createLogger,
+  createMetrics,
+  createSlowLog,
+  type Database,
+} from '@content-platform/chassis';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { openAccounts } from './accounts.ts';
+import { loadSigningKeys } from './signing-keys.ts';
+import { keySecret } from './testing.ts';
+
+let testDatabase: TestDatabase;
+const databases: Database[] = [];
+
+function connect(): Database {
+  const logger = createLogger('auth', 'error');
+  const metrics = createMetrics('auth');
+  const slowLog = createSlowLog(undefined, metrics, logger);
+  const database = createDatabase({ url: testDatabase.url, logger, metrics, slowLog, slowQueryMs: 60_000 });
+  databases.push(database);
+  return database;
+}
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  await (await openAccounts(testDatabase.url)).close();
+});
+afterAll(async () => {
+  await Promise.all(databases.map((database) => database.close()));
+  await testDatabase.drop();
+});
+
+test('processes that start at once end up with one key', async () => {
+  const loaded = await Promise.all(Array.from({ length: 5 }, () => loadSigningKeys(connect(), keySecret)));
+  expect(new Set(loaded.map(({ current }) => current.kid)).size).toBe(1);
+  const [first] = loaded;
+  expect(first!.public).toHaveLength(1);
+  const signature = sign('sha256', Buffer.from('text'), first!.current.privateKey);
+  const key = createPublicKey({ key: { ...loaded[4]!.public[0]! }, format: 'jwk' });
+  expect(verify('sha256', Buffer.from('text'), key, signature)).toBe(true);
+});
+
+test('a later start finds the same key', async () => {
+  const [first, second] = [
+    await loadSigningKeys(connect(), keySecret),
+    await loadSigningKeys(connect(), keySecret),
+  ];
+  expect(second!.current.kid).toBe(first!.current.kid);
+  expect(await second!.get(first!.current.kid)).toBeDefined();
+  expect(await second!.get('another')).toBeUndefined();
+});
+
+test('the private key does not lie open in the database', async () => {
+  const { current } = await loadSigningKeys(connect(), keySecret);
+  const { rows } = await connect().query<Record<string, unknown>>('all', 'SELECT * FROM auth.signing_key');
+  const sealed = rows[0]!['sealed_private_key'] as Buffer;
+  const { d } = current.privateKey.export({ format: 'jwk' });
+  const exponent = Buffer.from(d!, 'base64url');
+  expect(sealed.includes(exponent)).toBe(false);
+  expect(sealed.length).toBeGreaterThan(1000);
+  expect(JSON.stringify(rows[0]!['public_jwk'])).not.toContain(d!);
+});
+
+test('another AUTH_KEY_SECRET is a mistake in the configuration', async () => {
+  const failure: unknown = await loadSigningKeys(connect(), `${keySecret}!`).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(ConfigError);
+  expect((failure as Error).message).toMatch(/^AUTH_KEY_SECRET does not open/);
+});

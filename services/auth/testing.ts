@@ -1,0 +1,56 @@
+// What the tests of this service share.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createDatabase, createLogger, createMetrics, createSlowLog } from '@content-platform/chassis';
+import type { Role, Scope } from '@content-platform/contract';
+import { createTestDatabase } from '../../test/support/test-database.ts';
+import { ensureClient, ensureUser, openAccounts } from './accounts.ts';
+import { createAuth } from './app.ts';
+import { loadSigningKeys } from './signing-keys.ts';
+
+export const issuer = 'http://platform.test';
+export const keySecret = 'a secret for tests, long enough to be taken';
+
+/** The service in this process, on a database of its own, with what it logs and counts. */
+export async function startAuth() {
+  const testDatabase = await createTestDatabase();
+  const accounts = await openAccounts(testDatabase.url);
+  const log: string[] = [];
+  const logger = createLogger('auth', 'debug', { write: (line) => void log.push(line) });
+  const metrics = createMetrics('auth');
+  const slowLog = createSlowLog(undefined, metrics, logger);
+  const { url } = testDatabase;
+  const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs: 60_000 });
+  const keys = await loadSigningKeys(database, keySecret);
+  const server = createServer(createAuth({ issuer, database, keys, logger, metrics }));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    accounts,
+    database,
+    keys,
+    log,
+    metrics,
+    addUser: (email: string, password: string, ...roles: Role[]) =>
+      ensureUser(accounts, { email, name: 'A Person', password, roles: roles.length ? roles : ['user'] }),
+    addClient: (name: string, secret: string, ...scopes: Scope[]) =>
+      ensureClient(accounts, { name, secret, scopes }),
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await database.close();
+      await accounts.close();
+      await testDatabase.drop();
+    },
+  };
+}
+export type TestAuth = Awaited<ReturnType<typeof startAuth>>;
+
+/** Header and claims of a token, unchecked. */
+export function decode(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {
+  const [header, claims] = token
+    .split('.', 2)
+    .map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>);
+  return { header: header!, claims: claims! };
+}
