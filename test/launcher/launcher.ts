@@ -2,27 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from '../../deploy/local/config.ts';
 import { identityOf, type Identity, isRunning } from '../../deploy/local/identity.ts';
 import type { Stack } from '../../deploy/local/stack-file.ts';
+import { until } from '../support/wait.ts';
 
 /** Longer than anything takes that is not hung. */
 export const LIMIT_MS = 150_000;
-
-/** Waits for a condition; fails, with what there is to say about it, when it does not come. */
-export async function until<T>(
-  condition: () => T | undefined | false | Promise<T | undefined | false>,
-  describe: () => string,
-): Promise<T> {
-  const deadline = Date.now() + LIMIT_MS;
-  for (;;) {
-    const value = await condition();
-    if (value !== undefined && value !== false) return value;
-    if (Date.now() > deadline) throw new Error(`waited too long; ${describe()}`);
-    await sleep(100);
-  }
-}
 
 /** A launcher that runs, with all it has printed so far. */
 export interface Launcher {
@@ -58,23 +44,20 @@ export function launch(command: string[], env: Record<string, string | undefined
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += String(chunk)));
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  let over = false;
-  void ended.then(() => (over = true));
   return {
     child,
     output: () => text,
     ended,
     interrupt: () => process.kill(-(child.pid ?? 0), 'SIGINT'),
-    printed: (pattern) =>
-      until(
-        () => {
-          const found = pattern.exec(text);
-          if (!found && over) throw new Error(`it ended before it printed ${pattern}:\n${text}`);
-          return found ?? undefined;
-        },
-        () => `no ${pattern} in:\n${text}`,
-      ),
+    printed: (pattern) => {
+      const found = (): RegExpExecArray => pattern.exec(text) ?? fail(`no ${pattern} in:\n${text}`);
+      return Promise.race([until(`it prints ${pattern}`, found, LIMIT_MS), ended.then(found)]);
+    },
   };
+}
+
+function fail(message: string): never {
+  throw new Error(message);
 }
 
 export const npmStart = ['npm', 'start'];

@@ -7,6 +7,7 @@ import { login, readContent } from '@content-platform/contract';
 import { ROOT } from '../../deploy/local/config.ts';
 import { freeRow } from '../../deploy/local/ports.ts';
 import { SERVICES } from '../../deploy/local/services.ts';
+import { until } from '../support/wait.ts';
 import {
   alive,
   cleanUp,
@@ -18,7 +19,6 @@ import {
   npmStart,
   processesOf,
   stackOf,
-  until,
 } from './launcher.ts';
 
 // One stack is started three times; each test goes on where the one before it stopped.
@@ -60,10 +60,8 @@ async function killAndWait(name: string): Promise<void> {
   const before = processesOf(state)[name]!;
   const seen = running().output().length;
   process.kill(before.pid, 'SIGKILL');
-  await until(
-    () => new RegExp(`${name} is back`).test(running().output().slice(seen)),
-    () => running().output().slice(-3_000),
-  );
+  const isBack = new RegExp(`${name} is back`);
+  await until(`${name} is back`, () => isBack.test(running().output().slice(seen)), LIMIT_MS);
   expect(processesOf(state)[name]?.pid).not.toBe(before.pid);
 }
 
@@ -170,21 +168,10 @@ test(
     for (const name of ['content-cache', 'redis', 'postgres', 'kafka']) await killAndWait(name);
     expect(stackOf(state).services['content-cache']?.pid).toBe(processesOf(state)['content-cache']?.pid);
     expect(stackOf(state).services['content-cache']?.pid).not.toBe(pid);
-    const said = await until(
-      () => {
-        try {
-          return contentServer('edit', 'webform', '13', '--title', 'Kept', '--via', 'kafka');
-        } catch {
-          return undefined;
-        }
-      },
-      () => running().output().slice(-3_000),
-    );
+    const edit = ['edit', 'webform', '13', '--title', 'Kept', '--via', 'kafka'];
+    const said = await until('an event is sent', () => contentServer(...edit), LIMIT_MS);
     expect(said).toMatch(/announced through Kafka/);
-    await until(
-      async () => (await titleOf(13).catch(() => '')) === 'Kept',
-      () => running().output().slice(-3_000),
-    );
+    await until('the edit is read', async () => (await titleOf(13)) === 'Kept', LIMIT_MS);
   },
   2 * LIMIT_MS,
 );
