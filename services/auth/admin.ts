@@ -2,7 +2,9 @@
 import { createClient } from './commands/create-client.ts';
 import { createUser } from './commands/create-user.ts';
 import { importUsers } from './commands/import-users.ts';
-import { CommandError } from './commands/arguments.ts';
+import { CommandError, type Command } from './commands/command.ts';
+import { openAccounts } from './accounts.ts';
+import { readAdminConfig } from './config.ts';
 
 const help = `Usage:
   create-user --email ADDRESS --name NAME [--role user|sre|admin]…
@@ -14,7 +16,7 @@ const help = `Usage:
       Hashes may be bcrypt ($2y$, as Laravel makes them) or argon2id. All are imported, or none.
 DATABASE_URL (or DATABASE_URL_FILE) names the platform's database.`;
 
-const commands: Record<string, (args: string[]) => Promise<string>> = {
+const commands: Record<string, Command> = {
   'create-user': createUser,
   'create-client': createClient,
   'import-users': importUsers,
@@ -25,7 +27,12 @@ const [name = 'help', ...args] = process.argv.slice(2);
 try {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command) throw new CommandError(`There is no command ${name}; try help.`);
-  process.stdout.write(`${await command(args)}\n`);
+  const around = {
+    input: process.stdin,
+    prompts: process.stderr,
+    open: () => openAccounts(readAdminConfig().DATABASE_URL),
+  };
+  process.stdout.write(`${await command(args, around)}\n`);
 } catch (error) {
   // One line, whatever it was: what was typed, the database, a secret's file.
   process.stderr.write(`admin: ${(error as Error).message.split('\n')[0]}\n`);

@@ -4,7 +4,6 @@ import bcrypt from '@node-rs/bcrypt';
 import { createPasswords, isOutdated, isSupported } from './passwords.ts';
 
 const passwords = createPasswords();
-/** Made with PHP 8: password_hash('laravel-password', PASSWORD_BCRYPT, ['cost' => 10]). */
 const bcryptHash = (version: '2a' | '2b' | '2y', cost = 4) =>
   bcrypt.hash('laravel-password', { cost, version });
 
@@ -29,6 +28,14 @@ test.each(['2a', '2b', '2y'] as const)('bcrypt $%s$ is checked, too', async (ver
   expect(hash.startsWith(`$${version}$`)).toBe(true);
   expect(await passwords.verify(hash, 'laravel-password')).toBe(true);
   expect(await passwords.verify(hash, 'laravel-passwort')).toBe(false);
+});
+
+test('a hash that Laravel made is checked', async () => {
+  // The password "password" of its user factory.
+  const hash = '$2y$10$92IXUNpkjO0rOQ5byMi.Ye4oKoEa3Ro9llC/.og/at2.uheWG/igi';
+  expect(isSupported(hash)).toBe(true);
+  expect(await passwords.verify(hash, 'password')).toBe(true);
+  expect(await passwords.verify(hash, 'Password')).toBe(false);
 });
 
 test('nobody’s password is checked as long as somebody’s', async () => {

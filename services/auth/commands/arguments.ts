@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { roles, text } from '@content-platform/contract';
-
-/** What was typed, or read from stdin, is wrong; `message` is one line for the person at the keyboard. */
-export class CommandError extends Error {}
+import { CommandError } from './command.ts';
 
 /**
  * What `schema` makes of the value. Throws CommandError in the form "<what> <field> must be …" with the first thing

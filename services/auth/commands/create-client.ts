@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { scopes as known } from '@content-platform/contract';
-import { ensureClient, openAccounts } from '../accounts.ts';
+import { ensureClient } from '../accounts.ts';
 import { clientName } from '../client-store.ts';
-import { readAdminConfig } from '../config.ts';
-import { checked, CommandError } from './arguments.ts';
+import { checked } from './arguments.ts';
+import { CommandError, type Command } from './command.ts';
 
 const options = { scope: { type: 'string', multiple: true } } as const;
 const nameMessage = 'must be 1 to 64 lower-case letters, digits and dashes, a letter first';
@@ -15,14 +15,14 @@ const wanted = z.object({
   '--scope': z.array(z.enum(known, scopeMessage), scopeMessage),
 });
 
-/** create-client NAME --scope S…; makes the secret. Returns what to print. */
-export async function createClient(args: string[]): Promise<string> {
+/** create-client NAME --scope S…; makes the secret. */
+export const createClient: Command = async (args, { open }) => {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
   if (positionals.length > 1) throw new CommandError(`Give one NAME, not ${positionals.length}.`);
   const client = checked('', wanted, { NAME: positionals[0], '--scope': values.scope });
   const { NAME: name, '--scope': scopes } = client;
   const secret = randomBytes(32).toString('base64url');
-  const accounts = await openAccounts(readAdminConfig().DATABASE_URL);
+  const accounts = await open();
   try {
     const made = await ensureClient(accounts, { name, secret, scopes: [...new Set(scopes)] });
     if (!made) throw new CommandError(`There is a client named ${name} already.`);
@@ -30,4 +30,4 @@ export async function createClient(args: string[]): Promise<string> {
   } finally {
     await accounts.close();
   }
-}
+};

@@ -1,8 +1,7 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { openAccounts } from '../accounts.ts';
-import { readAdminConfig } from '../config.ts';
-import { checked, CommandError, email, newPassword, personName, userRoles } from './arguments.ts';
+import { checked, email, newPassword, personName, userRoles } from './arguments.ts';
+import { CommandError, type Command } from './command.ts';
 import { readPassword } from './read-password.ts';
 
 const options = {
@@ -12,8 +11,8 @@ const options = {
 } as const;
 const wanted = z.object({ '--email': email, '--name': personName, '--role': userRoles });
 
-/** create-user --email E --name N [--role R]…; the password comes from stdin. Returns what to print. */
-export async function createUser(args: string[]): Promise<string> {
+/** create-user --email E --name N [--role R]…; the password comes from stdin. */
+export const createUser: Command = async (args, around) => {
   const { values } = parseArgs({ args, options });
   const user = checked('', wanted, {
     '--email': values.email,
@@ -21,9 +20,8 @@ export async function createUser(args: string[]): Promise<string> {
     '--role': values.role,
   });
   const { '--email': address, '--name': name, '--role': roles } = user;
-  const { DATABASE_URL } = readAdminConfig();
-  const password = checked('The password', newPassword, await readPassword(process.stdin, process.stderr));
-  const accounts = await openAccounts(DATABASE_URL);
+  const password = checked('The password', newPassword, await readPassword(around));
+  const accounts = await around.open();
   try {
     const passwordHash = await accounts.passwords.hash(password);
     const id = await accounts.users.create({ email: address, name, passwordHash, roles });
@@ -32,4 +30,4 @@ export async function createUser(args: string[]): Promise<string> {
   } finally {
     await accounts.close();
   }
-}
+};

@@ -1,11 +1,10 @@
 import { text as readAll } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { openAccounts } from '../accounts.ts';
-import { readAdminConfig } from '../config.ts';
 import { isSupported } from '../passwords.ts';
 import { createUserStore, type NewUser } from '../user-store.ts';
-import { checked, CommandError, email, personName, userRoles } from './arguments.ts';
+import { checked, email, personName, userRoles } from './arguments.ts';
+import { CommandError, type Command } from './command.ts';
 
 const hashMessage = 'must be bcrypt of cost 4 to 12, or argon2id of at most 64 MiB in 4 passes';
 const imported = z
@@ -27,16 +26,15 @@ function parse(line: string, where: string): NewUser {
   return checked(`${where}:`, imported, value);
 }
 
-/** import-users: a user as JSON on each line of stdin, all or none of them. Returns what to print. */
-export async function importUsers(args: string[]): Promise<string> {
+/** import-users: a user as JSON on each line of stdin, all or none of them. */
+export const importUsers: Command = async (args, { input, open }) => {
   parseArgs({ args, options: {} });
-  const { DATABASE_URL } = readAdminConfig();
-  const users = (await readAll(process.stdin))
+  const users = (await readAll(input))
     .split('\n')
     .map((line, index) => ({ line: line.trim(), where: `Line ${index + 1}` }))
     .filter(({ line }) => line !== '')
     .map(({ line, where }) => ({ where, user: parse(line, where) }));
-  const accounts = await openAccounts(DATABASE_URL);
+  const accounts = await open();
   try {
     await accounts.transaction(async (query) => {
       const store = createUserStore(query);
@@ -49,4 +47,4 @@ export async function importUsers(args: string[]): Promise<string> {
   } finally {
     await accounts.close();
   }
-}
+};

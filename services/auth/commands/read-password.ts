@@ -1,9 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import type { Readable, Writable } from 'node:stream';
-import { Writable as Sink } from 'node:stream';
-import { CommandError } from './arguments.ts';
-
-type Input = Readable & { isTTY?: boolean };
+import { Writable, type Readable } from 'node:stream';
+import { CommandError, type Surroundings } from './command.ts';
 
 async function firstLine(input: Readable): Promise<string> {
   for await (const line of createInterface({ input })) return line;
@@ -13,7 +10,7 @@ async function firstLine(input: Readable): Promise<string> {
 /** Asks at the terminal; what is typed is not shown. Throws CommandError on Ctrl-C and Ctrl-D. */
 async function prompt(input: Readable, output: Writable, question: string): Promise<string> {
   // readline shows what is typed on its output, so that one leads nowhere.
-  const hidden = new Sink({ write: (_chunk, _encoding, done) => done() });
+  const hidden = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: hidden, terminal: true });
   output.write(question);
   try {
@@ -28,9 +25,9 @@ async function prompt(input: Readable, output: Writable, question: string): Prom
 }
 
 /** A new password: at a terminal asked for twice, else the first line of `input`. Throws CommandError. */
-export async function readPassword(input: Input, output: Writable): Promise<string> {
+export async function readPassword({ input, prompts }: Surroundings): Promise<string> {
   if (!input.isTTY) return firstLine(input);
-  const password = await prompt(input, output, 'Password: ');
-  if ((await prompt(input, output, 'Again: ')) === password) return password;
+  const password = await prompt(input, prompts, 'Password: ');
+  if ((await prompt(input, prompts, 'Again: ')) === password) return password;
   throw new CommandError('The two passwords are not the same.');
 }

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Readable, Writable } from 'node:stream';
+import bcrypt from '@node-rs/bcrypt';
+import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
+import { openAccounts, type Accounts } from '../accounts.ts';
+import { CommandError, type Command } from './command.ts';
+import { createClient } from './create-client.ts';
+import { createUser } from './create-user.ts';
+import { importUsers } from './import-users.ts';
+
+const password = 'twelve chars';
+let own: TestDatabase;
+let accounts: Accounts;
+
+beforeAll(async () => {
+  own = await createTestDatabase();
+  accounts = await openAccounts(own.url);
+});
+afterAll(async () => {
+  await accounts.close();
+  await own.drop();
+});
+
+function run(command: Command, args: string[], input = ''): Promise<string> {
+  return command(args, {
+    input: Readable.from([Buffer.from(input)]),
+    prompts: new Writable(),
+    open: () => openAccounts(own.url),
+  });
+}
+
+/** Refused with one line that matches. */
+async function expectRefusal(line: RegExp, command: Command, args: string[], input?: string) {
+  const failure: unknown = await run(command, args, input).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(CommandError);
+  expect((failure as Error).message).toMatch(line);
+  expect((failure as Error).message).not.toContain('\n');
+}
+
+const ann = ['--email', 'ann@example.com', '--name', 'Ann'];
+
+test('create-user makes a user with the roles given, else an ordinary one', async () => {
+  const said = await run(createUser, [...ann, '--role', 'sre', '--role', 'admin'], `${password}\nmore\n`);
+  expect(said).toMatch(/^Created user \d+, ann@example.com \(sre, admin\)\.$/);
+  const user = (await accounts.users.findByEmail('ann@example.com'))!;
+  expect(user).toMatchObject({ name: 'Ann', roles: ['sre', 'admin'], disabled: false });
+  expect(await accounts.passwords.verify(user.passwordHash, password)).toBe(true);
+  await run(createUser, ['--email', 'bob@example.com', '--name', 'Bob'], password);
+  expect((await accounts.users.findByEmail('bob@example.com'))!.roles).toEqual(['user']);
+});
+
+test('an address that is taken is refused, in any case', async () => {
+  const other = ['--email', 'BOB@example.com', '--name', 'B'];
+  await expectRefusal(/^There is a user with the address BOB@/, createUser, other, password);
+});
+
+test.each<[RegExp, string[], string]>([
+  [/^The password must have 12 to 128 characters$/, ann, 'eleven char\n'],
+  [/^The password must have 12 to 128 characters$/, ann, `${'x'.repeat(129)}\n`],
+  [/^The password must have 12 to 128 characters$/, ann, '\n'],
+  [/^Give the password as the first line of stdin/, ann, ''],
+  [/^--role must be of user, sre, admin$/, [...ann, '--role', 'root'], password],
+  [/^--email must be an email address$/, ['--email', 'ann', '--name', 'Ann'], password],
+  [/^--email must be an email address$/, ['--name', 'Ann'], password],
+  [/^--name must have 1 to 200 characters$/, ['--email', 'a@b.de'], password],
+])('create-user refuses: %s', (line, args, input) => expectRefusal(line, createUser, args, input));
+
+test('create-client shows a secret once and stores its hash', async () => {
+  const args = ['cms', '--scope', 'cache:clear', '--scope', 'cache:clear'];
+  const secret = (await run(createClient, args)).split('\n').at(-1)!;
+  expect(secret).toMatch(/^[\w-]{43}$/);
+  const client = (await accounts.clients.find('cms'))!;
+  expect(client.scopes).toEqual(['cache:clear']);
+  expect(await accounts.passwords.verify(client.secretHash, secret)).toBe(true);
+  await expectRefusal(/^There is a client named cms already/, createClient, args);
+  expect((await accounts.clients.find('cms'))!.secretHash).toBe(client.secretHash);
+});
+
+test.each([
+  [/^NAME must be 1 to 64 lower-case letters/, ['CMS', '--scope', 'cache:clear']],
+  [/^NAME must be 1 to 64 lower-case letters/, ['--scope', 'cache:clear']],
+  [/^--scope must be of cache:clear, jobs:manage$/, ['cms', '--scope', 'all']],
+  [/^--scope must be of cache:clear, jobs:manage$/, ['cms']],
+  [/^Give one NAME, not 2/, ['cms', 'cms2', '--scope', 'cache:clear']],
+])('create-client refuses: %s', (line, args) => expectRefusal(line, createClient, args));
+
+test('import-users takes bcrypt and argon2id hashes as they are', async () => {
+  const laravel = await bcrypt.hash(password, { cost: 4, version: '2y' });
+  const ours = await accounts.passwords.hash(password);
+  const one = { email: 'one@example.com', name: 'One', password_hash: laravel };
+  const two = { email: 'two@example.com', name: 'Two', password_hash: ours, roles: ['sre'] };
+  const said = await run(importUsers, [], `\n${JSON.stringify(one)}\r\n\n${JSON.stringify(two)}`);
+  expect(said).toBe('Imported 2 users.');
+  const stored = await Promise.all([one, two].map(({ email }) => accounts.users.findByEmail(email)));
+  expect(stored[0]).toMatchObject({ name: 'One', passwordHash: laravel, roles: ['user'] });
+  expect(stored[1]).toMatchObject({ name: 'Two', passwordHash: ours, roles: ['sre'] });
+});
+
+const bcryptHash = '$2y$10$Ptlhrz/rrKZbLJhcrJZpAunCY5F2MukkfDARoEXSO0LWO60PQcxUS';
+const good = { email: 'new@example.com', name: 'New', password_hash: bcryptHash };
+const bad = { ...good, email: 'other@example.com' };
+
+test.each([
+  [/^Line 2: password_hash must be bcrypt/, { ...bad, password_hash: 'md5' }],
+  [/^Line 2: email must be/, { ...bad, email: 'b' }],
+  [/^Line 2: name must have/, { ...bad, name: '' }],
+  [/^Line 2: roles must be of/, { ...bad, roles: ['root'] }],
+  [/^Line 2: Unrecognized key: "id"/, { ...bad, id: 1 }],
+  [/^Line 2: there is a user with this address already/, { ...good, email: 'NEW@example.com' }],
+  [/^Line 2: there is a user with this address already/, { ...good, email: 'ann@example.com' }],
+  [/^Line 2: must be JSON/, undefined],
+])('import-users takes all or none: %s', async (line, second) => {
+  const input = `${JSON.stringify(good)}\n${second ? JSON.stringify(second) : '{"email":'}\n`;
+  await expectRefusal(line, importUsers, [], input);
+  expect(await accounts.users.findByEmail(good.email)).toBeUndefined();
+});
