@@ -23,7 +23,7 @@ export const kafkaConfig = {
   KAFKA_SASL_PASSWORD: z.string().optional().describe('Password for the brokers'),
 };
 
-type Settings = { [K in keyof typeof kafkaConfig]: z.output<(typeof kafkaConfig)[K]> };
+type Settings = z.output<z.ZodObject<typeof kafkaConfig>>;
 
 function login(settings: Settings): { sasl?: SASLOptions } {
   const {
