@@ -1,0 +1,56 @@
+import * as contract from '@content-platform/contract';
+import {
+  createService,
+  handle,
+  type Database,
+  type Logger,
+  type Metrics,
+  type TokenVerifier,
+} from '@content-platform/chassis';
+import type { ContentCache } from './cache/index.ts';
+import { createClearForCaller } from './clear-for-caller.ts';
+import { createContentStore } from './content-store.ts';
+import { clearModel } from './endpoints/clear-model.ts';
+import { clearPattern } from './endpoints/clear-pattern.ts';
+import { deleteFailedJob } from './endpoints/delete-failed-job.ts';
+import { listFailedJobs } from './endpoints/list-failed-jobs.ts';
+import { readContent } from './endpoints/read-content.ts';
+import { readFailedJob } from './endpoints/read-failed-job.ts';
+import { retryFailedJob } from './endpoints/retry-failed-job.ts';
+import { retryFailedJobs } from './endpoints/retry-failed-jobs.ts';
+import type { FailedJobStore } from './failed-job-store.ts';
+import type { Invalidator } from './invalidator.ts';
+import { createJobRetry } from './job-retry.ts';
+import type { CacheMetrics } from './metrics.ts';
+import type { PendingClears } from './pending-clears.ts';
+
+export interface ContentCacheDeps {
+  /** A pool of its own: reads don't wait for anything else. */
+  contentDatabase: Database;
+  cache: ContentCache;
+  invalidator: Invalidator;
+  pending: PendingClears;
+  jobs: FailedJobStore;
+  cacheMetrics: CacheMetrics;
+  tokens: TokenVerifier;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+export function createContentCacheApp(deps: ContentCacheDeps) {
+  const { contentDatabase, cache, invalidator, pending, jobs, cacheMetrics, tokens, logger, metrics } = deps;
+  const records = createContentStore(contentDatabase.query);
+  const clear = createClearForCaller({ clearing: cache, invalidator, pending, logger });
+  const retries = createJobRetry(jobs, invalidator, cache);
+  return createService({ name: 'content-cache', logger, metrics, tokens }, [
+    handle(contract.readContent, readContent({ cache, records, metrics: cacheMetrics })),
+    handle(contract.clearModel, clearModel({ clear })),
+    handle(contract.clearPattern, clearPattern({ clear })),
+    // Before `:id`, which would take "retry" for one.
+    handle(contract.retryFailedJobs, retryFailedJobs({ jobs, retries })),
+    handle(contract.listFailedJobs, listFailedJobs({ jobs })),
+    handle(contract.readFailedJob, readFailedJob({ jobs })),
+    handle(contract.deleteFailedJob, deleteFailedJob({ jobs })),
+    handle(contract.retryFailedJob, retryFailedJob({ retries })),
+  ]);
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import {
+  authUrl,
+  commonConfig,
+  databaseUrl,
+  integer,
+  kafkaConfig,
+  readConfig,
+  redisUrl,
+} from '@content-platform/chassis';
+
+const aDay = 86_400;
+
+export const contentCacheConfig = {
+  ...commonConfig(8082),
+  // Not a replica: it may not have yet what a clear was sent for.
+  DATABASE_URL: databaseUrl,
+  REDIS_URL: redisUrl,
+  ...kafkaConfig,
+  AUTH_URL: authUrl,
+  CACHE_TTL: integer(1, aDay).default(300).describe('How long a record is cached, in s, give or take 10 %'),
+  CACHE_NEGATIVE_TTL: integer(1, aDay)
+    .default(30)
+    .describe('How long it is cached that a record does not exist, in s, give or take 10 %'),
+  CACHE_UNMANAGED_KEYS: z
+    .enum(['sweep', 'none'], 'sweep or none')
+    .default('sweep')
+    .describe('sweep: a clear also finds keys <model>:<id>:… of other programs; none: there are none'),
+};
+
+/** Throws ConfigError. */
+export function readContentCacheConfig() {
+  return readConfig(contentCacheConfig, process.env);
+}

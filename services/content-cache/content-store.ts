@@ -1,0 +1,38 @@
+import type { Database } from '@content-platform/chassis';
+import type { Model } from '@content-platform/contract';
+import type { LoadedRecord, View } from './cache/index.ts';
+
+interface Row {
+  title: string;
+  version: string;
+  updated_at: Date;
+  body: string;
+}
+
+/** The numbers and the body go from PostgreSQL into the reply as text: nothing is rounded on the way. */
+function payload(view: View, model: Model, id: number, row: Row): string {
+  const body = view === 'full' ? `"body":${row.body},` : '';
+  const title = JSON.stringify(row.title);
+  const updatedAt = row.updated_at.toISOString();
+  return `{"model":"${model}","id":${id},"title":${title},${body}"version":${row.version},"updated_at":"${updatedAt}"}`;
+}
+
+const columns = { full: 'title, version, updated_at, body::text', summary: 'title, version, updated_at' };
+
+export type ContentStore = ReturnType<typeof createContentStore>;
+
+/** The content records, read as the replies they become. */
+export function createContentStore(query: Database['query']) {
+  return {
+    /**
+     * One view of a record as it is now, null when it does not exist. One statement of its own, outside any
+     * transaction: that is what lets the cache keep it. Throws 503 while PostgreSQL is away.
+     */
+    async load(model: Model, id: number, view: View): Promise<LoadedRecord | null> {
+      const text = `SELECT ${columns[view]} FROM content.record WHERE model = $1 AND id = $2`;
+      const { rows } = await query<Row>('read_record', text, [model, id]);
+      const row = rows[0];
+      return row ? { version: Number(row.version), payload: payload(view, model, id, row) } : null;
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import { currentContext, HttpError, type Handler } from '@content-platform/chassis';
+import type { readContent as contract } from '@content-platform/contract';
+import type { ContentCache } from '../cache/index.ts';
+import type { ContentStore } from '../content-store.ts';
+import { etagOf, isCurrent } from '../etag.ts';
+import type { CacheMetrics } from '../metrics.ts';
+
+export interface ReadContentDeps {
+  cache: Pick<ContentCache, 'read'>;
+  records: ContentStore;
+  metrics: CacheMetrics;
+}
+
+export function readContent({ cache, records, metrics }: ReadContentDeps): Handler<typeof contract> {
+  return async ({ params: { model, id }, query: { view }, header }) => {
+    const { outcome, record } = await cache.read(model, id, view, () => records.load(model, id, view));
+    metrics.reads.inc({ model, outcome });
+    const context = currentContext();
+    if (context) context.cache = outcome;
+    if (!record) {
+      throw new HttpError(404, 'not_found', `There is no ${model} ${id}.`, undefined, {
+        headers: { 'X-Cache': outcome },
+      });
+    }
+    const etag = etagOf(record.payload);
+    const headers = { 'X-Cache': outcome, ETag: etag, 'Cache-Control': 'private, no-cache' };
+    if (isCurrent(header('if-none-match'), etag)) return { status: 304, headers };
+    // The payload is the reply already: parsing it only to write it again would cost more than the read.
+    return { status: 200, headers, body: record.payload as never };
+  };
+}

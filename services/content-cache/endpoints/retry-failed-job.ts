@@ -1,0 +1,19 @@
+import { HttpError, type Handler } from '@content-platform/chassis';
+import type { retryFailedJob as contract } from '@content-platform/contract';
+import { CacheError } from '../cache/index.ts';
+import { cacheUnavailable, callerName } from '../clear-for-caller.ts';
+import { noSuchJob } from '../failed-job-store.ts';
+import type { JobRetry } from '../job-retry.ts';
+
+export function retryFailedJob({ retries }: { retries: JobRetry }): Handler<typeof contract> {
+  return async ({ params: { id }, caller }) => {
+    const result = await retries.retry(id, callerName(caller)).catch((error: unknown) => {
+      if (!(error instanceof CacheError)) throw error;
+      throw cacheUnavailable('The cache cannot be cleared now; the job stays open.', error);
+    });
+    if (!result) throw noSuchJob(id);
+    const { job, failure } = result;
+    if (failure) throw new HttpError(409, 'retry_failed', `It failed again: ${failure.class}: ${job.error}`);
+    return { status: 200, body: job };
+  };
+}

@@ -1,0 +1,17 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * A strong ETag: a hash of the reply. The version alone would not do: a record that was deleted and created again may
+ * have the same one.
+ */
+export function etagOf(payload: string): string {
+  return `"${createHash('sha256').update(payload).digest('base64url')}"`;
+}
+
+/** Whether If-None-Match names `etag` (RFC 9110 §13.1.2): a list or `*`, by weak comparison, so W/ does not count. */
+export function isCurrent(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  if (ifNoneMatch.trim() === '*') return true;
+  const named: string[] = ifNoneMatch.match(/"[\x21\x23-\x7e\x80-\xff]*"/g) ?? [];
+  return named.includes(etag);
+}

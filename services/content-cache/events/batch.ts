@@ -1,0 +1,118 @@
+import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
+import type { Logger } from '@content-platform/chassis';
+import type { Clearing } from '../cache/index.ts';
+import type { FailedJobStore } from '../failed-job-store.ts';
+import { secondsSince, type Invalidator } from '../invalidator.ts';
+import type { CacheMetrics } from '../metrics.ts';
+import { targetName, type Target } from '../target.ts';
+import type { Continuity } from './continuity.ts';
+import { parseEvent, type Announcement, type Unprocessable } from './parse-event.ts';
+import { persist } from './persist.ts';
+
+export interface BatchDeps {
+  clearing: Clearing;
+  invalidator: Invalidator;
+  jobs: FailedJobStore;
+  metrics: CacheMetrics;
+  logger: Logger;
+}
+
+/** So many events are cleared side by side and then committed: a long batch does not start again from its beginning. */
+const sliceSize = 200;
+
+type Place = { topic: string; partition: number };
+
+export type ProcessBatch = (
+  payload: EachBatchPayload,
+  continuity: Continuity,
+  signal: AbortSignal,
+) => Promise<void>;
+
+/**
+ * Processes a batch: what can never be processed becomes a failed job, everything else is cleared, and only then the
+ * offset moves. A record is cleared once, for the change was committed before any of its events was fetched. Whatever
+ * is away is tried again, for as long as it takes; `signal` ends that, and nothing is committed after it.
+ */
+export function createProcessBatch(deps: BatchDeps): ProcessBatch {
+  const { clearing, invalidator, jobs, metrics, logger } = deps;
+
+  async function storeFailure(at: Place, message: KafkaMessage, failure: Unprocessable, signal: AbortSignal) {
+    const { offset, key, value, timestamp } = message;
+    const job = { ...failure, ...at, offset, key, value, messageAt: timestamp };
+    const isNew = await persist(
+      signal,
+      () => jobs.add(job),
+      (error) => logger.warn({ error, ...at, offset }, 'a failed job cannot be stored yet'),
+    );
+    if (!isNew) return;
+    metrics.failedJobs.inc({ class: failure.class });
+    logger.warn(
+      { ...at, offset, class: failure.class, reason: failure.error },
+      'an event became a failed job',
+    );
+  }
+
+  /** `wanted`: what is to be cleared, by its name, and the event's place, for the log. */
+  async function clearAll(wanted: Map<string, { target: Target; place: string }>, signal: AbortSignal) {
+    await persist(
+      signal,
+      async () => {
+        const outcomes = await Promise.allSettled(
+          [...wanted].map(async ([name, { target, place }]) => {
+            await invalidator.clear(clearing, target, { source: 'kafka', requestedBy: place });
+            wanted.delete(name);
+          }),
+        );
+        const refused = outcomes.find((outcome) => outcome.status === 'rejected');
+        if (refused) throw refused.reason;
+      },
+      (error) => logger.warn({ error, waiting: wanted.size }, 'events wait for the cache'),
+    );
+  }
+
+  async function processSlice(at: Place, slice: KafkaMessage[], done: Set<string>, signal: AbortSignal) {
+    const events: { event: Announcement; message: KafkaMessage }[] = [];
+    for (const message of slice) {
+      const parsed = parseEvent(message.value);
+      if (parsed.ok) events.push({ event: parsed.event, message });
+      else await storeFailure(at, message, parsed.failure, signal);
+    }
+    const wanted = new Map<string, { target: Target; place: string }>();
+    for (const { event, message } of events) {
+      const name = targetName(event.target);
+      const place = `${at.topic}/${at.partition}/${message.offset}`;
+      if (!done.has(name)) wanted.set(name, { target: event.target, place });
+      done.add(name);
+    }
+    await clearAll(wanted, signal);
+    for (const { event, message } of events) {
+      const since = event.occurredAt ?? Number(message.timestamp);
+      metrics.delay.observe({ source: 'kafka' }, secondsSince(since));
+    }
+  }
+
+  return async ({ batch, resolveOffset, commitOffsetsIfNecessary, isStale }, continuity, signal) => {
+    const { topic, partition, messages } = batch;
+    const done = new Set<string>();
+    for (let start = 0; start < messages.length; start += sliceSize) {
+      const slice = messages.slice(start, start + sliceSize);
+      await processSlice({ topic, partition }, slice, done, signal);
+      await persist(
+        signal,
+        () => continuity.verify(partition),
+        (error) => logger.warn({ error }, 'the offsets cannot be checked yet'),
+      );
+      // Something was lost meanwhile, and made up for: this batch is delivered again, from where the broker begins.
+      if (isStale()) return;
+      signal.throwIfAborted();
+      const isLast = start + sliceSize >= messages.length;
+      const last = isLast ? batch.lastOffset() : slice.at(-1)!.offset;
+      const next = Number(last) + 1;
+      resolveOffset(last);
+      await commitOffsetsIfNecessary({
+        topics: [{ topic, partitions: [{ partition, offset: String(next) }] }],
+      });
+      continuity.moved(partition, next);
+    }
+  };
+}

@@ -1,0 +1,94 @@
+import type { Admin, Kafka } from 'kafkajs';
+import { cacheInvalidation } from '@content-platform/contract';
+
+/** Where a partition stands. */
+export interface PartitionOffsets {
+  partition: number;
+  /** The next offset that the group will process; negative: none is committed. */
+  committed: number;
+  /** The oldest offset that the broker still has. */
+  low: number;
+  /** The offset of the next event. */
+  high: number;
+}
+
+export type Broker = ReturnType<typeof createBroker>;
+
+/** What the brokers say of the topic and the group, over a connection that is made when it is needed, and again. */
+export function createBroker(kafka: Kafka, topic: string, group: string) {
+  let connection: Promise<Admin> | undefined;
+
+  async function connect(): Promise<Admin> {
+    const admin = kafka.admin({ retry: { retries: 2 } });
+    await admin.connect();
+    return admin;
+  }
+
+  function drop(broken: Promise<Admin>): void {
+    if (connection === broken) connection = undefined;
+    void broken.then((admin) => admin.disconnect()).catch(() => undefined);
+  }
+
+  async function use<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
+    const current = (connection ??= connect());
+    try {
+      return await work(await current);
+    } catch (error) {
+      drop(current);
+      throw error;
+    }
+  }
+
+  async function committed(admin: Admin): Promise<Map<number, number>> {
+    const [found] = await admin.fetchOffsets({ groupId: group, topics: [topic] });
+    return new Map(found?.partitions.map(({ partition, offset }) => [partition, Number(offset)]));
+  }
+
+  return {
+    /** Makes the topic when it is missing. True: it was. */
+    ensureTopic: (): Promise<boolean> =>
+      use(async (admin) => {
+        if ((await admin.listTopics()).includes(topic)) return false;
+        const { brokers } = await admin.describeCluster();
+        const replicationFactor = Math.min(3, brokers.length);
+        return admin.createTopics({
+          topics: [
+            {
+              topic,
+              numPartitions: cacheInvalidation.partitions,
+              replicationFactor,
+              configEntries: [
+                { name: 'retention.ms', value: String(cacheInvalidation.retentionMs) },
+                // An event that was acknowledged survives the loss of a broker.
+                { name: 'min.insync.replicas', value: replicationFactor === 3 ? '2' : '1' },
+                // Whatever a producer compresses with, the broker unpacks: kafkajs reads gzip alone.
+                { name: 'compression.type', value: 'uncompressed' },
+              ],
+            },
+          ],
+        });
+      }),
+
+    /** Committed offsets by partition. */
+    committed: () => use(committed),
+
+    /** All partitions. The committed offset is read first, so that it is never above a `high` from before it. */
+    offsets: (): Promise<PartitionOffsets[]> =>
+      use(async (admin) => {
+        const positions = await committed(admin);
+        const limits = await admin.fetchTopicOffsets(topic);
+        return limits.map(({ partition, low, high }) => ({
+          partition,
+          committed: positions.get(partition) ?? -1,
+          low: Number(low),
+          high: Number(high),
+        }));
+      }),
+
+    async close(): Promise<void> {
+      const last = connection;
+      connection = undefined;
+      await last?.then((admin) => admin.disconnect()).catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import type { Logger } from '@content-platform/chassis';
+import type { ProcessBatch } from './batch.ts';
+import type { Broker, PartitionOffsets } from './broker.ts';
+import { createContinuity, type Continuity } from './continuity.ts';
+import { withHeartbeats } from './heartbeats.ts';
+
+export interface ConsumerOptions {
+  kafka: Kafka;
+  broker: Broker;
+  topic: string;
+  group: string;
+  /** The group gives a member up that is silent for so long. Ms. */
+  sessionTimeoutMs: number;
+  processBatch: ProcessBatch;
+  /** Makes up for events that may have been lost. */
+  onLost: (lost: PartitionOffsets[]) => Promise<void>;
+  logger: Logger;
+}
+
+const firstPauseMs = 500;
+const longestPauseMs = 10_000;
+/** Leaving the group takes so long at most: a broker that hangs does not keep the process. */
+const leaveMs = 5_000;
+
+export type EventConsumer = ReturnType<typeof createConsumer>;
+
+/**
+ * Consumes the topic for as long as the process lives. kafkajs gives up on some errors, silently; so it is never left
+ * to restart by itself: a consumer that crashed is made anew here, with a growing pause.
+ */
+export function createConsumer(options: ConsumerOptions) {
+  const { kafka, broker, topic, group, sessionTimeoutMs, processBatch, onLost, logger } = options;
+  const stopping = new AbortController();
+  const heartbeatMs = Math.ceil(sessionTimeoutMs / 10);
+  let continuity: Continuity | undefined;
+  let joined = false;
+  let running: Promise<void> | undefined;
+
+  function make(): Consumer {
+    return kafka.consumer({
+      groupId: group,
+      sessionTimeout: sessionTimeoutMs,
+      heartbeatInterval: heartbeatMs,
+      rebalanceTimeout: Math.max(15_000, sessionTimeoutMs),
+      maxWaitTimeInMs: 500,
+      allowAutoTopicCreation: false,
+      retry: { restartOnFailure: () => Promise.resolve(false) },
+    });
+  }
+
+  async function eachBatch(
+    payload: EachBatchPayload,
+    watched: Continuity,
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      await withHeartbeats(payload.heartbeat, heartbeatMs, signal, async (alive) => {
+        await watched.ready();
+        if (!payload.isStale()) await processBatch(payload, watched, alive);
+      });
+    } catch (error) {
+      // We stop: the batch was not committed and will be delivered again. Anything else is the group's.
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** One life of a consumer: ends with a throw when it crashed, and without one when the process stops. */
+  async function live(): Promise<void> {
+    if (await broker.ensureTopic()) logger.info({ topic }, 'the topic was missing and has been made');
+    const over = new AbortController();
+    const signal = AbortSignal.any([stopping.signal, over.signal]);
+    const consumer = make();
+    const watched = createContinuity({ consumer, broker, topic, onLost, logger, signal });
+    const end = Promise.withResolvers<void>();
+    consumer.on(consumer.events.CRASH, ({ payload }) => end.reject(payload.error));
+    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      const partitions = payload.memberAssignment[topic] ?? [];
+      logger.info({ partitions }, 'joined the consumer group');
+      joined = true;
+      watched.joined(partitions);
+    });
+    stopping.signal.addEventListener('abort', () => end.resolve(), { once: true });
+    if (stopping.signal.aborted) return;
+    continuity = watched;
+    try {
+      await consumer.connect();
+      await consumer.subscribe({ topic, fromBeginning: true });
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        partitionsConsumedConcurrently: 8,
+        eachBatch: (payload) => eachBatch(payload, watched, signal),
+      });
+      await end.promise;
+    } finally {
+      end.promise.catch(() => undefined);
+      joined = false;
+      continuity = undefined;
+      over.abort();
+      await Promise.race([
+        consumer.disconnect().catch(() => undefined),
+        sleep(leaveMs, undefined, { ref: false }),
+      ]);
+    }
+  }
+
+  async function run(): Promise<void> {
+    let pause = firstPauseMs;
+    while (!stopping.signal.aborted) {
+      const start = performance.now();
+      try {
+        await live();
+      } catch (error) {
+        logger.warn({ error }, `the consumer ended; a new one is made in ${pause} ms`);
+      }
+      await sleep(pause, undefined, { signal: stopping.signal }).catch(() => undefined);
+      const lasted = performance.now() - start > 60_000;
+      pause = lasted ? firstPauseMs : Math.min(pause * 2, longestPauseMs);
+    }
+  }
+
+  return {
+    start(): void {
+      running ??= run();
+    },
+    isJoined: () => joined,
+    /** Offsets that were measured: a loss among them is made up for. */
+    look: (offsets: readonly PartitionOffsets[]) => continuity?.look(offsets),
+    /** Leaves the group. What is under way ends without a commit. */
+    async stop(): Promise<void> {
+      stopping.abort();
+      await Promise.race([running, sleep(leaveMs + 1_000, undefined, { ref: false })]);
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import type { Consumer } from 'kafkajs';
+import type { Logger } from '@content-platform/chassis';
+import type { Broker, PartitionOffsets } from './broker.ts';
+import { persist } from './persist.ts';
+
+export interface ContinuityOptions {
+  consumer: Pick<Consumer, 'seek' | 'commitOffsets'>;
+  broker: Broker;
+  topic: string;
+  /** Makes up for events that may have been lost; resolves when that is done. */
+  onLost: (lost: PartitionOffsets[]) => Promise<void>;
+  logger: Logger;
+  /** Ends with the consumer. */
+  signal: AbortSignal;
+}
+
+/** Nothing is committed, or what is committed is not there any more (retention) or not yet (a topic made anew). */
+export function isLost({ committed, low, high }: PartitionOffsets): boolean {
+  return committed < 0 || committed < low || committed > high;
+}
+
+export type Continuity = ReturnType<typeof createContinuity>;
+
+/**
+ * Watches that each event follows the one before. Where the group's offset is missing or out of the broker's range,
+ * kafkajs goes on silently with the oldest event there is; here `onLost` comes first.
+ */
+export function createContinuity(options: ContinuityOptions) {
+  const { consumer, broker, topic, onLost, logger, signal } = options;
+  let generation = new AbortController();
+  /** The partitions of this member, and what is committed for them as far as we know. */
+  let positions = new Map<number, number>();
+  let checked: Promise<void> = Promise.resolve();
+  let checking = 0;
+
+  async function check(assigned: readonly number[], alive: AbortSignal): Promise<void> {
+    const found = (await broker.offsets()).filter(({ partition }) => assigned.includes(partition));
+    const lost = found.filter(isLost);
+    if (lost.length > 0) {
+      await onLost(lost);
+      alive.throwIfAborted();
+      const starts = lost.map(({ partition, low }) => ({ topic, partition, offset: String(low) }));
+      // What was fetched before is thrown away, and the group has a place to go on from.
+      for (const start of starts) consumer.seek(start);
+      await consumer.commitOffsets(starts);
+    }
+    positions = new Map(found.map((at) => [at.partition, isLost(at) ? at.low : at.committed]));
+  }
+
+  function recheck(assigned: readonly number[]): Promise<void> {
+    const alive = AbortSignal.any([signal, generation.signal]);
+    checking += 1;
+    checked = checked
+      .catch(() => undefined)
+      .then(() =>
+        persist(
+          alive,
+          () => check(assigned, alive),
+          (error) => logger.warn({ error }, 'the offsets cannot be checked yet'),
+        ),
+      )
+      .finally(() => (checking -= 1));
+    checked.catch(() => undefined);
+    return checked;
+  }
+
+  return {
+    /** The group was joined, or joined again: nothing that was known of offsets holds any more. */
+    joined(partitions: readonly number[]): void {
+      generation.abort();
+      generation = new AbortController();
+      positions = new Map(partitions.map((partition) => [partition, -1]));
+      void recheck(partitions);
+    },
+
+    /** Resolves when nothing is known to be missing, or has been made up for. */
+    ready: () => checked,
+
+    /**
+     * To be called before a commit: a topic that was deleted and made anew takes the group's offsets along. When they
+     * are not what we left, everything is checked again first.
+     */
+    async verify(partition: number): Promise<void> {
+      const committed = (await broker.committed()).get(partition);
+      if (committed !== positions.get(partition)) await recheck([...positions.keys()]);
+    },
+
+    /** We have committed `offset`. */
+    moved(partition: number, offset: number): void {
+      positions.set(partition, offset);
+    },
+
+    /** What somebody has just measured: a loss is noticed in a partition in which nothing happens, too. */
+    look(offsets: readonly PartitionOffsets[]): void {
+      const lost = offsets.some((at) => positions.has(at.partition) && isLost(at));
+      if (lost && checking === 0) void recheck([...positions.keys()]);
+    },
+  };
+}

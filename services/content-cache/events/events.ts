@@ -1,0 +1,80 @@
+import type { Kafka } from 'kafkajs';
+import { cacheInvalidation } from '@content-platform/contract';
+import { createProcessBatch, type BatchDeps } from './batch.ts';
+import { createBroker, type PartitionOffsets } from './broker.ts';
+import { createConsumer } from './consumer.ts';
+import { createQueue } from './queue.ts';
+
+export interface EventsOptions extends BatchDeps {
+  kafka: Kafka;
+  topic?: string;
+  group?: string;
+  /** Longer than a pause of the process, short enough that a dead one is soon replaced. Ms. */
+  sessionTimeoutMs?: number;
+}
+
+export type Events = ReturnType<typeof createEvents>;
+
+/** Everything that has to do with the topic `cache-invalidation`. */
+export function createEvents(options: EventsOptions) {
+  const { kafka, clearing, invalidator, jobs, metrics, logger } = options;
+  const {
+    topic = cacheInvalidation.topic,
+    group = cacheInvalidation.group,
+    sessionTimeoutMs = 10_000,
+  } = options;
+  const broker = createBroker(kafka, topic, group);
+
+  /** Nobody knows which events those were, so everything is cleared; if there were any, a failed job says so. */
+  async function onLost(lost: PartitionOffsets[]): Promise<void> {
+    logger.warn({ lost }, 'events may have been lost: everything is cleared');
+    await invalidator.clearAll(clearing, { source: 'recovery', requestedBy: 'content-cache' });
+    const held = lost.filter(({ committed, high }) => high > 0 || committed > 0);
+    if (held.length === 0) return;
+    const list = held.map(({ partition, committed, low }) => `${partition} (${committed}, oldest ${low})`);
+    await jobs.add({
+      class: 'events_lost',
+      error: `Events may have been lost; everything was cleared. Partitions and their committed offsets: ${list.join(', ')}.`,
+      topic,
+      partition: held[0]!.partition,
+      offset: String(held[0]!.low),
+      key: null,
+      value: null,
+      // No message stands for it: each loss that is noticed is a job of its own.
+      messageAt: String(Date.now()),
+      model: null,
+    });
+    metrics.failedJobs.inc({ class: 'events_lost' });
+  }
+
+  const processBatch = createProcessBatch(options);
+  const consumer = createConsumer({
+    kafka,
+    broker,
+    topic,
+    group,
+    sessionTimeoutMs,
+    processBatch,
+    onLost,
+    logger,
+  });
+  const queue = createQueue({ broker, metrics, onOffsets: consumer.look, logger });
+
+  return {
+    /** Connects in the background, now or whenever Kafka is there. */
+    start(): void {
+      consumer.start();
+      queue.start();
+    },
+    /** Rejects while Kafka is away or nothing is consumed. */
+    async check(): Promise<void> {
+      if (!queue.isMeasured()) throw new Error('Kafka does not answer');
+      if (!consumer.isJoined()) throw new Error('the consumer is not in its group');
+    },
+    async stop(): Promise<void> {
+      queue.stop();
+      await consumer.stop();
+      await broker.close();
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '@content-platform/chassis';
+import type { CacheMetrics } from '../metrics.ts';
+import type { Broker, PartitionOffsets } from './broker.ts';
+
+/** Events that the group has not committed yet. Without a commit it begins with the oldest there is. */
+export function queueLength(offsets: readonly PartitionOffsets[]): number {
+  return offsets.reduce(
+    (sum, { committed, low, high }) => sum + Math.max(0, high - Math.max(committed, low)),
+    0,
+  );
+}
+
+export interface QueueOptions {
+  broker: Broker;
+  metrics: CacheMetrics;
+  onOffsets: (offsets: PartitionOffsets[]) => void;
+  logger: Logger;
+  everyMs?: number;
+}
+
+export type Queue = ReturnType<typeof createQueue>;
+
+/** Measures the queue by the broker's offsets: a consumer that is dead, here or elsewhere, does not hide it. */
+export function createQueue({ broker, metrics, onOffsets, logger, everyMs = 2_000 }: QueueOptions) {
+  const stopping = new AbortController();
+  let measured: boolean | undefined;
+
+  async function measure(): Promise<void> {
+    try {
+      const offsets = await broker.offsets();
+      metrics.queueLength.set(queueLength(offsets));
+      metrics.queueMeasured.setToCurrentTime();
+      measured = true;
+      onOffsets(offsets);
+    } catch (error) {
+      if (measured !== false) logger.warn({ error }, 'the invalidation queue cannot be measured');
+      measured = false;
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await measure();
+      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  }
+
+  return {
+    start: () => void run(),
+    /** Whether the last attempt succeeded. */
+    isMeasured: () => measured === true,
+    stop: () => stopping.abort(),
+  };
+}

@@ -1,0 +1,108 @@
+import type { z } from 'zod';
+import {
+  ConfigError,
+  createDatabase,
+  createKafka,
+  createTokenVerifier,
+  migrate,
+  remoteKeys,
+  type Logger,
+  type Process,
+  type Running,
+} from '@content-platform/chassis';
+import { createContentCacheApp } from './app.ts';
+import { CacheUnfit, createContentCache, type CacheState } from './cache/index.ts';
+import type { contentCacheConfig } from './config.ts';
+import { createEvents, type EventsOptions } from './events/events.ts';
+import { createFailedJobStore } from './failed-job-store.ts';
+import { createInvalidationLog } from './invalidation-log.ts';
+import { createInvalidator } from './invalidator.ts';
+import { createCacheMetrics, observe } from './metrics.ts';
+import { createPendingClears } from './pending-clears.ts';
+
+type Config = z.output<z.ZodObject<typeof contentCacheConfig>>;
+
+/** A read that takes longer is not worth waiting for; the lease of its reader ends soon after. */
+const contentReadMs = 2_000;
+
+function logState(logger: Logger) {
+  return (state: CacheState, reason?: Error) => {
+    if (state === 'away') logger.warn({ error: reason }, 'Redis is away: reads pass the cache by');
+    else logger.info({ state }, 'the cache’s state');
+  };
+}
+
+/**
+ * Brings up what the service stands on, in the background where it may be away, and builds its app. Redis and Kafka may
+ * come later; the schema must be there. Throws ConfigError for a Redis that cannot keep the promise.
+ */
+export async function startContentCache(
+  { config, logger, metrics, slowLog, onStop }: Process<Config>,
+  forTests: Pick<EventsOptions, 'topic' | 'group' | 'sessionTimeoutMs'> = {},
+): Promise<Running> {
+  const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
+  await migrate({ url, schema: 'content', folder: new URL('migrations/', import.meta.url), logger });
+  const common = { url, logger, metrics, slowLog, slowQueryMs };
+  // Reads have a pool of their own, so that nothing else keeps them waiting.
+  const contentDatabase = createDatabase({ ...common, statementTimeoutMs: contentReadMs });
+  const database = createDatabase({ ...common, maxConnections: 5 });
+  onStop(() => Promise.all([contentDatabase.close(), database.close()]));
+
+  const cacheMetrics = createCacheMetrics(metrics);
+  const invalidationLog = createInvalidationLog(database.query, logger);
+  onStop(() => invalidationLog.close());
+  const invalidator = createInvalidator(invalidationLog, cacheMetrics);
+  const pending = createPendingClears(database.query, invalidator, logger);
+  const jobs = createFailedJobStore(database.query);
+
+  const cache = createContentCache({
+    url: config.REDIS_URL,
+    ttlMs: config.CACHE_TTL * 1_000,
+    negativeTtlMs: config.CACHE_NEGATIVE_TTL * 1_000,
+    unmanagedKeys: config.CACHE_UNMANAGED_KEYS,
+    recover: pending.carryOut,
+    onStateChange: logState(logger),
+  });
+  onStop(() => cache.close());
+  await cache.start().catch((error: unknown) => {
+    throw error instanceof CacheUnfit ? new ConfigError(`REDIS_URL: ${error.message}`) : error;
+  });
+  const stopping = new AbortController();
+  const isReachable = () => cache.state === 'usable';
+  const watching = pending.watch(cache, isReachable, stopping.signal);
+  onStop(() => {
+    stopping.abort();
+    return watching;
+  });
+  observe(metrics, { memory: cache.memory, openJobs: () => jobs.count({ state: 'open' }) });
+
+  const kafka = createKafka(config, 'content-cache', logger);
+  const deps = { invalidator, jobs, metrics: cacheMetrics, logger };
+  const events = kafka && createEvents({ kafka, clearing: cache, ...deps, ...forTests });
+  events?.start();
+  onStop(() => events?.stop());
+
+  const issuer = config.PUBLIC_URL;
+  const tokens = createTokenVerifier(issuer, remoteKeys(`${config.AUTH_URL}/.well-known/jwks.json`, logger));
+  return {
+    app: createContentCacheApp({
+      contentDatabase,
+      cache,
+      invalidator,
+      pending,
+      jobs,
+      cacheMetrics,
+      tokens,
+      logger,
+      metrics,
+    }),
+    checks: {
+      postgres: { required: true, check: () => contentDatabase.ping() },
+      redis: {
+        required: false,
+        check: () => (isReachable() ? Promise.resolve() : Promise.reject(new Error('away'))),
+      },
+      ...(events ? { kafka: { required: false, check: events.check } } : {}),
+    },
+  };
+}
