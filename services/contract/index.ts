@@ -30,6 +30,7 @@ export {
   type Query,
   type RateLimit,
   type Reply,
+  type RequestBody,
   type Scope,
   type ServiceName,
 } from './endpoint.ts';
