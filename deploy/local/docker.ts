@@ -17,6 +17,8 @@ export interface Container {
   inside: number;
   env?: Record<string, string>;
   command?: string[];
+  /** A folder inside that outlives the container: one that died comes back with what it had. */
+  keep?: string;
 }
 
 /**
@@ -30,6 +32,7 @@ export function containerSpec(state: State, container: Container, ready: () => P
     '-e',
     `${key}=${value}`,
   ]);
+  const volume = container.keep ? ['-v', `${name}:${container.keep}`] : [];
   const publish = `${HOST}:${container.port}:${container.inside}`;
   return {
     name: container.name,
@@ -41,6 +44,7 @@ export function containerSpec(state: State, container: Container, ready: () => P
       name,
       '-p',
       publish,
+      ...volume,
       ...environment,
       container.image,
       ...(container.command ?? []),

@@ -12,6 +12,7 @@ import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 
 const CLUSTER = 'local-kafka-0000000001';
+const DATA_IN_CONTAINER = '/var/lib/kafka/data';
 
 export interface PreparedKafka {
   spec: ProcessSpec;
@@ -162,6 +163,7 @@ function dockerKafka(state: State, port: number): PreparedKafka {
     KAFKA_INTER_BROKER_LISTENER_NAME: 'BROKER',
     KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
     KAFKA_CONTROLLER_QUORUM_VOTERS: `1@localhost:${port + 1}`,
+    KAFKA_LOG_DIRS: DATA_IN_CONTAINER,
     KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
     KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
     KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR: '1',
@@ -169,6 +171,13 @@ function dockerKafka(state: State, port: number): PreparedKafka {
     KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
   };
   const brokers = `${HOST}:${port}`;
-  const container = { name: 'kafka', image: 'apache/kafka:4.1.0', port, inside: port, env };
+  const container = {
+    name: 'kafka',
+    image: 'apache/kafka:4.1.0',
+    port,
+    inside: port,
+    env,
+    keep: DATA_IN_CONTAINER,
+  };
   return { brokers, version: 'in Docker', spec: containerSpec(state, container, () => answers(brokers)) };
 }

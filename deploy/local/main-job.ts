@@ -32,7 +32,7 @@ async function timed<T>(work: () => Promise<T>): Promise<{ result: T; ms: number
 export async function mainJob(settings: Settings, tell: (line: string) => void): Promise<void> {
   const records = openRecords(settings.database);
   const line = (what: string, ms: number, saw: string): void =>
-    tell(`  ${what.padEnd(34)} ${ms.toFixed(0).padStart(5)} ms   ${saw}`);
+    tell(`  ${what.padEnd(34)} ${ms.toFixed(0).padStart(5)} ms   ${saw}`.trimEnd());
   try {
     const { result: token, ms } = await attempt('login', () => timed(() => logIn(settings.gateway)));
     line('login', ms, EMAIL);
