@@ -1,0 +1,140 @@
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import { endpoints as contractEndpoints, type Endpoint } from '@content-platform/contract';
+import {
+  HttpError,
+  requestId,
+  type Logger,
+  type SlowLog,
+  type TokenVerifier,
+} from '@content-platform/chassis';
+import { createAllowlist, findEndpoint } from './allowlist.ts';
+import { authenticate } from './authenticate.ts';
+import { limitBody } from './body-limit.ts';
+import { createClientAddress } from './client-address.ts';
+import { cors } from './cors.ts';
+import { createDocuments } from './documents.ts';
+import type { Exchange, GatewayResponse, Step } from './exchange.ts';
+import { showHealth } from './health.ts';
+import type { GatewayMetrics } from './metrics.ts';
+import { createObserver } from './observe.ts';
+import { answerProtocolErrors } from './protocol-errors.ts';
+import { rateLimit, type RateLimits } from './rate-limit.ts';
+import { createRefusal } from './reply.ts';
+import { createSecurityHeaders } from './security-headers.ts';
+import { checkTarget } from './target.ts';
+import { timeouts as usualTimeouts, type Timeouts } from './timeouts.ts';
+import { createUpstream } from './upstream.ts';
+
+export interface GatewayOptions {
+  /** Where clients reach the gateway. */
+  publicUrl: string;
+  /** The address of each service of the contract. */
+  services: Readonly<Record<string, string>>;
+  tokens: TokenVerifier;
+  limits: RateLimits;
+  corsOrigins: readonly string[];
+  trustedProxies: readonly string[];
+  slowRequestMs: number;
+  logger: Logger;
+  metrics: GatewayMetrics;
+  slowLog: SlowLog;
+  timeouts?: Timeouts;
+  endpoints?: readonly Endpoint[];
+}
+
+export interface Gateway {
+  app: RequestListener;
+  /** Has the server's own errors answered, too. Call it before the server listens. */
+  prepare: (server: Server) => void;
+}
+
+/** RFC 9112 §3.2: exactly one Host. It decides nothing here, but somebody in front may have gone by another one. */
+function checkHost({ httpVersion, rawHeaders }: IncomingMessage): void {
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return;
+  throw new HttpError(400, 'malformed_request', 'The request must have one Host header.');
+}
+
+/** Who answers each endpoint: the gateway itself, or the service that owns it. Throws when nobody does. */
+function answer(
+  endpoints: readonly Endpoint[],
+  own: Record<string, Step>,
+  services: Record<string, Step>,
+): Step {
+  const steps = new Map(
+    endpoints.map(({ name, service }) => {
+      const step = service === 'gateway' ? own[name] : services[service];
+      if (!step) throw new Error(`nobody answers ${name}`);
+      return [name, step];
+    }),
+  );
+  return (request, response, next) => steps.get(response.locals.endpoint!.name)!(request, response, next);
+}
+
+/**
+ * The guard of the platform. The order on a request's way is that of the errors: 400 target, 404/405 path, 401, 403,
+ * 429, 413/415 body; what has passed goes to the service that owns the endpoint.
+ */
+export function createGateway(options: GatewayOptions): Gateway {
+  const { publicUrl, services, logger, timeouts = usualTimeouts, endpoints = contractEndpoints } = options;
+  const refuse = createRefusal(logger, timeouts.drain);
+  const setSecurityHeaders = createSecurityHeaders(publicUrl);
+  const observe = createObserver(options);
+  const addressOf = createClientAddress(options.trustedProxies);
+  const allowlist = createAllowlist(endpoints);
+  const own = { health: showHealth(services), ...createDocuments(publicUrl) };
+  const upstreams = Object.fromEntries(
+    Object.entries(services).map(([service, address]) => [
+      service,
+      createUpstream(service, address, { ...options, timeouts, refuse }),
+    ]),
+  );
+
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  const steps: Step[] = [
+    cors(options.corsOrigins, allowlist),
+    findEndpoint(allowlist),
+    authenticate(options.tokens, options.limits),
+    rateLimit(options.limits),
+    limitBody(),
+    answer(endpoints, own, upstreams),
+  ];
+  app.use(...(steps as RequestHandler[]));
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
+    refuse(request, response as GatewayResponse, error),
+  );
+
+  /** Before express, which parses the target as soon as it gets a request. */
+  function receive(request: Request, response: GatewayResponse): void {
+    const exchange: Exchange = {
+      requestId: requestId(request.headers['x-request-id'] as string | undefined),
+      startedAt: performance.now(),
+      address: addressOf(request),
+      path: '',
+    };
+    response.locals = exchange;
+    response.setHeader('X-Request-Id', exchange.requestId);
+    setSecurityHeaders(request, response);
+    observe(request, response, exchange);
+    try {
+      checkHost(request);
+      exchange.path = checkTarget(request.url);
+    } catch (error) {
+      return refuse(request, response, error);
+    }
+    app(request, response);
+  }
+
+  return {
+    app: (request, response) => receive(request as Request, response as GatewayResponse),
+    prepare: (server) =>
+      answerProtocolErrors(server, {
+        logger,
+        drainMs: timeouts.drain,
+        refuse: (request, response, error) => refuse(request as Request, response as GatewayResponse, error),
+      }),
+  };
+}

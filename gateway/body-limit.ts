@@ -1,0 +1,61 @@
+import type { Request } from 'express';
+import { mediaTypes, type RequestBody } from '@content-platform/contract';
+import { HttpError } from '@content-platform/chassis';
+import type { Step } from './exchange.ts';
+import { hasBody } from './reply.ts';
+
+function tooLarge(maxBytes: number): HttpError {
+  return new HttpError(413, 'payload_too_large', `The body is larger than ${maxBytes} bytes.`);
+}
+
+/** Throws 413 or 415 for what the head says already. */
+function checkHead({ headers, httpVersion }: Request, { kinds, maxBytes }: RequestBody): void {
+  const transfer = headers['transfer-encoding'];
+  // Other codings than chunked hide the body from us, and before HTTP/1.1 not even that one exists (RFC 9112 §6.1).
+  if (transfer !== undefined && (transfer.toLowerCase() !== 'chunked' || httpVersion === '1.0')) {
+    throw new HttpError(400, 'malformed_request', 'The body must be sent plainly or chunked.');
+  }
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new HttpError(415, 'unsupported_media_type', 'The body must not be compressed.');
+  }
+  const type = (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+  if (!kinds.some((kind) => mediaTypes[kind] === type)) {
+    const allowed = kinds.map((kind) => mediaTypes[kind]).join(' or ');
+    throw new HttpError(415, 'unsupported_media_type', `The body must be ${allowed}.`);
+  }
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+}
+
+/** Reads the whole body. Rejects with 413 as soon as it is too large, and when the client goes away. */
+function readBody(request: Request, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', function count(chunk: Buffer) {
+      bytes += chunk.length;
+      if (bytes <= maxBytes) return void chunks.push(chunk);
+      request.off('data', count);
+      reject(tooLarge(maxBytes));
+    });
+    request.once('end', () => resolve(Buffer.concat(chunks)));
+    request.once('error', reject);
+  });
+}
+
+/**
+ * Lets through the kind and size of body that the contract takes. The body is held until it is whole: what is too large
+ * or breaks off never reaches a service, and a client that sends slowly keeps none of its connections.
+ */
+export function limitBody(): Step {
+  return async (request, response, next) => {
+    const { locals: exchange } = response;
+    const { body } = exchange.endpoint!;
+    if (hasBody(request)) {
+      if (!body) throw new HttpError(413, 'payload_too_large', 'This endpoint takes no body.');
+      checkHead(request, body);
+      exchange.body = await readBody(request, body.maxBytes);
+    }
+    next();
+  };
+}

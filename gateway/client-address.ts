@@ -1,0 +1,43 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+function parse(text: string): Address | undefined {
+  return isIP(text) ? ipaddr.process(text) : undefined;
+}
+
+/**
+ * Who sent a request. From `trustedProxies` (CIDRs) X-Forwarded-For is believed: the client is its rightmost hop that
+ * is not one of them, since everything further left was written by that hop. From anyone else it is ignored.
+ */
+export function createClientAddress(trustedProxies: readonly string[]): (request: IncomingMessage) => string {
+  const networks = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));
+  const isTrusted = (address: Address) =>
+    networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+
+  return (request) => {
+    const peer = parse(request.socket.remoteAddress ?? '');
+    // The socket is closed already: nobody will read the answer.
+    if (!peer) return 'unknown';
+    const hops = String(request.headers['x-forwarded-for'] ?? '').split(',');
+    let client = peer;
+    while (isTrusted(client)) {
+      const hop = parse(hops.pop()?.trim() ?? '');
+      if (!hop) break;
+      client = hop;
+    }
+    return client.toString();
+  };
+}
+
+/** The address as a rate limit sees it: an IPv6 host has its whole /64 to choose addresses from. */
+export function limitedAddress(address: string): string {
+  const parsed = parse(address);
+  if (!(parsed instanceof ipaddr.IPv6)) return address;
+  return parsed.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':');
+}

@@ -1,0 +1,37 @@
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import { authUrl, commonConfig, list, readConfig, redisUrl, url } from '@content-platform/chassis';
+
+const origins = 'origins such as https://app.example.com, separated by commas';
+const networks = 'networks such as 10.0.0.0/8, separated by commas';
+const scale = 'a number from 0 to 1000';
+
+/** What the gateway reads. */
+export const gatewayConfig = {
+  ...commonConfig(8080),
+  AUTH_URL: authUrl,
+  CONTENT_CACHE_URL: url('http:', 'https:')
+    .default('http://127.0.0.1:8082')
+    .describe('The content-cache service'),
+  REDIS_URL: redisUrl,
+  CORS_ORIGINS: list(
+    z.string().refine((value) => URL.canParse(value) && new URL(value).origin === value, origins),
+  )
+    .default([])
+    .describe('Origins whose pages may call the API, separated by commas; empty: none'),
+  TRUSTED_PROXIES: list(z.string().refine((value) => ipaddr.isValidCIDR(value), networks))
+    .default([])
+    .describe(
+      'Networks of the proxies in front, as CIDRs separated by commas, whose X-Forwarded-For is believed',
+    ),
+  RATE_LIMIT_SCALE: z
+    .string(scale)
+    .regex(/^(\d{1,3}(\.\d{1,3})?|1000)$/, scale)
+    .transform(Number)
+    .default(1)
+    .describe('Multiplies the rate limits; 0: off. Limits on guessing passwords stay as they are'),
+};
+
+export function readGatewayConfig() {
+  return readConfig(gatewayConfig, process.env);
+}

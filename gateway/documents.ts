@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { HttpError } from '@content-platform/chassis';
+import { asyncapi } from '@content-platform/contract/asyncapi';
+import { openapi } from '@content-platform/contract/openapi';
+import type { Step } from './exchange.ts';
+
+interface Document {
+  type: string;
+  body: Buffer;
+  etag: string;
+}
+
+function document(type: string, content: string | Buffer): Document {
+  const body = Buffer.from(content);
+  const digest = createHash('sha256').update(body).digest('base64url');
+  return { type, body, etag: `"${digest.slice(0, 27)}"` };
+}
+
+const ours = (name: string) => readFileSync(new URL(`docs/${name}`, import.meta.url));
+const swagger = (name: string) => readFileSync(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)));
+
+/** Answers from memory; 304 when the client has it already. */
+function send({ type, body, etag }: Document, headers: Record<string, string> = {}): Step {
+  return (request, response) => {
+    response.set({ 'Cache-Control': 'public, no-cache', ETag: etag, ...headers });
+    if (request.fresh) response.status(304).end();
+    else response.set('Content-Type', type).end(body);
+  };
+}
+
+/** `publicUrl` is what the page sends its requests to. */
+function pagePolicy(publicUrl: string): string {
+  const { origin } = new URL(publicUrl);
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    // Swagger UI marks up Markdown with style attributes.
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    `connect-src 'self' ${origin}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+/** The documents of the contract, made once, and the page that shows them; by the endpoint's name. */
+export function createDocuments(publicUrl: string): Record<string, Step> {
+  const json = (value: unknown) => send(document('application/json; charset=utf-8', JSON.stringify(value)));
+  const script = 'text/javascript; charset=utf-8';
+  const assets = new Map<string, Step>([
+    ['start.js', send(document(script, ours('start.js')))],
+    ['swagger-ui-bundle.js', send(document(script, swagger('swagger-ui-bundle.js')))],
+    ['swagger-ui.css', send(document('text/css; charset=utf-8', swagger('swagger-ui.css')))],
+    ['favicon-32x32.png', send(document('image/png', swagger('favicon-32x32.png')))],
+  ]);
+  return {
+    openapiDocument: json(openapi(publicUrl)),
+    asyncapiDocument: json(asyncapi()),
+    docs: send(document('text/html; charset=utf-8', ours('index.html')), {
+      'Content-Security-Policy': pagePolicy(publicUrl),
+    }),
+    docsAsset(request, response, next) {
+      const { path } = response.locals;
+      const asset = assets.get(path.slice(path.lastIndexOf('/') + 1));
+      if (!asset) throw new HttpError(404, 'not_found', 'The page has no such file.');
+      return asset(request, response, next);
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import type { Exchange } from './exchange.ts';
+
+/** They speak of one connection, not of the message (RFC 9110 §7.6.1). */
+const hopByHop = new Set([
+  'connection',
+  'proxy-connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-authentication-info',
+]);
+
+/**
+ * What a client may not tell a service: who it is, where it comes from, another method or target, a trace to join.
+ * `expect` is answered here, and a forwarded one would keep http-proxy-middleware from telling us of the request.
+ */
+const notForClients =
+  /^(?:x-user-.*|x-forwarded(?:-.*)?|x-real-ip|forwarded|traceparent|tracestate|baggage|x-http-method(?:-override)?|x-method-override|x-original-.*|x-rewrite-url|expect)$/;
+
+/** `headers` without those of the connection, also without those that Connection names. */
+function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !hopByHop.has(name) && !named.has(name)),
+  );
+}
+
+/** Makes the headers a service gets of the client's; `host` is the service's, `publicUrl` where clients reach us. */
+export function createRequestHeaders(host: string, publicUrl: string) {
+  const { protocol, host: publicHost } = new URL(publicUrl);
+  return (headers: IncomingHttpHeaders, { address, requestId, body }: Exchange): IncomingHttpHeaders => {
+    const kept = Object.entries(endToEnd(headers)).filter(
+      // Some servers take _ for -.
+      ([name]) => !notForClients.test(name.replaceAll('_', '-')),
+    );
+    return {
+      ...Object.fromEntries(kept),
+      ...(body ? { 'content-length': String(body.length) } : {}),
+      host,
+      'x-forwarded-for': address,
+      'x-forwarded-host': publicHost,
+      'x-forwarded-proto': protocol.slice(0, -1),
+      'x-request-id': requestId,
+    };
+  };
+}
+
+/** Reports of a service to us, and what the gateway says itself. */
+const notForReplies = ['server-timing', 'x-powered-by', 'x-request-id'];
+
+/** The headers a client gets of a service's reply. */
+export function replyHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  const kept = endToEnd(headers);
+  for (const name of notForReplies) delete kept[name];
+  // Ours is set already, and says Origin.
+  return kept.vary ? { ...kept, vary: `Origin, ${kept.vary}` } : kept;
+}

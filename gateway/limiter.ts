@@ -1,0 +1,73 @@
+import type { Redis } from 'ioredis';
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+
+/** Whether Redis is worth asking. */
+export interface Breaker {
+  allows(): boolean;
+  report(worked: boolean): void;
+}
+
+const pauseMs = 1_000;
+
+/**
+ * After a failure Redis is asked once a second, by one request, until it answers: a Redis that hangs then costs one
+ * request a second its timeout, and the others nothing.
+ */
+export function createBreaker(): Breaker {
+  let failing = false;
+  let nextTryAt = 0;
+  return {
+    allows() {
+      if (!failing) return true;
+      if (performance.now() < nextTryAt) return false;
+      nextTryAt = performance.now() + pauseMs;
+      return true;
+    },
+    report(worked) {
+      if (!worked && !failing) nextTryAt = performance.now() + pauseMs;
+      failing = !worked;
+    },
+  };
+}
+
+/** Counts one more of `subject`; resolves with the ms until it may come again when that is one too many. */
+export type Limiter = (subject: string) => Promise<number | undefined>;
+
+/**
+ * At most `requests` in `seconds`, counted in Redis under `rate:<name>:<subject>` for all gateways together, or in this
+ * process's memory while Redis does not answer.
+ */
+export function createLimiter(
+  redis: Redis,
+  breaker: Breaker,
+  name: string,
+  { requests, seconds }: { requests: number; seconds: number },
+): Limiter {
+  const options = { points: requests, duration: seconds, keyPrefix: `rate:${name}` };
+  const memory = new RateLimiterMemory(options);
+  // Who is over the limit is remembered here until the window ends: a flood is not a flood of commands.
+  const shared = new RateLimiterRedis({ ...options, storeClient: redis, inMemoryBlockOnConsumed: requests });
+
+  async function consume(limiter: RateLimiterMemory | RateLimiterRedis, subject: string) {
+    try {
+      await limiter.consume(subject);
+      return undefined;
+    } catch (rejection) {
+      if (rejection instanceof RateLimiterRes) return rejection.msBeforeNext;
+      throw rejection;
+    }
+  }
+
+  return async (subject) => {
+    if (breaker.allows()) {
+      try {
+        const wait = await consume(shared, subject);
+        breaker.report(true);
+        return wait;
+      } catch {
+        breaker.report(false);
+      }
+    }
+    return consume(memory, subject);
+  };
+}

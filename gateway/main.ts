@@ -1,0 +1,35 @@
+import { createRedis, createTokenVerifier, remoteKeys, run } from '@content-platform/chassis';
+import { endpoints } from '@content-platform/contract';
+import { createGateway } from './app.ts';
+import { readGatewayConfig } from './config.ts';
+import { createGatewayMetrics } from './metrics.ts';
+import { createRateLimits } from './rate-limit.ts';
+import { serverOptions } from './timeouts.ts';
+
+await run('gateway', readGatewayConfig, async (process) => {
+  const { config, logger, slowLog, onStop } = process;
+  const services = { auth: config.AUTH_URL, 'content-cache': config.CONTENT_CACHE_URL };
+  const metrics = createGatewayMetrics(process.metrics, endpoints, Object.keys(services));
+  const redis = createRedis(config.REDIS_URL, logger);
+  onStop(() => redis.disconnect());
+  const keys = remoteKeys(`${config.AUTH_URL}/.well-known/jwks.json`, logger);
+  const { app, prepare } = createGateway({
+    publicUrl: config.PUBLIC_URL,
+    services,
+    tokens: createTokenVerifier(config.PUBLIC_URL, keys),
+    limits: createRateLimits(redis, endpoints, config.RATE_LIMIT_SCALE, metrics),
+    corsOrigins: config.CORS_ORIGINS,
+    trustedProxies: config.TRUSTED_PROXIES,
+    slowRequestMs: config.SLOW_REQUEST_MS,
+    logger,
+    metrics,
+    slowLog,
+  });
+  return {
+    app,
+    prepare,
+    server: serverOptions,
+    // Without Redis the limits are counted in this process: degraded, but everything is answered.
+    checks: { redis: { required: false, check: () => redis.ping() } },
+  };
+});

@@ -1,0 +1,69 @@
+import type { Redis } from 'ioredis';
+import type { Endpoint, RateLimit } from '@content-platform/contract';
+import { HttpError, type Caller } from '@content-platform/chassis';
+import { limitedAddress } from './client-address.ts';
+import type { Exchange, Step } from './exchange.ts';
+import { createBreaker, createLimiter, type Limiter } from './limiter.ts';
+import type { GatewayMetrics } from './metrics.ts';
+
+/** Each throws 429 with Retry-After when that was one too many. */
+export interface RateLimits {
+  count(exchange: Exchange): Promise<void>;
+  countBadToken(exchange: Exchange): Promise<void>;
+}
+
+/** Tokens that are not valid, per address: generous, for a whole office may log in anew behind one address. */
+const badTokens: RateLimit = { requests: 300, seconds: 60 };
+
+function subjectOf({ caller, address }: { caller?: Caller; address: string }): string {
+  if (!caller) return limitedAddress(address);
+  return caller.kind === 'user' ? `user:${caller.id}` : `client:${caller.clientId}`;
+}
+
+/**
+ * The limits of the contract: per user or machine client where there is a token, per address elsewhere. `scale`
+ * multiplies them, 0 switches them off; limits on guessing secrets stay as they are.
+ */
+export function createRateLimits(
+  redis: Redis,
+  endpoints: readonly Endpoint[],
+  scale: number,
+  { rateLimited }: GatewayMetrics,
+): RateLimits {
+  const breaker = createBreaker();
+  const limiter = (name: string, { requests, seconds, guessing }: RateLimit): Limiter | undefined => {
+    const scaled = guessing ? requests : Math.ceil(requests * scale);
+    return scaled > 0 ? createLimiter(redis, breaker, name, { requests: scaled, seconds }) : undefined;
+  };
+  const limiters = new Map(endpoints.map(({ name, rateLimit }) => [name, limiter(name, rateLimit)]));
+  const badTokenLimiter = limiter('bad-token', badTokens);
+
+  async function check(limit: Limiter | undefined, subject: string, endpoint: Endpoint): Promise<void> {
+    const wait = await limit?.(subject);
+    if (wait === undefined) return;
+    rateLimited.inc({ route: endpoint.path });
+    const seconds = Math.max(1, Math.ceil(wait / 1000));
+    throw new HttpError(
+      429,
+      'rate_limited',
+      'Too many requests; Retry-After says when to come again.',
+      undefined,
+      {
+        headers: { 'Retry-After': String(seconds) },
+      },
+    );
+  }
+
+  return {
+    count: (exchange) =>
+      check(limiters.get(exchange.endpoint!.name), subjectOf(exchange), exchange.endpoint!),
+    countBadToken: ({ address, endpoint }) => check(badTokenLimiter, limitedAddress(address), endpoint!),
+  };
+}
+
+export function rateLimit(limits: RateLimits): Step {
+  return async (_request, response, next) => {
+    await limits.count(response.locals);
+    next();
+  };
+}

@@ -1,0 +1,72 @@
+import { once } from 'node:events';
+import { createServer, type ServerOptions } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { endpoints as contractEndpoints } from '@content-platform/contract';
+import {
+  createLogger,
+  createMetrics,
+  createRedis,
+  createTokenVerifier,
+  remoteKeys,
+  type SlowRequest,
+} from '@content-platform/chassis';
+import { createGateway, type GatewayOptions } from '../app.ts';
+import { createGatewayMetrics } from '../metrics.ts';
+import { createRateLimits } from '../rate-limit.ts';
+import { serverOptions, timeouts, type Timeouts } from '../timeouts.ts';
+import { issuer, startKeyServer } from './tokens.ts';
+
+export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, 'timeouts'>> {
+  /** Without it nothing is limited. */
+  redisUrl?: string;
+  scale?: number;
+  timeouts?: Partial<Timeouts>;
+  server?: ServerOptions;
+}
+
+/** A gateway as main.ts builds it, on a free port, in front of `services`. */
+export async function startGateway({ redisUrl, scale = 1, server: own, ...options }: TestGatewayOptions) {
+  const log: string[] = [];
+  const slow: SlowRequest[] = [];
+  const logger = createLogger('gateway', 'debug', { write: (line) => void log.push(line) });
+  const services = options.services ?? {};
+  const endpoints = options.endpoints ?? contractEndpoints;
+  const metrics = createGatewayMetrics(createMetrics('gateway'), endpoints, Object.keys(services));
+  const keys = await startKeyServer();
+  const redis = redisUrl === undefined ? undefined : createRedis(redisUrl, logger);
+  const unlimited = { count: async () => undefined, countBadToken: async () => undefined };
+  const { app, prepare } = createGateway({
+    publicUrl: issuer,
+    tokens: createTokenVerifier(issuer, remoteKeys(keys.url, logger)),
+    limits: redis ? createRateLimits(redis, endpoints, scale, metrics) : unlimited,
+    corsOrigins: [],
+    trustedProxies: [],
+    slowRequestMs: 500,
+    logger,
+    metrics,
+    slowLog: { request: (row) => void slow.push(row), query: () => undefined, close: async () => undefined },
+    ...options,
+    services,
+    timeouts: { ...timeouts, ...options.timeouts },
+  });
+  const server = createServer({ maxHeaderSize: 16_384, ...serverOptions, ...own }, app);
+  prepare(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    log,
+    slow,
+    metrics,
+    redis,
+    async close() {
+      keys.close();
+      redis?.disconnect();
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+export type TestGateway = Awaited<ReturnType<typeof startGateway>>;

@@ -1,0 +1,55 @@
+import { createPrivateKey, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+
+export const issuer = 'http://gateway.test';
+const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const kid = 'test-key';
+
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** Any token: header and claims are merged over those of a valid one of user 7; undefined takes a claim out. */
+export function mint(
+  claims: Record<string, unknown> = {},
+  header: Record<string, unknown> = {},
+  key: KeyObject = privateKey,
+): string {
+  const now = Math.floor(Date.now() / 1000);
+  const common = { iss: issuer, aud: 'content-platform', iat: now, exp: now + 900, jti: randomUUID() };
+  const person = { ...common, sub: '7', sid: 'session', scope: '' };
+  const text = `${encode({ alg: 'RS256', typ: 'at+jwt', kid, ...header })}.${encode({ ...person, ...claims })}`;
+  return `${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`;
+}
+
+/** A token that carries these scopes. */
+export const withScopes = (...scopes: string[]) => mint({ scope: scopes.join(' ') });
+
+/** A machine client's token. */
+export const machineToken = (name: string, ...scopes: string[]) =>
+  mint({ sub: name, client_id: name, sid: undefined, scope: scopes.join(' ') });
+
+export const strangersKey = createPrivateKey(
+  generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+  }).privateKey,
+);
+
+export const publicKeyPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+
+/** Serves the public key as the auth service does. */
+export async function startKeyServer() {
+  const key = { ...publicKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid };
+  const server = createServer((_request, response) => response.end(JSON.stringify({ keys: [key] })));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/.well-known/jwks.json`,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

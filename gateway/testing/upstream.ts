@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Received {
+  method: string;
+  url: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** A service that notes what arrives. It answers 200 `{"ok":true}`, or what `answer` does. */
+export interface RecordingUpstream {
+  url: string;
+  received: Received[];
+  answer: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Connections that it has accepted. */
+  connections: number;
+  close(): Promise<void>;
+}
+
+export function sayOk(_request: IncomingMessage, response: ServerResponse): void {
+  response.setHeader('Content-Type', 'application/json').end('{"ok":true}');
+}
+
+export async function startUpstream(port = 0): Promise<RecordingUpstream> {
+  const server = createServer(async (request, response) => {
+    let body = '';
+    request.on('error', () => undefined);
+    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+    const { method, url, headers } = request;
+    await once(request, 'end').catch(() => undefined);
+    upstream.received.push({ method: method!, url: url!, headers, body });
+    upstream.answer(request, response);
+  });
+  server.on('connection', () => (upstream.connections += 1));
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const upstream: RecordingUpstream = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received: [],
+    answer: sayOk,
+    connections: 0,
+    async close() {
+      if (!server.listening) return;
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+  return upstream;
+}

@@ -1,0 +1,28 @@
+import type { ServerOptions } from 'node:http';
+
+/** How long the gateway waits, in ms. */
+export interface Timeouts {
+  /** For one attempt to connect to a service. */
+  connect: number;
+  /** For both attempts together: a service that is away is told within 3 s. */
+  connectTotal: number;
+  /** For the head of a reply, and then for each next piece of its body. */
+  response: number;
+  /** For what still comes of a request that is refused already. */
+  drain: number;
+}
+
+export const timeouts: Timeouts = { connect: 2_000, connectTotal: 2_800, response: 15_000, drain: 5_000 };
+
+/** Of the connections with clients. The header block is limited to 16 KB by `run`, as everywhere. */
+export const serverOptions: ServerOptions = {
+  headersTimeout: 15_000,
+  // The whole request, its body included.
+  requestTimeout: 60_000,
+  // How often the two above are looked at.
+  connectionsCheckingInterval: 5_000,
+  // Longer than the minute for which the usual load balancers keep an idle connection: they close it, not we.
+  keepAliveTimeout: 65_000,
+  // Ours has the envelope.
+  requireHostHeader: false,
+};

@@ -1,0 +1,168 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Request } from 'express';
+import { createProxyMiddleware } from 'http-proxy-middleware';
+import { HttpError, unavailable, type Logger } from '@content-platform/chassis';
+import type { GatewayResponse } from './exchange.ts';
+import { createRequestHeaders, replyHeaders } from './forwarded-headers.ts';
+import type { GatewayMetrics, UpstreamReason } from './metrics.ts';
+import type { Refuse } from './reply.ts';
+import { createSlots, type Release } from './slots.ts';
+import type { Timeouts } from './timeouts.ts';
+import { closeIdle, createUpstreamAgent, NotConnected } from './upstream-agent.ts';
+
+export interface UpstreamOptions {
+  publicUrl: string;
+  timeouts: Timeouts;
+  logger: Logger;
+  metrics: GatewayMetrics;
+  refuse: Refuse;
+}
+
+/** A request that is at the service. */
+interface Attempt {
+  timer: NodeJS.Timeout;
+  timedOut: boolean;
+  retried: boolean;
+  failed: boolean;
+  sent?: ClientRequest;
+}
+
+/** Sends a checked request to the service and its reply to the client. Throws 503 when there is no room. */
+export type Upstream = (request: Request, response: GatewayResponse) => Promise<void>;
+
+/** Requests that may be at one service at once, each on a connection of its own; more wait for one of them to end. */
+const maxRequests = 512;
+
+/** What the client is told, by the reason. */
+const refusals: Record<UpstreamReason, (cause: unknown) => HttpError> = {
+  connect: (cause) => unavailable('The service cannot be reached at the moment.', cause),
+  busy: (cause) => unavailable('The service has too much to do at the moment.', cause),
+  timeout: (cause) =>
+    new HttpError(504, 'gateway_timeout', 'The service did not answer in time.', undefined, { cause }),
+  broken: (cause) => new HttpError(502, 'bad_gateway', 'The service broke off.', undefined, { cause }),
+};
+
+/** The way to the service at `address`, over http-proxy-middleware. */
+export function createUpstream(service: string, address: string, options: UpstreamOptions): Upstream {
+  const { timeouts, logger, metrics, refuse } = options;
+  const url = new URL(address);
+  // Neither path nor query: the target goes on exactly as it was checked.
+  const target = { protocol: url.protocol, hostname: url.hostname.replace(/^\[|\]$/g, ''), port: url.port };
+  const requestHeaders = createRequestHeaders(url.host, options.publicUrl);
+  const agent = createUpstreamAgent(url, timeouts, maxRequests);
+  const slots = createSlots(maxRequests);
+  const attempts = new WeakMap<GatewayResponse, Attempt>();
+
+  const proxy = createProxyMiddleware<Request, GatewayResponse>({
+    target,
+    agent,
+    // The one hook that sees the options of a single request: the held body takes the place of the one that was read.
+    router(_request, response, own) {
+      const body = response?.locals.body;
+      if (body?.length) own.buffer = Readable.from([body]);
+      return target;
+    },
+    pathFilter: () => true,
+    selfHandleResponse: true,
+    // The usual ones parse addresses again for every log line, and answer errors in their own way.
+    ejectPlugins: true,
+    plugins: [
+      (server) => {
+        server.on('proxyReq', (sent, _request, response) => {
+          attempts.get(response)!.sent = sent;
+        });
+        server.on('proxyRes', (answer, request, response) => pass(answer, request, response));
+        server.on('error', (error, request, response) => {
+          if (request && response) fail(error, request, response as GatewayResponse);
+        });
+      },
+    ],
+  });
+
+  function send(request: Request, response: GatewayResponse): void {
+    void proxy(request, response, (error) => error && fail(error, request, response));
+  }
+
+  /** The reply as it comes. A reply that breaks off ends the client's connection: it must not look complete. */
+  function pass(answer: IncomingMessage, request: Request, response: GatewayResponse): void {
+    const { timer } = attempts.get(response)!;
+    const timing = answer.headers['server-timing'];
+    if (typeof timing === 'string') response.locals.serverTiming = timing;
+    answer.once('error', (error) => fail(error, request, response));
+    try {
+      response.writeHead(answer.statusCode!, replyHeaders(answer.headers));
+    } catch (error) {
+      answer.destroy();
+      return fail(error, request, response);
+    }
+    timer.refresh();
+    answer.on('data', () => timer.refresh());
+    answer.pipe(response);
+  }
+
+  /**
+   * A kept connection can be closed by the service just as we write to it. What was asked for with GET may be asked
+   * again (RFC 9110 §9.2.2); for other methods nobody knows whether it was done.
+   */
+  function isStale(error: unknown, request: Request, attempt: Attempt): boolean {
+    const { code } = error as NodeJS.ErrnoException;
+    const broke = code === 'ECONNRESET' || code === 'EPIPE';
+    return broke && request.method === 'GET' && !attempt.retried && attempt.sent?.reusedSocket === true;
+  }
+
+  function fail(error: unknown, request: Request, response: GatewayResponse): void {
+    const attempt = attempts.get(response)!;
+    // The client went away, or this failure has been told already.
+    if (attempt.failed || response.destroyed || response.writableEnded) return;
+    if (!response.headersSent && !attempt.timedOut && isStale(error, request, attempt)) {
+      attempt.retried = true;
+      closeIdle(agent);
+      return send(request, response);
+    }
+    attempt.failed = true;
+    const reason = attempt.timedOut ? 'timeout' : error instanceof NotConnected ? 'connect' : 'broken';
+    metrics.upstreamErrors.inc({ service, reason });
+    if (!response.headersSent) return refuse(request, response, refusals[reason](error));
+    logger.warn({ request_id: response.locals.requestId, service, error }, 'a reply broke off');
+    response.destroy();
+  }
+
+  async function waitForSlot(response: GatewayResponse): Promise<Release | undefined> {
+    const waiting = new AbortController();
+    const stop = () => waiting.abort(new Error(`${maxRequests} requests are at ${service}`));
+    const timer = setTimeout(stop, timeouts.response);
+    response.once('close', stop);
+    try {
+      return await slots.wait(waiting.signal);
+    } catch (error) {
+      if (response.destroyed) return undefined;
+      metrics.upstreamErrors.inc({ service, reason: 'busy' });
+      throw refusals.busy(error);
+    } finally {
+      clearTimeout(timer);
+      response.off('close', stop);
+    }
+  }
+
+  return async (request, response) => {
+    const release = slots.take() ?? (await waitForSlot(response));
+    if (!release) return;
+    const attempt: Attempt = {
+      timer: setTimeout(() => {
+        attempt.timedOut = true;
+        attempt.sent?.destroy();
+      }, timeouts.response),
+      timedOut: false,
+      retried: false,
+      failed: false,
+    };
+    attempts.set(response, attempt);
+    response.once('close', () => {
+      clearTimeout(attempt.timer);
+      release();
+    });
+    request.headers = requestHeaders(request.headers, response.locals);
+    send(request, response);
+  };
+}
