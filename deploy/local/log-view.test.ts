@@ -18,6 +18,12 @@ test('a JSON line becomes one that a person reads', () => {
   });
 });
 
+test('of an error the message is shown; its stack is for the log file', () => {
+  const error = { type: 'Error', message: 'no answer', stack: 'Error: no answer\n    at x' };
+  const { text } = readableLine('auth', JSON.stringify({ level: 'error', message: 'It failed', error }));
+  expect(text).toMatch(/It failed error=no answer$/);
+});
+
 test.each(['not JSON', '"text"', '{"half": ', '12'])('anything else is shown as it is: %s', (line) => {
   const { level, text } = readableLine('auth', line);
   expect(level).toBe('error');

@@ -23,7 +23,12 @@ export interface LogLine {
   text: string;
 }
 
-const show = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+/** Of an error its message: its stack is in the log file. */
+function show(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const { message, stack } = (value ?? {}) as { message?: unknown; stack?: unknown };
+  return typeof message === 'string' && stack !== undefined ? message : (JSON.stringify(value) ?? '');
+}
 
 /**
  * Makes a JSON log line readable: `12:00:01 gateway  info  request done status=200`.

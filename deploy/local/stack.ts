@@ -188,11 +188,14 @@ class StackRun implements RunningStack {
     });
   }
 
-  /** Until the stack is ready the terminal belongs to the steps: warnings and worse alone are shown. */
+  /**
+   * Until the stack is ready the terminal belongs to the steps, and only errors are shown: warnings are usual then,
+   * as when Kafka makes its own topics.
+   */
   #show(name: string, line: string): void {
     const { level, text } = readableLine(name, line);
     if (!this.#options.showLogs) return;
-    if (this.#published || ['warn', 'error', 'fatal'].includes(level)) this.#options.terminal.line(text);
+    if (this.#published || ['error', 'fatal'].includes(level)) this.#options.terminal.line(text);
   }
 
   async #up(tier: 'gateway' | 'services' | 'stores', spec: ProcessSpec): Promise<void> {
