@@ -30,7 +30,7 @@ export function partOf(path: string): string | undefined {
   return /^(gateway|services\/[^/]+|test|deploy)\//.exec(path)?.[1];
 }
 
-const isTest = (file: string): boolean => /\.test\.ts$|\/testing\//.test(file);
+const isTest = (file: string): boolean => /\.test\.ts$|\/testing(\.ts$|\/)/.test(file);
 
 /** What is wrong with an import, in words; undefined when it points the right way. */
 export function complaint({ from, to, typesOnly }: Import): string | undefined {
@@ -56,6 +56,7 @@ function insidePart(from: string, to: string): string | undefined {
   if (to.endsWith('/main.ts')) return 'main.ts is only started';
   if (/\/endpoints\//.test(to) && !/\/(app\.ts|endpoints\/[^/]+)$/.test(from))
     return 'endpoints are put together in app.ts';
-  if (to.endsWith('/app.ts') && !from.endsWith('/main.ts')) return 'app.ts is for main.ts';
+  if (to.endsWith('/app.ts') && /\/endpoints\/|-store\.ts$/.test(from))
+    return 'app.ts stands above endpoints and stores';
   return undefined;
 }
