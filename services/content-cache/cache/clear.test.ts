@@ -177,6 +177,14 @@ test('concurrent clears share sweeps, and the numbers still add up', async () =>
   expect(await keysLeft()).toEqual([]);
 });
 
+test('the boundary is as exact when a sweep is shared', async () => {
+  const others = ['pathway:2:a', 'web:2:a', 'webform:23:a', 'webform:2x:a', 'webform:3'];
+  await put('webform:1:a', 'webform:2:a', 'webform:2:b', 'webform:3:a', ...others);
+  const counts = await Promise.all([1, 2, 3].map((id) => cache.clearModel('webform', id)));
+  expect(counts).toEqual([1, 2, 2]);
+  expect(await keysLeft()).toEqual(others.slice(0, -1));
+});
+
 test('a sweep that is under way is not joined: it may have passed the key already', async () => {
   let sweeps = 0;
   const passed = Promise.withResolvers<void>();

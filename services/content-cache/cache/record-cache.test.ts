@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
+import { createCacheConnection } from './connection.ts';
 import type { ContentCache } from './index.ts';
+import { createRecordCache, type CacheRead } from './record-cache.ts';
 import { startCache } from './testing/caches.ts';
 import { loadNothing, loadVersion, recordOf } from './testing/loaders.ts';
 import { startRedis, type RedisServer } from './testing/redis-server.ts';
@@ -94,6 +96,60 @@ test('1,000 readers of one cold record are one read of the database', async () =
   expect(reads.every(({ record }) => record?.version === 1)).toBe(true);
 });
 
+test('a reader is not served by a question that was asked before it came', async () => {
+  const connection = createCacheConnection({ url: redis.url, recover: async () => {} });
+  await connection.start();
+  let waits = 0;
+  const hit = Promise.withResolvers<void>();
+  const handOver = Promise.withResolvers<void>();
+  // Its first hit, the answer to those who wait, is on its way for long.
+  const slow = createRecordCache({
+    ttlMs: 60_000,
+    negativeTtlMs: 60_000,
+    connection: {
+      forReading: (key) => ({
+        ...connection.forReading(key),
+        async read(...question) {
+          const reply = await connection.forReading(key).read(...question);
+          if (reply.status === 'WAIT') waits += 1;
+          if (reply.status === 'HIT') {
+            hit.resolve();
+            await handOver.promise;
+          }
+          return reply;
+        },
+      }),
+    },
+  });
+
+  /** One reader fills with `version`; another, whose cache is slow, waits for it. */
+  async function fillWhileAnotherWaits(version: number): Promise<{ waiting: Promise<CacheRead> }> {
+    const loaded = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const filling = cache.read('webform', 12, 'full', async () => {
+      begun.resolve();
+      await loaded.promise;
+      return recordOf(version);
+    });
+    await begun.promise;
+    const before = waits;
+    const waiting = slow.read('webform', 12, 'full', loadNothing);
+    await waitFor('the reader to wait', () => waits > before);
+    loaded.resolve();
+    await filling;
+    return { waiting };
+  }
+
+  const { waiting: early } = await fillWhileAnotherWaits(1);
+  await hit.promise;
+  await cache.clearModel('webform', 12);
+  const { waiting: late } = await fillWhileAnotherWaits(2);
+  handOver.resolve();
+  expect((await early).record?.version).toBe(1);
+  expect((await late).record?.version).toBe(2);
+  await connection.close();
+});
+
 test('who has waited in vain reads the database and does not fill', async () => {
   const stuck = Promise.withResolvers<null>();
   const holder = cache.read('webform', 12, 'full', () => stuck.promise);
@@ -104,6 +160,35 @@ test('who has waited in vain reads the database and does not fill', async () => 
     record: recordOf(1),
   });
   expect(Object.keys(await fieldsOf('webform:12')).toSorted()).toEqual(['full:lease', 'full:lease_end']);
+  stuck.resolve(null);
+  await holder;
+});
+
+test('who waits while Redis begins to refuse passes it by', async () => {
+  const stuck = Promise.withResolvers<null>();
+  const holder = cache.read('webform', 12, 'full', () => stuck.promise);
+  await waitFor('the lease', async () => (await redis.admin.exists('webform:12')) === 1);
+  const waiting = cache.read('webform', 12, 'full', loadVersion(1));
+  await redis.admin.config('SET', 'min-replicas-to-write', '1');
+  try {
+    expect(await waiting).toMatchObject({ outcome: 'bypass', record: { version: 1 } });
+  } finally {
+    await redis.admin.config('SET', 'min-replicas-to-write', '0');
+  }
+  stuck.resolve(null);
+  await holder;
+});
+
+test('of those who wait one fills when the lease is gone', async () => {
+  const stuck = Promise.withResolvers<null>();
+  const holder = cache.read('webform', 12, 'full', () => stuck.promise);
+  await waitFor('the lease', async () => (await redis.admin.exists('webform:12')) === 1);
+  const load = loadVersion(2, 20);
+  const waiting = Array.from({ length: 10 }, () => cache.read('webform', 12, 'full', load));
+  await cache.clearModel('webform', 12);
+  const reads = await Promise.all(waiting);
+  expect(load.calls).toBe(1);
+  expect(reads.filter(({ outcome }) => outcome === 'hit')).toHaveLength(9);
   stuck.resolve(null);
   await holder;
 });

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { CacheConnection } from './connection.ts';
 import { CacheError } from './errors.ts';
 import { recordKey, type View } from './keys.ts';
 import type { ReadReply } from './node.ts';
+import { createWaitingRoom } from './waiting-room.ts';
 
 /** How long a reader waits for the one that holds the lease, in milliseconds, before it reads the database itself. */
 const WAIT_LIMIT_MS = 300;
-const WAIT_STEP_MS = { least: 10, most: 25 };
 
 /** What stands in the cache for a record that does not exist: no JSON text is empty. */
 const ABSENT = { version: 0, payload: '' };
@@ -58,15 +57,14 @@ export interface RecordCache {
 export function createRecordCache(options: RecordCacheOptions): RecordCache {
   const { connection, ttlMs, negativeTtlMs, leaseMs = 3000 } = options;
 
-  /** Asks until there is a hit, a lease to fill under, or no more time to wait for another reader's fill. */
+  const ask = async (key: string, view: View) =>
+    connection.forReading(key).read(key, view, randomUUID(), leaseMs);
+  const waitingRoom = createWaitingRoom(ask);
+
+  /** A hit, a lease to fill under, or WAIT: another reader fills, and has not in time. */
   async function lookUp(key: string, view: View): Promise<ReadReply> {
-    const token = randomUUID();
-    const waitUntil = performance.now() + WAIT_LIMIT_MS;
-    for (;;) {
-      const reply = await connection.forReading(key).read(key, view, token, leaseMs);
-      if (reply.status !== 'WAIT' || performance.now() >= waitUntil) return reply;
-      await sleep(WAIT_STEP_MS.least + Math.random() * (WAIT_STEP_MS.most - WAIT_STEP_MS.least));
-    }
+    const reply = await ask(key, view);
+    return reply.status === 'WAIT' ? waitingRoom.wait(key, view, WAIT_LIMIT_MS) : reply;
   }
 
   async function store(key: string, view: View, lease: string, record: LoadedRecord | null): Promise<void> {

@@ -92,7 +92,7 @@ async function deletePage(node: CacheNode, keys: Buffer[], deleted: Map<Target, 
     deleted.set(target, (await count) + deleted.get(target)!);
   };
   for (const key of keys) {
-    // One character a byte: keys of other programs need not be UTF-8.
+    // Compared as text, one character a byte, and deleted as the bytes they are: they need not be UTF-8.
     const text = key.toString('latin1');
     const target = targetOf(text, deleted);
     if (target === undefined) continue;

@@ -30,15 +30,21 @@ const disturbances = {
     }
   },
   async dropConnections(redis: RedisServer) {
-    await redis.admin.client('KILL', 'TYPE', 'normal');
+    await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
   },
 };
 
-/** Brings them upon Redis one after the other, with calm between them that lets caches recover and fill. */
-export async function disturb(redis: RedisServer, kinds: Disturbance[], random: Random): Promise<void> {
+/** Brings them upon Redis one after the other until `over`, with calm after each that lets caches recover and fill. */
+export async function disturb(
+  redis: RedisServer,
+  kinds: Disturbance[],
+  random: Random,
+  over: AbortSignal,
+): Promise<void> {
   for (const kind of kinds) {
-    await sleep(500 + random() * 500);
+    await sleep(300 + random() * 200);
+    if (over.aborted) return;
     await disturbances[kind](redis, random);
-    await sleep(1000 + random() * 500);
+    await sleep(1000 + random() * 300);
   }
 }
