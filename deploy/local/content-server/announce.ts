@@ -46,7 +46,8 @@ export function httpAnnouncer(settings: Settings): Announcer {
     async announce({ model, id }) {
       for (let attempt = 1; ; attempt += 1) {
         const outcome = await tryToClear(settings.gateway, token, { model, id });
-        if (typeof outcome === 'number') return `cleared by HTTP, ${outcome} keys deleted`;
+        if (typeof outcome === 'number')
+          return `cleared by HTTP, ${outcome} ${outcome === 1 ? 'key' : 'keys'} deleted`;
         // A token may be refused before its time, when keys or clients change: a new one deserves one more try.
         const renewed = outcome.status === 401 && attempt === 1;
         if (renewed) token.drop();
