@@ -19,7 +19,6 @@ export async function runChecks(
       const file = join(ROOT, 'node_modules', '.bin', command);
       const work = async (): Promise<string> => {
         const { code, output } = await runCommand(file, args, { signal, cwd: ROOT });
-        signal.throwIfAborted();
         if (code !== 0) throw new Error(output);
         return output;
       };

@@ -98,7 +98,6 @@ export async function prepareKafka(
     if (await aptInstall(['openjdk-17-jre-headless', 'maven'], signal)) found = await withJava();
     else if (await aptInstall(['default-jre-headless', 'maven'], signal)) found = await withJava();
   }
-  signal.throwIfAborted();
   return found;
 }
 
@@ -139,7 +138,6 @@ async function brokerSpec(
       signal,
       within: 60_000,
     });
-    signal.throwIfAborted();
     if (code !== 0) throw new Problem(`Kafka's data folder ${data} could not be made.`, lastLines(output));
   }
   return {

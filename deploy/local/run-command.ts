@@ -19,45 +19,45 @@ export interface CommandOptions {
 
 /**
  * Runs a command to its end. What it wrote, stdout and stderr together, is the result; an exit code other than 0 is
- * no error here. A command that cannot be started or was ended has code -1.
+ * no error here. A command that cannot be started or took too long has code -1.
+ * @throws the signal's reason when it was ended by that
  */
-export const runCommand = (
+export async function runCommand(
   command: string,
   args: string[],
   options: CommandOptions = {},
-): Promise<CommandResult> =>
-  new Promise((resolve) => {
-    const child = spawn(command, args, {
-      // A group of its own: Ctrl-C on the terminal is for the launcher to deal with.
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: environmentWith(options.env ?? {}),
-      ...(options.cwd && { cwd: options.cwd }),
-    });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk) => (output += String(chunk)));
-    const kill = (): void => {
-      try {
-        if (child.pid) process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        // it ended in the meantime
-      }
-    };
-    const timer = options.within === undefined ? undefined : setTimeout(kill, options.within);
-    options.signal?.addEventListener('abort', kill, { once: true });
-    const end = (code: number): void => {
-      clearTimeout(timer);
-      options.signal?.removeEventListener('abort', kill);
-      resolve({ code, output });
-    };
+): Promise<CommandResult> {
+  options.signal?.throwIfAborted();
+  const child = spawn(command, args, {
+    // A group of its own: Ctrl-C on the terminal is for the launcher to deal with.
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: environmentWith(options.env ?? {}),
+    ...(options.cwd && { cwd: options.cwd }),
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+  const kill = (): void => {
+    try {
+      if (child.pid) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // it ended in the meantime
+    }
+  };
+  const timer = options.within === undefined ? undefined : setTimeout(kill, options.within);
+  options.signal?.addEventListener('abort', kill, { once: true });
+  const code = await new Promise<number>((resolve) => {
     child.on('error', (error) => {
       output += error.message;
-      end(-1);
+      resolve(-1);
     });
-    child.on('close', (code) => end(code ?? -1));
-    if (options.signal?.aborted) kill();
+    child.on('close', (exit) => resolve(exit ?? -1));
   });
+  clearTimeout(timer);
+  options.signal?.removeEventListener('abort', kill);
+  options.signal?.throwIfAborted();
+  return { code, output };
+}
 
 /** The path of a program that is on PATH; the first of the names that is there. */
 export const onPath = (...names: string[]): string | undefined =>
