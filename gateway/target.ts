@@ -2,12 +2,17 @@ import { HttpError } from '@content-platform/chassis';
 
 /** RFC 3986 §3.3: slashes, pchar, percent-encoded bytes. Anything else is read differently by different parsers. */
 const pathForm = /^(?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})*)+$/i;
-/** Printable ASCII but # and \; browsers send []{}|^ in queries as they are. */
-const queryForm = /^[!"$-[\]-~]*$/;
+/** Printable ASCII but `"#<>\`; browsers send []{}|^ in queries as they are. */
+const queryForm = /^[!$-;=?-[\]-~]*$/;
 
-/** Encodings of `.`, `/`, `\` and `%`: the path would change when it is decoded, or be decoded twice. */
-const structural = /%(?:2[ef5]|5c)/i;
-/** A dot segment; also with a matrix parameter (`..;x`), which some servers cut off first. */
+/**
+ * Encodings of `/`, `\` and `%`: the path would change when it is decoded, or be decoded twice. And of letters, digits
+ * and `-._~`, which RFC 3986 §2.3 says nobody should encode: `/%6De` is `/me` to some parsers, and not to others.
+ */
+const ambiguous = /%(?:2[5d-f]|3\d|[46][1-9a-f]|[57][0-9a]|5[cf]|7e)/i;
+/** Also one with nothing but matrix parameters (`;x`), which some servers cut off first. */
+const emptySegment = /\/[/;]/;
+/** A dot segment; also with a matrix parameter (`..;x`). */
 const dotSegment = /\/\.\.?(?:[/;]|$)/;
 // oxlint-disable-next-line no-control-regex
 const control = /[\0-\x1f\x7f-\x9f]/;
@@ -39,10 +44,10 @@ export function checkTarget(target: string): string {
   const query = mark === -1 ? '' : target.slice(mark + 1);
   if (!pathForm.test(path))
     throw malformed('The target must be a path of plain or percent-encoded characters.');
-  if (path.includes('//')) throw malformed('The path contains an empty segment.');
+  if (emptySegment.test(path)) throw malformed('The path contains an empty segment.');
   if (dotSegment.test(path)) throw malformed('The path contains a dot segment.');
-  if (structural.test(path))
-    throw malformed('The path contains an encoded dot, slash, backslash or percent sign.');
+  if (ambiguous.test(path))
+    throw malformed('The path contains an encoded character that must stand plainly.');
   if (!queryForm.test(query)) throw malformed('The query contains a character that must be encoded.');
   decode(path);
   decode(query);

@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { until } from '../test/support/wait.ts';
+import { sendRaw, statusOf } from '../test/support/raw-http.ts';
+import { startGateway, type TestGateway } from './testing/gateway.ts';
+import { startUpstream, type RecordingUpstream } from './testing/upstream.ts';
+
+let upstream: RecordingUpstream;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  gateway = await startGateway({
+    services: { auth: upstream.url, 'content-cache': upstream.url },
+    timeouts: { drain: 300 },
+  });
+});
+afterAll(async () => {
+  await gateway.close();
+  await upstream.close();
+});
+beforeEach(() => void upstream.received.splice(0));
+
+const send = (text: string) => sendRaw(gateway.origin, Buffer.from(text, 'latin1'));
+const host = 'Host: gateway.test\r\n';
+const post = `POST /api/login HTTP/1.1\r\n${host}Connection: close\r\nContent-Type: application/json\r\n`;
+const get = `GET /.well-known/jwks.json HTTP/1.1\r\n${host}`;
+const chunked = 'Transfer-Encoding: chunked\r\n';
+
+/** The error in the envelope, and that it is one. */
+function errorOf(raw: string): string {
+  const body = raw.slice(raw.indexOf('\r\n\r\n') + 4);
+  const envelope = JSON.parse(body) as { error: string; code: number; request_id: string };
+  expect(envelope.code).toBe(statusOf(raw));
+  expect(envelope.request_id).toMatch(/^[0-9a-f-]{36}$/);
+  expect(raw).toContain(`X-Request-Id: ${envelope.request_id}`);
+  expect(raw).toMatch(/^Connection: close\r$/m);
+  return envelope.error;
+}
+
+describe('framing that can be read in two ways is refused, and nothing of it arrives', () => {
+  test.each([
+    ['two lengths', 'Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}'],
+    ['two lengths that differ', 'Content-Length: 2\r\nContent-Length: 30\r\n\r\n{}'],
+    ['a list of lengths', 'Content-Length: 2, 2\r\n\r\n{}'],
+    ['a signed length', 'Content-Length: +2\r\n\r\n{}'],
+    ['a negative length', 'Content-Length: -2\r\n\r\n{}'],
+    ['a hexadecimal length', 'Content-Length: 0x2\r\n\r\n{}'],
+    ['a length of 30 digits', `Content-Length: ${'9'.repeat(30)}\r\n\r\n{}`],
+    ['length, then chunked', `Content-Length: 4\r\n${chunked}\r\n0\r\n\r\n`],
+    ['chunked, then length', `${chunked}Content-Length: 4\r\n\r\n0\r\n\r\n`],
+    ['chunked twice', `${chunked}${chunked}\r\n0\r\n\r\n`],
+    ['chunked with a space before the colon', 'Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n'],
+    ['another transfer coding', 'Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n'],
+    ['identity', 'Transfer-Encoding: identity\r\n\r\n{}'],
+    ['gzip, chunked', 'Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'],
+    ['a chunk size that is none', `${chunked}\r\nzz\r\n{}\r\n0\r\n\r\n`],
+    ['chunks ended by bare LF', `${chunked}\r\n2\n{}\n0\n\n`],
+    ['a chunk longer than its size', `${chunked}\r\n1\r\n{}\r\n0\r\n\r\n`],
+    ['a folded header', 'X-A: 1\r\n 2\r\nContent-Length: 2\r\n\r\n{}'],
+    ['a header ended by bare LF', 'X-A: 1\nContent-Length: 2\r\n\r\n{}'],
+    ['a header with bare CR', 'X-A: 1\rContent-Length: 2\r\n\r\n{}'],
+    ['NUL in a header', 'X-A: a\0b\r\nContent-Length: 2\r\n\r\n{}'],
+    ['a space in a header’s name', 'X A: 1\r\nContent-Length: 2\r\n\r\n{}'],
+    ['a line without a colon', 'garbage\r\nContent-Length: 2\r\n\r\n{}'],
+    ['a second Host', 'Host: other\r\nContent-Length: 2\r\n\r\n{}'],
+  ])('%s', async (_, rest) => {
+    expect(errorOf(await send(post + rest))).toBe('malformed_request');
+    expect(upstream.received).toEqual([]);
+  });
+
+  test.each([
+    ['no Host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['chunked in HTTP/1.0', post.replace('HTTP/1.1', 'HTTP/1.0') + `${chunked}\r\n2\r\n{}\r\n0\r\n\r\n`],
+    ['another version', `GET /health HTTP/3.0\r\n${host}\r\n`],
+    ['a method in lower case', `get /health HTTP/1.1\r\n${host}\r\n`],
+    ['a method nobody knows', `STEAL /health HTTP/1.1\r\n${host}\r\n`],
+    ['a space in the target', `GET /health me HTTP/1.1\r\n${host}\r\n`],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['noise', '\x16\x03\x01\x02\x00\x01\x00\r\n\r\n'],
+  ])('%s', async (_, text) => {
+    expect(errorOf(await send(text))).toBe('malformed_request');
+    expect(upstream.received).toEqual([]);
+  });
+});
+
+test.each(['/\xc3\xa9', '/a\0', '/a\tb', '/a\x7f', 'api/me', '?a', 'x:80', '\\api'])(
+  'the target %j, which the parser refuses, is malformed',
+  async (target) => {
+    expect(errorOf(await send(`GET ${target} HTTP/1.1\r\n${host}\r\n`))).toBe('malformed_target');
+  },
+);
+
+test('a chunked body arrives with its length, and trailers and chunk extensions do not', async () => {
+  const body = '3;x="y"\r\n{"a\r\n3\r\n":1\r\n1\r\n}\r\n0\r\nX-User-Id: 1\r\nAuthorization: Bearer x\r\n\r\n';
+  expect(statusOf(await send(`${post}${chunked}\r\n${body}`))).toBe(200);
+  expect(upstream.received).toHaveLength(1);
+  const [{ body: arrived, headers }] = upstream.received as [(typeof upstream.received)[0]];
+  expect(arrived).toBe('{"a":1}');
+  expect(headers['content-length']).toBe('7');
+  expect(headers).not.toHaveProperty('transfer-encoding');
+  expect(headers).not.toHaveProperty('x-user-id');
+  expect(headers).not.toHaveProperty('authorization');
+});
+
+test('what follows a body is a request of its own, checked as one', async () => {
+  const inner = `GET /api/me HTTP/1.1\r\n${host}Connection: close\r\n\r\n`;
+  const raw = await send(
+    `POST /api/login HTTP/1.1\r\n${host}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}${inner}`,
+  );
+  expect(raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 401']);
+  expect(upstream.received.map(({ url }) => url)).toEqual(['/api/login']);
+});
+
+test('a malformed request behind a good one gets no answer that could be taken for the first one’s', async () => {
+  const raw = await send(`${get}\r\nGARBAGE\r\n\r\n`);
+  expect(raw).not.toContain('malformed');
+});
+
+test('headers over 16 KB answer 431, also when much more is sent', async () => {
+  for (const size of [17_000, 5_000_000]) {
+    const raw = await send(`${get}X-Large: ${'x'.repeat(size)}\r\n\r\n`);
+    expect(errorOf(raw)).toBe('headers_too_large');
+  }
+  expect(errorOf(await send(`GET /${'x'.repeat(17_000)} HTTP/1.1\r\n${host}\r\n`))).toBe('headers_too_large');
+  expect(errorOf(await send(`${get}${'X: y\r\n'.repeat(4_000)}\r\n`))).toBe('headers_too_large');
+  const fits = `${get}Connection: close\r\nX-Large: ${'x'.repeat(15_500)}\r\n\r\n`;
+  expect(statusOf(await send(fits))).toBe(200);
+});
+
+test('a tunnel is not opened', async () => {
+  const raw = await send(`CONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`);
+  expect(errorOf(raw)).toBe('malformed_target');
+  expect(upstream.received).toEqual([]);
+});
+
+test('an upgrade is not made: the request is answered as if it had not been asked for', async () => {
+  const upgrade = 'Connection: Upgrade, close, X-Drop\r\nUpgrade: websocket\r\nX-Drop: 1\r\n';
+  expect(statusOf(await send(`${get}${upgrade}\r\n`))).toBe(200);
+  const { headers } = upstream.received[0]!;
+  expect(headers['connection']).toBe('keep-alive');
+  expect(headers).not.toHaveProperty('upgrade');
+  expect(headers).not.toHaveProperty('x-drop');
+});
+
+test('Expect is answered here and goes no further', async () => {
+  const raw = await send(`${post}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}`);
+  expect(raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 100', 'HTTP/1.1 200']);
+  expect(statusOf(await send(`${post}Expect: the-unexpected\r\nContent-Length: 2\r\n\r\n{}`))).toBe(200);
+  expect(upstream.received.map(({ headers }) => headers.expect)).toEqual([undefined, undefined]);
+});
+
+describe('requests that do not come to an end', () => {
+  let impatient: TestGateway;
+  beforeAll(async () => {
+    impatient = await startGateway({
+      services: { auth: upstream.url, 'content-cache': upstream.url },
+      server: { headersTimeout: 200, requestTimeout: 400, connectionsCheckingInterval: 50 },
+    });
+  });
+  afterAll(() => impatient.close());
+
+  async function begin(text: string): Promise<string> {
+    const socket = connect(Number(new URL(impatient.origin).port), '127.0.0.1');
+    let raw = '';
+    socket.setEncoding('latin1').on('data', (chunk: string) => (raw += chunk));
+    socket.write(text);
+    await until('the whole answer is here', () => raw.includes('\r\n\r\n') && raw.endsWith('}'));
+    socket.destroy();
+    return raw;
+  }
+
+  test('half a head answers 408', async () => {
+    expect(errorOf(await begin('GET /health HTTP/1.1\r\nHost:'))).toBe('request_timeout');
+  });
+
+  test('half a body answers 408, and the service has not heard of it', async () => {
+    expect(errorOf(await begin(`${post}Content-Length: 10\r\n\r\n{`))).toBe('request_timeout');
+    expect(upstream.received).toEqual([]);
+  });
+});
+
+test('a client that goes away in the middle of its body leaves nothing behind', async () => {
+  const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write(`${post}Content-Length: 10\r\n\r\n{`);
+  const count = () => gateway.log.filter((line) => line.includes('"status":499')).length;
+  socket.end();
+  socket.destroy();
+  await until('the gateway has noticed', () => count() > 0);
+  expect(upstream.received).toEqual([]);
+});

@@ -1,0 +1,97 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { checkTarget } from './target.ts';
+
+const words = (text: string) => text.trim().split(/\s+/);
+
+const refusal = (target: string) => {
+  try {
+    checkTarget(target);
+    return undefined;
+  } catch (error) {
+    return (error as { error?: string }).error;
+  }
+};
+
+test.each(
+  words(String.raw`
+    / /api/me /api/me/ /api/content/webform/12?view=summary /.well-known/jwks.json /api/a...b/... /api/.x
+    /api/content/caf%C3%A9/1 /api/content/a%20b%3F%23%5B%7C/1 /api/x;y=1,2/@a:b!$&(c)*+ /api/me? /api/me??
+    /api/me?a=b?c=/../x /api/me?a=%2e%2e%2F%25&filter[x]={y}|z^
+  `),
+)('%s passes, and is not changed', (target) => {
+  expect(checkTarget(target)).toBe(target.split('?')[0]);
+});
+
+describe.each([
+  ['what is not a path', '* api/me http://x/api/me http://[ //x/api/me ?a # x:80 \\api'],
+  [
+    'dot segments, plain, encoded, with matrix parameters',
+    `/. /.. /api/. /api/.. /api/./me /api/../me /../api/me /api/..;/me /api/.;x/me /api/..;
+     /api/%2e/me /api/%2E%2e/me /api/.%2e/me /api/%2e./me /api/%2e%2e%2fme /api/me%2e`,
+  ],
+  ['empty segments', '/api//me // /api/me// ///api/me /api/;/me /api/;x=y/me /;'],
+  [
+    'structure that decoding would make',
+    String.raw`/api%2fme /api%2Fme /api%5cme /api%5Cme /api\me /api/..\me /api%252fme /api/%25 /api/%252e%252e/me
+     /api/%25%32%65/me`,
+  ],
+  ['characters that nobody should encode', '/api/%6de /%61pi /api/%4D /api/%5a /%30 /%39 /%2d /%5F /%7e'],
+  ['encoded controls', '/%00 /%0d%0a /%1f /%7f /api/%C2%85 /api?a=%00 /api?a=%0A /api?a=%7F /api?%c2%80'],
+  ['broken percent-encoding', '/api/% /api/%2 /api/%zz /api/%u002e /api?a=% /api?a=%g1 /api?a=%2'],
+  [
+    'bytes that are not UTF-8',
+    '/%ff /%c0%ae /%c0%af /%e0%80%af /%ed%a0%80 /%80 /%f4%90%80%80 /api?a=%c3 /api?a=%ff',
+  ],
+  [
+    'what no URL may hold',
+    String.raw`/é /\u2024 /api?a=é /#x /api?a#x /"x" /<x> /{x} /[x] /x|y /x^y /api?a=\ /api?"`,
+  ],
+])('%s: refused', (_, targets) => {
+  test.each(words(targets))('%s', (target) => {
+    expect(refusal(target)).toBe('malformed_target');
+  });
+});
+
+test('raw controls, spaces and nothing at all are refused', () => {
+  const targets = [
+    '',
+    '/api/\0',
+    '/api/\t',
+    '/api/\n',
+    '/api/\x7f',
+    '/a b',
+    '/api?\0',
+    '/api?a=\x01',
+    '/api?a b',
+  ];
+  for (const target of targets) expect([target, refusal(target)]).toEqual([target, 'malformed_target']);
+});
+
+/** Pieces that attacks are made of. */
+const pieces = words(
+  String.raw`/ . .. \ % %2 %2e %2F %5c %25 %61 %C3%A9 %c0%ae %00 %0a api me admin ; ? # & = : @ // http://x é A ~ |`,
+).concat(' ', '\t', '\0');
+
+test('what passes means the same to every parser', () => {
+  const targets = fc
+    .array(fc.constantFrom(...pieces), { maxLength: 12 })
+    .map((parts) => `/${parts.join('')}`);
+  let passed = 0;
+  fc.assert(
+    fc.property(targets, (target) => {
+      if (refusal(target)) return;
+      passed += 1;
+      const path = checkTarget(target);
+      const url = new URL(target, 'http://gateway');
+      expect(url.host).toBe('gateway');
+      expect(url.pathname).toBe(path);
+      const decoded = decodeURIComponent(path);
+      expect(decoded.split('/')).toHaveLength(path.split('/').length);
+      // Nothing is left that a second decoding would change.
+      expect(decodeURIComponent(decoded)).toBe(decoded);
+    }),
+    { numRuns: 20_000, seed: 1 },
+  );
+  expect(passed).toBeGreaterThan(500);
+});
