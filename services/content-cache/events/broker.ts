@@ -1,4 +1,4 @@
-import type { Admin, Kafka } from 'kafkajs';
+import type { Admin, ITopicConfig, Kafka } from 'kafkajs';
 import { cacheInvalidation } from '@content-platform/contract';
 
 /** Where a partition stands. */
@@ -10,6 +10,23 @@ export interface PartitionOffsets {
   low: number;
   /** The offset of the next event. */
   high: number;
+}
+
+/** How the topic is made. */
+function describeTopic(topic: string, brokers: number): ITopicConfig {
+  const replicationFactor = Math.min(3, brokers);
+  return {
+    topic,
+    numPartitions: cacheInvalidation.partitions,
+    replicationFactor,
+    configEntries: [
+      { name: 'retention.ms', value: String(cacheInvalidation.retentionMs) },
+      // An event that was acknowledged survives the loss of a broker.
+      { name: 'min.insync.replicas', value: replicationFactor === 3 ? '2' : '1' },
+      // Whatever a producer compresses with, the broker unpacks: kafkajs reads gzip alone.
+      { name: 'compression.type', value: 'uncompressed' },
+    ],
+  };
 }
 
 export type Broker = ReturnType<typeof createBroker>;
@@ -46,28 +63,17 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
 
   return {
     /** Makes the topic when it is missing. True: it was. */
-    ensureTopic: (): Promise<boolean> =>
-      use(async (admin) => {
+    async ensureTopic(): Promise<boolean> {
+      // Not over the connection that is there: where it has seen a topic that is gone, kafkajs asks for it in vain.
+      const admin = await connect();
+      try {
         if ((await admin.listTopics()).includes(topic)) return false;
         const { brokers } = await admin.describeCluster();
-        const replicationFactor = Math.min(3, brokers.length);
-        return admin.createTopics({
-          topics: [
-            {
-              topic,
-              numPartitions: cacheInvalidation.partitions,
-              replicationFactor,
-              configEntries: [
-                { name: 'retention.ms', value: String(cacheInvalidation.retentionMs) },
-                // An event that was acknowledged survives the loss of a broker.
-                { name: 'min.insync.replicas', value: replicationFactor === 3 ? '2' : '1' },
-                // Whatever a producer compresses with, the broker unpacks: kafkajs reads gzip alone.
-                { name: 'compression.type', value: 'uncompressed' },
-              ],
-            },
-          ],
-        });
-      }),
+        return await admin.createTopics({ topics: [describeTopic(topic, brokers.length)] });
+      } finally {
+        await admin.disconnect();
+      }
+    },
 
     /** Committed offsets by partition. */
     committed: () => use(committed),

@@ -11,6 +11,9 @@ export function queueLength(offsets: readonly PartitionOffsets[]): number {
   );
 }
 
+/** After a failure: a topic that is being made, a coordinator that is loading. */
+const retryMs = 500;
+
 export interface QueueOptions {
   broker: Broker;
   metrics: CacheMetrics;
@@ -42,7 +45,9 @@ export function createQueue({ broker, metrics, onOffsets, logger, everyMs = 2_00
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       await measure();
-      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      await sleep(measured ? everyMs : retryMs, undefined, { signal: stopping.signal }).catch(
+        () => undefined,
+      );
     }
   }
 

@@ -1,0 +1,160 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import type { Model } from '@content-platform/contract';
+import { until } from '../../../test/support/wait.ts';
+import { createTestKafka, type TestKafka } from '../testing/kafka.ts';
+import type { TestService } from '../testing/service.ts';
+import { read, startWorld, type World } from '../testing/world.ts';
+
+let world: World;
+let kafka: TestKafka;
+let service: TestService;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.close());
+beforeEach(async () => {
+  kafka = await createTestKafka();
+  service = await world.service({ kafka });
+  await until('the consumer is there', () => service.check('kafka'));
+  await world.sql('TRUNCATE content.failed_job, content.record');
+  await world.sql(
+    `INSERT INTO content.record SELECT model, id, 'Old', '{}'
+     FROM unnest(ARRAY['webform', 'pathway']) AS model, generate_series(1, 3) AS id`,
+  );
+});
+afterEach(async () => {
+  await service.stop();
+  await kafka.close();
+});
+
+async function warm(model: Model, id: number): Promise<void> {
+  await read(service, model, id);
+  expect((await read(service, model, id)).cache).toBe('hit');
+}
+const cached = async (model: Model, id: number) => (await read(service, model, id)).cache === 'hit';
+const failedJobs = () =>
+  world.sql<{
+    class: string;
+    key: Buffer | null;
+    value: Buffer | null;
+    offset: string;
+    model: string | null;
+  }>('SELECT * FROM content.failed_job ORDER BY "partition", "offset"');
+const clearedTargets = () =>
+  service.log
+    .filter(({ message, source }) => message === 'cleared' && source === 'kafka')
+    .map(({ target }) => target);
+
+test('the topic is made: 8 partitions, kept for 7 days', async () => {
+  const { topics } = await kafka.admin.fetchTopicMetadata({ topics: [kafka.topic] });
+  expect(topics[0]!.partitions).toHaveLength(8);
+  const { resources } = await kafka.admin.describeConfigs({
+    includeSynonyms: false,
+    resources: [{ type: 2, name: kafka.topic, configNames: ['retention.ms'] }],
+  });
+  expect(resources[0]!.configEntries).toMatchObject([
+    { configName: 'retention.ms', configValue: '604800000' },
+  ]);
+});
+
+test('a record and a model are cleared, and only then the offset moves', async () => {
+  for (const id of [1, 2]) await warm('webform', id);
+  await warm('pathway', 1);
+  await kafka.send({ value: { model: 'webform', id: 1, occurred_at: new Date().toISOString() } });
+  await kafka.consumed();
+  expect([await cached('webform', 1), await cached('webform', 2)]).toEqual([false, true]);
+  await kafka.send({ value: { pattern: 'webform:*' }, partition: 5 });
+  await kafka.consumed();
+  expect([await cached('webform', 2), await cached('pathway', 1)]).toEqual([false, true]);
+  expect(await service.metric('invalidation_delay_seconds_count{source="kafka"}')).toBe(2);
+  expect(await service.metric('invalidation_delay_seconds_sum{source="kafka"}')).toBeLessThan(60);
+  await until('the queue is measured', async () => (await service.metric('invalidation_queue_length')) === 0);
+  expect(await service.metric('invalidation_queue_measured_timestamp_seconds')).toBeGreaterThan(1e9);
+});
+
+test('whatever the bytes are, they become a failed job as they came, and what follows is cleared', async () => {
+  await warm('webform', 1);
+  const deepNesting = Buffer.alloc(900_000, '[');
+  const poison: [string, Buffer | null, Buffer | null][] = [
+    ['not_json', null, Buffer.from('not JSON')],
+    ['not_json', Buffer.from([0]), Buffer.from([0])],
+    ['not_json', Buffer.from([0xff, 0, 0xfe]), Buffer.from([0xff])],
+    ['not_json', null, Buffer.from('"\0 a string with a zero byte in it')],
+    ['not_json', null, Buffer.from(`{"model": ${'🎈'.repeat(200)}`)],
+    ['empty', Buffer.from('webform:1'), null],
+    ['empty', null, Buffer.alloc(0)],
+    ['too_large', null, Buffer.alloc(1_000_000, 'x')],
+    ['too_large', null, deepNesting],
+    ['unknown_model', Buffer.from('letter:1'), Buffer.from('{"model":"letter","id":1}')],
+    ['invalid_event', null, Buffer.from('{"model":"webform","id":"1"}')],
+  ];
+  for (const [, key, value] of poison) await kafka.send({ key, value });
+  const future = new Date(Date.now() + 86_400_000).toISOString();
+  await kafka.send({ key: 'pathway:9', value: { model: 'webform', id: 1, occurred_at: future } });
+  await kafka.consumed();
+
+  const jobs = await failedJobs();
+  expect(jobs.map(({ class: name }) => name)).toEqual(poison.map(([name]) => name));
+  for (const [index, [, key, value]] of poison.entries()) {
+    const job = jobs[index]!;
+    expect(job.key === key || job.key!.equals(key!)).toBe(true);
+    expect(job.value === value || job.value!.equals(value!)).toBe(true);
+  }
+  expect(jobs.at(-1)!.model).toBe('webform');
+  // A wrong key does not matter, nor does a time to come: the value decides.
+  expect(await cached('webform', 1)).toBe(false);
+  expect(await service.metric('failed_jobs_total{class="too_large"}')).toBe(2);
+  expect(await service.metric('failed_jobs_open')).toBe(poison.length);
+  expect(await service.check('kafka')).toBe(true);
+});
+
+test('a poison event between good ones stops none of them', async () => {
+  for (const id of [1, 2, 3]) await warm('webform', id);
+  await kafka.send(
+    { value: { model: 'webform', id: 1 } },
+    { value: '{' },
+    { value: { model: 'webform', id: 2 } },
+    { value: null },
+    { value: { model: 'webform', id: 3 } },
+  );
+  await kafka.consumed();
+  for (const id of [1, 2, 3]) expect(await cached('webform', id)).toBe(false);
+  expect(await failedJobs()).toMatchObject([{ offset: '1' }, { offset: '3' }]);
+});
+
+test('within a batch a record is cleared once', async () => {
+  // While nobody consumes, the events pile up into one batch.
+  await service.stop();
+  const events = Array.from({ length: 1_000 }, (_, index) => ({
+    value: { model: 'webform', id: 1 + (index % 3) },
+  }));
+  await kafka.send(...events);
+  service = await world.service({ kafka });
+  await kafka.consumed();
+  expect(clearedTargets()).toHaveLength(3);
+  expect(await service.metric('invalidation_delay_seconds_count{source="kafka"}')).toBe(1_000);
+});
+
+test('an event that is delivered again is stored once; one at the same place of a new topic is not lost', async () => {
+  const poison = { value: 'poison' };
+  await kafka.send(poison);
+  await kafka.consumed();
+  await service.stop();
+  await kafka.admin.setOffsets({
+    groupId: kafka.group,
+    topic: kafka.topic,
+    partitions: [{ partition: 0, offset: '0' }],
+  });
+  service = await world.service({ kafka });
+  await kafka.consumed();
+  expect(await failedJobs()).toMatchObject([{ class: 'not_json', offset: '0' }]);
+
+  await service.stop();
+  await kafka.deleteTopic();
+  await kafka.makeTopic();
+  await kafka.send(poison);
+  service = await world.service({ kafka });
+  await kafka.consumed();
+  const found = (await failedJobs()).filter(({ class: name }) => name === 'not_json');
+  expect(found).toMatchObject([{ offset: '0' }, { offset: '0' }]);
+});

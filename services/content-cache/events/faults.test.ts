@@ -1,0 +1,225 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
+import { until } from '../../../test/support/wait.ts';
+import { createTestKafka, type TestKafka } from '../testing/kafka.ts';
+import { startProxy } from '../testing/proxy.ts';
+import type { TestService } from '../testing/service.ts';
+import { read, startWorld, type World } from '../testing/world.ts';
+
+const sessionTimeoutMs = 1_500;
+
+let world: World;
+let kafka: TestKafka;
+beforeAll(async () => {
+  world = await startWorld();
+  await (await world.service()).stop();
+  await world.sql(
+    `INSERT INTO content.record SELECT 'webform', id, 'One', '{}' FROM generate_series(1, 5) AS id`,
+  );
+});
+beforeEach(async () => {
+  kafka = await createTestKafka();
+  await kafka.makeTopic();
+  await world.sql('TRUNCATE content.failed_job');
+  await world.redis.admin.flushall();
+});
+afterEach(async () => {
+  await kafka.close();
+});
+afterAll(() => world.close());
+
+async function startConsumer(options: Parameters<World['service']>[0] = {}): Promise<TestService> {
+  const service = await world.service({ kafka, sessionTimeoutMs, ...options });
+  await until('the consumer is there', () => service.check('kafka'));
+  await kafka.consumed();
+  return service;
+}
+const lines = (service: TestService, message: string) =>
+  service.log.filter((line) => line['message'] === message);
+const joins = (service: TestService) => lines(service, 'joined the consumer group').length;
+const waiting = (service: TestService) =>
+  until('the events wait', () => lines(service, 'events wait for the cache').length > 0);
+const lag = async () =>
+  (await kafka.offsets()).reduce((sum, { committed, high }) => sum + high - committed, 0);
+
+/** Records 1 to 5 are in the cache. */
+async function warm(service: TestService): Promise<void> {
+  for (const id of [1, 2, 3, 4, 5]) {
+    await read(service, 'webform', id);
+    expect((await read(service, 'webform', id)).cache).toBe('hit');
+  }
+}
+/** Keys that are left of what was cached. */
+const left = () => world.redis.admin.keys('webform:*');
+const announce = () =>
+  kafka.send(...[1, 2, 3, 4, 5].map((id) => ({ value: { model: 'webform', id }, partition: id })));
+
+test('Redis hangs under events, and goes on: all are cleared', async () => {
+  const service = await startConsumer();
+  await warm(service);
+  world.redis.pause();
+  await announce();
+  await waiting(service);
+  expect(await lag()).toBe(5);
+  world.redis.resume();
+  await kafka.consumed();
+  expect(await left()).toEqual([]);
+  expect(joins(service)).toBe(1);
+  await service.stop();
+});
+
+test('Redis is away for three session timeouts: nobody leaves the group, nothing is skipped, models neither', async () => {
+  const service = await startConsumer();
+  await warm(service);
+  await world.redis.admin.save();
+  await world.redis.kill();
+  await kafka.send({ value: { model: 'webform', id: 1 } }, { value: { model: 'webform', id: 2 } });
+  await kafka.send({ value: { pattern: 'webform:*' }, partition: 3 });
+  await waiting(service);
+  const before = await kafka.offsets();
+  await sleep(3 * sessionTimeoutMs);
+  expect(await kafka.offsets()).toEqual(before);
+  expect(await lag()).toBe(3);
+  expect(await kafka.members()).toBe(1);
+  await until('the queue is measured', async () => (await service.metric('invalidation_queue_length')) === 3);
+  await world.redis.restart();
+  await kafka.consumed();
+  expect(await left()).toEqual([]);
+  expect(joins(service)).toBe(1);
+  await service.stop();
+});
+
+test('PostgreSQL is away: a poison event is not skipped', async () => {
+  const { hostname, port } = new URL(world.databaseUrl);
+  const proxy = await startProxy(hostname, Number(port || 5432));
+  const through = new URL(world.databaseUrl);
+  through.host = `127.0.0.1:${proxy.port}`;
+  const service = await startConsumer({ databaseUrl: through.href });
+  proxy.cut();
+  await kafka.send({ value: 'poison' });
+  await until('it was tried', () => lines(service, 'a failed job cannot be stored yet').length > 0);
+  expect(await lag()).toBe(1);
+  proxy.mend();
+  await kafka.consumed();
+  expect(await world.sql('SELECT FROM content.failed_job')).toHaveLength(1);
+  await service.stop();
+  await proxy.close();
+});
+
+test('a consumer is killed in a batch: the next one takes it up where it was committed', async () => {
+  const options = { databaseUrl: world.databaseUrl, redisUrl: world.redis.url, kafka, sessionTimeoutMs };
+  const { brokers, topic, group } = kafka;
+  const file = fileURLToPath(new URL('../testing/service-process.ts', import.meta.url));
+  const argument = JSON.stringify({ ...options, kafka: { brokers, topic, group } });
+  const child = spawn(process.execPath, [file, argument], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const said: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => said.push(line));
+  const hears = (text: string) => until(`it says: ${text}`, () => said.some((line) => line.includes(text)));
+  try {
+    await hears('joined the consumer group');
+    await kafka.consumed();
+    await kafka.send({ value: { model: 'webform', id: 1 }, partition: 1 });
+    await kafka.consumed();
+    const reader = await world.service();
+    await warm(reader);
+    world.redis.pause();
+    await announce();
+    await hears('events wait for the cache');
+  } finally {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    world.redis.resume();
+  }
+  expect(await lag()).toBe(5);
+  const service = await startConsumer();
+  await kafka.consumed();
+  expect(await left()).toEqual([]);
+  const cleared = lines(service, 'cleared').map(({ target }) => target);
+  expect(cleared.toSorted()).toEqual([1, 2, 3, 4, 5].map((id) => `webform:${id}`));
+  await service.stop();
+});
+
+test('a consumer that stops in a batch does so in time, and commits nothing', async () => {
+  const service = await startConsumer();
+  world.redis.pause();
+  await announce();
+  await waiting(service);
+  const start = performance.now();
+  await service.stop();
+  expect(performance.now() - start).toBeLessThan(8_000);
+  expect(await lag()).toBe(5);
+  world.redis.resume();
+});
+
+test('another process joins while a batch waits: the batch ends without a commit, and is done afterwards', async () => {
+  const service = await startConsumer();
+  await warm(service);
+  world.redis.pause();
+  await announce();
+  await waiting(service);
+  const other = await world.service({ kafka, sessionTimeoutMs });
+  await until('both are in the group', async () => (await kafka.members()) === 2 && joins(service) === 2);
+  expect(await lag()).toBe(5);
+  world.redis.resume();
+  await kafka.consumed();
+  expect(await left()).toEqual([]);
+  await Promise.all([service.stop(), other.stop()]);
+});
+
+/** Another program's consumer in our group: kafkajs gives up when it meets one. */
+const foreign: PartitionAssigner = () => ({
+  name: 'foreign',
+  version: 0,
+  assign: () => Promise.resolve([]),
+  protocol: ({ topics }) => ({
+    name: 'foreign',
+    metadata: AssignerProtocol.MemberMetadata.encode({ version: 0, topics, userData: Buffer.alloc(0) }),
+  }),
+});
+
+test('a consumer that crashed for good is made anew, and reading goes on meanwhile', async () => {
+  const intruder = kafka.kafka.consumer({
+    groupId: kafka.group,
+    partitionAssigners: [foreign],
+    sessionTimeout: 6_000,
+  });
+  await intruder.connect();
+  await intruder.subscribe({ topic: kafka.topic });
+  const joined = new Promise((resolve) => intruder.on(intruder.events.GROUP_JOIN, resolve));
+  await intruder.run({ eachMessage: () => Promise.resolve() });
+  await joined;
+  const service = await world.service({ kafka, sessionTimeoutMs });
+  await until(
+    'it crashed twice',
+    () => service.log.filter(({ message }) => /consumer ended/.test(String(message))).length >= 2,
+  );
+  expect(await service.check('kafka')).toBe(false);
+  await warm(service);
+  await announce();
+  await intruder.disconnect();
+  await kafka.consumed();
+  expect(await left()).toEqual([]);
+  await service.stop();
+});
+
+test('Kafka is away at the start: reading goes on, and it connects when Kafka is there', async () => {
+  const [host, port] = kafka.brokers.split(':');
+  const proxy = await startProxy(host!, Number(port));
+  proxy.cut();
+  const brokers = `127.0.0.1:${proxy.port}`;
+  const service = await world.service({ kafka: { ...kafka, brokers }, sessionTimeoutMs });
+  await warm(service);
+  expect(await service.check('kafka')).toBe(false);
+  expect(await service.check('postgres')).toBe(true);
+  await announce();
+  proxy.mend();
+  await kafka.consumed();
+  expect(await left()).toEqual([]);
+  await service.stop();
+  await proxy.close();
+});

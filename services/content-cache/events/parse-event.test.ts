@@ -1,0 +1,63 @@
+import { expect, test } from '@jest/globals';
+import { parseEvent } from './parse-event.ts';
+
+function parse(value: string | Buffer | null) {
+  const parsed = parseEvent(typeof value === 'string' ? Buffer.from(value) : value);
+  return parsed.ok ? parsed.event : { class: parsed.failure.class, model: parsed.failure.model };
+}
+
+const inTwoYears = new Date(Date.now() + 2 * 365 * 86_400_000).toISOString();
+
+test.each([
+  ['a record', '{"model":"webform","id":12}', { model: 'webform', id: 12 }],
+  ['the highest id', '{"model":"condition","id":9007199254740991}', { model: 'condition', id: 2 ** 53 - 1 }],
+  ['a pattern', '{"pattern":"pathway:*"}', { model: 'pathway', id: null }],
+  [
+    'fields that we do not know',
+    '{"model":"webform","id":1,"tenant":7,"__proto__":{"id":2}}',
+    { model: 'webform', id: 1 },
+  ],
+  ['a byte order mark and spaces', '\uFEFF {"model":"webform","id":1} \n', { model: 'webform', id: 1 }],
+])('%s is cleared', (_, value, target) => {
+  expect(parse(value)).toEqual({ target, occurredAt: undefined });
+});
+
+test('an event from the future is cleared, with its time', () => {
+  const event = parse(JSON.stringify({ model: 'webform', id: 1, occurred_at: inTwoYears }));
+  expect(event).toEqual({ target: { model: 'webform', id: 1 }, occurredAt: Date.parse(inTwoYears) });
+});
+
+test.each([
+  ['null', null, 'empty', null],
+  ['no bytes', '', 'empty', null],
+  ['not JSON', 'webform:12', 'not_json', null],
+  ['a zero byte', '\0', 'not_json', null],
+  ['0xFF', Buffer.from([0xff]), 'not_json', null],
+  ['0xFF in a string', Buffer.from('{"model":"webform\xff","id":1}', 'latin1'), 'not_json', null],
+  ['deep nesting', '['.repeat(16_000), 'not_json', null],
+  ['1 MB', 'x'.repeat(1_000_000), 'too_large', null],
+  ['1 MB of nesting', '['.repeat(1_000_000), 'too_large', null],
+  ['a list', '[{"model":"webform","id":1}]', 'invalid_event', null],
+  ['the JSON null', 'null', 'invalid_event', null],
+  ['an empty object', '{}', 'invalid_event', null],
+  ['an unknown model', '{"model":"letter","id":1}', 'unknown_model', null],
+  ['a model of another case', '{"model":"Webform","id":1}', 'unknown_model', null],
+  ['an unknown model’s pattern', '{"pattern":"letter:*"}', 'unknown_model', null],
+  ['the pattern of everything', '{"pattern":"*"}', 'invalid_event', null],
+  ['a pattern within a model', '{"pattern":"webform:1*"}', 'invalid_event', null],
+  ['the id as a string', '{"model":"webform","id":"12"}', 'invalid_event', 'webform'],
+  ['id 0', '{"model":"webform","id":0}', 'invalid_event', 'webform'],
+  ['id -1', '{"model":"webform","id":-1}', 'invalid_event', 'webform'],
+  ['id 1.5', '{"model":"webform","id":1.5}', 'invalid_event', 'webform'],
+  ['id 2^53', '{"model":"webform","id":9007199254740992}', 'invalid_event', 'webform'],
+  ['no id', '{"model":"webform"}', 'invalid_event', 'webform'],
+  ['a model that is no string', '{"model":12,"id":1}', 'invalid_event', null],
+  ['a time that is none', '{"model":"webform","id":1,"occurred_at":"today"}', 'invalid_event', 'webform'],
+])('%s is a failed job', (_, value, name, model) => {
+  expect(parse(value)).toEqual({ class: name, model });
+});
+
+test('the text says what is wrong', () => {
+  const parsed = parseEvent(Buffer.from('{"model":"webform","id":"12"}'));
+  expect(parsed).toMatchObject({ failure: { error: expect.stringMatching(/^id: .*number/) } });
+});

@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import * as contract from '@content-platform/contract';
+import type { BodyInput } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { until } from '../../test/support/wait.ts';
+import { retryFailedJobs } from './endpoints/retry-failed-jobs.ts';
+import { createFailedJobStore } from './failed-job-store.ts';
+import type { JobRetry } from './job-retry.ts';
+import type { TestService } from './testing/service.ts';
+import { read, startWorld, type World } from './testing/world.ts';
+
+let world: World;
+let service: TestService;
+beforeAll(async () => {
+  world = await startWorld();
+  service = await world.service();
+});
+beforeEach(() => world.sql('TRUNCATE content.failed_job'));
+afterAll(() => world.close());
+
+interface Stored {
+  class?: contract.FailedJobClass;
+  model?: string | null;
+  key?: Buffer | null;
+  value?: Buffer | string | null;
+  state?: string;
+  attempts?: number;
+  failedAt?: string;
+}
+
+let offset = 0;
+/** Puts a job there as the consumer would have; returns its id. */
+async function store(job: Stored = {}): Promise<number> {
+  const {
+    class: name = 'unknown_model',
+    model = null,
+    key = null,
+    value = '{"model":"letter","id":1}',
+  } = job;
+  const { state = 'open', attempts = 1, failedAt = '2026-01-01T00:00:00Z' } = job;
+  const [row] = await world.sql<{ id: string }>(
+    `INSERT INTO content.failed_job
+       (class, error, topic, "partition", "offset", key, value, message_at, model, state, attempts, failed_at)
+     VALUES ($1, 'as it was', 'events', 0, $2, $3, $4, 0, $5, $6, $7, $8) RETURNING id`,
+    name,
+    offset++,
+    key,
+    typeof value === 'string' ? Buffer.from(value) : value,
+    model,
+    state,
+    attempts,
+    failedAt,
+  );
+  return Number(row!.id);
+}
+
+const token = () => service.token('jobs:manage');
+async function list(query: Record<string, string | number> = {}) {
+  const answer = await call(service.url, contract.listFailedJobs, { query, token: token() });
+  if (answer.error) throw new Error(answer.error.message);
+  return answer.body;
+}
+const ids = async (query: Record<string, string | number>) => (await list(query)).items.map(({ id }) => id);
+const find = (id: number) => call(service.url, contract.readFailedJob, { params: { id }, token: token() });
+const retry = (id: number) => call(service.url, contract.retryFailedJob, { params: { id }, token: token() });
+const retryAll = (body: BodyInput<typeof contract.retryFailedJobs>) =>
+  call(service.url, contract.retryFailedJobs, { body, token: token() });
+
+const goodEvent = '{"model":"webform","id":1}';
+
+test('jobs are listed newest first, page by page', async () => {
+  const stored = [];
+  for (let count = 0; count < 5; count += 1) stored.push(await store());
+  const newestFirst = stored.toReversed();
+  const first = await list({ limit: 2 });
+  const second = await list({ limit: 2, cursor: first.next_cursor! });
+  const third = await list({ limit: 2, cursor: second.next_cursor! });
+  expect([first, second, third].map(({ items }) => items.map(({ id }) => id))).toEqual([
+    newestFirst.slice(0, 2),
+    newestFirst.slice(2, 4),
+    newestFirst.slice(4),
+  ]);
+  expect(third.next_cursor).toBeNull();
+  expect((await list({ limit: 5 })).next_cursor).toBeNull();
+});
+
+test('a page with large values ends early, and the next one goes on', async () => {
+  const stored = [];
+  for (let count = 0; count < 6; count += 1)
+    stored.push(await store({ value: Buffer.alloc(1_000_000, 'x') }));
+  const first = await list();
+  expect(first.items.map(({ id }) => id)).toEqual(stored.toReversed().slice(0, 4));
+  expect(await ids({ cursor: first.next_cursor! })).toEqual(stored.toReversed().slice(4));
+});
+
+test('jobs are found by class, model, state and time', async () => {
+  const a = await store({ class: 'not_json', failedAt: '2026-01-01T00:00:00Z' });
+  const b = await store({ class: 'invalid_event', model: 'webform', failedAt: '2026-01-02T00:00:00Z' });
+  const c = await store({
+    class: 'invalid_event',
+    model: 'pathway',
+    state: 'retried',
+    failedAt: '2026-01-03T00:00:00Z',
+  });
+  expect(await ids({ class: 'not_json' })).toEqual([a]);
+  expect(await ids({ class: 'invalid_event' })).toEqual([c, b]);
+  expect(await ids({ model: 'webform' })).toEqual([b]);
+  expect(await ids({ state: 'retried' })).toEqual([c]);
+  expect(await ids({ state: 'open' })).toEqual([b, a]);
+  expect(await ids({ since: '2026-01-02T00:00:00.000Z' })).toEqual([c, b]);
+  expect(await ids({ class: 'invalid_event', state: 'open' })).toEqual([b]);
+});
+
+test.each([
+  { cursor: 'x' },
+  { cursor: '0' },
+  { limit: 0 },
+  { limit: 101 },
+  { class: 'x' },
+  { since: 'today' },
+  { page: 2 },
+])('the query %j is 422', async (query) => {
+  const answer = await call(service.url, contract.listFailedJobs, {
+    query: query as unknown as Record<string, string>,
+    token: token(),
+  });
+  expect(answer).toMatchObject({ status: 422, error: { error: 'validation_failed' } });
+});
+
+test('text is shown as text, other bytes as base64', async () => {
+  const binary = Buffer.from([0xff, 0, 0xfe]);
+  const withNul = Buffer.from('a\0b');
+  const show = async (job: Stored) => (await find(await store(job))).body;
+  expect(await show({ key: Buffer.from('webform:1'), value: 'é🎈' })).toMatchObject({
+    encoding: 'utf8',
+    key: 'webform:1',
+    value: 'é🎈',
+  });
+  expect(await show({ value: null })).toMatchObject({ encoding: 'utf8', key: null, value: null });
+  expect(await show({ value: binary })).toMatchObject({
+    encoding: 'base64',
+    value: binary.toString('base64'),
+  });
+  expect(await show({ value: withNul })).toMatchObject({
+    encoding: 'base64',
+    value: withNul.toString('base64'),
+  });
+  // One of the two is not text, so both are base64.
+  expect(await show({ key: binary, value: 'text' })).toMatchObject({
+    encoding: 'base64',
+    key: binary.toString('base64'),
+    value: Buffer.from('text').toString('base64'),
+  });
+});
+
+test('what is not there is 404, for each of them', async () => {
+  const remove = await call(service.url, contract.deleteFailedJob, {
+    params: { id: 999_999 },
+    token: token(),
+  });
+  for (const answer of [await find(999_999), remove, await retry(999_999)]) {
+    expect(answer).toMatchObject({ status: 404, error: { error: 'not_found' } });
+  }
+});
+
+test('a job can be forgotten', async () => {
+  const id = await store();
+  const answer = await call(service.url, contract.deleteFailedJob, { params: { id }, token: token() });
+  expect(answer.status).toBe(204);
+  expect((await find(id)).status).toBe(404);
+});
+
+test('a job that can be processed now is cleared and done', async () => {
+  await world.sql(`INSERT INTO content.record VALUES ('webform', 1, 'One', '{}')`);
+  await read(service, 'webform', 1);
+  expect((await read(service, 'webform', 1)).cache).toBe('hit');
+  const id = await store({ value: goodEvent });
+  expect(await retry(id)).toMatchObject({ status: 200, body: { id, state: 'retried', attempts: 2 } });
+  expect((await read(service, 'webform', 1)).cache).toBe('miss');
+  expect(await service.metric('invalidation_delay_seconds_count{source="retry"}')).toBe(0);
+  const cleared = service.log.filter(({ source }) => source === 'retry');
+  expect(cleared).toMatchObject([{ message: 'cleared', target: 'webform:1', requested_by: 'cms' }]);
+});
+
+test('a job that fails again is 409, with its new error', async () => {
+  const id = await store({ class: 'not_json', value: '{"model":"webform","id":"1"}' });
+  const answer = await retry(id);
+  expect(answer).toMatchObject({
+    status: 409,
+    error: { error: 'retry_failed', message: expect.stringContaining('id: ') },
+  });
+  expect((await find(id)).body).toMatchObject({ class: 'invalid_event', state: 'open', attempts: 2 });
+});
+
+test('lost events are retried by clearing everything', async () => {
+  const id = await store({ class: 'events_lost', value: null });
+  expect(await retry(id)).toMatchObject({ status: 200, body: { state: 'retried' } });
+  const targets = service.log.filter(({ source }) => source === 'retry').map(({ target }) => target);
+  expect(targets).toEqual(expect.arrayContaining(['webform:*', 'pathway:*', 'accesscode:*', 'condition:*']));
+});
+
+test('while Redis is away a retry is 503 and the job stays as it was', async () => {
+  const id = await store({ value: goodEvent });
+  world.redis.pause();
+  try {
+    expect(await retry(id)).toMatchObject({ status: 503, error: { error: 'cache_unavailable' } });
+    expect(await retryAll({})).toMatchObject({ status: 503, error: { error: 'cache_unavailable' } });
+  } finally {
+    world.redis.resume();
+    await until('Redis is used again', () => service.check('redis'));
+  }
+  expect((await find(id)).body).toMatchObject({ state: 'open', attempts: 1 });
+});
+
+test('many are retried by filter; a dry run only counts', async () => {
+  const good = await store({ class: 'not_json', value: goodEvent });
+  const bad = await store({ class: 'not_json', value: 'x' });
+  const other = await store({ class: 'unknown_model' });
+  expect((await retryAll({ class: 'not_json', dry_run: true })).body).toEqual({
+    matched: 2,
+    retried: 0,
+    failed: 0,
+  });
+  expect((await find(good)).body).toMatchObject({ state: 'open', attempts: 1 });
+  expect((await retryAll({ class: 'not_json' })).body).toEqual({ matched: 2, retried: 1, failed: 1 });
+  const states = await Promise.all([good, bad, other].map(async (id) => (await find(id)).body));
+  expect(states).toMatchObject([
+    { state: 'retried', attempts: 2 },
+    { state: 'open', attempts: 2 },
+    { state: 'open', attempts: 1 },
+  ]);
+});
+
+test('those that were tried least come first, then the oldest', async () => {
+  const tried = await store({ value: goodEvent, attempts: 2 });
+  const fresh = await store({ value: goodEvent });
+  const start = performance.now();
+  expect((await retryAll({ per_second: 5 })).body).toEqual({ matched: 2, retried: 2, failed: 0 });
+  // The rate is kept: the second one waits for its turn.
+  expect(performance.now() - start).toBeGreaterThanOrEqual(190);
+  const rows = await world.sql<{ id: string }>(
+    'SELECT id FROM content.failed_job ORDER BY xmin::text::bigint',
+  );
+  expect(rows.map(({ id }) => Number(id))).toEqual([fresh, tried]);
+});
+
+test('when the client hangs up, no more are tried', async () => {
+  for (let count = 0; count < 3; count += 1) await store();
+  const hangUp = new AbortController();
+  const jobs = createFailedJobStore(world.query);
+  const tried: number[] = [];
+  const retries: JobRetry = {
+    retry(id) {
+      tried.push(id);
+      hangUp.abort();
+      return Promise.resolve(undefined);
+    },
+  };
+  const body = { dry_run: false, per_second: 1000 };
+  const caller = { kind: 'machine', clientId: 'cms', scopes: new Set<never>() } as const;
+  const call = { body, caller, signal: hangUp.signal, params: {}, query: {}, header: () => undefined };
+  await retryFailedJobs({ jobs, retries })(call);
+  expect(tried).toHaveLength(1);
+});
+
+test('open jobs are a signal', async () => {
+  await store();
+  await store({ state: 'retried' });
+  expect(await service.metric('failed_jobs_open')).toBe(1);
+  expect(await service.metric('failed_jobs_total{class="empty"}')).toBe(0);
+});
+
+test('without jobs:manage it is 403', async () => {
+  const answer = await call(service.url, contract.listFailedJobs, { token: service.token('cache:clear') });
+  expect(answer).toMatchObject({ status: 403, error: { error: 'insufficient_scope' } });
+});

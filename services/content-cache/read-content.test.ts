@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import type { TestService } from './testing/service.ts';
+import { read, startWorld, type World } from './testing/world.ts';
+
+let world: World;
+let service: TestService;
+beforeAll(async () => {
+  world = await startWorld();
+  service = await world.service();
+});
+afterAll(() => world.close());
+
+const body = { fields: [{ name: 'a "quoted" é 🎈' }], big: 1e300, empty: [] };
+let nextId = 1;
+async function insert(title = 'A form'): Promise<number> {
+  const id = nextId++;
+  await world.sql(
+    'INSERT INTO content.record (model, id, title, body) VALUES ($1, $2, $3, $4)',
+    'webform',
+    id,
+    title,
+    JSON.stringify(body),
+  );
+  return id;
+}
+
+test('a record is a miss, then a hit, and both replies are the same', async () => {
+  const id = await insert('Intake "form" ü \\ \u2028');
+  const [row] = await world.sql('SELECT updated_at FROM content.record WHERE id = $1', id);
+  const first = await read(service, 'webform', id);
+  const second = await read(service, 'webform', id);
+  expect([first.cache, second.cache]).toEqual(['miss', 'hit']);
+  expect(first.body).toEqual({
+    model: 'webform',
+    id,
+    title: 'Intake "form" ü \\ \u2028',
+    body,
+    version: 1,
+    updated_at: (row!['updated_at'] as Date).toISOString(),
+  });
+  expect(second.body).toEqual(first.body);
+  expect(second.etag).toBe(first.etag);
+  expect(second.headers.get('cache-control')).toBe('private, no-cache');
+  expect(await service.metric('cache_reads_total{model="webform",outcome="hit"}')).toBeGreaterThan(0);
+});
+
+test('the summary is the same without body, and is cached by itself', async () => {
+  const id = await insert();
+  const full = await read(service, 'webform', id);
+  const summary = await read(service, 'webform', id, { view: 'summary' });
+  expect(summary.cache).toBe('miss');
+  const { body: _, ...rest } = full.body as { body: unknown };
+  expect(summary.body).toEqual(rest);
+  expect(summary.etag).not.toBe(full.etag);
+  expect((await read(service, 'webform', id, { view: 'summary' })).cache).toBe('hit');
+});
+
+test('any JSON value can be a body', async () => {
+  for (const value of ['null', '"text"', '[1,2]', '0', 'true']) {
+    const id = nextId++;
+    await world.sql(`INSERT INTO content.record VALUES ('webform', $1, '', $2)`, id, value);
+    expect((await read(service, 'webform', id)).body).toMatchObject({ body: JSON.parse(value), title: '' });
+  }
+});
+
+test('a client that has the current record is told so, from the cache and from the database', async () => {
+  const id = await insert();
+  const { etag } = await read(service, 'webform', id);
+  for (const header of [etag!, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const answer = await read(service, 'webform', id, { headers: { 'If-None-Match': header } });
+    expect([answer.status, answer.cache, answer.etag]).toEqual([304, 'hit', etag]);
+  }
+  await world.redis.admin.flushall();
+  const missed = await read(service, 'webform', id, { headers: { 'If-None-Match': etag! } });
+  expect([missed.status, missed.cache]).toEqual([304, 'miss']);
+  const other = await read(service, 'webform', id, { headers: { 'If-None-Match': '"other"' } });
+  expect(other.status).toBe(200);
+});
+
+test('a record that is deleted and created again has another ETag, though its version is the same', async () => {
+  const id = await insert();
+  const before = await read(service, 'webform', id);
+  await world.sql('DELETE FROM content.record WHERE id = $1', id);
+  await world.sql(
+    `INSERT INTO content.record VALUES ('webform', $1, 'A form', $2)`,
+    id,
+    JSON.stringify(body),
+  );
+  await world.redis.admin.flushall();
+  const after = await read(service, 'webform', id);
+  expect(after.body).toMatchObject({ version: 1 });
+  expect(after.etag).not.toBe(before.etag);
+});
+
+test('that a record does not exist is cached, too', async () => {
+  const first = await read(service, 'condition', 404);
+  const second = await read(service, 'condition', 404, { headers: { 'If-None-Match': '*' } });
+  expect([first.status, first.error?.error, first.cache]).toEqual([404, 'not_found', 'miss']);
+  expect([second.status, second.error?.error, second.cache]).toEqual([404, 'not_found', 'hit']);
+});
+
+test('a record can have the highest id there is', async () => {
+  const id = Number.MAX_SAFE_INTEGER;
+  await world.sql(`INSERT INTO content.record VALUES ('webform', $1, 'Last', '{}')`, id);
+  expect((await read(service, 'webform', id)).body).toMatchObject({ id });
+});
+
+test.each(['0', '-1', '1.5', '01', '1e3', '9007199254740992', 'abc', '12%20'])('id %s is 422', async (id) => {
+  const answer = await call(service.url, contract.readContent, {
+    params: { model: 'webform', id },
+    token: service.token(),
+  });
+  expect(answer).toMatchObject({ status: 422, error: { error: 'validation_failed' } });
+});
+
+test.each([
+  ['letter', {}],
+  ['Webform', {}],
+  ['webform', { view: 'all' }],
+  ['webform', { views: 'full' }],
+])('model %s with %j is 422', async (model, query) => {
+  const params = { model, id: 1 };
+  const answer = await call(service.url, contract.readContent, { params, query, token: service.token() });
+  expect(answer).toMatchObject({ status: 422, error: { error: 'validation_failed' } });
+});
+
+test('while Redis hangs, and after it died, reads go on past the cache', async () => {
+  const id = await insert();
+  await read(service, 'webform', id);
+  world.redis.pause();
+  const hanging = await read(service, 'webform', id);
+  expect([hanging.status, hanging.cache]).toEqual([200, 'bypass']);
+  world.redis.resume();
+  await world.redis.kill();
+  expect((await read(service, 'webform', id)).cache).toBe('bypass');
+  expect(await service.check('redis')).toBe(false);
+  await world.redis.restart();
+});

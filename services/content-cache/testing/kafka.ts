@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import { Kafka, logLevel, type Message } from 'kafkajs';
+import { stack } from '../../../test/support/stack.ts';
+import { until } from '../../../test/support/wait.ts';
+import { createBroker } from '../events/broker.ts';
+
+export type TestKafka = Awaited<ReturnType<typeof createTestKafka>>;
+
+/** A topic and a group of its own on the stack's Kafka. The topic is made by the service, or by `makeTopic`. */
+export async function createTestKafka() {
+  const { kafka: brokers } = stack();
+  if (!brokers) throw new Error('the stack has no Kafka');
+  const kafka = new Kafka({
+    clientId: 'test',
+    brokers: brokers.split(','),
+    logLevel: logLevel.NOTHING,
+    retry: { initialRetryTime: 50, maxRetryTime: 500, retries: 30 },
+  });
+  const topic = `test-${randomBytes(6).toString('hex')}`;
+  const group = `group-${topic}`;
+  const admin = kafka.admin();
+  const producer = kafka.producer({ allowAutoTopicCreation: false });
+  const broker = createBroker(kafka, topic, group);
+  await Promise.all([admin.connect(), producer.connect()]);
+
+  async function offsets() {
+    // The group's coordinator may still be loading.
+    return until('the offsets can be read', () => broker.offsets());
+  }
+
+  return {
+    brokers,
+    kafka,
+    topic,
+    group,
+    admin,
+    makeTopic: () => broker.ensureTopic(),
+    async deleteTopic(): Promise<void> {
+      await admin.deleteTopics({ topics: [topic] });
+      await until('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
+    },
+    /** As retention does. */
+    async deleteEventsBefore(offset: number, partition = 0): Promise<void> {
+      // kafkajs must have seen the topic.
+      await admin.fetchTopicOffsets(topic);
+      await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] });
+    },
+    /** Sends to partition 0 unless `partition` says otherwise; strings are sent as UTF-8, objects as JSON. */
+    async send(...messages: (Omit<Message, 'value'> & { value: unknown })[]): Promise<void> {
+      await producer.send({
+        topic,
+        acks: -1,
+        messages: messages.map(({ value, ...rest }) => {
+          const raw = value === null || typeof value === 'string' || Buffer.isBuffer(value);
+          return { partition: 0, ...rest, value: raw ? value : JSON.stringify(value) };
+        }),
+      });
+    },
+    offsets,
+    /** Resolves when every event is committed; says where the partitions stand. */
+    consumed: () =>
+      until('every event is committed', async () => {
+        const all = await offsets();
+        return all.every(({ committed, high }) => committed === high) ? all : undefined;
+      }),
+    /** Everything that happens in the group: a generation is one round of joining. */
+    async members(): Promise<number> {
+      const { groups } = await admin.describeGroups([group]);
+      return groups[0]!.members.length;
+    },
+    async close(): Promise<void> {
+      await admin.deleteTopics({ topics: [topic] }).catch(() => undefined);
+      await admin.deleteGroups([group]).catch(() => undefined);
+      await Promise.all([admin.disconnect(), producer.disconnect(), broker.close()]);
+    },
+  };
+}

@@ -1,0 +1,10 @@
+// The service as a process of its own, to be killed: argv has the options as JSON, stdout the log.
+import { startTestService, type TestServiceOptions } from './service.ts';
+
+const options = JSON.parse(process.argv[2]!) as TestServiceOptions;
+const service = await startTestService(options);
+for (const line of service.log) process.stdout.write(`${JSON.stringify(line)}\n`);
+service.log.push = (...lines) => {
+  for (const line of lines) process.stdout.write(`${JSON.stringify(line)}\n`);
+  return 0;
+};

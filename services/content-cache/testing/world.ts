@@ -1,0 +1,60 @@
+import pg from 'pg';
+import type { Database } from '@content-platform/chassis';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { createTestDatabase } from '../../../test/support/test-database.ts';
+import { startRedis } from '../cache/testing/redis-server.ts';
+import { startTestService, type TestService, type TestServiceOptions } from './service.ts';
+
+export type World = Awaited<ReturnType<typeof startWorld>>;
+
+/** A Redis and a database of a test file's own, and as many services on them as it likes. */
+export async function startWorld() {
+  const [database, redis] = await Promise.all([createTestDatabase(), startRedis()]);
+  const owner = new pg.Pool({ connectionString: database.url, max: 2 });
+  owner.on('error', () => undefined);
+  const services = new Set<TestService>();
+
+  return {
+    databaseUrl: database.url,
+    redis,
+    /** For parts that are tested without the service around them. */
+    query: ((_, text, values = []) => owner.query(text, [...values])) as Database['query'],
+    /** As the database's owner. */
+    async sql<Row extends pg.QueryResultRow>(text: string, ...values: unknown[]): Promise<Row[]> {
+      return (await owner.query<Row>(text, values)).rows;
+    },
+    async service(options: Partial<TestServiceOptions> = {}): Promise<TestService> {
+      const service = await startTestService({ databaseUrl: database.url, redisUrl: redis.url, ...options });
+      const { stop } = service;
+      service.stop = async () => {
+        if (services.delete(service)) await stop();
+      };
+      services.add(service);
+      return service;
+    },
+    async close(): Promise<void> {
+      await Promise.all([...services].map((service) => service.stop()));
+      await redis.stop();
+      await owner.end();
+      await database.drop();
+    },
+  };
+}
+
+/** Reads a record through the service: what the cache did, and the reply. */
+export async function read(
+  service: TestService,
+  model: contract.Model,
+  id: number,
+  { view = 'full', headers = {} }: { view?: 'full' | 'summary'; headers?: Record<string, string> } = {},
+) {
+  const answer = await call(service.url, contract.readContent, {
+    params: { model, id },
+    query: { view },
+    token: service.token(),
+    headers,
+  });
+  const { status, headers: got, body, error } = answer;
+  return { status, body, error, headers: got, cache: got.get('x-cache'), etag: got.get('etag') };
+}
