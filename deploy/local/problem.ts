@@ -10,8 +10,18 @@ export class Problem extends Error {
   }
 }
 
-/** Prints an error to stderr: a Problem as its line, anything else with its stack, since that is a bug of ours. */
+const NOT_OURS = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC']);
+
+/**
+ * Prints an error to stderr: a Problem as its line, a file that cannot be written likewise, and anything else with its
+ * stack, since that is a bug of ours.
+ */
 export function printProblem(error: unknown): void {
+  const { code = '', path } = (error ?? {}) as NodeJS.ErrnoException;
+  if (path && NOT_OURS.has(code))
+    return console.error(
+      `Cannot write to ${path} (${code}): free it for this user, or move its folder away.`,
+    );
   if (!(error instanceof Problem)) return console.error(error);
   for (const line of error.lines) console.error(`  ${line}`);
   console.error(error.message);
