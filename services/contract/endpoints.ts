@@ -40,8 +40,9 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.access === 'token') codes.delete('insufficient_scope');
   if (endpoint.body) add('unsupported_media_type', endpoint.invalidBody ?? 'validation_failed');
   if (endpoint.body?.kinds.includes('json')) add('malformed_json');
-  if (endpoint.params || endpoint.query) add('validation_failed');
-  if (endpoint.service !== 'gateway') add('bad_gateway', 'service_unavailable', 'gateway_timeout');
+  if (endpoint.service !== 'gateway') {
+    add('validation_failed', 'bad_gateway', 'service_unavailable', 'gateway_timeout');
+  }
   add(...(endpoint.errors ?? []));
   return [...codes];
 }

@@ -7,6 +7,8 @@ test('every endpoint of the contract has its tests here', () => {
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => readFileSync(`${import.meta.dirname}/${name}`, 'utf8'))
     .join('');
-  const described = new Set([...sources.matchAll(/describeEndpoint\(\s*(\w+),/g)].map((match) => match[1]));
+  const described = new Set(
+    [...sources.matchAll(/describeEndpoint\(\s*(?:contract\.)?(\w+),/g)].map((match) => match[1]),
+  );
   expect(endpoints.map(({ name }) => name).filter((name) => !described.has(name))).toEqual([]);
 });
