@@ -78,8 +78,8 @@ export async function prepareKafka(
       tell('downloading its jars with Maven');
       const failure = await downloadJars(signal);
       if (failure) return failure;
-      tell('');
     }
+    tell('');
     return {
       brokers: `${HOST}:${port}`,
       version: kafkaVersion(),
