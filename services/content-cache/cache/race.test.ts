@@ -12,8 +12,9 @@ import { startRedis, type RedisServer } from './testing/redis-server.ts';
 import { createVersionedStore } from './testing/versioned-store.ts';
 
 const PROCESSES = 4;
-const READS = 100_000;
-const HUNG_MS = 180_000;
+// A longer proof: RACE_READS=10000000, and RACE_SEED to repeat one.
+const READS = Number(process.env['RACE_READS'] ?? 100_000);
+const HUNG_MS = 120_000 + READS * 2;
 
 const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 1e9));
 let redis: RedisServer;

@@ -6,6 +6,8 @@ import { recordKey, type View } from './keys.ts';
 import type { ReadReply } from './node.ts';
 import { createWaitingRoom } from './waiting-room.ts';
 
+/** How long one reader may take to fill before the next one takes over. The promise does not hang on it. */
+const LEASE_MS = 3000;
 /** How long a reader waits for the one that holds the lease, in milliseconds, before it reads the database itself. */
 const WAIT_LIMIT_MS = 300;
 
@@ -38,8 +40,6 @@ export interface RecordCacheOptions {
   ttlMs: number;
   /** the same for the fact that a record does not exist */
   negativeTtlMs: number;
-  /** how long others wait for the reader that fills; the promise does not hang on it */
-  leaseMs?: number;
 }
 
 export interface RecordCache {
@@ -55,10 +55,10 @@ export interface RecordCache {
  * database read of another: both would outlive a clear.
  */
 export function createRecordCache(options: RecordCacheOptions): RecordCache {
-  const { connection, ttlMs, negativeTtlMs, leaseMs = 3000 } = options;
+  const { connection, ttlMs, negativeTtlMs } = options;
 
   const ask = async (key: string, view: View) =>
-    connection.forReading(key).read(key, view, randomUUID(), leaseMs);
+    connection.forReading(key).read(key, view, randomUUID(), LEASE_MS);
   const waitingRoom = createWaitingRoom(ask);
 
   /** A hit, a lease to fill under, or WAIT: another reader fills, and has not in time. */
