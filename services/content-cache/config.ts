@@ -25,7 +25,7 @@ export const contentCacheConfig = {
   CACHE_UNMANAGED_KEYS: z
     .enum(['sweep', 'none'], 'sweep or none')
     .default('sweep')
-    .describe('sweep: a clear also finds keys <model>:<id>:… of other programs; none: there are none'),
+    .describe('sweep: a clear also finds keys `<model>:<id>:…` of other programs; none: there are none'),
 };
 
 /** Throws ConfigError. */

@@ -3,7 +3,7 @@ import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import type { Logger } from '@content-platform/chassis';
 import type { ProcessBatch } from './batch.ts';
 import type { Broker, PartitionOffsets } from './broker.ts';
-import { createContinuity, type Continuity } from './continuity.ts';
+import { createContinuity, type Continuity, type OnLost } from './continuity.ts';
 import { withHeartbeats } from './heartbeats.ts';
 
 export interface ConsumerOptions {
@@ -15,7 +15,7 @@ export interface ConsumerOptions {
   sessionTimeoutMs: number;
   processBatch: ProcessBatch;
   /** Makes up for events that may have been lost. */
-  onLost: (lost: PartitionOffsets[]) => Promise<void>;
+  onLost: OnLost;
   logger: Logger;
 }
 
@@ -35,7 +35,7 @@ export function createConsumer(options: ConsumerOptions) {
   const stopping = new AbortController();
   const heartbeatMs = Math.ceil(sessionTimeoutMs / 10);
   let continuity: Continuity | undefined;
-  let joined = false;
+  let consuming = false;
   let running: Promise<void> | undefined;
 
   function make(): Consumer {
@@ -68,18 +68,22 @@ export function createConsumer(options: ConsumerOptions) {
 
   /** One life of a consumer: ends with a throw when it crashed, and without one when the process stops. */
   async function live(): Promise<void> {
-    if (await broker.ensureTopic()) logger.info({ topic }, 'the topic was missing and has been made');
+    const isNew = await broker.ensureTopic();
+    if (isNew) logger.info({ topic }, 'the topic was missing and has been made');
     const over = new AbortController();
     const signal = AbortSignal.any([stopping.signal, over.signal]);
     const consumer = make();
-    const watched = createContinuity({ consumer, broker, topic, onLost, logger, signal });
+    const watched = createContinuity({ consumer, broker, topic, isNew, onLost, logger, signal });
     const end = Promise.withResolvers<void>();
     consumer.on(consumer.events.CRASH, ({ payload }) => end.reject(payload.error));
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       const partitions = payload.memberAssignment[topic] ?? [];
       logger.info({ partitions }, 'joined the consumer group');
-      joined = true;
-      watched.joined(partitions);
+      consuming = false;
+      watched.joined(partitions).then(
+        () => (consuming = true),
+        () => undefined,
+      );
     });
     stopping.signal.addEventListener('abort', () => end.resolve(), { once: true });
     if (stopping.signal.aborted) return;
@@ -96,7 +100,7 @@ export function createConsumer(options: ConsumerOptions) {
       await end.promise;
     } finally {
       end.promise.catch(() => undefined);
-      joined = false;
+      consuming = false;
       continuity = undefined;
       over.abort();
       await Promise.race([
@@ -125,7 +129,8 @@ export function createConsumer(options: ConsumerOptions) {
     start(): void {
       running ??= run();
     },
-    isJoined: () => joined,
+    /** In the group, with nothing lost that has not been made up for. */
+    isConsuming: () => consuming,
     /** Offsets that were measured: a loss among them is made up for. */
     look: (offsets: readonly PartitionOffsets[]) => continuity?.look(offsets),
     /** Leaves the group. What is under way ends without a commit. */

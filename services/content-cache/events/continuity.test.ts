@@ -66,6 +66,15 @@ test('a new group on a new topic has lost nothing, and a restart finds its place
   expect(await cleared()).toEqual([]);
 });
 
+test('events that come as soon as the topic is there are not lost', async () => {
+  service = await world.service({ kafka });
+  await until('the topic is made', async () => (await kafka.admin.listTopics()).includes(kafka.topic));
+  for (let partition = 0; partition < 8; partition += 1)
+    await kafka.send({ value: { model: 'webform', id: 1 }, partition });
+  await kafka.consumed();
+  expect(await lost()).toEqual([]);
+});
+
 test('the group’s offsets were deleted: everything is cleared, and a failed job says so', async () => {
   await consumed(3);
   await warm();

@@ -3,12 +3,21 @@ import type { Logger } from '@content-platform/chassis';
 import type { Broker, PartitionOffsets } from './broker.ts';
 import { persist } from './persist.ts';
 
+export interface LostPartition extends PartitionOffsets {
+  /** Where this process was in the partition; negative: nowhere. */
+  position: number;
+}
+
+/** Makes up for events that may have been lost; resolves when that is done. */
+export type OnLost = (lost: LostPartition[], topicIsNew: boolean) => Promise<void>;
+
 export interface ContinuityOptions {
   consumer: Pick<Consumer, 'seek' | 'commitOffsets'>;
   broker: Broker;
   topic: string;
-  /** Makes up for events that may have been lost; resolves when that is done. */
-  onLost: (lost: PartitionOffsets[]) => Promise<void>;
+  /** The topic has just been made: what is in it came after that, and is consumed. */
+  isNew: boolean;
+  onLost: OnLost;
   logger: Logger;
   /** Ends with the consumer. */
   signal: AbortSignal;
@@ -32,18 +41,21 @@ export function createContinuity(options: ContinuityOptions) {
   let positions = new Map<number, number>();
   let checked: Promise<void> = Promise.resolve();
   let checking = 0;
+  let { isNew } = options;
 
   async function check(assigned: readonly number[], alive: AbortSignal): Promise<void> {
     const found = (await broker.offsets()).filter(({ partition }) => assigned.includes(partition));
-    const lost = found.filter(isLost);
+    const lost = found.filter(isLost).map((at) => ({ ...at, position: positions.get(at.partition) ?? -1 }));
     if (lost.length > 0) {
-      await onLost(lost);
+      await onLost(lost, isNew);
       alive.throwIfAborted();
       const starts = lost.map(({ partition, low }) => ({ topic, partition, offset: String(low) }));
       // What was fetched before is thrown away, and the group has a place to go on from.
       for (const start of starts) consumer.seek(start);
       await consumer.commitOffsets(starts);
     }
+    alive.throwIfAborted();
+    isNew = false;
     positions = new Map(found.map((at) => [at.partition, isLost(at) ? at.low : at.committed]));
   }
 
@@ -65,12 +77,13 @@ export function createContinuity(options: ContinuityOptions) {
   }
 
   return {
-    /** The group was joined, or joined again: nothing that was known of offsets holds any more. */
-    joined(partitions: readonly number[]): void {
+    /** The group was joined, or joined again: nothing that was known of offsets holds any more. Resolves as ready(). */
+    joined(partitions: readonly number[]): Promise<void> {
       generation.abort();
       generation = new AbortController();
-      positions = new Map(partitions.map((partition) => [partition, -1]));
-      void recheck(partitions);
+      checked = Promise.resolve();
+      positions = new Map(partitions.map((partition) => [partition, positions.get(partition) ?? -1]));
+      return recheck(partitions);
     },
 
     /** Resolves when nothing is known to be missing, or has been made up for. */

@@ -1,8 +1,9 @@
 import type { Kafka } from 'kafkajs';
 import { cacheInvalidation } from '@content-platform/contract';
 import { createProcessBatch, type BatchDeps } from './batch.ts';
-import { createBroker, type PartitionOffsets } from './broker.ts';
+import { createBroker } from './broker.ts';
 import { createConsumer } from './consumer.ts';
+import type { LostPartition } from './continuity.ts';
 import { createQueue } from './queue.ts';
 
 export interface EventsOptions extends BatchDeps {
@@ -26,11 +27,12 @@ export function createEvents(options: EventsOptions) {
   const broker = createBroker(kafka, topic, group);
 
   /** Nobody knows which events those were, so everything is cleared; if there were any, a failed job says so. */
-  async function onLost(lost: PartitionOffsets[]): Promise<void> {
+  async function onLost(lost: LostPartition[], topicIsNew: boolean): Promise<void> {
     logger.warn({ lost }, 'events may have been lost: everything is cleared');
     await invalidator.clearAll(clearing, { source: 'recovery', requestedBy: 'content-cache' });
-    const held = lost.filter(({ committed, high }) => high > 0 || committed > 0);
-    if (held.length === 0) return;
+    // Where nothing has ever been, nothing was lost.
+    const held = lost.filter(({ committed, high, position }) => Math.max(committed, high, position) > 0);
+    if (topicIsNew || held.length === 0) return;
     const list = held.map(({ partition, committed, low }) => `${partition} (${committed}, oldest ${low})`);
     await jobs.add({
       class: 'events_lost',
@@ -69,7 +71,7 @@ export function createEvents(options: EventsOptions) {
     /** Rejects while Kafka is away or nothing is consumed. */
     async check(): Promise<void> {
       if (!queue.isMeasured()) throw new Error('Kafka does not answer');
-      if (!consumer.isJoined()) throw new Error('the consumer is not in its group');
+      if (!consumer.isConsuming()) throw new Error('nothing is consumed');
     },
     async stop(): Promise<void> {
       queue.stop();
