@@ -148,7 +148,8 @@ async function readOnce(
     : ledger.deletedAt < before.floor && ledger.deleting === 0;
   if (stale) {
     figures.stale += 1;
-    figures.firstStale ??= `read ${figures.reads}: ${model}:${id} ${view} version ${record?.version ?? 'absent'} (${outcome}), cleared at ${before.floor}`;
+    const seen = `${model}:${id} ${view} version ${record?.version ?? 'absent'} (${outcome})`;
+    figures.firstStale ??= `read ${figures.reads}: ${seen}, cleared at ${before.floor}`;
   }
 }
 
