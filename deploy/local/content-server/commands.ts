@@ -20,13 +20,14 @@ export const USAGE = `npm run content-server -- <command> [--via http|kafka]
   edit <model> <id> [--title T]
   create <model> [<id>] [--title T]
   delete <model> <id>
-  edit [<model>] [<id>] --rate N --seconds S    N edits a second, of any demo record that is not named
+  [edit [<model>] [<id>]] --rate N --seconds S    N edits a second; of any demo records unless they are named
 Models: ${models.join(', ')}`;
 
 /** @throws Problem saying what is wrong with the arguments */
 export function parseCommand(args: string[]): Command {
   const { values, positionals } = parse(args);
-  const [action, model, id, ...rest] = positionals;
+  // Steady traffic is edits, so it need not say so.
+  const [action = values.rate === undefined ? undefined : 'edit', model, id, ...rest] = positionals;
   const wrong = (what: string): Problem => new Problem(what, USAGE.split('\n'));
   if (!isOneOf(ACTIONS, action))
     throw wrong(`The command is ${action ?? 'missing'}: edit, create or delete.`);
