@@ -91,7 +91,7 @@ export async function run<Config extends CommonConfig>(
       process.exit(1);
     }, shutdownMs).unref();
     if (server?.listening) await stopServer(server);
-    for (const close of closers.reverse()) {
+    for (const close of closers.toReversed()) {
       await Promise.resolve()
         .then(close)
         .catch((error: unknown) => logger.warn({ error }, 'closing failed'));

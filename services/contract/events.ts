@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, model, models, text, time } from './schemas.ts';
+import { id, model, models, text } from './schemas.ts';
 
 /** Common to both: for logs and for measuring the delay; none of them changes what is cleared. */
 const about = {

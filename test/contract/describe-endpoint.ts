@@ -119,7 +119,7 @@ export function describeEndpoint<E extends Endpoint>(
   });
 }
 
-function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { send, ask }: Subject<E>): void {
+function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
   const body = example.body ? { body: JSON.stringify(example.body) } : {};
   const path = example.path;
   test('without a token: 401', async () => {
@@ -141,7 +141,6 @@ function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { sen
       expect(error?.error).toBe('insufficient_scope');
     });
   }
-  void ask;
 }
 
 function bodyTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
