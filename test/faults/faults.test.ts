@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Model } from '@content-platform/contract';
-import { tokenOf } from '../support/accounts.ts';
+import { machine, password, tokenOf } from '../support/accounts.ts';
 import { announce, closeEvents } from '../support/events.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { clear, read } from '../support/platform.ts';
@@ -207,5 +207,33 @@ describe('a service is away', () => {
     expect(me.status).toBe(200);
     await until('it is back', async () => (await read(model, 1)).status === 200);
     expect(own.pidOf('content-cache')).not.toBe(pid);
+  });
+});
+
+describe('the logs of all this', () => {
+  test('hold no password, no secret and no token', async () => {
+    const { gateway } = stack();
+    await fetch(`${gateway}/api/login`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Cookie: 'session=a-cookie-value' },
+      body: JSON.stringify({ email: 'user@example.com', password: 'a-wrong-password' }),
+    });
+    await fetch(`${gateway}/api/me`, {
+      headers: { Authorization: `Bearer ${await tokenOf(gateway, 'machine')}` },
+    });
+    await until('the refused login is logged', () => own.logs().includes('a login failed'));
+    const logs = own.logs();
+    const { password: owner } = new URL(stack().postgres);
+    for (const secret of [
+      password,
+      machine.secret,
+      'a-wrong-password',
+      'a-cookie-value',
+      owner,
+      'eyJ',
+      'Bearer ',
+    ]) {
+      expect([secret, logs.includes(secret)]).toEqual([secret, false]);
+    }
   });
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 import { freeRow } from '../../deploy/local/ports.ts';
@@ -11,6 +11,8 @@ import { pidOf } from './stack.ts';
 export interface OwnStack {
   /** The pid of a process as it is now; a restart changes it. */
   pidOf(name: string): number;
+  /** Everything that its processes have logged so far. */
+  logs(): string;
   stop(): Promise<void>;
 }
 
@@ -32,6 +34,12 @@ export async function startOwnStack(): Promise<OwnStack> {
   process.env['STACK_FILE'] = join(state, 'stack.json');
   return {
     pidOf,
+    logs() {
+      const folder = join(state, 'logs');
+      return readdirSync(folder)
+        .map((name) => readFileSync(join(folder, name), 'utf8'))
+        .join('');
+    },
     async stop() {
       stopping.abort(new Stopped());
       await running.stop();
