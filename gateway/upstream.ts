@@ -69,9 +69,7 @@ export function createUpstream(service: string, address: string, options: Upstre
     ejectPlugins: true,
     plugins: [
       (server) => {
-        server.on('proxyReq', (sent, _request, response) => {
-          attempts.get(response)!.sent = sent;
-        });
+        server.on('proxyReq', (sent, request, response) => watch(sent, request, response));
         server.on('proxyRes', (answer, request, response) => pass(answer, request, response));
         server.on('error', (error, request, response) => {
           if (request && response) fail(error, request, response as GatewayResponse);
@@ -82,6 +80,16 @@ export function createUpstream(service: string, address: string, options: Upstre
 
   function send(request: Request, response: GatewayResponse): void {
     void proxy(request, response, (error) => error && fail(error, request, response));
+  }
+
+  /** Not every end of a request is an error to Node: after a 101 that nobody asked for there is just a close. */
+  function watch(sent: ClientRequest, request: Request, response: GatewayResponse): void {
+    const attempt = attempts.get(response)!;
+    attempt.sent = sent;
+    sent.once('close', () => {
+      if (attempt.sent !== sent || response.headersSent) return;
+      fail(new Error('the connection was closed without a reply'), request, response);
+    });
   }
 
   /** The reply as it comes. A reply that breaks off ends the client's connection: it must not look complete. */
@@ -117,6 +125,7 @@ export function createUpstream(service: string, address: string, options: Upstre
     if (attempt.failed || response.destroyed || response.writableEnded) return;
     if (!response.headersSent && !attempt.timedOut && isStale(error, request, attempt)) {
       attempt.retried = true;
+      delete attempt.sent;
       closeIdle(agent);
       return send(request, response);
     }
@@ -152,6 +161,7 @@ export function createUpstream(service: string, address: string, options: Upstre
       timer: setTimeout(() => {
         attempt.timedOut = true;
         attempt.sent?.destroy();
+        fail(new Error(`nothing came for ${timeouts.response} ms`), request, response);
       }, timeouts.response),
       timedOut: false,
       retried: false,
