@@ -120,7 +120,7 @@ const wrongHeaders: [string, string][] = [
   ['a NUL in the kid', withHeader({ kid: 'key-1\0' })],
   ['__proto__ as kid', withHeader({ kid: '__proto__' })],
   ['an array as kid', withHeader({ kid: ['key-1'] })],
-  ['a kid of 10 KB', withHeader({ kid: 'k'.repeat(10_240) })],
+  ['a kid of 300 characters', withHeader({ kid: 'k'.repeat(300) })],
   ['a header that is null', make(null, person)],
   ['a header that is not JSON', make('{"alg":"RS256"', person)],
 ];
@@ -150,7 +150,7 @@ const wrongClaims: [string, string][] = [
   ['claims that are a list', make(head, [person])],
 ];
 const [goodHead, , goodSignature] = good.split('.');
-const wrongText: [string, string][] = [
+const malformed: [string, string][] = [
   ['nothing', ''],
   ['no dots', 'token'],
   ['no signature', good.slice(0, good.lastIndexOf('.'))],
@@ -159,21 +159,28 @@ const wrongText: [string, string][] = [
   ['a line break behind it', `${good}\n`],
   ['a blank behind it', `${good} `],
   ['padding behind it', `${good}==`],
-  ['more signature', `${good}AAAA`],
-  ['less signature', good.slice(0, -4)],
   ['a character that base64url lacks', `${good.slice(0, -4)}+/+/`],
-  ['other claims under the signature', `${goodHead}.${encode({ ...person, sub: '1' })}.${goodSignature}`],
   ['a token of 10 KB', withClaims({ more: 'x'.repeat(10_000) })],
 ];
-test.each([...wrongAlgorithms, ...wrongHeaders, ...wrongClaims, ...wrongText])(
-  '%s: 401',
-  async (_, token) => {
-    // A good one that is remembered must not let a bad one through.
-    await tokens.verify(good);
-    const error = await refusal(token);
-    expect(error).toMatchObject({ status: 401, error: 'invalid_token' });
-    expect(error.headers).toEqual({ 'WWW-Authenticate': 'Bearer error="invalid_token"' });
-  },
+const tampered: [string, string][] = [
+  ['more signature', `${good}AAAA`],
+  ['less signature', good.slice(0, -4)],
+  ['other claims under the signature', `${goodHead}.${encode({ ...person, sub: '1' })}.${goodSignature}`],
+];
+
+async function expectRefusal(token: string, message: string | RegExp): Promise<void> {
+  // A good one that is remembered must not let a bad one through.
+  await tokens.verify(good);
+  const error = await refusal(token);
+  expect(error).toMatchObject({ status: 401, error: 'invalid_token' });
+  expect(error.message).toMatch(message);
+  expect(error.headers).toEqual({ 'WWW-Authenticate': 'Bearer error="invalid_token"' });
+}
+
+test.each(malformed)('%s: 401, malformed', (_, token) => expectRefusal(token, 'is malformed'));
+test.each(wrongHeaders)('%s: 401, not ours', (_, token) => expectRefusal(token, 'is not one of ours'));
+test.each([...wrongAlgorithms, ...wrongClaims, ...tampered])('%s: 401', (_, token) =>
+  expectRefusal(token, /^The access token /),
 );
 
 test('a key that the token brings or names is not looked at', async () => {
