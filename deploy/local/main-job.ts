@@ -9,7 +9,7 @@ import { Problem } from './problem.ts';
 
 const EMAIL = 'user@example.com';
 const RECORD: { model: Model; id: number } = { model: 'webform', id: 12 };
-const KAFKA_LIMIT_MS = 30_000;
+const LIMIT_MS = 30_000;
 
 interface Seen {
   cache: string;
@@ -36,20 +36,20 @@ export async function mainJob(settings: Settings, tell: (line: string) => void):
   try {
     const { result: token, ms } = await attempt('login', () => timed(() => logIn(settings.gateway)));
     line('login', ms, EMAIL);
-    const see = async (what: string): Promise<Seen> => {
-      const seen = await attempt(what, () => read(settings.gateway, token));
-      line(what, seen.ms, `${seen.cache}, version ${seen.version}, "${seen.title}"`);
-      return seen;
-    };
-    await see('read webform 12');
-    const again = await see('read it again');
-    if (again.cache !== 'hit')
-      throw new Problem(`The main job failed at the second read: ${again.cache}, not a hit.`);
+    const readOnce = (): Promise<Seen> => read(settings.gateway, token);
+    const show = (what: string, { ms: took, cache, version, title }: Seen): void =>
+      line(what, took, `${cache}, version ${version}, "${title}"`);
+
+    show('read webform 12', await attempt('read webform 12', readOnce));
+    // A new consumer of events clears everything once when it joins, which may be just now: then this takes a third read.
+    const isHit = ({ cache }: Seen): boolean => cache === 'hit';
+    show('read it again', await attempt('read it again', () => readUntil(readOnce, isHit)));
 
     await attempt('edit announced by HTTP', async () => {
       const { version, committed } = await edit(records, httpAnnouncer(settings), 'Edited by HTTP');
       line('edit by HTTP: cleared in', performance.now() - committed, '');
-      const seen = await see('read: the new version');
+      const seen = await readOnce();
+      show('read: the new version', seen);
       if (seen.version < version)
         throw new Error(`read version ${seen.version} after version ${version} was cleared`);
     });
@@ -58,9 +58,9 @@ export async function mainJob(settings: Settings, tell: (line: string) => void):
       const announcer = await kafkaAnnouncer(settings);
       try {
         const { version, committed } = await edit(records, announcer, 'Edited through Kafka');
-        const seen = await waitFor(version, () => read(settings.gateway, token));
+        const seen = await readUntil(readOnce, (now) => now.version >= version);
         line('edit through Kafka: cleared in', performance.now() - committed, '');
-        line('read: the new version', seen.ms, `${seen.cache}, version ${seen.version}, "${seen.title}"`);
+        show('read: the new version', seen);
       } finally {
         await announcer.close();
       }
@@ -74,7 +74,6 @@ async function attempt<T>(step: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof Problem && error.message.startsWith('The main job')) throw error;
     throw new Problem(`The main job failed at: ${step}: ${(error as Error).message}`);
   }
 }
@@ -106,13 +105,14 @@ async function edit(
   return { version: saved.version, committed };
 }
 
-/** The event is on its way: reads until the record is no longer an old one. */
-async function waitFor(version: number, readOnce: () => Promise<Seen>): Promise<Seen> {
-  const deadline = performance.now() + KAFKA_LIMIT_MS;
+/** Reads until it sees what it waits for; longer pauses each time. Resolves with that read. */
+async function readUntil(readOnce: () => Promise<Seen>, wanted: (seen: Seen) => boolean): Promise<Seen> {
+  const deadline = performance.now() + LIMIT_MS;
   for (let pause = 5; ; pause = Math.min(pause * 2, 200)) {
     const seen = await readOnce();
-    if (seen.version >= version) return seen;
-    if (performance.now() > deadline) throw new Error(`not cleared within ${KAFKA_LIMIT_MS / 1000} s`);
+    if (wanted(seen)) return seen;
+    if (performance.now() > deadline)
+      throw new Error(`after ${LIMIT_MS / 1000} s it is still ${seen.cache}, version ${seen.version}`);
     await sleep(pause);
   }
 }
