@@ -1,0 +1,44 @@
+import { expect, test } from '@jest/globals';
+import { readConfig } from '@content-platform/chassis';
+import { gatewayConfig } from './config.ts';
+
+const read = (env: Record<string, string>) => readConfig(gatewayConfig, env);
+
+test('everything has a default', () => {
+  expect(read({})).toMatchObject({
+    PORT: 8080,
+    AUTH_URL: 'http://127.0.0.1:8081',
+    CONTENT_CACHE_URL: 'http://127.0.0.1:8082',
+    CORS_ORIGINS: [],
+    TRUSTED_PROXIES: [],
+    RATE_LIMIT_SCALE: 1,
+  });
+});
+
+test('lists and numbers are read', () => {
+  const env = {
+    CORS_ORIGINS: 'https://a.example, http://localhost:3000',
+    TRUSTED_PROXIES: '10.0.0.0/8,fd00::/8',
+    RATE_LIMIT_SCALE: '0.5',
+  };
+  expect(read(env)).toMatchObject({
+    CORS_ORIGINS: ['https://a.example', 'http://localhost:3000'],
+    TRUSTED_PROXIES: ['10.0.0.0/8', 'fd00::/8'],
+    RATE_LIMIT_SCALE: 0.5,
+  });
+  expect(read({ RATE_LIMIT_SCALE: '0' }).RATE_LIMIT_SCALE).toBe(0);
+});
+
+test.each([
+  ['CORS_ORIGINS', '*'],
+  ['CORS_ORIGINS', 'https://a.example/'],
+  ['CORS_ORIGINS', 'https://a.example/path'],
+  ['CORS_ORIGINS', 'null'],
+  ['TRUSTED_PROXIES', '10.0.0.1'],
+  ['TRUSTED_PROXIES', '10.0.0.0/33'],
+  ['RATE_LIMIT_SCALE', '-1'],
+  ['RATE_LIMIT_SCALE', '1e9'],
+  ['RATE_LIMIT_SCALE', 'off'],
+])('%s=%s is refused in one line that names it', (name, value) => {
+  expect(() => read({ [name]: value })).toThrow(new RegExp(`^${name} must be .+, not "`));
+});

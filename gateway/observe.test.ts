@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { until } from '../test/support/wait.ts';
+import { parseServerTiming } from './observe.ts';
+import { startGateway, type TestGateway } from './testing/gateway.ts';
+import { machineToken, mint } from './testing/tokens.ts';
+import { sayOk, startUpstream, type RecordingUpstream } from './testing/upstream.ts';
+
+let upstream: RecordingUpstream;
+let gateway: TestGateway;
+beforeAll(async () => {
+  upstream = await startUpstream();
+  const services = { auth: upstream.url, 'content-cache': upstream.url };
+  gateway = await startGateway({ services, slowRequestMs: 150 });
+});
+afterAll(async () => {
+  await gateway.close();
+  await upstream.close();
+});
+beforeEach(() => {
+  upstream.answer = sayOk;
+  gateway.slow.splice(0);
+  gateway.log.splice(0);
+});
+
+const ask = (path: string, token = mint()) =>
+  fetch(gateway.origin + path, { headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': 'slow-1' } });
+
+test.each([
+  ['db;dur=12.3;desc="2", cache;desc="hit"', { databaseMs: 12.3, databaseCalls: 2, cache: 'hit' }],
+  ['db;dur=0.0;desc="0"', { databaseMs: 0, databaseCalls: 0, cache: undefined }],
+  ['cache;desc="bypass"', { databaseMs: undefined, databaseCalls: undefined, cache: 'bypass' }],
+  ['total;dur=1', { databaseMs: undefined, databaseCalls: undefined, cache: undefined }],
+  [undefined, { databaseMs: undefined, databaseCalls: undefined, cache: undefined }],
+])('Server-Timing %s', (value, expected) => {
+  expect(parseServerTiming(value)).toEqual(expected);
+});
+
+test('a slow request is one row: who asked, which template, the service’s share', async () => {
+  upstream.answer = (_request, response) => {
+    response.setHeader('Server-Timing', 'db;dur=170.5;desc="3", cache;desc="miss"');
+    setTimeout(() => response.end('{}'), 200);
+  };
+  await (await ask('/api/content/webform/12?view=full')).text();
+  await (await ask('/api/content/webform/13', machineToken('cms'))).text();
+  await until('both rows are there', () => gateway.slow.length === 2);
+  const [person, machine] = gateway.slow;
+  expect(person).toMatchObject({
+    method: 'GET',
+    route: '/api/content/:model/:id',
+    status: 200,
+    requestId: 'slow-1',
+    userId: '7',
+    cache: 'miss',
+    databaseCalls: 3,
+    databaseMs: 170.5,
+  });
+  expect(person!.ms).toBeGreaterThan(150);
+  expect(machine!.userId).toBe('cms');
+  expect(await gateway.metrics.registry.metrics()).toContain('slow_requests_total 2');
+});
+
+test('a quick one is none, nor is the time in which a refused body is drained', async () => {
+  await (await ask('/api/me')).text();
+  const body = new ReadableStream({
+    async start(controller) {
+      controller.enqueue('x'.repeat(20_000));
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      controller.close();
+    },
+  });
+  const headers = { 'Content-Type': 'application/json' };
+  const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit;
+  expect((await fetch(`${gateway.origin}/api/login`, init)).status).toBe(413);
+  await until('the request has ended', () => gateway.log.join('').includes('"status":413'));
+  expect(gateway.slow).toEqual([]);
+});
+
+test('durations are observed under templates only, and are there from the start', async () => {
+  await (await ask('/api/content/webform/12')).text();
+  await (await ask('/api/nothing/12')).text();
+  await fetch(`${gateway.origin}/api/me`, { method: 'PROPFIND' });
+  const metrics = await gateway.metrics.registry.metrics();
+  const routes = new Set(
+    [...metrics.matchAll(/http_request_duration_seconds_count\{.*?route="([^"]*)"/g)].map(
+      (match) => match[1],
+    ),
+  );
+  expect(routes).toContain('/api/admin/cache/clear-pattern');
+  expect(routes).toContain('unknown');
+  expect([...routes].filter((route) => /nothing|12/.test(route!))).toEqual([]);
+  expect(metrics).toMatch(/count\{service="gateway",method="other",route="unknown",status="405"\} 1/);
+});
+
+test('log lines hold no query, no body, no token; a 5xx is told at info', async () => {
+  const token = mint();
+  upstream.answer = (_request, response) => response.writeHead(500).end('{}');
+  await (await ask('/api/me?secret=hush', token)).text();
+  await until('it is logged', () => gateway.log.length > 0);
+  const line = gateway.log.find((entry) => entry.includes('"status":500'))!;
+  expect(JSON.parse(line)).toMatchObject({
+    level: 'info',
+    route: '/api/me',
+    method: 'GET',
+    request_id: 'slow-1',
+  });
+  expect(gateway.log.join('')).not.toMatch(/hush|eyJ/);
+});
