@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { createHmac, createPublicKey } from 'node:crypto';
+import { HttpError } from '@content-platform/chassis';
 import type { ErrorEnvelope } from '@content-platform/contract';
 import { startGateway, type TestGateway } from './testing/gateway.ts';
 import { machineToken, mint, publicKeyPem, strangersKey, withScopes } from './testing/tokens.ts';
@@ -81,7 +82,6 @@ test('a public endpoint takes any Authorization, and hands it on', async () => {
 });
 
 test('while the keys cannot be had, nobody knows: 503, not 401', async () => {
-  const { HttpError } = await import('@content-platform/chassis');
   const verify = () => Promise.reject(new HttpError(503, 'service_unavailable', 'No keys.'));
   const blind = await startGateway({
     services: { auth: upstream.url, 'content-cache': upstream.url },

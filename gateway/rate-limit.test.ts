@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { HttpError } from '@content-platform/chassis';
 import { until } from '../test/support/wait.ts';
 import { limitedAddress } from './client-address.ts';
 import { startGateway, type TestGateway, type TestGatewayOptions } from './testing/gateway.ts';
@@ -151,6 +152,12 @@ test('tokens that are not valid are limited per address; those that are go on', 
   expect(status).toBe(401);
 });
 
+test('tokens that cannot be checked at the moment are not counted as bad ones', async () => {
+  const verify = () => Promise.reject(new HttpError(503, 'service_unavailable', 'No keys.'));
+  const gateway = await start({ scale: 0.01, tokens: { verify } });
+  expect(await passed(gateway, 5, { path: '/api/me', token: mint() })).toBe(5);
+});
+
 describe('without Redis', () => {
   test('away from the start: limits are counted here', async () => {
     const gateway = await start({ scale: five, redisUrl: 'redis://127.0.0.1:1' });
@@ -183,6 +190,9 @@ describe('without Redis', () => {
       await ask(gateway, { from: '2.2.2.2' });
       return (await redis.admin.get('rate:health:2.2.2.2')) !== null;
     });
+    // All of them, not just one a second.
+    await passed(gateway, 5, { from: '3.3.3.3' });
+    expect(await redis.admin.get('rate:health:3.3.3.3')).toBe('5');
   });
 
   test('while it hangs, requests that come together do not wait for it one by one', async () => {

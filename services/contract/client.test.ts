@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json, text } from 'node:stream/consumers';
+import { token } from './auth.ts';
+import { clearModel } from './cache-admin.ts';
+import { call, ContractViolation } from './client.ts';
+import { readContent } from './content.ts';
+import { deleteFailedJob } from './failed-jobs.ts';
+
+let server: Server;
+let origin: string;
+let answer: (request: IncomingMessage, response: ServerResponse) => unknown;
+beforeAll(async () => {
+  server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+const says = (status: number, body?: unknown) => {
+  answer = (_request, response) =>
+    response.writeHead(status).end(body === undefined ? '' : JSON.stringify(body));
+};
+const envelope = (error: string, code: number) => ({ error, code, message: 'M', request_id: 'R' });
+const clear = () => call(origin, clearModel, { body: { model: 'webform', id: 1 }, token: 't' });
+
+test('what is sent is what the contract says', async () => {
+  const seen: unknown[] = [];
+  answer = async ({ method, url, headers, ...request }, response) => {
+    void request;
+    seen.push([method, url, headers.authorization, headers['content-type']]);
+    response.writeHead(204).end();
+  };
+  await call(origin, deleteFailedJob, { params: { id: 5 }, token: 't' });
+  expect(seen).toEqual([['DELETE', '/api/admin/failed-jobs/5', 'Bearer t', undefined]]);
+  const record = { model: 'webform', id: 1, title: 'T', version: 1, updated_at: '2026-01-31T09:30:00.000Z' };
+  answer = (request, response) => {
+    seen.push(request.url);
+    response.end(JSON.stringify(record));
+  };
+  const read = await call(origin, readContent, {
+    params: { model: 'a/b', id: 1 },
+    query: { view: 'summary' },
+  });
+  expect(seen[1]).toBe('/api/content/a%2Fb/1?view=summary');
+  expect(read.body).toEqual(record);
+});
+
+test('bodies are sent in the first kind that the endpoint takes', async () => {
+  answer = async (request, response) => {
+    const { model } = (await json(request)) as { model: string };
+    response.writeHead(200).end(JSON.stringify({ success: model === 'webform', keys_deleted: 1 }));
+  };
+  expect((await clear()).body).toEqual({ success: true, keys_deleted: 1 });
+  answer = async (request, response) => {
+    const [type, form] = [request.headers['content-type'], await text(request)];
+    const scope = `${type} ${form}`;
+    response.end(JSON.stringify({ access_token: 'x', token_type: 'Bearer', expires_in: 1, scope }));
+  };
+  const answered = await call(origin, token, { body: { grant_type: 'client_credentials' } });
+  expect(answered.body?.scope).toBe(
+    'application/x-www-form-urlencoded;charset=UTF-8 grant_type=client_credentials',
+  );
+});
+
+test('a documented error is returned', async () => {
+  says(503, envelope('cache_unavailable', 503));
+  expect(await clear()).toMatchObject({ status: 503, error: { error: 'cache_unavailable' } });
+});
+
+test.each([
+  ['a body that is another', 200, { success: true }],
+  ['a status that is not documented', 418, {}],
+  ['an error without the envelope', 503, { message: 'Sorry' }],
+  ['an error that is not documented', 404, envelope('not_found', 404)],
+  ['an error under another status', 500, envelope('cache_unavailable', 503)],
+  ['an envelope that disagrees with its status', 503, envelope('cache_unavailable', 500)],
+])('%s is a violation', async (_, status, body) => {
+  says(status, body);
+  await expect(clear()).rejects.toThrow(ContractViolation);
+});

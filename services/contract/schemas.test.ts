@@ -1,0 +1,152 @@
+import { describe, expect, test } from '@jest/globals';
+import type { z } from 'zod';
+import { clearModel } from './cache-admin.ts';
+import { endpoints } from './endpoints.ts';
+import { invalidationEvent } from './events.ts';
+import { id, idSegment, page, pageQuery, text, time } from './schemas.ts';
+
+const takes = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
+
+describe('text', () => {
+  test.each([
+    ['', false],
+    ['a', true],
+    ['😀é漢', true],
+    ['x'.repeat(20), true],
+    ['x'.repeat(21), false],
+    ['x'.repeat(10_000), false],
+    ['a\0b', false],
+    ['\ud83d', false],
+    ['\ude00', false],
+    ['a\ude00\ud83d', false],
+    [12, false],
+    [null, false],
+    [['a'], false],
+    [{}, false],
+  ])('%j: %s', (value, expected) => {
+    expect(takes(text(1, 20), value)).toBe(expected);
+  });
+});
+
+describe('ids', () => {
+  test.each([1, 12, Number.MAX_SAFE_INTEGER])('%s is one, also as a path segment', (value) => {
+    expect(takes(id, value)).toBe(true);
+    expect(idSegment.parse(String(value))).toBe(value);
+  });
+
+  test.each([0, -1, 1.5, 2 ** 53, 1e300, Number.NaN, Infinity, '12', '', null, true, [1], {}, undefined])(
+    'in a body %j is none',
+    (value) => expect(takes(id, value)).toBe(false),
+  );
+
+  test.each(
+    ['', '0', '-1', '+1', '01', '1.5', '1.0', '1e3', '0x1', ' 1', '1 ', '1\n', '١', '９'].concat(
+      '9007199254740992',
+      '9999999999999999',
+      '99999999999999999',
+      '1'.repeat(10_000),
+      'NaN',
+      '__proto__',
+    ),
+  )('as a path segment %j is none', (value) => expect(takes(idSegment, value)).toBe(false));
+});
+
+test.each([
+  ['2026-01-31T09:30:00.000Z', true],
+  ['2026-01-31T09:30:00Z', true],
+  ['2026-01-31T09:30:00+01:00', false],
+  ['2026-02-30T09:30:00Z', false],
+  ['2026-01-31', false],
+  ['yesterday', false],
+  [1_769_000_000, false],
+])('the time %j: %s', (value, expected) => {
+  expect(takes(time, value)).toBe(expected);
+});
+
+test.each([
+  ['1', true],
+  ['100', true],
+  ['0', false],
+  ['101', false],
+  ['-1', false],
+  ['1.5', false],
+  ['', false],
+  ['1e1', false],
+  [['1', '2'], false],
+])('limit=%j: %s', (value, expected) => {
+  expect(takes(pageQuery.limit, value)).toBe(expected);
+});
+
+test('a page has its items and where to go on', () => {
+  expect(takes(page(id), { items: [1, 2], next_cursor: null })).toBe(true);
+  expect(takes(page(id), { items: [1, 2] })).toBe(false);
+});
+
+const withBodies = endpoints.flatMap(({ name, body }) => (body ? [[name, body.schema] as const] : []));
+
+describe('bodies', () => {
+  const nested = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth)) as unknown;
+
+  test.each(withBodies)('%s takes objects only, and nothing that is too deep', (_, schema) => {
+    for (const value of [null, [], '', 'x', 0, 12, true, undefined, nested(500_000)]) {
+      expect(takes(schema, value)).toBe(false);
+    }
+  });
+
+  test.each(withBodies.filter(([name]) => name !== 'token'))(
+    '%s refuses fields it does not know',
+    (_, schema) => {
+      const issues = (value: unknown) => schema.safeParse(value).error?.issues.map(({ code }) => code) ?? [];
+      expect(issues({ surprise: 1 })).toContain('unrecognized_keys');
+      expect(issues({ surprise: nested(500_000) })).toContain('unrecognized_keys');
+      // As a parsed body has it: a field of its own.
+      const poisoned = JSON.parse(
+        '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}',
+      ) as unknown;
+      expect(issues(poisoned)).toContain('unrecognized_keys');
+      expect(({} as { admin?: boolean }).admin).toBeUndefined();
+    },
+  );
+
+  test('a field of megabytes is refused, wherever it is', () => {
+    const schema = clearModel.body.schema;
+    expect(takes(schema, { model: 'webform', id: 1 })).toBe(true);
+    for (const value of ['x'.repeat(1_000_000), nested(500_000), { id: nested(500_000) }]) {
+      expect(takes(schema, { model: value, id: 1 })).toBe(false);
+      expect(takes(schema, { model: 'webform', id: value })).toBe(false);
+    }
+  });
+});
+
+describe('events', () => {
+  test.each([
+    { model: 'webform', id: 12 },
+    { model: 'condition', id: 1, event_id: 'x', change: 'deleted', occurred_at: '2026-01-31T09:30:00.000Z' },
+    { model: 'webform', id: 12, occurred_at: '2999-01-31T09:30:00+01:00' },
+    { model: 'webform', id: 12, more: 'than we know' },
+    { pattern: 'pathway:*' },
+  ])('%j is taken', (event) => {
+    expect(takes(invalidationEvent, event)).toBe(true);
+  });
+
+  const model = 'webform';
+  const shapes = [null, [], 'webform:12', 12, {}, { model }, { id: 12 }, { model: [model], id: 12 }];
+  const ids = ['12', 0, -1, 1.5, 2 ** 53, null].map((wrong) => ({ model, id: wrong }));
+  const models = ['unknown', 'Webform', '', '__proto__'].map((wrong) => ({ model: wrong, id: 12 }));
+  const patterns = [
+    '*',
+    'web*:*',
+    'webform:1*',
+    'webform',
+    'webform:**',
+    'unknown:*',
+    'toString:*',
+    ['webform:*'],
+  ];
+  test.each([...shapes, ...ids, ...models, ...patterns.map((pattern) => ({ pattern }))])(
+    '%j is not',
+    (event) => {
+      expect(takes(invalidationEvent, event)).toBe(false);
+    },
+  );
+});
