@@ -1,0 +1,73 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { freeRow } from '../deploy/local/ports.ts';
+import { sendRaw, statusOf } from '../test/support/raw-http.ts';
+import { until } from '../test/support/wait.ts';
+
+const main = fileURLToPath(new URL('main.ts', import.meta.url));
+const closers: (() => void)[] = [];
+afterEach(() => closers.splice(0).forEach((close) => close()));
+
+/** The gateway's process; nothing of what it talks to is there. */
+async function start(env: Record<string, string> = {}) {
+  const port = await freeRow(1);
+  const away = 'http://127.0.0.1:1';
+  const child = spawn(process.execPath, [main], {
+    env: {
+      PATH: process.env['PATH'],
+      PORT: String(port),
+      AUTH_URL: away,
+      CONTENT_CACHE_URL: away,
+      REDIS_URL: 'redis://127.0.0.1:1',
+      ...env,
+    },
+  });
+  closers.push(() => child.kill('SIGKILL'));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+  const ended = once(child, 'close').then(([code]) => code as number);
+  const origin = `http://127.0.0.1:${port}`;
+  const internal = `http://127.0.0.1:${port + 1000}`;
+  return { child, origin, internal, ended, output: () => output };
+}
+
+test('with nothing behind it, it starts, says so, guards, and stops with 0', async () => {
+  const { child, origin, internal, ended } = await start();
+  const ready = await until('it is ready', async () => {
+    const response = await fetch(`${internal}/health/ready`);
+    return response.ok && ((await response.json()) as unknown);
+  });
+  expect(ready).toEqual({ status: 'degraded', checks: { redis: 'away' } });
+  const health = await fetch(`${origin}/health`);
+  expect(await health.json()).toEqual({
+    status: 'degraded',
+    services: { auth: 'down', 'content-cache': 'down' },
+  });
+  // The server's own errors are answered by the gateway, too.
+  expect(statusOf(await sendRaw(origin, 'GET /health HTTP/1.1\r\n\r\n'))).toBe(400);
+  expect(await sendRaw(origin, 'noise\r\n\r\n')).toContain('"error":"malformed_request"');
+  const large = `GET /health HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(17_000)}\r\n\r\n`;
+  expect(await sendRaw(origin, large)).toContain('"error":"headers_too_large"');
+  const metrics = await (await fetch(`${internal}/metrics`)).text();
+  for (const series of [
+    'gateway_upstream_errors_total{service="content-cache",reason="connect"} 0',
+    'rate_limited_total{route="/api/content/:model/:id"} 0',
+    'slow_requests_total 0',
+    'http_request_duration_seconds_count{service="gateway",method="GET",route="/api/me",status="200"} 0',
+  ]) {
+    expect(metrics).toContain(series);
+  }
+  expect((await fetch(`${origin}/metrics`)).status).toBe(404);
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
+});
+
+test('a wrong setting is one line and exit 1', async () => {
+  const { ended, output } = await start({ TRUSTED_PROXIES: 'everyone' });
+  expect(await ended).toBe(1);
+  expect(output()).toBe(
+    'gateway: TRUSTED_PROXIES must be networks such as 10.0.0.0/8, separated by commas, not "everyone"\n',
+  );
+});
