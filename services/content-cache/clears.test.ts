@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../test/support/wait.ts';
-import { startProxy, type Proxy } from './testing/proxy.ts';
+import { startProxy } from './testing/proxy.ts';
 import type { TestService } from './testing/service.ts';
 import { read, startWorld, type World } from './testing/world.ts';
 
@@ -75,6 +75,31 @@ test('without cache:clear it is 403, and nothing is cleared', async () => {
   expect((await read(service, 'webform', 1)).cache).toBe('hit');
 });
 
+test.each([
+  '{"model":"webform","id":0}',
+  '{"model":"webform","id":-1}',
+  '{"model":"webform","id":1.5}',
+  '{"model":"webform","id":"1"}',
+  '{"model":"webform","id":9007199254740992}',
+  '{"model":"webform","id":null}',
+  '{"model":"letter","id":1}',
+  '{"model":["webform"],"id":1}',
+  '{"model":"webform","id":1,"view":"full"}',
+  '{"model":"webform","id":1,"__proto__":{"id":2}}',
+  '{"__proto__":{"model":"webform","id":1}}',
+  '[]',
+  'null',
+])('the body %s is 422 and clears nothing', async (body) => {
+  await warm(1);
+  const answer = await fetch(`${service.url}${contract.clearModel.path}`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${service.token('cache:clear')}`, 'Content-Type': 'application/json' },
+    body,
+  });
+  expect([answer.status, await answer.json()]).toMatchObject([422, { error: 'validation_failed' }]);
+  expect((await read(service, 'webform', 1)).cache).toBe('hit');
+});
+
 test('every clear is a log line and a row', async () => {
   await warm(7);
   await clearModel(7);
@@ -99,6 +124,18 @@ test('what is left of the rows is written when the process stops', async () => {
   await clearModel(8, other);
   await other.stop();
   expect(await world.sql(`SELECT FROM content.invalidation WHERE target = 'webform:8'`)).toHaveLength(1);
+});
+
+test('rows are kept for 30 days', async () => {
+  await world.sql(
+    `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
+     SELECT now() - make_interval(days => days), 'http', 'cms', 'condition:' || days, 0 FROM unnest(ARRAY[29, 31]) AS days`,
+  );
+  const other = await world.service();
+  const kept = () => world.sql(`SELECT target FROM content.invalidation WHERE target LIKE 'condition:%'`);
+  await until('the old row is gone', async () => (await kept()).length === 1);
+  expect(await kept()).toEqual([{ target: 'condition:29' }]);
+  await other.stop();
 });
 
 test('a clear that Redis hangs on is 503 in time, noted once for its target, and carried out before the cache is used', async () => {
@@ -130,11 +167,8 @@ test('a clear that Redis hangs on is 503 in time, noted once for its target, and
 });
 
 test('the cache is not used while it cannot be known what waits to be cleared', async () => {
-  const { hostname, port } = new URL(world.databaseUrl);
-  const proxy: Proxy = await startProxy(hostname, Number(port || 5432));
-  const through = new URL(world.databaseUrl);
-  through.host = `127.0.0.1:${proxy.port}`;
-  const other = await world.service({ databaseUrl: through.href });
+  const proxy = await startProxy(new URL(world.databaseUrl));
+  const other = await world.service({ databaseUrl: proxy.url });
   try {
     await warm(3, other);
     await world.redis.kill();

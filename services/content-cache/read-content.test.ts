@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
+import { startProxy } from './testing/proxy.ts';
 import type { TestService } from './testing/service.ts';
 import { read, startWorld, type World } from './testing/world.ts';
 
@@ -137,4 +138,22 @@ test('while Redis hangs, and after it died, reads go on past the cache', async (
   expect((await read(service, 'webform', id)).cache).toBe('bypass');
   expect(await service.check('redis')).toBe(false);
   await world.redis.restart();
+});
+
+test('while PostgreSQL is away hits are served, the others are 503, and it is well again by itself', async () => {
+  const proxy = await startProxy(new URL(world.databaseUrl));
+  const through = await world.service({ databaseUrl: proxy.url });
+  const [cachedId, otherId] = [await insert(), await insert()];
+  await read(through, 'webform', cachedId);
+  proxy.cut();
+  expect((await read(through, 'webform', cachedId)).cache).toBe('hit');
+  expect(await read(through, 'webform', otherId)).toMatchObject({
+    status: 503,
+    error: { error: 'service_unavailable' },
+  });
+  expect(await through.check('postgres')).toBe(false);
+  proxy.mend();
+  expect((await read(through, 'webform', otherId)).status).toBe(200);
+  await through.stop();
+  await proxy.close();
 });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, ITopicConfig, Kafka } from 'kafkajs';
 import { cacheInvalidation } from '@content-platform/contract';
 
@@ -11,6 +12,8 @@ export interface PartitionOffsets {
   /** The offset of the next event. */
   high: number;
 }
+
+const closeMs = 1_000;
 
 /** How the topic is made. */
 function describeTopic(topic: string, brokers: number): ITopicConfig {
@@ -91,10 +94,12 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
         }));
       }),
 
+    /** What is under way fails. A connection that is still being made is not waited for. */
     async close(): Promise<void> {
       const last = connection;
       connection = undefined;
-      await last?.then((admin) => admin.disconnect()).catch(() => undefined);
+      const closed = last?.then((admin) => admin.disconnect()).catch(() => undefined);
+      await Promise.race([closed, sleep(closeMs, undefined, { ref: false })]);
     },
   };
 }

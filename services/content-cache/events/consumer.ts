@@ -33,6 +33,9 @@ export type EventConsumer = ReturnType<typeof createConsumer>;
 export function createConsumer(options: ConsumerOptions) {
   const { kafka, broker, topic, group, sessionTimeoutMs, processBatch, onLost, logger } = options;
   const stopping = new AbortController();
+  const stopped = new Promise<undefined>((resolve) => {
+    stopping.signal.addEventListener('abort', () => resolve(undefined));
+  });
   const heartbeatMs = Math.ceil(sessionTimeoutMs / 10);
   let continuity: Continuity | undefined;
   let consuming = false;
@@ -68,14 +71,18 @@ export function createConsumer(options: ConsumerOptions) {
 
   /** One life of a consumer: ends with a throw when it crashed, and without one when the process stops. */
   async function live(): Promise<void> {
-    const isNew = await broker.ensureTopic();
+    // What waits for a Kafka that is away is left behind when the process stops.
+    const isNew = await Promise.race([broker.ensureTopic(), stopped]);
     if (isNew) logger.info({ topic }, 'the topic was missing and has been made');
+    if (isNew === undefined) return;
     const over = new AbortController();
     const signal = AbortSignal.any([stopping.signal, over.signal]);
     const consumer = make();
     const watched = createContinuity({ consumer, broker, topic, isNew, onLost, logger, signal });
-    const end = Promise.withResolvers<void>();
-    consumer.on(consumer.events.CRASH, ({ payload }) => end.reject(payload.error));
+    const crashed = new Promise<never>((_, reject) => {
+      consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
+    });
+    crashed.catch(() => undefined);
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       const partitions = payload.memberAssignment[topic] ?? [];
       logger.info({ partitions }, 'joined the consumer group');
@@ -85,10 +92,7 @@ export function createConsumer(options: ConsumerOptions) {
         () => undefined,
       );
     });
-    stopping.signal.addEventListener('abort', () => end.resolve(), { once: true });
-    if (stopping.signal.aborted) return;
-    continuity = watched;
-    try {
+    async function join(): Promise<void> {
       await consumer.connect();
       await consumer.subscribe({ topic, fromBeginning: true });
       await consumer.run({
@@ -97,9 +101,11 @@ export function createConsumer(options: ConsumerOptions) {
         partitionsConsumedConcurrently: 8,
         eachBatch: (payload) => eachBatch(payload, watched, signal),
       });
-      await end.promise;
+    }
+    continuity = watched;
+    try {
+      await Promise.race([join().then(() => crashed), stopped]);
     } finally {
-      end.promise.catch(() => undefined);
       consuming = false;
       continuity = undefined;
       over.abort();

@@ -33,7 +33,10 @@ export function createEvents(options: EventsOptions) {
     // Where nothing has ever been, nothing was lost.
     const held = lost.filter(({ committed, high, position }) => Math.max(committed, high, position) > 0);
     if (topicIsNew || held.length === 0) return;
-    const list = held.map(({ partition, committed, low }) => `${partition} (${committed}, oldest ${low})`);
+    const list = held.map(
+      ({ partition, committed, low }) =>
+        `${partition} (${committed < 0 ? 'none' : committed}, oldest ${low})`,
+    );
     await jobs.add({
       class: 'events_lost',
       error: `Events may have been lost; everything was cleared. Partitions and their committed offsets: ${list.join(', ')}.`,

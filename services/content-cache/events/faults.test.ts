@@ -95,11 +95,8 @@ test('Redis is away for three session timeouts: nobody leaves the group, nothing
 });
 
 test('PostgreSQL is away: a poison event is not skipped', async () => {
-  const { hostname, port } = new URL(world.databaseUrl);
-  const proxy = await startProxy(hostname, Number(port || 5432));
-  const through = new URL(world.databaseUrl);
-  through.host = `127.0.0.1:${proxy.port}`;
-  const service = await startConsumer({ databaseUrl: through.href });
+  const proxy = await startProxy(new URL(world.databaseUrl));
+  const service = await startConsumer({ databaseUrl: proxy.url });
   proxy.cut();
   await kafka.send({ value: 'poison' });
   await until('it was tried', () => lines(service, 'a failed job cannot be stored yet').length > 0);
@@ -208,10 +205,9 @@ test('a consumer that crashed for good is made anew, and reading goes on meanwhi
 });
 
 test('Kafka is away at the start: reading goes on, and it connects when Kafka is there', async () => {
-  const [host, port] = kafka.brokers.split(':');
-  const proxy = await startProxy(host!, Number(port));
+  const proxy = await startProxy(new URL(`kafka://${kafka.brokers}`));
   proxy.cut();
-  const brokers = `127.0.0.1:${proxy.port}`;
+  const brokers = new URL(proxy.url).host;
   const service = await world.service({ kafka: { ...kafka, brokers }, sessionTimeoutMs });
   await warm(service);
   expect(await service.check('kafka')).toBe(false);

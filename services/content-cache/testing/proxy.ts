@@ -3,40 +3,44 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /** A way to a server that can be cut, as if the server were away. */
 export interface Proxy {
-  port: number;
+  /** The server's address, by this way. */
+  url: string;
   /** Closes every connection and takes no new one. */
   cut(): void;
   mend(): void;
   close(): Promise<void>;
 }
 
-export async function startProxy(host: string, port: number): Promise<Proxy> {
+/** @param to the server's address, with the port */
+export async function startProxy(to: URL): Promise<Proxy> {
   const sockets = new Set<Socket>();
   let open = true;
   const server = createServer((client) => {
     if (!open) return client.destroy();
-    const upstream = connect(port, host);
-    for (const [from, to] of [
+    const upstream = connect(Number(to.port), to.hostname);
+    for (const [from, other] of [
       [client, upstream],
       [upstream, client],
     ] as const) {
       sockets.add(from);
-      from.on('error', () => to.destroy());
+      from.on('error', () => other.destroy());
       from.on('close', () => {
         sockets.delete(from);
-        to.destroy();
+        other.destroy();
       });
-      from.pipe(to);
+      from.pipe(other);
     }
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const url = new URL(to);
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const cut = () => {
     open = false;
     for (const socket of sockets) socket.destroy();
   };
   return {
-    port: (server.address() as AddressInfo).port,
+    url: url.href,
     cut,
     mend: () => void (open = true),
     async close() {
