@@ -35,7 +35,6 @@ test('a command makes the schema, reads stdin and says what it did', async () =>
 });
 
 test.each<[RegExp, string[], string?]>([
-  [/^admin: There is no command delete-everything; try help\.\n$/, ['delete-everything']],
   [/^admin: There is no command constructor; try help\.\n$/, ['constructor']],
   [/^admin: Unknown option '--password'.*\n$/, ['create-user', '--password', 'x']],
   [/^admin: The database does not answer at the moment\.\n$/, ['import-users'], 'postgres://u@127.0.0.1:1/x'],

@@ -73,16 +73,9 @@ test('another AUTH_KEY_SECRET is one line and exit 1', async () => {
   );
 });
 
-test.each([
-  [
-    { AUTH_KEY_SECRET: 'too short' },
-    /^auth: AUTH_KEY_SECRET must be a secret of 32 or more characters, .+\n$/,
-  ],
-  [{ AUTH_KEY_SECRET: '' }, /^auth: AUTH_KEY_SECRET is not set; .+\n$/],
-  [{ DATABASE_URL: '' }, /^auth: DATABASE_URL is not set; .+\n$/],
-])('%j is one line and exit 1', async (env, line) => {
-  const { ended, output } = await start(env);
+test('a secret that is too short is one line and exit 1, and is not shown', async () => {
+  const { ended, output } = await start({ AUTH_KEY_SECRET: 'too short' });
   expect(await ended).toBe(1);
-  expect(output.stderr).toMatch(line);
+  expect(output.stderr).toMatch(/^auth: AUTH_KEY_SECRET must be a secret of 32 or more characters, .+\n$/);
   expect(output.stderr).not.toContain('too short');
 });

@@ -38,18 +38,20 @@ test('a hash that Laravel made is checked', async () => {
   expect(await passwords.verify(hash, 'Password')).toBe(false);
 });
 
-test('nobody’s password is checked as long as somebody’s', async () => {
+test('nobody’s password is checked as somebody’s is, not answered at once', async () => {
   const hash = await passwords.hash('the password');
-  const fastest = async (stored: string | undefined) => {
-    const times: number[] = [];
-    for (let round = 0; round < 5; round += 1) {
-      const start = performance.now();
-      expect(await passwords.verify(stored, 'a guess')).toBe(false);
-      times.push(performance.now() - start);
-    }
-    return Math.min(...times);
+  const time = async (stored: string | undefined) => {
+    const start = performance.now();
+    expect(await passwords.verify(stored, 'a guess')).toBe(false);
+    return performance.now() - start;
   };
-  expect(await fastest(undefined)).toBeGreaterThan((await fastest(hash)) / 4);
+  let [nobody, somebody] = [Infinity, Infinity];
+  for (let round = 0; round < 5; round += 1) {
+    nobody = Math.min(nobody, await time(undefined));
+    somebody = Math.min(somebody, await time(hash));
+  }
+  // The same work takes the same time; none takes a thousandth. Between them is room for a busy machine.
+  expect(nobody).toBeGreaterThan(somebody / 20);
 });
 
 test('more than a few at a time wait, and too many are refused', async () => {

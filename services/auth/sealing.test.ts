@@ -15,11 +15,13 @@ test('the same is never sealed the same way twice', async () => {
   expect(await seal(plain, 'secret', 'kid')).not.toEqual(await seal(plain, 'secret', 'kid'));
 });
 
-/** One position in each of salt, nonce, tag and ciphertext; and a cut. */
-test.each([3, 20, 30, 50])('a changed byte at %i is noticed', async (position) => {
+test('a changed byte is noticed in salt, nonce, tag and ciphertext', async () => {
   const sealed = await seal(plain, 'secret', 'kid');
-  sealed[position]! ^= 1;
-  await expect(unseal(sealed, 'secret', 'kid')).rejects.toThrow();
+  for (const position of [3, 20, 30, 50]) {
+    const changed = Buffer.from(sealed);
+    changed[position]! ^= 1;
+    await expect(unseal(changed, 'secret', 'kid')).rejects.toThrow();
+  }
 });
 
 test('a cut is noticed', async () => {
