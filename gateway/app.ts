@@ -112,7 +112,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const exchange: Exchange = {
       requestId: requestId(request.headers['x-request-id'] as string | undefined),
       startedAt: performance.now(),
-      address: addressOf(request),
+      address: '',
       path: '',
     };
     response.locals = exchange;
@@ -120,6 +120,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     setSecurityHeaders(request, response);
     observe(request, response, exchange);
     try {
+      exchange.address = addressOf(request);
       checkHost(request);
       exchange.path = checkTarget(request.url);
     } catch (error) {

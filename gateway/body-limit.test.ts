@@ -9,7 +9,7 @@ import { statusOf } from '../test/support/raw-http.ts';
 import { startGateway, type TestGateway } from './testing/gateway.ts';
 import { startUpstream, type RecordingUpstream } from './testing/upstream.ts';
 
-const drainMs = 1_000;
+const drainMs = 2_000;
 const limit = 16_384;
 const asJson = { 'Content-Type': 'application/json' };
 let upstream: RecordingUpstream;
@@ -89,6 +89,17 @@ describe('size', () => {
     const counted = await post({ ...asJson, 'Content-Length': 20_000_000 }, ...pieces);
     expect(counted).toMatchObject({ status: 413, connection: 'close' });
     expect(await post({ 'Content-Type': 'text/plain' }, ...pieces)).toMatchObject({ status: 415 });
+  });
+
+  test('so does one that does not even look before everything is sent', async () => {
+    const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1').pause();
+    const bytes = 30_000_000;
+    const head = `POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`;
+    await new Promise((resolve, reject) => {
+      socket.once('error', reject).write(head);
+      socket.write(Buffer.alloc(bytes, 'x'), resolve);
+    });
+    expect(statusOf(await text(socket))).toBe(413);
   });
 
   test('the answer comes at once, and what follows is read for a limited time only', async () => {

@@ -199,6 +199,15 @@ describe('kept connections', () => {
     expect(await upstreamErrors()).toEqual({});
   });
 
+  test('nor does a whole pool of them', async () => {
+    const { url, connections } = await startTcp(closesAtSecond);
+    await startIn(url);
+    await Promise.all(Array.from({ length: 5 }, () => get()));
+    expect(connections()).toBe(5);
+    expect((await get()).status).toBe(200);
+    expect(connections()).toBe(6);
+  });
+
   test('a POST that met one is not sent again: nobody knows whether it was done', async () => {
     const { url, connections } = await startTcp(closesAtSecond);
     await startIn(url);
@@ -258,6 +267,30 @@ test('a client that hangs up in the middle of a reply ends it, too', async () =>
   socket.destroy();
   await until('it has ended', () => ended);
   expect(await upstreamErrors()).toEqual({});
+});
+
+test('clients that are gone before their request is sent take up no room', async () => {
+  let checking = 0;
+  const verify = async () => {
+    checking += 1;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    return { kind: 'user' as const, id: 1, sessionId: 's', scopes: new Set<never>() };
+  };
+  await startIn(upstream.url, { tokens: { verify } });
+  const sockets = Array.from({ length: 30 }, () =>
+    connect(Number(new URL(gateway.origin).port), '127.0.0.1'),
+  );
+  const request = 'GET /api/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n';
+  for (const socket of sockets) socket.write(request.repeat(20));
+  await until('more tokens than there is room are being checked', () => checking === 600);
+  for (const socket of sockets) socket.destroy();
+  await until(
+    'all have been noticed',
+    () => gateway.log.filter((line) => line.includes('"status":499')).length === 600,
+  );
+  const answered = await fetch(`${gateway.origin}/api/me`, { headers: { Authorization: 'Bearer x' } });
+  expect(answered.status).toBe(200);
+  expect(upstream.received).toHaveLength(1);
 });
 
 test('a reply goes through as it is: status, body, ETag, 304 and 204', async () => {

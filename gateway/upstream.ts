@@ -23,7 +23,6 @@ export interface UpstreamOptions {
 interface Attempt {
   timer: NodeJS.Timeout;
   timedOut: boolean;
-  retried: boolean;
   failed: boolean;
   sent?: ClientRequest;
 }
@@ -116,7 +115,7 @@ export function createUpstream(service: string, address: string, options: Upstre
   function isStale(error: unknown, request: Request, attempt: Attempt): boolean {
     const { code } = error as NodeJS.ErrnoException;
     const broke = code === 'ECONNRESET' || code === 'EPIPE';
-    return broke && request.method === 'GET' && !attempt.retried && attempt.sent?.reusedSocket === true;
+    return broke && request.method === 'GET' && attempt.sent?.reusedSocket === true;
   }
 
   function fail(error: unknown, request: Request, response: GatewayResponse): void {
@@ -124,8 +123,8 @@ export function createUpstream(service: string, address: string, options: Upstre
     // The client went away, or this failure has been told already.
     if (attempt.failed || response.destroyed || response.writableEnded) return;
     if (!response.headersSent && !attempt.timedOut && isStale(error, request, attempt)) {
-      attempt.retried = true;
       delete attempt.sent;
+      // So the next one is new, and this happens once at most.
       closeIdle(agent);
       return send(request, response);
     }
@@ -155,6 +154,8 @@ export function createUpstream(service: string, address: string, options: Upstre
   }
 
   return async (request, response) => {
+    // It went away while its token was checked: nothing would tell us of its end any more.
+    if (response.destroyed) return;
     const release = slots.take() ?? (await waitForSlot(response));
     if (!release) return;
     const attempt: Attempt = {
@@ -164,7 +165,6 @@ export function createUpstream(service: string, address: string, options: Upstre
         fail(new Error(`nothing came for ${timeouts.response} ms`), request, response);
       }, timeouts.response),
       timedOut: false,
-      retried: false,
       failed: false,
     };
     attempts.set(response, attempt);
