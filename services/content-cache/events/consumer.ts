@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import type { Logger } from '@content-platform/chassis';
+import { cacheInvalidation } from '@content-platform/contract';
 import type { ProcessBatch } from './batch.ts';
 import type { Broker, PartitionOffsets } from './broker.ts';
 import { createContinuity, type Continuity, type OnLost } from './continuity.ts';
@@ -69,20 +70,9 @@ export function createConsumer(options: ConsumerOptions) {
     }
   }
 
-  /** One life of a consumer: ends with a throw when it crashed, and without one when the process stops. */
-  async function live(): Promise<void> {
-    // What waits for a Kafka that is away is left behind when the process stops.
-    const isNew = await Promise.race([broker.ensureTopic(), stopped]);
-    if (isNew) logger.info({ topic }, 'the topic was missing and has been made');
-    if (isNew === undefined) return;
-    const over = new AbortController();
-    const signal = AbortSignal.any([stopping.signal, over.signal]);
-    const consumer = make();
+  /** Follows what a consumer goes through; `crashed` rejects when it is over. */
+  function follow(consumer: Consumer, isNew: boolean, signal: AbortSignal) {
     const watched = createContinuity({ consumer, broker, topic, isNew, onLost, logger, signal });
-    const crashed = new Promise<never>((_, reject) => {
-      consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
-    });
-    crashed.catch(() => undefined);
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       const partitions = payload.memberAssignment[topic] ?? [];
       logger.info({ partitions }, 'joined the consumer group');
@@ -92,27 +82,43 @@ export function createConsumer(options: ConsumerOptions) {
         () => undefined,
       );
     });
-    async function join(): Promise<void> {
-      await consumer.connect();
-      await consumer.subscribe({ topic, fromBeginning: true });
-      await consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        partitionsConsumedConcurrently: 8,
-        eachBatch: (payload) => eachBatch(payload, watched, signal),
-      });
-    }
+    const crashed = new Promise<never>((_, reject) => {
+      consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
+    });
+    crashed.catch(() => undefined);
+    return { watched, crashed };
+  }
+
+  async function consume(consumer: Consumer, watched: Continuity, signal: AbortSignal): Promise<void> {
+    await consumer.connect();
+    await consumer.subscribe({ topic, fromBeginning: true });
+    await consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: cacheInvalidation.partitions,
+      eachBatch: (payload) => eachBatch(payload, watched, signal),
+    });
+  }
+
+  /** One life of a consumer: ends with a throw when it crashed, and without one when the process stops. */
+  async function live(): Promise<void> {
+    // What waits for a Kafka that is away is left behind when the process stops.
+    const isNew = await Promise.race([broker.ensureTopic(), stopped]);
+    if (isNew === undefined) return;
+    if (isNew) logger.info({ topic }, 'the topic was missing and has been made');
+    const over = new AbortController();
+    const signal = AbortSignal.any([stopping.signal, over.signal]);
+    const consumer = make();
+    const { watched, crashed } = follow(consumer, isNew, signal);
     continuity = watched;
     try {
-      await Promise.race([join().then(() => crashed), stopped]);
+      await Promise.race([consume(consumer, watched, signal).then(() => crashed), stopped]);
     } finally {
       consuming = false;
       continuity = undefined;
       over.abort();
-      await Promise.race([
-        consumer.disconnect().catch(() => undefined),
-        sleep(leaveMs, undefined, { ref: false }),
-      ]);
+      const left = consumer.disconnect().catch(() => undefined);
+      await Promise.race([left, sleep(leaveMs, undefined, { ref: false })]);
     }
   }
 

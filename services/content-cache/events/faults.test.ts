@@ -11,7 +11,7 @@ import { startProxy } from '../testing/proxy.ts';
 import type { TestService } from '../testing/service.ts';
 import { read, startWorld, type World } from '../testing/world.ts';
 
-const sessionTimeoutMs = 1_500;
+const sessionTimeoutMs = 2_500;
 
 let world: World;
 let kafka: TestKafka;
