@@ -192,8 +192,8 @@ test('a consumer that crashed for good is made anew, and reading goes on meanwhi
   await joined;
   const service = await world.service({ kafka, sessionTimeoutMs });
   await until(
-    'it crashed twice',
-    () => service.log.filter(({ message }) => /consumer ended/.test(String(message))).length >= 2,
+    'it crashed',
+    () => service.log.filter(({ message }) => /consumer ended/.test(String(message))).length > 0,
   );
   expect(await service.check('kafka')).toBe(false);
   await warm(service);
