@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { ROOT } from '../deploy/local/config.ts';
-import { complaint, importsOf } from './support/imports.ts';
+import { complaint, importsOf, isTest, packageOf } from './support/imports.ts';
 
 const files = execFileSync('git', ['ls-files', '*.ts'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
 
@@ -10,6 +11,36 @@ test('imports point one way', () => {
     .flatMap((file) => importsOf(file))
     .flatMap((one) => complaint(one)?.concat(`: ${one.from} -> ${one.to}`) ?? []);
   expect(wrong).toEqual([]);
+});
+
+/** What a package.json declares. */
+function declaredIn(folder: string): Set<string> {
+  const manifest = JSON.parse(readFileSync(`${ROOT}/${folder}/package.json`, 'utf8')) as {
+    dependencies?: Record<string, string>;
+    devDependencies?: Record<string, string>;
+  };
+  return new Set(Object.keys({ ...manifest.dependencies, ...manifest.devDependencies }));
+}
+
+const packages = [
+  'gateway',
+  ...['contract', 'chassis', 'auth', 'content-cache'].map((name) => `services/${name}`),
+];
+
+test.each(packages)('%s declares the packages it imports, and no others', (folder) => {
+  const imported = files
+    .filter((file) => file.startsWith(`${folder}/`))
+    .flatMap((file) => importsOf(file))
+    .flatMap(({ from, to }) => ({ from, name: packageOf(to) }))
+    .filter(({ name }) => name !== undefined);
+  const declared = declaredIn(folder);
+  const forTests = declaredIn('.');
+  const missing = imported.filter(
+    ({ from, name }) => !declared.has(name!) && !(isTest(from) && forTests.has(name!)),
+  );
+  expect(missing).toEqual([]);
+  const names = new Set(imported.map(({ name }) => name));
+  expect([...declared].filter((name) => !names.has(name))).toEqual([]);
 });
 
 test.each([

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
 
-/** Where public keys come from. `get` throws 503 when it can't tell whether the key exists. */
+/** Where public keys come from. `get` throws 503 when there is no set of keys to look into. */
 export interface KeySource {
   get(kid: string): Promise<KeyObject | undefined>;
 }

@@ -49,7 +49,8 @@ export const errors = {
   },
   cache_unavailable: {
     status: 503,
-    summary: 'The cache could not be cleared now. The clear is remembered; send it again.',
+    summary:
+      'The cache could not be cleared now; send it again. The clear is remembered while PostgreSQL is there.',
   },
   gateway_timeout: { status: 504, summary: 'The service did not answer in time.' },
 } as const;

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { dirname, normalize } from 'node:path';
 
 /** One import of a file; paths are relative to the repository. */
@@ -10,7 +11,7 @@ export interface Import {
 }
 
 const STATEMENT = /^\s*(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;
-const DYNAMIC = /\bimport\(\s*'([^']+)'\s*\)/g;
+const DYNAMIC = /\bimport(?:\.meta\.resolve)?\(\s*['`]([^'`$]+)/g;
 
 /** Every import and re-export of a file. */
 export function importsOf(file: string, text = readFileSync(file, 'utf8')): Import[] {
@@ -30,7 +31,14 @@ export function partOf(path: string): string | undefined {
   return /^(gateway|services\/[^/]+|test|deploy)\//.exec(path)?.[1];
 }
 
-const isTest = (file: string): boolean => /\.test\.ts$|\/testing(\.ts$|\/)/.test(file);
+/** The package that an import needs, by its name; undefined for a file of ours and for what Node brings. */
+export function packageOf(to: string): string | undefined {
+  if (to.endsWith('.ts') || isBuiltin(to)) return undefined;
+  return /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0];
+}
+
+/** Tests and what only they use. */
+export const isTest = (file: string): boolean => /\.test\.ts$|\/testing(\.ts$|\/)/.test(file);
 
 /** What is wrong with an import, in words; undefined when it points the right way. */
 export function complaint({ from, to, typesOnly }: Import): string | undefined {
