@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { until } from '../test/support/wait.ts';
 import { sendRaw, statusOf } from '../test/support/raw-http.ts';
 import { startGateway, type TestGateway } from './testing/gateway.ts';
@@ -13,7 +14,7 @@ beforeAll(async () => {
   upstream = await startUpstream();
   gateway = await startGateway({
     services: { auth: upstream.url, 'content-cache': upstream.url },
-    timeouts: { drain: 300 },
+    timeouts: { drain: 2_000 },
   });
 });
 afterAll(async () => {
@@ -127,6 +128,29 @@ test('headers over 16 KB answer 431, also when much more is sent', async () => {
   expect(errorOf(await send(`${get}${'X: y\r\n'.repeat(4_000)}\r\n`))).toBe('headers_too_large');
   const fits = `${get}Connection: close\r\nX-Large: ${'x'.repeat(15_500)}\r\n\r\n`;
   expect(statusOf(await send(fits))).toBe(200);
+});
+
+test('a client that sends megabytes of headers before it reads still gets its answer', async () => {
+  const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1').pause();
+  await new Promise((resolve, reject) => {
+    socket.once('error', reject).write(`${get}X-Large: `);
+    socket.write(Buffer.alloc(20_000_000, 'x'), resolve);
+  });
+  expect(errorOf(await text(socket))).toBe('headers_too_large');
+});
+
+test('one that never stops sending is left after a while', async () => {
+  const port = Number(new URL(gateway.origin).port);
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => undefined).resume();
+  socket.write('noise\r\n\r\n');
+  const sending = setInterval(() => socket.write('more'), 20);
+  await Promise.race([
+    // Not `once`, which an error would end.
+    new Promise((resolve) => socket.once('close', resolve)),
+    new Promise((_, reject) => setTimeout(() => reject(new Error('it is still open')), 10_000).unref()),
+  ]);
+  clearInterval(sending);
 });
 
 test('a tunnel is not opened', async () => {

@@ -31,8 +31,6 @@ function answer(socket: Duplex, error: HttpError, drainMs: number): void {
     'Connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  // The parser would report each further piece as another error.
-  socket.removeAllListeners('data').resume();
   const timer = setTimeout(() => socket.destroy(), drainMs);
   socket.once('close', () => clearTimeout(timer));
 }
@@ -51,6 +49,8 @@ export function answerProtocolErrors(
 ): void {
   /** Replies that are not out yet, by connection: several when a client sends requests ahead. */
   const pending = new WeakMap<Duplex, Set<ServerResponse>>();
+  /** The parser goes on reading, and reports each further piece as another error: that is how they are drained. */
+  const answered = new WeakSet<Duplex>();
   server.prependListener('request', (request, response) => {
     const replies = pending.get(request.socket) ?? new Set();
     pending.set(request.socket, replies.add(response));
@@ -58,6 +58,8 @@ export function answerProtocolErrors(
   });
 
   server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
+    if (answered.has(socket)) return;
+    answered.add(socket);
     logger.debug({ code: cause.code }, 'a malformed request');
     if (cause.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
     const [response, ...others] = pending.get(socket) ?? [];

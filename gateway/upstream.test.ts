@@ -199,13 +199,23 @@ describe('kept connections', () => {
     expect(await upstreamErrors()).toEqual({});
   });
 
-  test('nor does a whole pool of them', async () => {
-    const { url, connections } = await startTcp(closesAtSecond);
+  test('nor does a whole pool of them, and it is asked again once only', async () => {
+    let requests = 0;
+    const first: Socket[] = [];
+    const { url, connections } = await startTcp((socket, count) => {
+      socket.on('data', () => (requests += 1));
+      if (count > 5) return closesAtSecond(socket);
+      socket.once('data', () => {
+        first.push(socket);
+        if (first.length === 5) for (const each of first) each.write(`${head(2)}{}`);
+        socket.once('data', () => socket.destroy());
+      });
+    });
     await startIn(url);
-    await Promise.all(Array.from({ length: 5 }, () => get()));
+    await Promise.all(Array.from({ length: 5 }, async () => (await get()).text()));
     expect(connections()).toBe(5);
     expect((await get()).status).toBe(200);
-    expect(connections()).toBe(6);
+    expect([connections(), requests]).toEqual([6, 7]);
   });
 
   test('a POST that met one is not sent again: nobody knows whether it was done', async () => {

@@ -124,7 +124,7 @@ export function createUpstream(service: string, address: string, options: Upstre
     if (attempt.failed || response.destroyed || response.writableEnded) return;
     if (!response.headersSent && !attempt.timedOut && isStale(error, request, attempt)) {
       delete attempt.sent;
-      // So the next one is new, and this happens once at most.
+      // So the next one is new, unless another request gives one back just now.
       closeIdle(agent);
       return send(request, response);
     }
