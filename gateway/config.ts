@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import type { ServiceName } from '@content-platform/contract';
 import { authUrl, commonConfig, list, readConfig, redisUrl, url } from '@content-platform/chassis';
 
 const origins = 'origins such as https://app.example.com, separated by commas';
@@ -31,6 +32,13 @@ export const gatewayConfig = {
     .default(1)
     .describe('Multiplies the rate limits; 0: off. Limits on guessing passwords stay as they are'),
 };
+
+/** Where each service is. */
+export function addressesOf(config: GatewayConfig): Record<Exclude<ServiceName, 'gateway'>, string> {
+  return { auth: config.AUTH_URL, 'content-cache': config.CONTENT_CACHE_URL };
+}
+
+export type GatewayConfig = ReturnType<typeof readGatewayConfig>;
 
 export function readGatewayConfig() {
   return readConfig(gatewayConfig, process.env);

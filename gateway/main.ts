@@ -1,14 +1,14 @@
 import { createRedis, createTokenVerifier, remoteKeys, run } from '@content-platform/chassis';
 import { endpoints } from '@content-platform/contract';
 import { createGateway } from './app.ts';
-import { readGatewayConfig } from './config.ts';
+import { addressesOf, readGatewayConfig } from './config.ts';
 import { createGatewayMetrics } from './metrics.ts';
 import { createRateLimits } from './rate-limit.ts';
 import { serverOptions } from './timeouts.ts';
 
 await run('gateway', readGatewayConfig, async (process) => {
   const { config, logger, slowLog, onStop } = process;
-  const services = { auth: config.AUTH_URL, 'content-cache': config.CONTENT_CACHE_URL };
+  const services = addressesOf(config);
   const metrics = createGatewayMetrics(process.metrics, endpoints, Object.keys(services));
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());

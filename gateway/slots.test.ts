@@ -1,0 +1,66 @@
+import { expect, test } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
+import { until } from '../test/support/wait.ts';
+import { errorOf, rawGet, setScene } from './testing/scene.ts';
+import { sayOk } from './testing/upstream.ts';
+
+const scene = setScene();
+
+test('more requests than there may be at once wait for their turn', async () => {
+  const held: ServerResponse[] = [];
+  scene.upstream.answer = (_request, response) => void held.push(response);
+  await scene.start(scene.upstream.url);
+  // Sent ahead on a few connections: all are asked for at once.
+  let raw = '';
+  const sockets = Array.from({ length: 40 }, () => scene.connect());
+  for (const socket of sockets) {
+    socket.setEncoding('latin1').on('data', (chunk: string) => (raw += chunk));
+    socket.write(rawGet().repeat(20));
+  }
+  await until('as many as there may be are at the service', () => held.length === 512);
+  scene.upstream.answer = sayOk;
+  for (const response of held) response.end('{}');
+  const statuses = () => raw.match(/HTTP\/1\.1 \d+/g) ?? [];
+  await until('all are answered', () => statuses().length === 800);
+  for (const socket of sockets) socket.destroy();
+  expect(new Set(statuses())).toEqual(new Set(['HTTP/1.1 200']));
+  expect(scene.upstream.connections).toBe(512);
+});
+
+test('who waits too long for a turn is told so', async () => {
+  const endless: ServerResponse[] = [];
+  scene.upstream.answer = (_request, response) => void endless.push(response);
+  const timer = setInterval(() => endless.forEach((response) => response.write('more')), 100);
+  scene.closeLater(() => clearInterval(timer));
+  await scene.start(scene.upstream.url, { timeouts: { response: 1_000 } });
+  const sockets = Array.from({ length: 30 }, () => scene.connect());
+  for (const socket of sockets) {
+    socket.write(rawGet().repeat(20));
+  }
+  await until('there is no room', () => endless.length === 512);
+  expect(await errorOf(await scene.get())).toEqual([503, 'service_unavailable']);
+  expect((await scene.upstreamErrors())['busy']).toBeGreaterThan(0);
+  for (const socket of sockets) socket.destroy();
+});
+
+test('clients that are gone before their request is sent take up no room', async () => {
+  let checking = 0;
+  const verify = async () => {
+    checking += 1;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    return { kind: 'user' as const, id: 1, sessionId: 's', scopes: new Set<never>() };
+  };
+  await scene.start(scene.upstream.url, { tokens: { verify } });
+  const sockets = Array.from({ length: 30 }, () => scene.connect());
+  const request = 'GET /api/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n';
+  for (const socket of sockets) socket.write(request.repeat(20));
+  await until('more tokens than there is room are being checked', () => checking === 600);
+  for (const socket of sockets) socket.destroy();
+  await until(
+    'all have been noticed',
+    () => scene.gateway.log.filter((line) => line.includes('"status":499')).length === 600,
+  );
+  const answered = await fetch(`${scene.gateway.origin}/api/me`, { headers: { Authorization: 'Bearer x' } });
+  expect(answered.status).toBe(200);
+  expect(scene.upstream.received).toHaveLength(1);
+});
