@@ -116,10 +116,7 @@ describe('kept connections', () => {
 
   test('idle ones are closed by us before a Node server would', async () => {
     let closed = false;
-    const server = createServer((_request, response) => response.end('{}')).listen(
-      0,
-      '127.0.0.1',
-    );
+    const server = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
     server.on('connection', (socket) => socket.on('end', () => (closed = true)));
     await once(server, 'listening');
     scene.closeLater(() => server.close());
