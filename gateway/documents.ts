@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { HttpError } from '@content-platform/chassis';
+import { etagOf, HttpError, isCurrent } from '@content-platform/chassis';
 import { asyncapi } from '@content-platform/contract/asyncapi';
 import { openapi } from '@content-platform/contract/openapi';
 import type { Step } from './exchange.ts';
@@ -13,8 +12,7 @@ interface Document {
 
 function document(type: string, content: string | Buffer): Document {
   const body = Buffer.from(content);
-  const digest = createHash('sha256').update(body).digest('base64url');
-  return { type, body, etag: `"${digest.slice(0, 27)}"` };
+  return { type, body, etag: etagOf(body) };
 }
 
 const ours = (name: string) => readFileSync(new URL(`docs/${name}`, import.meta.url));
@@ -24,7 +22,7 @@ const swagger = (name: string) => readFileSync(new URL(import.meta.resolve(`swag
 function send({ type, body, etag }: Document, headers: Record<string, string> = {}): Step {
   return (request, response) => {
     response.set({ 'Cache-Control': 'public, no-cache', ETag: etag, ...headers });
-    if (request.fresh) response.status(304).end();
+    if (isCurrent(request.headers['if-none-match'], etag)) response.status(304).end();
     else response.set('Content-Type', type).end(body);
   };
 }

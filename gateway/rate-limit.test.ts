@@ -3,7 +3,7 @@ import { HttpError } from '@content-platform/chassis';
 import { until } from '../test/support/wait.ts';
 import { limitedAddress } from './client-address.ts';
 import { startGateway, type TestGateway, type TestGatewayOptions } from './testing/gateway.ts';
-import { startRedis } from './testing/redis.ts';
+import { startRedis } from '../test/support/redis-server.ts';
 import { machineToken, mint } from './testing/tokens.ts';
 import { startUpstream, type RecordingUpstream } from './testing/upstream.ts';
 

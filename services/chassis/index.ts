@@ -10,6 +10,7 @@ export {
   url,
 } from './config.ts';
 export { currentContext, runInContext } from './context.ts';
+export { etagOf, isCurrent } from './etag.ts';
 export type { Check } from './health.ts';
 export { envelope, HttpError, toHttpError, unavailable } from './http-error.ts';
 export { createKafka, kafkaConfig } from './kafka.ts';

@@ -36,7 +36,8 @@ function fail(message: string): never {
 }
 
 async function listen(server: Server, port: number, host: string): Promise<void> {
-  server.listen(port, host);
+  // Node's 511 makes a burst of connections wait a second for the kernel to try again.
+  server.listen({ port, host, backlog: 4_096 });
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
     const reason = error.code === 'EADDRINUSE' ? 'the port is taken' : error.message;
     throw new ConfigError(`PORT: cannot listen on ${host}:${port}: ${reason}`);

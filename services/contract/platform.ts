@@ -3,6 +3,8 @@ import { defineEndpoint } from './endpoint.ts';
 import { text } from './schemas.ts';
 
 const rateLimit = { requests: 600, seconds: 60 };
+const conditional = { 'If-None-Match': 'ETags the client has: 304 when one of them is current.' };
+const current = { 304: { description: 'The client has the current one.' } };
 
 export const health = defineEndpoint({
   name: 'health',
@@ -32,8 +34,10 @@ export const openapiDocument = defineEndpoint({
   access: 'public',
   rateLimit,
   summary: 'This API as an OpenAPI 3.1 document.',
+  headers: conditional,
   responses: {
     200: { description: 'The document.', schema: z.looseObject({ openapi: z.literal('3.1.1') }) },
+    ...current,
   },
 });
 
@@ -45,8 +49,10 @@ export const asyncapiDocument = defineEndpoint({
   access: 'public',
   rateLimit,
   summary: 'The events as an AsyncAPI 3 document.',
+  headers: conditional,
   responses: {
     200: { description: 'The document.', schema: z.looseObject({ asyncapi: z.literal('3.0.0') }) },
+    ...current,
   },
 });
 
@@ -58,7 +64,8 @@ export const docs = defineEndpoint({
   access: 'public',
   rateLimit,
   summary: 'This API to browse.',
-  responses: { 200: { description: 'The page.', contentType: 'text/html; charset=utf-8' } },
+  headers: conditional,
+  responses: { 200: { description: 'The page.', contentType: 'text/html; charset=utf-8' }, ...current },
 });
 
 export const docsAsset = defineEndpoint({
@@ -70,6 +77,7 @@ export const docsAsset = defineEndpoint({
   rateLimit,
   summary: 'A script or style sheet of the page.',
   params: z.strictObject({ asset: text(1, 100) }),
-  responses: { 200: { description: 'The file.', contentType: '*/*' } },
+  headers: conditional,
+  responses: { 200: { description: 'The file.', contentType: '*/*' }, ...current },
   errors: ['not_found'],
 });

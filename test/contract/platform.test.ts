@@ -1,7 +1,16 @@
 import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { stack } from '../support/stack.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import type { CallOptions } from '@content-platform/contract/client';
+import { describeEndpoint, type Subject } from './describe-endpoint.ts';
+
+function isConditional<E extends contract.Endpoint>({ ask }: Subject<E>, options: CallOptions<E> = {}): void {
+  test('a client that has the current one gets 304', async () => {
+    const etag = (await ask(options)).headers.get('etag')!;
+    const answer = await ask({ ...options, headers: { 'If-None-Match': etag } });
+    expect(answer.status).toBe(304);
+  });
+}
 
 describeEndpoint(contract.health, { path: '/health' }, ({ ask }) => {
   test('all is well', async () => {
@@ -10,7 +19,9 @@ describeEndpoint(contract.health, { path: '/health' }, ({ ask }) => {
   });
 });
 
-describeEndpoint(contract.openapiDocument, { path: '/api/openapi.json' }, ({ ask }) => {
+describeEndpoint(contract.openapiDocument, { path: '/api/openapi.json' }, (subject) => {
+  const { ask } = subject;
+  isConditional(subject);
   test('every endpoint is described', async () => {
     const document = (await ask()).body as unknown as { paths: Record<string, Record<string, unknown>> };
     for (const { method, path } of contract.endpoints) {
@@ -19,13 +30,17 @@ describeEndpoint(contract.openapiDocument, { path: '/api/openapi.json' }, ({ ask
   });
 });
 
-describeEndpoint(contract.asyncapiDocument, { path: '/api/asyncapi.json' }, ({ ask }) => {
+describeEndpoint(contract.asyncapiDocument, { path: '/api/asyncapi.json' }, (subject) => {
+  const { ask } = subject;
+  isConditional(subject);
   test('the topic is described', async () => {
     expect(JSON.stringify((await ask()).body)).toContain(contract.cacheInvalidation.topic);
   });
 });
 
-describeEndpoint(contract.docs, { path: '/api/docs' }, ({ ask }) => {
+describeEndpoint(contract.docs, { path: '/api/docs' }, (subject) => {
+  const { ask } = subject;
+  isConditional(subject);
   test('a page whose policy lets in nothing from elsewhere, and whose parts all exist', async () => {
     const answer = await ask();
     expect(answer.headers.get('content-type')).toContain('text/html');
@@ -42,7 +57,9 @@ describeEndpoint(contract.docs, { path: '/api/docs' }, ({ ask }) => {
   });
 });
 
-describeEndpoint(contract.docsAsset, { path: '/api/docs/swagger-ui.css' }, ({ ask }) => {
+describeEndpoint(contract.docsAsset, { path: '/api/docs/swagger-ui.css' }, (subject) => {
+  const { ask } = subject;
+  isConditional(subject, { params: { asset: 'swagger-ui.css' } });
   test('a file', async () => {
     const answer = await ask({ params: { asset: 'swagger-ui.css' } });
     expect(answer.status).toBe(200);

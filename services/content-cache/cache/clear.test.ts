@@ -6,8 +6,8 @@ import type { ContentCache } from './index.ts';
 import type { CacheNode } from './node.ts';
 import { startCache } from './testing/caches.ts';
 import { loadNothing, loadVersion } from './testing/loaders.ts';
-import { startRedis, type RedisServer } from './testing/redis-server.ts';
-import { waitFor } from './testing/wait-for.ts';
+import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
+import { until } from '../../../test/support/wait.ts';
 
 let redis: RedisServer;
 let cache: ContentCache;
@@ -58,7 +58,7 @@ async function scansDuring(work: () => Promise<unknown>): Promise<number> {
   });
   await work();
   await redis.admin.echo('the end of the work');
-  await waitFor('the monitor to have seen it all', () => last === 'echo the end of the work');
+  await until('the monitor to have seen it all', () => last === 'echo the end of the work');
   monitor.disconnect();
   return scans;
 }
@@ -211,7 +211,7 @@ test('a Redis that was restarted during the sweep refuses it, and the next sweep
     if (restarts++ > 0) return;
     await redis.kill();
     await redis.restart();
-    await waitFor('the connection to be back', () => connection.state === 'usable');
+    await until('the connection to be back', () => connection.state === 'usable');
   });
   await expect(clearing.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
   expect(await clearing.clearModel('webform', 12)).toBe(0);

@@ -6,8 +6,8 @@ import type { CacheState, Clearing, ContentCache, ContentCacheOptions } from './
 import { protocolScripts } from './scripts.ts';
 import { startCache } from './testing/caches.ts';
 import { loadNothing, loadVersion } from './testing/loaders.ts';
-import { startRedis, type RedisServer } from './testing/redis-server.ts';
-import { waitFor } from './testing/wait-for.ts';
+import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
+import { until } from '../../../test/support/wait.ts';
 
 let redis: RedisServer;
 let caches: ContentCache[] = [];
@@ -29,7 +29,7 @@ async function start(options: Partial<ContentCacheOptions> = {}, url = redis.url
 }
 
 const becomes = (cache: ContentCache, state: CacheState) =>
-  waitFor(`the cache to be ${state}`, () => cache.state === state);
+  until(`the cache to be ${state}`, () => cache.state === state);
 
 const ourClients = async () => {
   const list = String(await redis.admin.client('LIST'));
@@ -194,7 +194,7 @@ test("a command's timeout closes the connection: a Redis that wakes does not ans
   await cache.read('webform', 12, 'full', loadVersion(1));
   redis.resume();
   await becomes(cache, 'usable');
-  await waitFor('the old connection to go', async () => !(await ourClients()).includes(before[0]!));
+  await until('the old connection to go', async () => !(await ourClients()).includes(before[0]!));
   expect(before).toHaveLength(1);
   expect(cache.timeouts).toBeGreaterThanOrEqual(1);
 }, 30_000);

@@ -8,7 +8,7 @@ import { startCache } from './testing/caches.ts';
 import { disturb, type Disturbance } from './testing/disturbances.ts';
 import { runRace, type RaceCache, type RaceFigures, type RaceOptions } from './testing/race.ts';
 import { createRandom } from './testing/random.ts';
-import { startRedis, type RedisServer } from './testing/redis-server.ts';
+import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
 import { createVersionedStore } from './testing/versioned-store.ts';
 
 const PROCESSES = 4;

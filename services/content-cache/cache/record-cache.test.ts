@@ -5,8 +5,8 @@ import type { ContentCache } from './index.ts';
 import { createRecordCache, type CacheRead } from './record-cache.ts';
 import { startCache } from './testing/caches.ts';
 import { loadNothing, loadVersion, recordOf } from './testing/loaders.ts';
-import { startRedis, type RedisServer } from './testing/redis-server.ts';
-import { waitFor } from './testing/wait-for.ts';
+import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
+import { until } from '../../../test/support/wait.ts';
 
 let redis: RedisServer;
 let cache: ContentCache;
@@ -71,7 +71,7 @@ test('the time to live is spread by a tenth to both sides', async () => {
 test('an entry past its time is read from the database again', async () => {
   const brief = await startCache(redis.url, { ttlMs: 100 });
   await brief.read('webform', 12, 'full', loadVersion(1));
-  await waitFor('the entry to expire', async () => {
+  await until('the entry to expire', async () => {
     return (await brief.read('webform', 12, 'full', loadVersion(2))).record?.version === 2;
   });
   await brief.close();
@@ -134,7 +134,7 @@ test('a reader is not served by a question that was asked before it came', async
     await begun.promise;
     const before = waits;
     const waiting = slow.read('webform', 12, 'full', loadNothing);
-    await waitFor('the reader to wait', () => waits > before);
+    await until('the reader to wait', () => waits > before);
     loaded.resolve();
     await filling;
     return { waiting };
@@ -153,7 +153,7 @@ test('a reader is not served by a question that was asked before it came', async
 test('who has waited in vain reads the database and does not fill', async () => {
   const stuck = Promise.withResolvers<null>();
   const holder = cache.read('webform', 12, 'full', () => stuck.promise);
-  await waitFor('the lease', async () => (await redis.admin.exists('webform:12')) === 1);
+  await until('the lease', async () => (await redis.admin.exists('webform:12')) === 1);
 
   expect(await cache.read('webform', 12, 'full', loadVersion(1))).toEqual({
     outcome: 'miss',
@@ -167,7 +167,7 @@ test('who has waited in vain reads the database and does not fill', async () => 
 test('who waits while Redis begins to refuse passes it by', async () => {
   const stuck = Promise.withResolvers<null>();
   const holder = cache.read('webform', 12, 'full', () => stuck.promise);
-  await waitFor('the lease', async () => (await redis.admin.exists('webform:12')) === 1);
+  await until('the lease', async () => (await redis.admin.exists('webform:12')) === 1);
   const waiting = cache.read('webform', 12, 'full', loadVersion(1));
   await redis.admin.config('SET', 'min-replicas-to-write', '1');
   try {
@@ -182,7 +182,7 @@ test('who waits while Redis begins to refuse passes it by', async () => {
 test('of those who wait one fills when the lease is gone', async () => {
   const stuck = Promise.withResolvers<null>();
   const holder = cache.read('webform', 12, 'full', () => stuck.promise);
-  await waitFor('the lease', async () => (await redis.admin.exists('webform:12')) === 1);
+  await until('the lease', async () => (await redis.admin.exists('webform:12')) === 1);
   const load = loadVersion(2, 20);
   const waiting = Array.from({ length: 10 }, () => cache.read('webform', 12, 'full', load));
   await cache.clearModel('webform', 12);

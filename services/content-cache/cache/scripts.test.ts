@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 
 import { createCacheNode, type CacheNode, type Fill } from './node.ts';
 import { protocolScripts } from './scripts.ts';
-import { startRedis, type RedisServer } from './testing/redis-server.ts';
+import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
 
 const KEY = 'webform:12';
 const LEASE_MS = 3000;

@@ -7,8 +7,8 @@ import { brokenScripts, joiningLoads, readingDatabaseFirst } from './testing/bro
 import { startCache } from './testing/caches.ts';
 import { loadVersion, recordOf } from './testing/loaders.ts';
 import type { RaceCache } from './testing/race.ts';
-import { startRedis, type RedisServer } from './testing/redis-server.ts';
-import { waitFor } from './testing/wait-for.ts';
+import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
+import { until } from '../../../test/support/wait.ts';
 
 /**
  * Sequences in which chance has no part. In each the record is at version 1, becomes version 2, and is cleared; the
@@ -43,7 +43,7 @@ async function readVersion(cache: RaceCache, inDatabase: number): Promise<number
 
 async function follow(replica: RedisServer, primary: RedisServer): Promise<void> {
   await replica.admin.replicaof('127.0.0.1', primary.port);
-  await waitFor('the replica to be in step', async () => {
+  await until('the replica to be in step', async () => {
     const info = await replica.admin.info('replication');
     return info.includes('master_link_status:up') && (await primary.admin.wait(1, 1000)) >= 1;
   });
@@ -53,7 +53,7 @@ async function promote(replica: RedisServer): Promise<void> {
   await replica.admin.replicaof('NO', 'ONE');
 }
 
-const usable = (cache: ContentCache) => waitFor('the cache to be usable', () => cache.state === 'usable');
+const usable = (cache: ContentCache) => until('the cache to be usable', () => cache.state === 'usable');
 
 /** A reader has read version 1, and is slow to fill; meanwhile the clear comes and goes. */
 async function clearDuringLoad(
@@ -95,7 +95,7 @@ test('a second reader that joins a read of the database begun before the clear',
     await begun.promise;
     await cache.clearModel('webform', 12);
     const second = readVersion(cache, 2);
-    await waitFor('the second lease', async () => (await redis.admin.exists('webform:12')) === 1);
+    await until('the second lease', async () => (await redis.admin.exists('webform:12')) === 1);
     // Its answer comes before that of a later command, and then the reader goes on to its load.
     await raced.memory();
     await setImmediate();
@@ -115,7 +115,7 @@ async function restartFromOldFile(scripts: ProtocolScripts): Promise<unknown> {
   await redis.admin.save();
   expect(await cache.clearModel('webform', 12)).toBe(1);
   await redis.kill();
-  await waitFor('the loss to be noticed', () => cache.state === 'away');
+  await until('the loss to be noticed', () => cache.state === 'away');
   await redis.restart();
   await usable(cache);
   expect(await redis.admin.hexists('webform:12', 'full:payload')).toBe(1);
@@ -158,7 +158,7 @@ async function cutOffPrimary(): Promise<{ a: RedisServer; b: RedisServer; takeOv
   await a.admin.config('SET', 'min-replicas-to-write', '1');
   const takeOver = async () => {
     await promote(b);
-    await waitFor('A to be cut off', async () => {
+    await until('A to be cut off', async () => {
       const answer = await a.admin.set('probe', '').catch((error: Error) => error.message);
       return answer?.startsWith('NOREPLICAS') ?? false;
     });

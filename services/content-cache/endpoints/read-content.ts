@@ -1,8 +1,7 @@
-import { currentContext, HttpError, type Handler } from '@content-platform/chassis';
+import { currentContext, etagOf, HttpError, isCurrent, type Handler } from '@content-platform/chassis';
 import type { readContent as contract } from '@content-platform/contract';
 import type { ContentCache } from '../cache/index.ts';
 import type { ContentStore } from '../content-store.ts';
-import { etagOf, isCurrent } from '../etag.ts';
 import type { CacheMetrics } from '../metrics.ts';
 
 export interface ReadContentDeps {

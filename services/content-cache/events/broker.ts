@@ -32,6 +32,9 @@ function describeTopic(topic: string, brokers: number): ITopicConfig {
   };
 }
 
+/** A new topic is known to every broker within moments. Ms. */
+const leadersMs = 10_000;
+
 export type Broker = ReturnType<typeof createBroker>;
 
 /** What the brokers say of the topic and the group, over a connection that is made when it is needed, and again. */
@@ -59,6 +62,18 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
     }
   }
 
+  /** Resolves when every partition of the topic has a leader; throws after `leadersMs`. */
+  async function leaders(admin: Admin): Promise<void> {
+    const end = performance.now() + leadersMs;
+    while (performance.now() < end) {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic] }).catch(() => ({ topics: [] }));
+      const partitions = topics.flatMap((found) => found.partitions);
+      if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0)) return;
+      await sleep(100);
+    }
+    throw new Error(`the topic ${topic} was made but has no leader`);
+  }
+
   async function committed(admin: Admin): Promise<Map<number, number>> {
     const [found] = await admin.fetchOffsets({ groupId: group, topics: [topic] });
     return new Map(found?.partitions.map(({ partition, offset }) => [partition, Number(offset)]));
@@ -72,7 +87,11 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
       try {
         if ((await admin.listTopics()).includes(topic)) return false;
         const { brokers } = await admin.describeCluster();
-        return await admin.createTopics({ topics: [describeTopic(topic, brokers.length)] });
+        // kafkajs waits for leaders, too, but gives up on a broker that has not heard of the topic yet.
+        const topics = [describeTopic(topic, brokers.length)];
+        const isMade = await admin.createTopics({ waitForLeaders: false, topics });
+        await leaders(admin);
+        return isMade;
       } finally {
         await admin.disconnect();
       }

@@ -3,7 +3,7 @@ import type { Database } from '@content-platform/chassis';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createTestDatabase } from '../../../test/support/test-database.ts';
-import { startRedis } from '../cache/testing/redis-server.ts';
+import { startRedis } from '../../../test/support/redis-server.ts';
 import { startTestService, type TestService, type TestServiceOptions } from './service.ts';
 
 export type World = Awaited<ReturnType<typeof startWorld>>;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Random } from './random.ts';
-import type { RedisServer } from './redis-server.ts';
+import type { RedisServer } from '../../../../test/support/redis-server.ts';
 
 export type Disturbance = keyof typeof disturbances;
 

@@ -1,13 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { Redis } from 'ioredis';
+import { freePort } from '../../deploy/local/ports.ts';
 
-import { waitFor } from './wait-for.ts';
+import { until } from './wait.ts';
 
 /** A real redis-server of a test's own, on a free port of loopback and in a folder of its own. */
 export interface RedisServer {
@@ -51,7 +51,7 @@ export async function startRedis(settings: Record<string, string> = {}): Promise
   async function run(): Promise<void> {
     child = spawn('redis-server', args, { stdio: 'ignore' });
     await once(child, 'spawn');
-    await waitFor('redis-server to answer', async () => (await admin.ping()) === 'PONG');
+    await until('redis-server to answer', async () => (await admin.ping()) === 'PONG');
   }
 
   async function kill(): Promise<void> {
@@ -77,13 +77,4 @@ export async function startRedis(settings: Record<string, string> = {}): Promise
       await rm(dir, { recursive: true, force: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
