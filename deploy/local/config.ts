@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Problem } from './problem.ts';
@@ -26,16 +27,17 @@ export interface LauncherConfig {
 const optional = (value: string | undefined): string | undefined => value?.trim() || undefined;
 
 /**
- * What the launcher reads from the environment: GATEWAY_PORT, DATABASE_URL, REDIS_URL, KAFKA_BROKERS, CI and, for
- * tests that must not touch the developer's own stack, STATE_DIR in the place of `.local`.
- * @throws Problem naming the variable, what was given and what is allowed
+ * What the launcher reads from the environment: GATEWAY_PORT, DATABASE_URL and REDIS_URL (each also as a file that
+ * X_FILE names), KAFKA_BROKERS, CI and, for tests that must not touch the developer's own stack, STATE_DIR in the
+ * place of `.local`.
+ * @throws Problem naming the variable and what is allowed, and what was given unless it may hold a password
  */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): LauncherConfig {
-  const [databaseUrl, redisUrl, kafkaBrokers] = [env.DATABASE_URL, env.REDIS_URL, env.KAFKA_BROKERS].map(
-    optional,
-  );
+  const databaseUrl = urlOf('DATABASE_URL', ['postgres:', 'postgresql:'], env);
+  const redisUrl = urlOf('REDIS_URL', ['redis:', 'rediss:'], env);
+  const kafkaBrokers = brokersOf(optional(env.KAFKA_BROKERS));
   return {
-    state: resolve(ROOT, optional(env.STATE_DIR) ?? '.local'),
+    state: stateFolder(env),
     gatewayPort: portOf('GATEWAY_PORT', optional(env.GATEWAY_PORT) ?? '8080'),
     external: {
       ...(databaseUrl && { databaseUrl }),
@@ -44,6 +46,34 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): LauncherConfig
     },
     ci: env.CI === 'true',
   };
+}
+
+const stateFolder = (env: NodeJS.ProcessEnv): string => resolve(ROOT, optional(env.STATE_DIR) ?? '.local');
+
+function urlOf(name: string, schemes: string[], env: NodeJS.ProcessEnv): string | undefined {
+  const value = optional(env[name]) ?? fromFile(`${name}_FILE`, optional(env[`${name}_FILE`]));
+  if (optional(env[name]) && optional(env[`${name}_FILE`]))
+    throw new Problem(`${name} and ${name}_FILE are both set: give one of them.`);
+  if (value !== undefined && !(URL.canParse(value) && schemes.includes(new URL(value).protocol)))
+    throw new Problem(
+      `${name} is no address: give one that starts with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}.`,
+    );
+  return value;
+}
+
+function fromFile(name: string, file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new Problem(`${name}: ${(error as Error).message}`);
+  }
+}
+
+function brokersOf(value: string | undefined): string | undefined {
+  if (value?.split(',').some((address) => !/^[^\s:/@]+:\d{1,5}$/.test(address.trim())))
+    throw new Problem(`KAFKA_BROKERS is "${value}": give addresses host:port, separated by commas.`);
+  return value;
 }
 
 function portOf(name: string, value: string): number {
@@ -55,10 +85,14 @@ function portOf(name: string, value: string): number {
 
 /** Where stack.json is: STACK_FILE, else that of the stack in STATE_DIR or `.local`. */
 export const stackFilePath = (env: NodeJS.ProcessEnv = process.env): string =>
-  optional(env.STACK_FILE) ?? join(readConfig(env).state, 'stack.json');
+  optional(env.STACK_FILE) ?? join(stateFolder(env), 'stack.json');
 
-/** The environment that processes inherit, with what is theirs added. */
-export const environmentWith = (added: Record<string, string>): NodeJS.ProcessEnv => ({
-  ...process.env,
-  ...added,
-});
+/**
+ * The environment that processes inherit, with what is theirs added. What a file would say instead of an added
+ * variable is left out: no process takes both X and X_FILE.
+ */
+export function environmentWith(added: Record<string, string>): NodeJS.ProcessEnv {
+  const instead = new Set(Object.keys(added).map((name) => `${name}_FILE`));
+  const inherited = Object.entries(process.env).filter(([name]) => !instead.has(name));
+  return { ...Object.fromEntries(inherited), ...added };
+}
