@@ -10,7 +10,7 @@ test.each([
   ['/api/content/webform/12', ['GET readContent']],
   ['/api/content/anything/else', ['GET readContent']],
   ['/api/admin/failed-jobs', ['GET listFailedJobs']],
-  ['/api/admin/failed-jobs/5', ['GET readFailedJob', 'DELETE deleteFailedJob']],
+  ['/api/admin/failed-jobs/5', ['DELETE deleteFailedJob', 'GET readFailedJob']],
   ['/api/admin/failed-jobs/5/retry', ['POST retryFailedJob']],
   // A fixed path is no id, whatever its method.
   ['/api/admin/failed-jobs/retry', ['POST retryFailedJobs']],

@@ -1,5 +1,5 @@
 import type { Endpoint } from '@content-platform/contract';
-import { HttpError } from '@content-platform/chassis';
+import { comparePaths, HttpError } from '@content-platform/chassis';
 import type { Step } from './exchange.ts';
 
 /** What is possible at one path, by method. */
@@ -31,11 +31,9 @@ export function createAllowlist(endpoints: readonly Endpoint[]): Allowlist {
   const fixed = new Map(
     templates.filter(({ path }) => !path.includes('/:')).map(({ path, methods }) => [path, methods]),
   );
-  // `~` sorts after every other character of a path: what is fixed goes first, segment by segment.
-  const key = ({ path }: { path: string }) => path.replaceAll('/:', '/~');
   const patterns = templates
     .filter(({ path }) => !fixed.has(path))
-    .toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
+    .toSorted((a, b) => comparePaths(a.path, b.path));
   return (path) => {
     const known = fixed.get(path);
     if (known) return known;

@@ -1,8 +1,7 @@
 import type { Request } from 'express';
 import { mediaTypes, type RequestBody } from '@content-platform/contract';
-import { HttpError } from '@content-platform/chassis';
+import { hasBody, HttpError } from '@content-platform/chassis';
 import type { Step } from './exchange.ts';
-import { hasBody } from './reply.ts';
 
 function tooLarge(maxBytes: number): HttpError {
   return new HttpError(413, 'payload_too_large', `The body is larger than ${maxBytes} bytes.`);

@@ -1,10 +1,12 @@
 import type { Redis } from 'ioredis';
+import type { Logger } from '@content-platform/chassis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 
 /** Whether Redis is worth asking. */
 export interface Breaker {
   allows(): boolean;
-  report(worked: boolean): void;
+  /** `error`: why it did not work. */
+  report(worked: boolean, error?: unknown): void;
 }
 
 const pauseMs = 1_000;
@@ -13,7 +15,7 @@ const pauseMs = 1_000;
  * After a failure Redis is asked once a second, by one request, until it answers: a Redis that hangs then costs one
  * request a second its timeout, and the others nothing.
  */
-export function createBreaker(): Breaker {
+export function createBreaker(logger: Logger): Breaker {
   let failing = false;
   let nextTryAt = 0;
   return {
@@ -23,8 +25,11 @@ export function createBreaker(): Breaker {
       nextTryAt = performance.now() + pauseMs;
       return true;
     },
-    report(worked) {
-      if (!worked && !failing) nextTryAt = performance.now() + pauseMs;
+    report(worked, error) {
+      if (!worked && !failing) {
+        nextTryAt = performance.now() + pauseMs;
+        logger.warn({ error }, 'rate limits are counted in this process: Redis does not count them');
+      }
       failing = !worked;
     },
   };
@@ -64,8 +69,8 @@ export function createLimiter(
         const wait = await consume(shared, subject);
         breaker.report(true);
         return wait;
-      } catch {
-        breaker.report(false);
+      } catch (error) {
+        breaker.report(false, error);
       }
     }
     return consume(memory, subject);

@@ -17,7 +17,7 @@ await run('gateway', readGatewayConfig, async (process) => {
     publicUrl: config.PUBLIC_URL,
     services,
     tokens: createTokenVerifier(config.PUBLIC_URL, keys),
-    limits: createRateLimits(redis, endpoints, config.RATE_LIMIT_SCALE, metrics),
+    limits: createRateLimits(redis, endpoints, config.RATE_LIMIT_SCALE, metrics, logger),
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     slowRequestMs: config.SLOW_REQUEST_MS,

@@ -117,7 +117,7 @@ test.each([
   ['GET', '/api/nothing', 404, undefined],
   ['GET', '/api/login', 405, 'POST'],
   ['HEAD', '/api/me', 405, 'GET'],
-  ['OPTIONS', '/api/admin/failed-jobs/5', 405, 'GET, DELETE'],
+  ['OPTIONS', '/api/admin/failed-jobs/5', 405, 'DELETE, GET'],
   ['PURGE', '/api/admin/failed-jobs/retry', 405, 'POST'],
   ['POST', '/health', 405, 'GET'],
   ['POST', '/api/nothing/%2e', 400, undefined],

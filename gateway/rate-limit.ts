@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Endpoint, RateLimit } from '@content-platform/contract';
-import { HttpError, type Caller } from '@content-platform/chassis';
+import { HttpError, type Caller, type Logger } from '@content-platform/chassis';
 import { limitedAddress } from './client-address.ts';
 import type { Exchange, Step } from './exchange.ts';
 import { createBreaker, createLimiter, type Limiter } from './limiter.ts';
@@ -29,8 +29,9 @@ export function createRateLimits(
   endpoints: readonly Endpoint[],
   scale: number,
   { rateLimited }: GatewayMetrics,
+  logger: Logger,
 ): RateLimits {
-  const breaker = createBreaker();
+  const breaker = createBreaker(logger);
   const limiter = (name: string, { requests, seconds, guessing }: RateLimit): Limiter | undefined => {
     const scaled = guessing ? requests : Math.ceil(requests * scale);
     return scaled > 0 ? createLimiter(redis, breaker, name, { requests: scaled, seconds }) : undefined;

@@ -1,11 +1,7 @@
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { OutgoingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
-import { envelope, toHttpError, type Logger } from '@content-platform/chassis';
+import { envelope, hasBody, toHttpError, type Logger } from '@content-platform/chassis';
 import type { GatewayResponse } from './exchange.ts';
-
-export function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-}
 
 /**
  * Answers with `body`. When the request's body is still coming, the reply is sent first, whole, and what comes is read

@@ -38,7 +38,7 @@ export async function startGateway({ redisUrl, scale = 1, server: own, ...option
   const { app, prepare } = createGateway({
     publicUrl: issuer,
     tokens: createTokenVerifier(issuer, remoteKeys(keys.url, logger)),
-    limits: redis ? createRateLimits(redis, endpoints, scale, metrics) : unlimited,
+    limits: redis ? createRateLimits(redis, endpoints, scale, metrics, logger) : unlimited,
     corsOrigins: [],
     trustedProxies: [],
     slowRequestMs: 500,

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import express, { type Request, type Response } from 'express';
 import type { Endpoint } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
@@ -21,10 +22,9 @@ function parsersOf(endpoint: Endpoint, limit: number) {
   return made;
 }
 
-function hasBody(request: Request): boolean {
-  return (
-    request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0
-  );
+/** Whether a body comes with the request (RFC 9112 §6.3). */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 /**

@@ -17,6 +17,11 @@ export function runInContext<T>(context: RequestContext, work: () => T): T {
   return storage.run(context, work);
 }
 
+/** For what is not the request's, though it was set up while one was worked on. */
+export function outsideContext<T>(work: () => T): T {
+  return storage.exit(work);
+}
+
 /** Undefined outside a request: at start, in a consumer, in a timer. */
 export function currentContext(): RequestContext | undefined {
   return storage.getStore();

@@ -1,3 +1,4 @@
+export { isAway } from './away.ts';
 export {
   authUrl,
   commonConfig,
@@ -9,6 +10,7 @@ export {
   redisUrl,
   url,
 } from './config.ts';
+export { hasBody } from './body.ts';
 export { currentContext, runInContext } from './context.ts';
 export { etagOf, isCurrent } from './etag.ts';
 export type { Check } from './health.ts';
@@ -18,7 +20,8 @@ export { remoteKeys, type KeySource } from './keys.ts';
 export { createLogger, type Logger } from './logger.ts';
 export { createMetrics, durationBuckets, methodLabel, type Metrics } from './metrics.ts';
 export { migrate } from './migrations.ts';
-export { createDatabase, isAway, type Database } from './postgres.ts';
+export { comparePaths } from './path-order.ts';
+export { createDatabase, type Database } from './postgres.ts';
 export { createRedis, redisTimeoutMs } from './redis.ts';
 export { requestId } from './request-id.ts';
 export { run, type Process, type Running } from './run.ts';

@@ -1,9 +1,9 @@
 import { runner } from 'node-pg-migrate';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { isAway } from './away.ts';
 import { ConfigError } from './config.ts';
 import type { Logger } from './logger.ts';
-import { isAway } from './postgres.ts';
 
 export interface MigrationOptions {
   url: string;
@@ -15,6 +15,9 @@ export interface MigrationOptions {
   /** Ends the waiting for a database that is away. */
   signal?: AbortSignal;
 }
+
+/** How long the advisory lock is waited for before that is said in the log. */
+const lockTimeoutMs = 30_000;
 
 /** A lock per schema, so that services that start together don't wait for each other. */
 function lockValue(schema: string): number {
@@ -29,7 +32,7 @@ export async function migrate({ url, schema, folder, logger, signal }: Migration
   for (let pause = 250; ; pause = Math.min(pause * 2, 5_000)) {
     try {
       await runner({
-        databaseUrl: { connectionString: url, connectionTimeoutMillis: 2_000 },
+        databaseUrl: { connectionString: url, connectionTimeoutMillis: 2_000, lock_timeout: lockTimeoutMs },
         dir: fileURLToPath(folder),
         direction: 'up',
         schema,
@@ -44,8 +47,9 @@ export async function migrate({ url, schema, folder, logger, signal }: Migration
       const { code = '', message } = error as Error & { code?: string };
       // 28: wrong user or password; 3D: no such database.
       if (/^(28|3D)/.test(code)) throw new ConfigError(`PostgreSQL refuses the login: ${message}`);
-      if (!isAway(error)) throw error;
-      logger.warn({ error }, `PostgreSQL is away; trying again in ${pause} ms`);
+      // 55P03: another process has migrated for longer than lockTimeoutMs; it is waited for.
+      if (!isAway(error) && code !== '55P03') throw error;
+      logger.warn({ error }, `the schema ${schema} cannot be migrated yet; trying again in ${pause} ms`);
       await sleep(pause, undefined, signal ? { signal } : {});
     }
   }

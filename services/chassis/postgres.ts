@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { currentContext } from './context.ts';
+import { isAway } from './away.ts';
+import { currentContext, outsideContext } from './context.ts';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
@@ -31,28 +32,6 @@ export interface DatabaseOptions {
   statementTimeoutMs?: number;
 }
 
-const networkErrors = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EPIPE',
-]);
-/** node-postgres has no codes for its own errors. */
-const driverErrors =
-  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error/;
-
-/** Whether the database is away for the moment: not a fault of the statement. */
-export function isAway(error: unknown): boolean {
-  const { code = '', message = '' } = error as { code?: string; message?: string };
-  // Classes 08 connection, 53 resources, 57 operator intervention (shutdown, statement timeout), 25006 read-only.
-  return (
-    networkErrors.has(code) || /^(08|53|57)...$/.test(code) || code === '25006' || driverErrors.test(message)
-  );
-}
-
 function translate(error: unknown): unknown {
   return isAway(error) ? unavailable('The database does not answer at the moment.', error) : error;
 }
@@ -79,7 +58,9 @@ export function createDatabase(options: DatabaseOptions): Database {
     keepAlive: true,
   });
   // Without a listener an idle connection that breaks would end the process.
-  pool.on('error', (error) => logger.warn({ error }, 'an idle database connection broke'));
+  pool.on('error', (error) =>
+    outsideContext(() => logger.warn({ error }, 'an idle database connection broke')),
+  );
 
   async function measured<T>(operation: string, text: string, work: () => Promise<T>): Promise<T> {
     const start = performance.now();

@@ -5,6 +5,7 @@ import { runInContext, type RequestContext } from './context.ts';
 import { envelope, HttpError, toHttpError } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import { methodLabel, type Metrics } from './metrics.ts';
+import { comparePaths } from './path-order.ts';
 import { requestId } from './request-id.ts';
 import { authorize, bearerToken, type Caller, type TokenVerifier } from './tokens.ts';
 import { validate } from './validation.ts';
@@ -49,12 +50,6 @@ interface AnyReply {
   status: number;
   body?: unknown;
   headers?: Record<string, string>;
-}
-
-/** A fixed segment is tried before a parameter, as at the gateway: `/jobs/retry` is not the job `retry`. */
-function bySpecificity(routes: readonly Route[]): Route[] {
-  const key = ({ endpoint }: Route) => endpoint.path.replaceAll('/:', '/~');
-  return routes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
 }
 
 /**
@@ -117,7 +112,8 @@ export function createService(
     });
   }
 
-  for (const [path, group] of Map.groupBy(bySpecificity(routes), ({ endpoint }) => endpoint.path)) {
+  const groups = [...Map.groupBy(routes, ({ endpoint }) => endpoint.path)];
+  for (const [path, group] of groups.toSorted(([a], [b]) => comparePaths(a, b))) {
     const methods = new Map(group.map((route) => [route.endpoint.method as string, route]));
     app.all(path, (request, response) =>
       respond(request, response, path, async () => {

@@ -138,7 +138,8 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
       clearInterval(timer);
       closing.abort();
       await flushing;
-      if (ready) await flush();
+      // A batch that cannot be written is dropped, so this ends.
+      while (ready && queue.length > 0) await flush();
       await pool.end();
     },
   };

@@ -46,7 +46,6 @@ export function createContentCacheApp(deps: ContentCacheDeps) {
     handle(contract.readContent, readContent({ cache, records, metrics: cacheMetrics })),
     handle(contract.clearModel, clearModel({ clear })),
     handle(contract.clearPattern, clearPattern({ clear })),
-    // Before `:id`, which would take "retry" for one.
     handle(contract.retryFailedJobs, retryFailedJobs({ jobs, retries })),
     handle(contract.listFailedJobs, listFailedJobs({ jobs })),
     handle(contract.readFailedJob, readFailedJob({ jobs })),

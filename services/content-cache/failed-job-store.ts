@@ -28,7 +28,6 @@ export interface StoredJob {
   id: number;
   class: FailedJobClass;
   value: Buffer | null;
-  topic: string;
 }
 
 export interface JobPage {
@@ -146,7 +145,7 @@ export function createFailedJobStore(query: Database['query']) {
 
     /** What is needed to process it again. */
     async load(id: number): Promise<StoredJob | undefined> {
-      const text = 'SELECT class, value, topic FROM content.failed_job WHERE id = $1';
+      const text = 'SELECT class, value FROM content.failed_job WHERE id = $1';
       const { rows } = await query<Omit<StoredJob, 'id'>>('load_failed_job', text, [id]);
       return rows[0] && { id, ...rows[0] };
     },

@@ -6,26 +6,15 @@ import * as platform from './platform.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { ErrorCode } from './errors.ts';
 
-/** Every endpoint there is. What is not listed here does not exist for a client. */
-export const endpoints: readonly Endpoint[] = [
-  auth.login,
-  auth.token,
-  auth.me,
-  auth.jwks,
-  content.readContent,
-  cacheAdmin.clearModel,
-  cacheAdmin.clearPattern,
-  failedJobs.listFailedJobs,
-  failedJobs.readFailedJob,
-  failedJobs.deleteFailedJob,
-  failedJobs.retryFailedJob,
-  failedJobs.retryFailedJobs,
-  platform.health,
-  platform.openapiDocument,
-  platform.asyncapiDocument,
-  platform.docs,
-  platform.docsAsset,
-];
+/** A module's exports are its endpoints, and what those are made of. */
+function isEndpoint(value: unknown): value is Endpoint {
+  return typeof value === 'object' && value !== null && 'responses' in value;
+}
+
+/** Every endpoint there is: what these modules export. What is not here does not exist for a client. */
+export const endpoints: readonly Endpoint[] = [auth, content, cacheAdmin, failedJobs, platform].flatMap(
+  (module) => Object.values(module).filter(isEndpoint),
+);
 
 /** All errors an endpoint can answer: its own, and those that follow from what it is. */
 export function errorsOf(endpoint: Endpoint): ErrorCode[] {

@@ -1,13 +1,20 @@
 import { z } from 'zod';
 import { id, model, models, text } from './schemas.ts';
 
-/** Common to both: for logs and for measuring the delay; none of them changes what is cleared. */
+/**
+ * Common to both: for logs and for measuring the delay. None of them changes what is cleared, so one that is malformed
+ * counts as absent.
+ */
 const about = {
-  event_id: text(1, 200).optional().meta({ description: 'The sender’s own id of the event.' }),
-  change: z.enum(['created', 'updated', 'deleted']).optional(),
+  event_id: text(1, 200)
+    .optional()
+    .catch(undefined)
+    .meta({ description: 'The sender’s own id of the event.' }),
+  change: z.enum(['created', 'updated', 'deleted']).optional().catch(undefined),
   occurred_at: z.iso
     .datetime({ offset: true })
     .optional()
+    .catch(undefined)
     .meta({ description: 'When the change was committed.' }),
 };
 

@@ -52,10 +52,20 @@ test.each([
   ['id 2^53', '{"model":"webform","id":9007199254740992}', 'invalid_event', 'webform'],
   ['no id', '{"model":"webform"}', 'invalid_event', 'webform'],
   ['a model that is no string', '{"model":12,"id":1}', 'invalid_event', null],
-  ['a time that is none', '{"model":"webform","id":1,"occurred_at":"today"}', 'invalid_event', 'webform'],
 ])('%s is a failed job', (_, value, name, model) => {
   expect(parse(value)).toEqual({ class: name, model });
 });
+
+test.each(['"occurred_at":"today"', '"change":"restored"', '"event_id":55'])(
+  'what does not matter for the clear does not prevent it: %s',
+  (malformed) => {
+    const parsed = parseEvent(Buffer.from(`{"model":"webform","id":1,${malformed}}`));
+    expect(parsed).toEqual({
+      ok: true,
+      event: { target: { model: 'webform', id: 1 }, occurredAt: undefined },
+    });
+  },
+);
 
 test('the text says what is wrong', () => {
   const parsed = parseEvent(Buffer.from('{"model":"webform","id":"12"}'));
