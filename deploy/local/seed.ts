@@ -3,7 +3,25 @@ import pg from 'pg';
 import { CREDENTIALS_FILE, type Credentials } from './content-server/settings.ts';
 import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-accounts.ts';
 import { demoRecords } from './demo-content.ts';
+import { Problem } from './problem.ts';
 import { type State, writePrivate } from './state.ts';
+
+/** Loopback, or a socket in a folder. */
+const isHere = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?|\/.*)$/i.test(host);
+
+/**
+ * Demo accounts have public passwords: they are for a database that others cannot reach.
+ * @param databaseUrl the database that the user has named
+ * @throws Problem when it is not on this machine
+ */
+export function refuseDemoDataElsewhere(databaseUrl: string): void {
+  // What node-postgres will connect to: parameters of the address may name another host than its beginning.
+  const { host } = new pg.Client({ connectionString: databaseUrl });
+  if (!isHere(host))
+    throw new Problem(
+      `DATABASE_URL names ${host}: npm start adds demo accounts with public passwords, so it only takes a database on this machine (localhost).`,
+    );
+}
 
 /**
  * Adds the demo data that is missing; what is there stays as it is, however it was changed since.
@@ -48,8 +66,9 @@ async function admitContentServer(client: pg.Client, password: string): Promise<
 async function addAccounts(database: string): Promise<void> {
   const accounts = await openAccounts(database);
   try {
-    const users = DEMO_USERS.map((user) => ensureUser(accounts, { ...user, password: DEMO_PASSWORD }));
-    await Promise.all([...users, ensureClient(accounts, DEMO_CLIENT)]);
+    // One after the other: each has the same id in every new database.
+    for (const user of DEMO_USERS) await ensureUser(accounts, { ...user, password: DEMO_PASSWORD });
+    await ensureClient(accounts, DEMO_CLIENT);
   } finally {
     await accounts.close();
   }

@@ -4,7 +4,7 @@ import type { Credentials, Settings } from './content-server/settings.ts';
 import { readableLine } from './log-view.ts';
 import { isFree } from './ports.ts';
 import { Problem, Stopped } from './problem.ts';
-import { seed } from './seed.ts';
+import { refuseDemoDataElsewhere, seed } from './seed.ts';
 import { addressesOf, portsOf, serviceSpec } from './service-process.ts';
 import { type Service, SERVICES } from './services.ts';
 import type { Stack } from './stack-file.ts';
@@ -50,6 +50,7 @@ const ORPHAN_GRACE_MS = 5_000;
  * @throws Problem when something cannot be had, Stopped when `signal` says so; nothing is left running then
  */
 export async function startStack(options: StackOptions): Promise<RunningStack> {
+  if (options.external.databaseUrl) refuseDemoDataElsewhere(options.external.databaseUrl);
   const state = openState(options.state, addressesOf(options.gatewayPort, () => 0).gateway);
   const run = new StackRun(options, state);
   try {

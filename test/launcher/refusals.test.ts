@@ -51,6 +51,8 @@ test(
   'a data folder of another PostgreSQL',
   async () => {
     mkdirSync(join(state, 'postgres'));
+    const secrets = { postgresPassword: 'a', authKeySecret: 'b', contentServerPassword: 'c' };
+    writeFileSync(join(state, 'secrets.json'), JSON.stringify(secrets));
     writeFileSync(join(state, 'postgres', 'PG_VERSION'), '15\n');
     await refused({}, /made by PostgreSQL 15, this is 18\.\d+: move the folder away/);
     expect(readFileSync(join(state, 'postgres', 'PG_VERSION'), 'utf8')).toBe('15\n');
@@ -92,6 +94,40 @@ test(
   'a port that is none',
   async () => {
     await refused({ GATEWAY_PORT: '80 80' }, /^GATEWAY_PORT is "80 80": give a port/);
+  },
+  LIMIT_MS,
+);
+
+test(
+  'addresses that are none, and a database on another machine, before anything is started',
+  async () => {
+    const nothingBefore = (): void => expect(launcher?.output().trimEnd().split('\n')).toHaveLength(1);
+    await refused({ DATABASE_URL: 'foo' }, /^DATABASE_URL is no address: /);
+    nothingBefore();
+    await refused({ REDIS_URL: 'foo' }, /^REDIS_URL is no address: /);
+    nothingBefore();
+    await refused(
+      { DATABASE_URL: 'postgres://owner@db.example.com/platform' },
+      /^DATABASE_URL names db\.example\.com: npm start adds demo accounts/,
+    );
+    nothingBefore();
+  },
+  LIMIT_MS,
+);
+
+test(
+  'admin commands need a stack, their help does not',
+  async () => {
+    const admin = async (command: string): Promise<string> => {
+      launcher = launch(
+        [process.execPath, 'deploy/local/bootstrap.mjs', 'deploy/local/admin.ts', command],
+        env,
+      );
+      return `${await launcher.ended}: ${launcher.output()}`;
+    };
+    expect(await admin('help')).toMatch(/^0: Usage:/);
+    expect(await admin('nonsense')).toMatch(/^1: admin: There is no command nonsense/);
+    expect(await admin('create-user')).toMatch(/^1: No stack is running/);
   },
   LIMIT_MS,
 );

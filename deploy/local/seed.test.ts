@@ -1,0 +1,20 @@
+import { expect, test } from '@jest/globals';
+import { refuseDemoDataElsewhere } from './seed.ts';
+
+test.each([
+  'postgres://owner@localhost/platform',
+  'postgres://owner@127.0.0.1:5433/platform',
+  'postgres://owner@[::1]/platform',
+  'postgres:///platform?host=/run/postgresql',
+])('demo data may go to %s', (url) => {
+  expect(() => refuseDemoDataElsewhere(url)).not.toThrow();
+});
+
+test.each([
+  'postgres://owner@db.example.com/platform',
+  'postgres://owner@127.0.0.1.example.com/platform',
+  'postgres://owner@10.0.0.1/platform',
+  'postgres://owner@localhost/platform?host=db.example.com',
+])('demo data may not go to %s', (url) => {
+  expect(() => refuseDemoDataElsewhere(url)).toThrow(/^DATABASE_URL names \S+: npm start adds demo accounts/);
+});
