@@ -171,7 +171,7 @@ function dockerKafka(state: State, port: number): PreparedKafka {
   const brokers = `${HOST}:${port}`;
   const container = {
     name: 'kafka',
-    image: 'apache/kafka:4.1.0',
+    image: `apache/kafka:${kafkaVersion()}`,
     port,
     inside: port,
     env,
