@@ -1,7 +1,7 @@
 // Plays the content management server: changes records in the database, then announces what it has changed.
 import { models } from '@content-platform/contract';
 import { type Announcer, httpAnnouncer, kafkaAnnouncer } from './content-server/announce.ts';
-import { type Command, parseCommand } from './content-server/commands.ts';
+import { type Command, parseCommand, USAGE } from './content-server/commands.ts';
 import { openRecords, type Records, type Saved } from './content-server/records.ts';
 import { readSettings } from './content-server/settings.ts';
 import { steadyTraffic } from './content-server/traffic.ts';
@@ -56,7 +56,9 @@ async function run(command: Command): Promise<void> {
 }
 
 try {
-  await run(parseCommand(process.argv.slice(2)));
+  const args = process.argv.slice(2);
+  if (args.includes('--help')) console.log(USAGE);
+  else await run(parseCommand(args));
 } catch (error) {
   printProblem(error);
   process.exitCode = 1;

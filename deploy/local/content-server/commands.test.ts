@@ -22,6 +22,7 @@ test.each([
   ['edit page 1', /no model page/],
   ['edit webform', /edit needs a model and an id/],
   ['edit webform 0', /The id is 0/],
+  ['edit webform 9007199254740992', /The id is 9007199254740992: a whole number from 1 to 9007199254740991/],
   ['edit webform 1.5', /The id is 1.5/],
   ['edit webform 1 2', /Too many arguments: 2/],
   ['edit webform 1 --via post', /--via is post/],

@@ -40,7 +40,7 @@ export function parseCommand(args: string[]): Command {
     if (text === undefined) return undefined;
     const value = Number(text);
     if (!/^\d+$/.test(text) || value < 1 || !Number.isSafeInteger(value))
-      throw wrong(`${name} is ${text}: a whole number from 1.`);
+      throw wrong(`${name} is ${text}: a whole number from 1 to ${Number.MAX_SAFE_INTEGER}.`);
     return value;
   };
   const [rate, seconds] = [number('--rate', values.rate), number('--seconds', values.seconds)];
