@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
@@ -40,6 +40,18 @@ test('secrets are kept, and for nobody else', () => {
   expect(second.secrets).toEqual(first.secrets);
   expect(statSync(folder).mode & 0o777).toBe(0o700);
   expect(statSync(join(folder, 'secrets.json')).mode & 0o777).toBe(0o600);
+});
+
+test('secrets that are lost are not replaced while there is data that needs them', () => {
+  mkdirSync(join(folder, 'postgres'), { recursive: true });
+  expect(() => openState(folder, '')).toThrow(/secrets\.json is missing, .* move both away/);
+  for (const broken of ['{"postgresPassword":', '{}', 'null']) {
+    rmSync(folder, { recursive: true });
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'secrets.json'), broken);
+    expect(() => openState(folder, '')).toThrow(/secrets\.json cannot be read, .*: mend it/);
+    expect(readFileSync(join(folder, 'secrets.json'), 'utf8')).toBe(broken);
+  }
 });
 
 test('a recorded process that minds its signal not is killed; one with another start is left alone', async () => {

@@ -51,7 +51,7 @@ export function openState(folder: string, where: string): State {
     chmodSync(folder, 0o700);
     takeLock(lock, where);
     for (const part of ['run', 'logs']) mkdirSync(path(part), { recursive: true, mode: 0o700 });
-    const secrets = keptSecrets(path('secrets.json'));
+    const secrets = keptSecrets(path('secrets.json'), path('postgres'));
     return {
       folder,
       path,
@@ -104,9 +104,15 @@ function takeLock(lock: string, where: string): void {
   }
 }
 
-function keptSecrets(file: string): Secrets {
-  const kept = readJson<Secrets>(file);
-  if (kept) return kept;
+/** @throws Problem when they are lost and there is data that nobody can use without them */
+function keptSecrets(file: string, data: string): Secrets {
+  const kept = readJson<Partial<Secrets>>(file);
+  if (kept?.postgresPassword && kept.authKeySecret && kept.contentServerPassword) return kept as Secrets;
+  const isThere = existsSync(file);
+  if (isThere || existsSync(data))
+    throw new Problem(
+      `${file} ${isThere ? 'cannot be read' : 'is missing'}, and the data in ${data} needs the secrets in it: mend it, or move both away (the demo data is made anew).`,
+    );
   const random = (): string => randomBytes(24).toString('base64url');
   const secrets = { postgresPassword: random(), authKeySecret: random(), contentServerPassword: random() };
   writePrivate(file, secrets);
