@@ -152,11 +152,12 @@ class StackRun implements RunningStack {
 
   /** A step whose failure is the reason of the end, if there is an end, rather than what came of that. */
   #step<T>(name: string, work: (tell: (detail: string) => void) => Promise<T>): Promise<T> {
-    return this.#options.terminal.step(name, (tell) =>
+    const { signal } = this.#end;
+    const reported = (tell: (detail: string) => void): Promise<T> =>
       work(tell).catch((error: unknown) => {
-        throw this.#end.signal.aborted ? this.#end.signal.reason : error;
-      }),
-    );
+        throw signal.aborted ? signal.reason : error;
+      });
+    return this.#options.terminal.step(name, reported, signal);
   }
 
   async #stopOrphans(): Promise<void> {

@@ -6,8 +6,13 @@ export interface Terminal {
   /**
    * Does a piece of work and prints one line with its time when it is done; meanwhile it shows that it lives.
    * `tell` sets what stands behind the name: what is under way, and in the end what came of it.
+   * Where `signal` has ended the work it has not failed, and no line is printed.
    */
-  step: <T>(name: string, work: (tell: (detail: string) => void) => Promise<T>) => Promise<T>;
+  step: <T>(
+    name: string,
+    work: (tell: (detail: string) => void) => Promise<T>,
+    signal?: AbortSignal,
+  ) => Promise<T>;
 }
 
 interface Step {
@@ -54,7 +59,7 @@ export function createTerminal(out: NodeJS.WriteStream = process.stdout): Termin
 
   return {
     line,
-    step: async (name, work) => {
+    step: async (name, work, signal) => {
       const now = Date.now();
       const step: Step = { name, detail: '', start: now, shown: now };
       running.add(step);
@@ -72,7 +77,7 @@ export function createTerminal(out: NodeJS.WriteStream = process.stdout): Termin
         end('✓');
         return result;
       } catch (error) {
-        end(error instanceof Stopped ? '' : '✗');
+        end(error instanceof Stopped || signal?.aborted ? '' : '✗');
         throw error;
       }
     },

@@ -1,0 +1,18 @@
+import { PassThrough } from 'node:stream';
+import { expect, test } from '@jest/globals';
+import { createTerminal } from './terminal.ts';
+
+test('what failed has a mark; what was ended because of that has none', async () => {
+  const out = new PassThrough();
+  const terminal = createTerminal(out as unknown as NodeJS.WriteStream);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const ended = new Promise<void>((_, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason)),
+  );
+  const first = terminal.step('first', () => Promise.reject(new Error('broken')), signal);
+  const second = terminal.step('second', () => ended, signal);
+  await first.catch((error: unknown) => controller.abort(error));
+  await expect(second).rejects.toThrow('broken');
+  expect(String(out.read())).toMatch(/^✗ first +\d+\.\d s\n$/);
+});
