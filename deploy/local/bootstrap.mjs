@@ -6,6 +6,7 @@ import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+const began = Date.now();
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 const [major, minor] = process.versions.node.split('.').map(Number);
@@ -31,7 +32,11 @@ function handOver([script, ...args]) {
   const child = spawn(join(bin, 'node'), [...flags, join(root, script), ...args], {
     // The fourth is a channel that closes when this process is gone, however it went: the script can stop then.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-    env: { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` },
+    env: {
+      ...process.env,
+      PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
+      BOOTSTRAP_BEGAN: String(began),
+    },
   });
   // Ctrl-C reaches the whole process group, so the script may get a signal twice: it must not mind.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));

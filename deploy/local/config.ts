@@ -20,6 +20,8 @@ export interface LauncherConfig {
   state: string;
   gatewayPort: number;
   external: External;
+  /** When the user started it, in ms since 1970: packages may have been installed since then. */
+  began: number;
   /** Nothing may be missing then: no Kafka is a failure. */
   ci: boolean;
 }
@@ -44,6 +46,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): LauncherConfig
       ...(redisUrl && { redisUrl }),
       ...(kafkaBrokers && { kafkaBrokers }),
     },
+    began: Number(env.BOOTSTRAP_BEGAN) || Date.now(),
     ci: env.CI === 'true',
   };
 }

@@ -8,9 +8,8 @@ import { tour } from './tour.ts';
 import { untilStopped } from './until-stopped.ts';
 
 async function start(signal: AbortSignal): Promise<number> {
-  const began = Date.now();
   const terminal = createTerminal();
-  const { state, gatewayPort, external, ci } = readConfig();
+  const { state, gatewayPort, external, began, ci } = readConfig();
   const running = await startStack({
     state,
     gatewayPort,
