@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DOWNLOADS, environmentWith, ROOT } from '../deploy/local/config.ts';
 import { freeRow } from '../deploy/local/ports.ts';
 import { Problem, printProblem, Stopped } from '../deploy/local/problem.ts';
+import { runCommand } from '../deploy/local/run-command.ts';
 import { SERVICES } from '../deploy/local/services.ts';
 import { startStack } from '../deploy/local/stack.ts';
 import { isAbandoned } from '../deploy/local/state.ts';
@@ -19,6 +20,16 @@ interface Counts {
 
 const FOLDER = 'test-';
 
+const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
+
+/** @throws Problem when no test file matches: a typing error need not wait for a stack */
+async function refuseUnknown(pattern: string[], signal: AbortSignal): Promise<void> {
+  if (pattern.length === 0) return;
+  const list = [JEST, '--listTests', ...pattern];
+  const { output } = await runCommand(process.execPath, list, { signal, cwd: ROOT });
+  if (!/\.test\.ts$/m.test(output)) throw new Problem(`No test has ${pattern.join(' or ')} in its path.`);
+}
+
 /** Runs jest against the stack; a file that cannot be run counts as one failed test. */
 async function runJest(
   pattern: string[],
@@ -26,14 +37,13 @@ async function runJest(
   report: string,
   signal: AbortSignal,
 ): Promise<Counts> {
-  const jest = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
   const flags = [
     '--experimental-vm-modules',
     '--disable-warning=ExperimentalWarning',
     '--disable-warning=TimeoutNegativeWarning',
   ];
   const options = ['--json', `--outputFile=${report}`, '--passWithNoTests'];
-  const child = spawn(process.execPath, [...flags, jest, ...options, ...pattern], {
+  const child = spawn(process.execPath, [...flags, JEST, ...options, ...pattern], {
     cwd: ROOT,
     env: environmentWith({ STACK_FILE: stackFile }),
     // jest's report for people is on stderr; with --json its stdout is the report again.
@@ -100,9 +110,11 @@ async function tidyUp(): Promise<void> {
 
 await untilStopped(async (signal) => {
   const terminal = createTerminal();
+  const pattern = process.argv.slice(2);
+  await refuseUnknown(pattern, signal);
   await tidyUp();
   const checks = await runChecks(terminal, signal);
-  const tests = await testStack(process.argv.slice(2), terminal, signal).catch((error: unknown) => {
+  const tests = await testStack(pattern, terminal, signal).catch((error: unknown) => {
     if (error instanceof Stopped) throw error;
     printProblem(error);
     return { passed: 0, failed: 1 };
