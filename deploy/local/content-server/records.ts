@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Model } from '@content-platform/contract';
 import pg from 'pg';
 import { Problem } from '../problem.ts';
@@ -9,7 +10,10 @@ export interface Saved {
   version: number;
 }
 
-/** The content server's side of `content.record`. Each function resolves when its change is committed. */
+/**
+ * The content server's side of `content.record`. Each function resolves when its change is committed; where PostgreSQL
+ * is away, as while it restarts, it tries again for some seconds. @throws Problem when PostgreSQL refuses or stays away
+ */
 export interface Records {
   /** @throws Problem when there is no such record */
   edit: (model: Model, id: number, title: string) => Promise<Saved>;
@@ -21,6 +25,25 @@ export interface Records {
 }
 
 const RETURNED = 'returning model, id, title, version';
+const GIVE_UP_MS = 15_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 2_000;
+
+/**
+ * Whether another try may help and cannot make the change twice: there was no connection, or PostgreSQL itself said
+ * that it ends the session or takes none at the moment, and so has undone the change.
+ */
+function isWorthRetrying(error: unknown, sent: boolean): boolean {
+  if (error instanceof pg.DatabaseError) return /^(08|53|57P)/.test(error.code ?? '');
+  return !sent;
+}
+
+function problem(database: string, error: unknown, sent: boolean): Problem {
+  const { message, code } = error as { message?: string; code?: string };
+  const unknown = sent && !(error instanceof pg.DatabaseError);
+  const text = `PostgreSQL at ${new URL(database).host}: ${message || code || String(error)}`;
+  return new Problem(unknown ? `${text}. The change may have been made or not.` : `${text}.`);
+}
 
 /** Connects as the role `content_server`, which may write records and nothing else. */
 export function openRecords(database: string): Records {
@@ -29,15 +52,32 @@ export function openRecords(database: string): Records {
     max: 4,
     connectionTimeoutMillis: 5_000,
     statement_timeout: 5_000,
+    query_timeout: 7_000, // for a server that says nothing at all
   });
   pool.on('error', () => {}); // the next query says what is wrong
+  pool.on('connect', (client) => client.on('error', () => {}));
+
+  async function query<R extends pg.QueryResultRow>(sql: string, values: unknown[]): Promise<R[]> {
+    const deadline = Date.now() + GIVE_UP_MS;
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      let client: pg.PoolClient | undefined;
+      let failure: Error | undefined;
+      try {
+        client = await pool.connect();
+        return (await client.query<R>(sql, values)).rows;
+      } catch (error) {
+        failure = error as Error;
+        const sent = client !== undefined;
+        if (!isWorthRetrying(error, sent) || Date.now() > deadline) throw problem(database, error, sent);
+      } finally {
+        client?.release(failure);
+      }
+      await sleep(pause);
+    }
+  }
 
   async function one(sql: string, values: unknown[], missing: string): Promise<Saved> {
-    const { rows } = await pool.query<{ model: Model; id: string; title: string; version: string }>(
-      sql,
-      values,
-    );
-    const [row] = rows;
+    const [row] = await query<{ model: Model; id: string; title: string; version: string }>(sql, values);
     if (!row) throw new Problem(missing);
     return { model: row.model, id: Number(row.id), title: row.title, version: Number(row.version) };
   }

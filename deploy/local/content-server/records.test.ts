@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { until } from '../../../test/support/wait.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { openRecords, type Records } from './records.ts';
+import { readSettings } from './settings.ts';
+
+const { database } = readSettings();
+let owner: pg.Client;
+let records: Records;
+
+beforeAll(async () => {
+  owner = new pg.Client(stack().postgres);
+  await owner.connect();
+  records = openRecords(database);
+});
+afterAll(async () => {
+  await records.close();
+  await owner.end();
+});
+
+test('a session that PostgreSQL ends, as when it restarts: the change is made once, in another one', async () => {
+  const { id, version } = await records.create('webform', undefined, 'New');
+  await owner.query('begin');
+  await owner.query('select from content.record where model = $1 and id = $2 for update', ['webform', id]);
+  const edited = records.edit('webform', id, 'Edited');
+  await until('the edit waits for the row, and its session is ended', async () => {
+    const { rowCount } = await owner.query(
+      `select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
+       where usename = 'content_server' and not granted`,
+    );
+    return rowCount !== 0;
+  });
+  await owner.query('rollback');
+  expect(await edited).toEqual({ model: 'webform', id, title: 'Edited', version: version + 1 });
+  await records.remove('webform', id);
+});
+
+test('a refused login is a problem of one line', async () => {
+  const wrong = new URL(database);
+  wrong.password = 'wrong';
+  const refused = openRecords(wrong.href);
+  await expect(refused.edit('webform', 1, 'Edited')).rejects.toMatchObject({
+    name: 'Problem',
+    message: `PostgreSQL at ${wrong.host}: password authentication failed for user "content_server".`,
+  });
+  await refused.close();
+});
+
+test('a server that is away is tried again for a while, then a problem of one line', async () => {
+  const away = openRecords('postgres://content_server@127.0.0.1:1/platform');
+  await expect(away.edit('webform', 1, 'Edited')).rejects.toMatchObject({
+    name: 'Problem',
+    message: 'PostgreSQL at 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1.',
+  });
+  await away.close();
+});
