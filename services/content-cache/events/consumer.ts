@@ -38,6 +38,8 @@ export function createConsumer(options: ConsumerOptions) {
     stopping.signal.addEventListener('abort', () => resolve(undefined));
   });
   const heartbeatMs = Math.ceil(sessionTimeoutMs / 10);
+  /** Made here, and not checked since: a consumer that crashes before that leaves it so. */
+  let topicIsNew = false;
   let continuity: Continuity | undefined;
   let consuming = false;
   let running: Promise<void> | undefined;
@@ -71,8 +73,10 @@ export function createConsumer(options: ConsumerOptions) {
   }
 
   /** Follows what a consumer goes through; `crashed` rejects when it is over. */
-  function follow(consumer: Consumer, isNew: boolean, signal: AbortSignal) {
-    const watched = createContinuity({ consumer, broker, topic, isNew, onLost, logger, signal });
+  function follow(consumer: Consumer, signal: AbortSignal) {
+    const isNew = topicIsNew;
+    const onChecked = () => void (topicIsNew = false);
+    const watched = createContinuity({ consumer, broker, topic, isNew, onChecked, onLost, logger, signal });
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       const partitions = payload.memberAssignment[topic] ?? [];
       logger.info({ partitions }, 'joined the consumer group');
@@ -103,13 +107,14 @@ export function createConsumer(options: ConsumerOptions) {
   /** One life of a consumer: ends with a throw when it crashed, and without one when the process stops. */
   async function live(): Promise<void> {
     // What waits for a Kafka that is away is left behind when the process stops.
-    const isNew = await Promise.race([broker.ensureTopic(), stopped]);
-    if (isNew === undefined) return;
-    if (isNew) logger.info({ topic }, 'the topic was missing and has been made');
+    const isMade = await Promise.race([broker.ensureTopic(), stopped]);
+    if (isMade === undefined) return;
+    if (isMade) logger.info({ topic }, 'the topic was missing and has been made');
+    topicIsNew ||= isMade;
     const over = new AbortController();
     const signal = AbortSignal.any([stopping.signal, over.signal]);
     const consumer = make();
-    const { watched, crashed } = follow(consumer, isNew, signal);
+    const { watched, crashed } = follow(consumer, signal);
     continuity = watched;
     try {
       await Promise.race([consume(consumer, watched, signal).then(() => crashed), stopped]);

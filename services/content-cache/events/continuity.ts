@@ -17,6 +17,8 @@ export interface ContinuityOptions {
   topic: string;
   /** The topic has just been made: what is in it came after that, and is consumed. */
   isNew: boolean;
+  /** The offsets have been checked, and what was missing has been made up for. */
+  onChecked: () => void;
   onLost: OnLost;
   logger: Logger;
   /** Ends with the consumer. */
@@ -35,7 +37,7 @@ export type Continuity = ReturnType<typeof createContinuity>;
  * kafkajs goes on silently with the oldest event there is; here `onLost` comes first.
  */
 export function createContinuity(options: ContinuityOptions) {
-  const { consumer, broker, topic, onLost, logger, signal } = options;
+  const { consumer, broker, topic, onChecked, onLost, logger, signal } = options;
   let generation = new AbortController();
   /** The partitions of this member, and what is committed for them as far as we know. */
   let positions = new Map<number, number>();
@@ -56,6 +58,7 @@ export function createContinuity(options: ContinuityOptions) {
     }
     alive.throwIfAborted();
     isNew = false;
+    onChecked();
     positions = new Map(found.map((at) => [at.partition, isLost(at) ? at.low : at.committed]));
   }
 
