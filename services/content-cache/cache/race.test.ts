@@ -56,7 +56,7 @@ async function race(
     ...further,
   });
   const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
-  process.stdout.write(`race: ${JSON.stringify({ seed, seconds, ...figures })}\n`);
+  process.stderr.write(`race: ${JSON.stringify({ seed, seconds, ...figures })}\n`);
   return figures;
 }
 
