@@ -50,8 +50,8 @@ interface Row {
   failed_at: Date;
 }
 
-/** A page ends early when its values are larger: a value may have 1 MB. */
-const maxPageBytes = 4_000_000;
+/** A page ends early when its keys and values are larger: each may have 1 MB, and six times that when escaped in JSON. */
+const maxPageBytes = 2_000_000;
 const maxErrorLength = 500;
 
 const columns = 'id, class, error, topic, "partition", "offset", key, value, state, attempts, failed_at';
@@ -119,7 +119,7 @@ export function createFailedJobStore(query: Database['query']) {
     async list(filter: JobFilter, before: number | undefined, limit: number): Promise<JobPage> {
       // octet_length does not read the value. The first is always in, however large.
       const text = `WITH newest AS (
-          SELECT id, coalesce(octet_length(value), 0) AS size FROM content.failed_job
+          SELECT id, coalesce(octet_length(value), 0) + coalesce(octet_length(key), 0) AS size FROM content.failed_job
           WHERE ${matches} AND ($5::bigint IS NULL OR id < $5) ORDER BY id DESC LIMIT $6 + 1),
         place AS (
           SELECT id, row_number() OVER newer AS place, sum(size) OVER newer AS bytes

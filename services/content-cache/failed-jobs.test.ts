@@ -89,8 +89,8 @@ test('a page with large values ends early, and the next one goes on', async () =
   for (let count = 0; count < 6; count += 1)
     stored.push(await store({ value: Buffer.alloc(1_000_000, 'x') }));
   const first = await list();
-  expect(first.items.map(({ id }) => id)).toEqual(stored.toReversed().slice(0, 4));
-  expect(await ids({ cursor: first.next_cursor! })).toEqual(stored.toReversed().slice(4));
+  expect(first.items.map(({ id }) => id)).toEqual(stored.toReversed().slice(0, 2));
+  expect(await ids({ cursor: first.next_cursor! })).toEqual(stored.toReversed().slice(2, 4));
 });
 
 test('jobs are found by class, model, state and time', async () => {

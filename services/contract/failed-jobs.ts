@@ -14,6 +14,9 @@ export const failedJobClasses = [
 export const failedJobClass = z.enum(failedJobClasses);
 export type FailedJobClass = z.infer<typeof failedJobClass>;
 
+/** What PostgreSQL takes for a time: its years begin with 1, and a fraction has six digits there. */
+const since = time.max(40, 'Has too many digits.').regex(/^(?!0000)/, 'The year must be 1 or later.');
+
 const state = z.enum(['open', 'retried']);
 
 const failedJob = z.strictObject({
@@ -47,7 +50,7 @@ export const listFailedJobs = defineEndpoint({
     class: failedJobClass.optional(),
     model: model.optional(),
     state: state.optional(),
-    since: time.optional().meta({ description: 'Only those that failed at this time or later.' }),
+    since: since.optional().meta({ description: 'Only those that failed at this time or later.' }),
     ...pageQuery,
   }),
   responses: { 200: { description: 'A page of failed jobs.', schema: page(failedJob) } },

@@ -90,6 +90,22 @@ describeEndpoint(contract.listFailedJobs, { path, as: 'sre' }, ({ ask, send }) =
     await until('the event is carried out', async () => (await read('webform', record)).title === 'New');
   });
 
+  test('a page ends early when keys and values are large', async () => {
+    const ids: string[] = [];
+    for (let row = 0; row < 6; row++) {
+      const { rows } = await database().query<{ id: string }>(
+        `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", key, value, message_at)
+         VALUES ('too_large', 'large', 'cache-invalidation', 0, $1, $2, $2, 0) RETURNING id`,
+        [freshId(), Buffer.alloc(400_000, 1)],
+      );
+      ids.push(rows[0]!.id);
+    }
+    const page = await ask({ query: { limit: 6, class: 'too_large' } });
+    expect(page.body!.items.length).toBeLessThan(6);
+    expect(page.body!.next_cursor).not.toBeNull();
+    await database().query('DELETE FROM content.failed_job WHERE id = ANY($1)', [ids]);
+  });
+
   test('pages, newest first, by class, model, state and time', async () => {
     await jobOf(await announce('still not json'));
     const first = await ask({ query: { limit: 1, class: 'not_json' } });
@@ -113,6 +129,8 @@ describeEndpoint(contract.listFailedJobs, { path, as: 'sre' }, ({ ask, send }) =
     'class=other',
     'state=closed',
     'since=yesterday',
+    'since=0000-01-01T00:00:00Z',
+    `since=2020-01-01T00:00:00.${'1'.repeat(60)}Z`,
     'cursor=!',
     'model=x',
   ])('?%s: 422', async (query) => {
