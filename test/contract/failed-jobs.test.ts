@@ -90,12 +90,12 @@ describeEndpoint(contract.listFailedJobs, { path, as: 'sre' }, ({ ask, send }) =
     await until('the event is carried out', async () => (await read('webform', record)).title === 'New');
   });
 
-  test('a page ends early when keys and values are large', async () => {
+  test('a page ends early when keys alone are large', async () => {
     const ids: string[] = [];
     for (let row = 0; row < 6; row++) {
       const { rows } = await database().query<{ id: string }>(
         `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", key, value, message_at)
-         VALUES ('too_large', 'large', 'cache-invalidation', 0, $1, $2, $2, 0) RETURNING id`,
+         VALUES ('too_large', 'large', 'cache-invalidation', 0, $1, $2, NULL, 0) RETURNING id`,
         [freshId(), Buffer.alloc(400_000, 1)],
       );
       ids.push(rows[0]!.id);
