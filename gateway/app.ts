@@ -49,8 +49,13 @@ export interface Gateway {
   prepare: (server: Server) => void;
 }
 
-/** RFC 9112 §3.2: exactly one Host. It decides nothing here, but somebody in front may have gone by another one. */
-function checkHost({ httpVersion, rawHeaders }: IncomingMessage): void {
+/**
+ * RFC 9112 §3.2: exactly one Host. It decides nothing here, but somebody in front may have gone by another one. Node's
+ * parser takes 0.9 and 2.0, too, which no proxy in front reads as we do.
+ */
+function checkHead({ httpVersion, rawHeaders }: IncomingMessage): void {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    throw new HttpError(400, 'malformed_request', 'The version must be HTTP/1.1 or HTTP/1.0.');
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return;
   throw new HttpError(400, 'malformed_request', 'The request must have one Host header.');
@@ -121,7 +126,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     observe(request, response, exchange);
     try {
       exchange.address = addressOf(request);
-      checkHost(request);
+      checkHead(request);
       exchange.path = checkTarget(request.url);
     } catch (error) {
       return refuse(request, response, error);

@@ -6,7 +6,11 @@ import { envelope, HttpError, requestId, type Logger } from '@content-platform/c
 const known: Record<string, () => HttpError> = {
   HPE_INVALID_URL: () => new HttpError(400, 'malformed_target', 'The target must be a path.'),
   HPE_HEADER_OVERFLOW: () =>
-    new HttpError(431, 'headers_too_large', 'The header block is larger than 16 KB.'),
+    new HttpError(
+      431,
+      'headers_too_large',
+      'The header block is larger than 16 KB or has more than 1,000 headers.',
+    ),
   HPE_CHUNK_EXTENSIONS_OVERFLOW: () =>
     new HttpError(413, 'payload_too_large', 'The body’s chunk extensions are too large.'),
   ERR_HTTP_REQUEST_TIMEOUT: () =>
@@ -17,7 +21,14 @@ function toError({ code = '' }: NodeJS.ErrnoException): HttpError {
   return known[code]?.() ?? new HttpError(400, 'malformed_request', 'The request is not well-formed HTTP.');
 }
 
-/** Writes the envelope on a bare connection and ends it; what still comes is thrown away for `drainMs` at most. */
+/** Ends a connection when all that was written is out; what still comes is thrown away for `drainMs` at most. */
+function end(socket: Duplex, drainMs: number): void {
+  socket.end();
+  const timer = setTimeout(() => socket.destroy(), drainMs);
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** Writes the envelope on a bare connection and ends it. */
 function answer(socket: Duplex, error: HttpError, drainMs: number): void {
   const id = requestId(undefined);
   const body = JSON.stringify(envelope(error, id));
@@ -30,9 +41,8 @@ function answer(socket: Duplex, error: HttpError, drainMs: number): void {
     `X-Request-Id: ${id}`,
     'Connection: close',
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  const timer = setTimeout(() => socket.destroy(), drainMs);
-  socket.once('close', () => clearTimeout(timer));
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+  end(socket, drainMs);
 }
 
 export interface ProtocolErrorOptions {
@@ -57,24 +67,31 @@ export function answerProtocolErrors(
     response.once('close', () => replies.delete(response));
   });
 
+  const lastPending = (socket: Duplex) => [...(pending.get(socket) ?? [])].at(-1);
+
+  /** An answer to a bad request that comes behind good ones would be taken for one to those: they get theirs first. */
+  function endAfter(response: ServerResponse, socket: Duplex): void {
+    response.once('finish', () => end(socket, drainMs));
+  }
+
   server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
     if (answered.has(socket)) return;
     answered.add(socket);
     logger.debug({ code: cause.code }, 'a malformed request');
     if (cause.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-    const [response, ...others] = pending.get(socket) ?? [];
-    if (!response) return answer(socket, toError(cause), drainMs);
-    // The body of the one request that is under way is malformed: it gets the answer. Otherwise the malformed request
-    // is a later one, and an answer to it would be taken for one to those before.
-    const isBodys = others.length === 0 && !response.req.complete && !response.headersSent;
-    if (isBodys) refuse(response.req, response, toError(cause));
-    else socket.destroy();
+    const response = lastPending(socket);
+    if (!response) answer(socket, toError(cause), drainMs);
+    else if (response.req.complete) endAfter(response, socket);
+    // It is the body of this one. A reply that is on its way already stands, and ends the connection by itself.
+    else if (!response.headersSent) refuse(response.req, response, toError(cause));
   });
 
   // There is nothing to connect to: the target of CONNECT is no path.
   server.on('connect', (_request, socket) => {
-    socket.on('error', () => undefined);
-    answer(socket, new HttpError(400, 'malformed_target', 'The target must be a path.'), drainMs);
+    socket.on('error', () => undefined).resume();
+    const response = lastPending(socket);
+    if (response) endAfter(response, socket);
+    else answer(socket, new HttpError(400, 'malformed_target', 'The target must be a path.'), drainMs);
   });
   // Expectations that Node does not know may be ignored (RFC 9110 §10.1.1); its own answer has no envelope.
   server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
