@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { readableLine } from './log-view.ts';
 
 test('a JSON line becomes one that a person reads', () => {
@@ -28,4 +28,30 @@ test.each(['not JSON', '"text"', '{"half": ', '12'])('anything else is shown as 
   const { level, text } = readableLine('auth', line);
   expect(level).toBe('error');
   expect(text.endsWith(line)).toBe(true);
+});
+
+describe('what could drive the terminal is shown escaped', () => {
+  const bad = '\x1b]0;owned\x07 \x1b[2J \x9b31m \x7f \r\n \u202e \u2066 \u2028 \u061c \0';
+  const shown = String.raw`\u001b]0;owned\u0007 \u001b[2J \u009b31m \u007f \u000d\n \u202e \u2066 \u2028 \u061c \u0000`;
+
+  test.each([
+    ['a message', { message: bad }, shown],
+    ['a field', { message: 'x', key: bad }, `x key=${shown}`],
+    ['a field’s name', { message: 'x', [bad]: 1 }, `x ${shown}=1`],
+    ['an error', { message: 'x', error: { message: bad, stack: '' } }, `x error=${shown}`],
+    ['a level', { level: bad, message: 'x' }, `${shown} x`],
+  ])('%s', (_, entry, end) => {
+    const { text } = readableLine('cache', JSON.stringify({ level: 'info', ...entry }));
+    expect(text.endsWith(` ${end}`)).toBe(true);
+  });
+
+  test('an object of such values', () => {
+    const { text } = readableLine('cache', JSON.stringify({ message: 'x', event: { id: '\x1b \x9b' } }));
+    expect(text.endsWith(String.raw`x event={"id":"\u001b \u009b"}`)).toBe(true);
+  });
+
+  test('a line that is not JSON; its tabs and all other text stay', () => {
+    const { text } = readableLine('cache', `${bad}\tüñ漢😀`);
+    expect(text.endsWith(`${shown}\tüñ漢😀`)).toBe(true);
+  });
 });

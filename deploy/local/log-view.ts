@@ -23,6 +23,17 @@ export interface LogLine {
   text: string;
 }
 
+/** C0 but tab, DEL, C1; what turns the direction of text; line and paragraph separators. */
+// oxlint-disable-next-line no-control-regex
+const control = /[\0-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** What comes from a request or an event may hold commands to a terminal: they are shown, not obeyed. */
+export function escapeControls(text: string): string {
+  return text.replace(control, (char) =>
+    char === '\n' ? '\\n' : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
 /** Of an error its message: its stack is in the log file. */
 function show(value: unknown): string {
   if (typeof value === 'string') return value;
@@ -32,7 +43,7 @@ function show(value: unknown): string {
 
 /**
  * Makes a JSON log line readable: `12:00:01 gateway  info  request done status=200`.
- * Anything else that a process prints (a crash of Node itself, say) is shown as it is.
+ * Anything else that a process prints (a crash of Node itself, say) is shown as it is. Control characters are escaped.
  */
 export function readableLine(name: string, line: string): LogLine {
   let entry: Record<string, unknown> | undefined;
@@ -44,7 +55,7 @@ export function readableLine(name: string, line: string): LogLine {
   }
   const at = entry?.time === undefined ? new Date() : new Date(entry.time as string | number);
   const clock = Number.isNaN(at.getTime()) ? '' : at.toTimeString().slice(0, 8);
-  if (!entry) return { level: 'error', text: `${clock} ${name.padEnd(13)} ${line}` };
+  if (!entry) return { level: 'error', text: `${clock} ${name.padEnd(13)} ${escapeControls(line)}` };
   const level = LEVELS[String(entry.level)] ?? show(entry.level);
   const fields = Object.entries(entry)
     .filter(([key]) => !SHOWN_ELSEWHERE.has(key))
@@ -56,5 +67,5 @@ export function readableLine(name: string, line: string): LogLine {
     show(entry.message ?? entry.msg ?? ''),
     ...fields,
   ].join(' ');
-  return { level, text };
+  return { level, text: escapeControls(text) };
 }

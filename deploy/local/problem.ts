@@ -1,3 +1,5 @@
+import { escapeControls } from './log-view.ts';
+
 /** A failure that the user can do something about: its message is one line that says what is wrong and what to do. */
 export class Problem extends Error {
   /** Lines that help to see why, such as the end of a process's log. */
@@ -23,7 +25,7 @@ export function printProblem(error: unknown): void {
       `Cannot write to ${path} (${code}): free it for this user, or move its folder away.`,
     );
   if (!(error instanceof Problem)) return console.error(error);
-  for (const line of error.lines) console.error(`  ${line}`);
+  for (const line of error.lines) console.error(`  ${escapeControls(line)}`);
   console.error(error.message);
 }
 
