@@ -1,7 +1,7 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { Problem, printProblem } from './problem.ts';
 
-afterEach(() => jest.restoreAllMocks());
+afterEach(() => void jest.restoreAllMocks());
 
 test('the end of a log is shown without what could drive the terminal', () => {
   const printed: string[] = [];
