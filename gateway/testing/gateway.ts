@@ -19,13 +19,21 @@ import { issuer, startKeyServer } from './tokens.ts';
 export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, 'timeouts'>> {
   /** Without it nothing is limited. */
   redisUrl?: string;
+  /** How long a command to Redis may take, in ms; so long that a busy machine changes no count, unless a test says so. */
+  redisTimeout?: number;
   scale?: number;
   timeouts?: Partial<Timeouts>;
   server?: ServerOptions;
 }
 
 /** A gateway as main.ts builds it, on a free port, in front of `services`. */
-export async function startGateway({ redisUrl, scale = 1, server: own, ...options }: TestGatewayOptions) {
+export async function startGateway({
+  redisUrl,
+  redisTimeout = 10_000,
+  scale = 1,
+  server: own,
+  ...options
+}: TestGatewayOptions) {
   const log: string[] = [];
   const slow: SlowRequest[] = [];
   const logger = createLogger('gateway', 'debug', { write: (line) => void log.push(line) });
@@ -34,6 +42,7 @@ export async function startGateway({ redisUrl, scale = 1, server: own, ...option
   const metrics = createGatewayMetrics(createMetrics('gateway'), endpoints, Object.keys(services));
   const keys = await startKeyServer();
   const redis = redisUrl === undefined ? undefined : createRedis(redisUrl, logger);
+  if (redis) redis.options.commandTimeout = redisTimeout;
   const unlimited = { count: async () => undefined, countBadToken: async () => undefined };
   const { app, prepare } = createGateway({
     publicUrl: issuer,

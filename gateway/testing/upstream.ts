@@ -34,7 +34,8 @@ export async function startUpstream(port = 0): Promise<RecordingUpstream> {
     upstream.answer(request, response);
   });
   server.on('connection', () => (upstream.connections += 1));
-  server.listen(port, '127.0.0.1');
+  // As `run` listens: no connection of a burst waits for the kernel to try again.
+  server.listen({ port, host: '127.0.0.1', backlog: 4_096 });
   await once(server, 'listening');
   const upstream: RecordingUpstream = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

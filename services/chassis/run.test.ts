@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { freeRow } from '../../deploy/local/ports.ts';
 import { until } from '../../test/support/wait.ts';
@@ -29,6 +29,46 @@ test('told to stop, it finishes what is under way, closes, and exits 0', async (
   expect(await reply).toEqual({ done: true });
   expect(await ended).toBe(0);
   expect(output()).toContain('closed\n');
+});
+
+type Kept = Awaited<ReturnType<typeof keptConnection>>;
+
+/** A kept connection, with all that came back over it. */
+async function keptConnection(port: number) {
+  const socket = connect(port, '127.0.0.1');
+  let raw = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => (raw += chunk));
+  await once(socket, 'connect');
+  const closed = once(socket, 'close').then(([hadError]) => hadError as boolean);
+  const ask = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  const replies = () => raw.match(/HTTP\/1\.1 \d+[^]*?\r\n\r\n/g) ?? [];
+  return { ask, replies, closed };
+}
+
+test('told to stop, it lets go of kept connections without losing a request, and takes no new ones', async () => {
+  const { child, port, ended, ready, output } = await start();
+  await until('it is ready', ready);
+  const connections = await Promise.all(Array.from({ length: 4 }, () => keptConnection(port)));
+  const [busy, between, idle, silent] = connections as [Kept, Kept, Kept, Kept];
+  for (const connection of [between, idle]) {
+    connection.ask('/nothing');
+    await until('it is answered', () => connection.replies().length === 1);
+    expect(connection.replies()[0]).toContain('Connection: keep-alive');
+  }
+  busy.ask('/');
+  await until('the request is under way', () => output().includes('working\n'));
+  child.kill('SIGTERM');
+  await until('it is stopping', () => output().includes('"stopping"'));
+  between.ask('/nothing');
+  await expect(keptConnection(port)).rejects.toThrow('ECONNREFUSED');
+  expect(await ready()).toBe(false);
+  await until('both are answered', () => busy.replies().length === 1 && between.replies().length === 2);
+  for (const { replies } of [busy, between]) expect(replies().at(-1)).toContain('Connection: close');
+  // Also that of a client that has connected and never asked.
+  expect(await Promise.all([busy, between, idle, silent].map(({ closed }) => closed))).toEqual(
+    connections.map(() => false),
+  );
+  expect(await ended).toBe(0);
 });
 
 test('a wrong setting is one line and exit 1', async () => {

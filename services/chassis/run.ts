@@ -6,6 +6,7 @@ import { createInternalApp, type Check } from './health.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
+import { createStop } from './stop-server.ts';
 
 type CommonConfig = z.output<z.ZodObject<ReturnType<typeof commonConfig>>>;
 
@@ -44,14 +45,6 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   });
 }
 
-async function stopServer(server: Server): Promise<void> {
-  const closed = new Promise((resolve) => server.close(resolve));
-  // A kept connection becomes idle only when its last reply is sent.
-  const timer = setInterval(() => server.closeIdleConnections(), 50);
-  await closed;
-  clearInterval(timer);
-}
-
 /**
  * Runs a process: reads its configuration, listens on PORT and, for health and metrics, on PORT + 1000, and stops on
  * SIGTERM or SIGINT: not ready any more, what is under way finishes, then everything `onStop` named is closed.
@@ -75,7 +68,7 @@ export async function run<Config extends CommonConfig>(
   const closers: (() => unknown)[] = [() => slowLog.close()];
   let running: Running | undefined;
   let up = false;
-  let server: Server | undefined;
+  let stopServer: (() => Promise<void>) | undefined;
   const internal = createServer(
     createInternalApp(
       metrics,
@@ -91,7 +84,7 @@ export async function run<Config extends CommonConfig>(
       logger.error('stopped before everything was finished');
       process.exit(1);
     }, shutdownMs).unref();
-    if (server?.listening) await stopServer(server);
+    await stopServer?.();
     for (const close of closers.toReversed()) {
       await Promise.resolve()
         .then(close)
@@ -109,9 +102,11 @@ export async function run<Config extends CommonConfig>(
   try {
     await listen(internal, config.PORT + 1000, config.HOST);
     running = await start({ config, logger, metrics, slowLog, onStop: (close) => closers.push(close) });
-    server = createServer({ maxHeaderSize: 16_384, ...running.server }, running.app);
+    const server = createServer({ maxHeaderSize: 16_384, ...running.server }, running.app);
     running.prepare?.(server);
+    const stopIt = createStop(server);
     await listen(server, config.PORT, config.HOST);
+    stopServer = stopIt;
   } catch (error) {
     if (error instanceof ConfigError) fail(`${name}: ${error.message}`);
     logger.fatal({ error }, 'could not start');

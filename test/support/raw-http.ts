@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 
 /**
- * Sends bytes exactly as given and returns all that comes back until the other side closes, or until nothing came for
- * a second. For what no HTTP client would send.
+ * Sends bytes exactly as given and returns all that comes back until the other side closes, or until nothing more came
+ * for a second. For what no HTTP client would send.
  */
 export function sendRaw(origin: string, bytes: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(origin);
@@ -13,8 +13,11 @@ export function sendRaw(origin: string, bytes: string | Buffer): Promise<string>
       socket.destroy();
       resolve(Buffer.concat(chunks).toString('latin1'));
     };
-    socket.setTimeout(1_000, finish);
-    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.setTimeout(30_000, finish);
+    socket.on('data', (chunk) => {
+      chunks.push(chunk);
+      socket.setTimeout(1_000);
+    });
     socket.on('end', finish);
     socket.on('error', (error: NodeJS.ErrnoException) =>
       error.code === 'ECONNRESET' ? finish() : reject(error),

@@ -1,17 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+const shortestPauseMs = 25;
+const longestPauseMs = 250;
+
 /**
  * Asks until the answer is something other than false, null or undefined, or a throw. Throws with `what` and the last
- * reason after `limitMs`: a limit that means "hung", not "slow".
+ * reason after `limitMs`: a limit that means "hung", not "slow". Pauses grow with the time that has passed, so that a
+ * long wait is no load, and stays below the rate limits.
  */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | false | null | undefined> | T | false | null | undefined,
-  limitMs = 30_000,
+  limitMs = 60_000,
 ): Promise<T> {
-  const end = performance.now() + limitMs;
+  const start = performance.now();
   let reason: unknown;
-  while (performance.now() < end) {
+  for (let passed = 0; passed < limitMs; passed = performance.now() - start) {
     try {
       const answer = await ask();
       if (answer !== false && answer !== null && answer !== undefined) return answer;
@@ -19,7 +23,7 @@ export async function until<T>(
     } catch (error) {
       reason = error;
     }
-    await sleep(25);
+    await sleep(Math.min(Math.max(passed / 10, shortestPauseMs), longestPauseMs));
   }
   throw new Error(`waited ${limitMs} ms until ${what}`, { cause: reason });
 }

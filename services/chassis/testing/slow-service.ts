@@ -1,4 +1,4 @@
-// A process for run.test.ts: GET / says so and answers after 500 ms.
+// A process for run.test.ts: GET / says so and answers after a second.
 import express from 'express';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { commonConfig, readConfig, run } from '../index.ts';
@@ -11,7 +11,7 @@ await run(
     const app = express();
     app.get('/', async (_request, response) => {
       process.stdout.write('working\n');
-      await sleep(500);
+      await sleep(1_000);
       response.json({ done: true });
     });
     return { app, checks: {} };

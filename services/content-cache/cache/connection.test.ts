@@ -8,6 +8,7 @@ import { startCache } from './testing/caches.ts';
 import { loadNothing, loadVersion } from './testing/loaders.ts';
 import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
 import { until } from '../../../test/support/wait.ts';
+import { startProxy } from '../testing/proxy.ts';
 
 let redis: RedisServer;
 let caches: ContentCache[] = [];
@@ -197,6 +198,59 @@ test("a command's timeout closes the connection: a Redis that wakes does not ans
   await until('the old connection to go', async () => !(await ourClients()).includes(before[0]!));
   expect(before).toHaveLength(1);
   expect(cache.timeouts).toBeGreaterThanOrEqual(1);
+}, 30_000);
+
+const PAYLOAD = `"${'x'.repeat(200_000)}"`;
+const loadLarge = async () => ({ version: 1, payload: PAYLOAD });
+
+test('a reply that is long on its way fails alone, and is nobody else’s when it comes', async () => {
+  const way = await startProxy(new URL(redis.url));
+  const cache = await start({}, way.url);
+  await cache.read('webform', 12, 'full', loadLarge);
+  await cache.read('webform', 13, 'full', loadVersion(13));
+  const before = await ourClients();
+
+  // The reply takes half a second; the second one waits behind it.
+  way.narrow(4_000);
+  const reads = [12, 13].map((id) => cache.read('webform', id, 'full', loadVersion(2)));
+  for (const read of reads)
+    expect(await read).toMatchObject({ outcome: 'bypass', reason: { name: 'CacheUnavailable' } });
+  await expect(cache.clearModel('pathway', 1)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  expect(cache.state).toBe('usable');
+  way.narrow(Infinity);
+  expect((await cache.read('webform', 13, 'full', loadNothing)).record?.version).toBe(13);
+  expect((await cache.read('webform', 12, 'full', loadNothing)).record?.payload).toBe(PAYLOAD);
+  expect(await ourClients()).toEqual(before);
+  expect(cache.timeouts).toBe(0);
+  await cache.close();
+  await way.close();
+});
+
+test('a reply that trickles without end is given up', async () => {
+  const way = await startProxy(new URL(redis.url));
+  const cache = await start({}, way.url);
+  await cache.read('webform', 12, 'full', loadLarge);
+  way.narrow(100);
+  expect(await cache.read('webform', 12, 'full', loadLarge)).toMatchObject({ outcome: 'bypass' });
+  expect(cache.state).toBe('usable');
+  await until('it is given up', () => cache.timeouts === 1, 5_000);
+  expect(cache.state).toBe('away');
+  await cache.close();
+  await way.close();
+});
+
+test('Redis falls asleep while a reply is on its way: the connection is closed before it wakes', async () => {
+  const way = await startProxy(new URL(redis.url));
+  const cache = await start({}, way.url);
+  await cache.read('webform', 12, 'full', loadLarge);
+  way.narrow(5_000);
+  const reading = cache.read('webform', 12, 'full', loadLarge);
+  await sleep(50);
+  redis.pause();
+  expect(await reading).toMatchObject({ outcome: 'bypass' });
+  await until('it is given up', () => cache.timeouts === 1, 5_000);
+  await cache.close();
+  await way.close();
 }, 30_000);
 
 test('an idle connection notices by itself that Redis hangs', async () => {

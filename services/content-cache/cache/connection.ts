@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 
 import { withDeadline } from './deadline.ts';
-import { CacheUnavailable, CacheUnfit } from './errors.ts';
+import { CacheUnavailable, CacheUnfit, type CacheError } from './errors.ts';
 import { createCacheNode, type CacheNode } from './node.ts';
 import { protocolScripts, type ProtocolScripts } from './scripts.ts';
 
@@ -51,7 +51,7 @@ export interface CacheConnection {
   close(): Promise<void>;
 }
 
-/** The one connection of a process to Redis, given up as soon as a command is not answered in time. */
+/** The one connection of a process to Redis, given up as soon as Redis hangs or has become a replica. */
 export function createCacheConnection(options: CacheConnectionOptions): CacheConnection {
   let state: CacheState = 'away';
   let reason: Error | undefined;
@@ -76,13 +76,13 @@ export function createCacheConnection(options: CacheConnectionOptions): CacheCon
   const node = createCacheNode(redis, options.scripts ?? protocolScripts, giveUp);
 
   /**
-   * What is under way fails at once, not each after a timeout of its own. A graceful end would wait for the other side,
-   * and a primary that slept through a failover must not answer on this connection when it wakes.
+   * What is under way fails at once, not each after a timeout of its own. A graceful end would wait for the other side.
+   * The next connection looks up the address anew: where a replica has taken over, its name may lead to that one.
    */
-  function giveUp(error: Error): void {
+  function giveUp(reason: CacheError): void {
     if (redis.stream.destroyed) return;
-    timeouts += 1;
-    redis.stream.destroy(error);
+    if (reason instanceof CacheUnavailable) timeouts += 1;
+    redis.stream.destroy(reason);
   }
 
   function enter(next: CacheState, why?: Error): void {

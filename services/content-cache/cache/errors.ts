@@ -16,6 +16,11 @@ export class CacheUnfit extends CacheError {
   override name = 'CacheUnfit';
 }
 
+/** Whether a refusal says that the server is a replica now: it stays one, and the primary is to be looked for anew. */
+export function isDemoted(error: unknown): boolean {
+  return /^(READONLY|MASTERDOWN) /.test((error as Error).message);
+}
+
 /** Sorts what a command of ioredis was rejected with into the three kinds above. */
 export function asCacheError(command: string, error: unknown): CacheError {
   const { name, message } = error as Error;

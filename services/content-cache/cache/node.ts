@@ -1,12 +1,14 @@
 import type { Redis } from 'ioredis';
 
 import { DeadlineExceeded, withDeadline } from './deadline.ts';
-import { asCacheError } from './errors.ts';
+import { asCacheError, isDemoted, type CacheError } from './errors.ts';
 import type { View } from './keys.ts';
 import type { ProtocolScripts } from './scripts.ts';
 
-/** How long a command may take, in milliseconds, before its connection is given up. */
+/** How long a command may take, in milliseconds, before it fails. */
 export const COMMAND_TIMEOUT_MS = 250;
+/** How long its reply may be on its way, in milliseconds, before the connection is given up. */
+const HUNG_MS = 1000;
 
 /** How many buckets one SCAN looks at: well under a millisecond of Redis's time. */
 const SCAN_COUNT = 1000;
@@ -54,11 +56,13 @@ interface ScriptCommands {
   cacheIncarnation(): Promise<string>;
 }
 
-/** Speaks the protocol over `redis`. `onTimeout` hears of each command that was not answered in time. */
+/**
+ * Speaks the protocol over `redis`. `giveUp` closes the connection, and hears why: Redis hangs, or has become a replica.
+ */
 export function createCacheNode(
   redis: Redis,
   scripts: ProtocolScripts,
-  onTimeout: (error: Error) => void,
+  giveUp: (reason: CacheError) => void,
 ): CacheNode {
   redis.defineCommand('cacheRead', { numberOfKeys: 1, lua: scripts.read });
   redis.defineCommand('cacheFill', { numberOfKeys: 1, lua: scripts.fill });
@@ -67,13 +71,28 @@ export function createCacheNode(
   const run = redis as unknown as ScriptCommands;
 
   async function answer<T>(command: string, reply: Promise<T>): Promise<T> {
+    const heard = redis.stream?.bytesRead;
     try {
       return await withDeadline(reply, COMMAND_TIMEOUT_MS);
     } catch (error) {
       const cacheError = asCacheError(command, error);
-      if (error instanceof DeadlineExceeded) onTimeout(cacheError);
+      if (isDemoted(error)) giveUp(cacheError);
+      if (error instanceof DeadlineExceeded) void giveUpIfHung(reply, heard, cacheError);
       throw cacheError;
     }
+  }
+
+  /**
+   * A reply that waits behind others only fails its command; it is dropped when it comes. But a primary that slept
+   * through a failover must not answer on this connection when it wakes. One that sleeps is silent, so the first command
+   * that is sent after its last byte, a PING within a second at the latest, closes the connection; and where bytes were
+   * still on their way then, the limit on one reply does. So it has two seconds at most, and no failover is as quick.
+   */
+  async function giveUpIfHung(reply: Promise<unknown>, heard: number, reason: CacheError): Promise<void> {
+    if (redis.stream.bytesRead === heard) return giveUp(reason);
+    await withDeadline(reply, HUNG_MS - COMMAND_TIMEOUT_MS).catch((error: unknown) => {
+      if (error instanceof DeadlineExceeded) giveUp(reason);
+    });
   }
 
   return {

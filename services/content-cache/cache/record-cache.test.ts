@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
 import { createCacheConnection } from './connection.ts';
@@ -164,6 +166,67 @@ test('who has waited in vain reads the database and does not fill', async () => 
   await holder;
 });
 
+test('a slow fill: of those whose patience ends two at a time read the database, and the others get the fill', async () => {
+  const filled = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const holder = cache.read('webform', 12, 'full', async () => {
+    begun.resolve();
+    await filled.promise;
+    return recordOf(1);
+  });
+  await begun.promise;
+  let loads = 0;
+  const turn = Promise.withResolvers<void>();
+  const reads = Array.from({ length: 100 }, () =>
+    cache.read('webform', 12, 'full', async () => {
+      loads += 1;
+      await turn.promise;
+      return recordOf(1);
+    }),
+  );
+  await until('the first turns', () => loads === 2);
+  // Long after the patience of all of them has ended.
+  await sleep(300);
+  expect(loads).toBe(2);
+  filled.resolve();
+  await holder;
+  turn.resolve();
+  const outcomes = (await Promise.all(reads)).map(({ outcome }) => outcome);
+  expect(outcomes.filter((outcome) => outcome === 'hit')).toHaveLength(98);
+  expect(loads).toBe(2);
+});
+
+test('a lease whose holder is slow: a turn that is over goes to the next reader', async () => {
+  const stuck = Promise.withResolvers<null>();
+  const holder = cache.read('webform', 12, 'full', () => stuck.promise);
+  await until('the lease', async () => (await redis.admin.exists('webform:12')) === 1);
+  const load = loadVersion(1, 20);
+  await Promise.all(Array.from({ length: 20 }, () => cache.read('webform', 12, 'full', load)));
+  expect(load.calls).toBe(20);
+  stuck.resolve(null);
+  await holder;
+});
+
+test('who gets no turn reads the database all the same when a lease has ended since', async () => {
+  const stuck = Promise.withResolvers<null>();
+  const holder = cache.read('webform', 12, 'full', () => stuck.promise);
+  await until('the lease', async () => (await redis.admin.exists('webform:12')) === 1);
+  // As if there were always another holder.
+  await redis.admin.hset('webform:12', 'full:lease_end', Date.now() + 3_600_000);
+  await redis.admin.persist('webform:12');
+  let turns = 0;
+  const stuckInTurn = [1, 2].map(() =>
+    cache.read('webform', 12, 'full', () => {
+      turns += 1;
+      return stuck.promise;
+    }),
+  );
+  await until('both have their turns', () => turns === 2);
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'miss' });
+  stuck.resolve(null);
+  await Promise.all([holder, ...stuckInTurn]);
+}, 20_000);
+
 test('who waits while Redis begins to refuse passes it by', async () => {
   const stuck = Promise.withResolvers<null>();
   const holder = cache.read('webform', 12, 'full', () => stuck.promise);
@@ -191,6 +254,42 @@ test('of those who wait one fills when the lease is gone', async () => {
   expect(reads.filter(({ outcome }) => outcome === 'hit')).toHaveLength(9);
   stuck.resolve(null);
   await holder;
+});
+
+// 131,072 times é and the quotes: less than the limit in characters, two over it in bytes.
+const large = { version: 1, payload: `"${'é'.repeat(131_072)}"` };
+const largest = { version: 1, payload: `"${'é'.repeat(131_071)}"` };
+
+test('256 KB are cached, and more are not', async () => {
+  await cache.read('webform', 12, 'full', async () => largest);
+  expect(await cache.read('webform', 12, 'full', loadNothing)).toEqual({ outcome: 'hit', record: largest });
+
+  const load = async () => large;
+  for (let reads = 0; reads < 3; reads += 1)
+    expect(await cache.read('webform', 13, 'full', load)).toEqual({ outcome: 'miss', record: large });
+  expect(await redis.admin.memory('USAGE', 'webform:13')).toBeLessThan(2_000);
+  expect(Object.keys(await fieldsOf('webform:13'))).not.toContain('full:lease');
+});
+
+test('readers of a record that is too large wait for nobody', async () => {
+  await cache.read('webform', 12, 'full', async () => large);
+  const together = Promise.withResolvers<void>();
+  let loads = 0;
+  const load = async () => {
+    loads += 1;
+    if (loads === 20) together.resolve();
+    await together.promise;
+    return large;
+  };
+  // Each of them comes to the end only when all have begun.
+  await Promise.all(Array.from({ length: 20 }, () => cache.read('webform', 12, 'full', load)));
+});
+
+test('a record that was too large is cached when a change has made it smaller', async () => {
+  await cache.read('webform', 12, 'full', async () => large);
+  await cache.clearModel('webform', 12);
+  await cache.read('webform', 12, 'full', loadVersion(2));
+  expect(await cache.read('webform', 12, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
 });
 
 test("the database's failure is the reader's, and is not cached", async () => {

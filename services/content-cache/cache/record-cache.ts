@@ -3,16 +3,20 @@ import { randomUUID } from 'node:crypto';
 import type { CacheConnection } from './connection.ts';
 import { CacheError } from './errors.ts';
 import { recordKey, type View } from './keys.ts';
-import type { ReadReply } from './node.ts';
-import { createWaitingRoom } from './waiting-room.ts';
+import { createWaitingRoom, type WaitReply } from './waiting-room.ts';
 
 /** How long one reader may take to fill before the next one takes over. The promise does not hang on it. */
 const LEASE_MS = 3000;
-/** How long a reader waits for the one that holds the lease, in milliseconds, before it reads the database itself. */
-const WAIT_LIMIT_MS = 300;
+/** The most bytes of UTF-8 that are cached: one connection carries everything, and a larger reply holds up the others. */
+const MAX_PAYLOAD_BYTES = 256 * 1024;
 
 /** What stands in the cache for a record that does not exist: no JSON text is empty. */
 const ABSENT = { version: 0, payload: '' };
+/**
+ * What stands there for a record that is too large: who finds it reads the database at once. Without it each reader
+ * would wait for a lease that is never filled. A clear takes it away as it does a payload.
+ */
+const TOO_LARGE = { version: 0, payload: 'too large' };
 
 export interface LoadedRecord {
   version: number;
@@ -61,15 +65,16 @@ export function createRecordCache(options: RecordCacheOptions): RecordCache {
     connection.forReading(key).read(key, view, randomUUID(), LEASE_MS);
   const waitingRoom = createWaitingRoom(ask);
 
-  /** A hit, a lease to fill under, or WAIT: another reader fills, and has not in time. */
-  async function lookUp(key: string, view: View): Promise<ReadReply> {
+  /** A hit, a lease to fill under, or a turn: another reader fills, and has not in time. */
+  async function lookUp(key: string, view: View): Promise<WaitReply> {
     const reply = await ask(key, view);
-    return reply.status === 'WAIT' ? waitingRoom.wait(key, view, WAIT_LIMIT_MS) : reply;
+    return reply.status === 'WAIT' ? waitingRoom.wait(key, view, LEASE_MS) : reply;
   }
 
   async function store(key: string, view: View, lease: string, record: LoadedRecord | null): Promise<void> {
     const ttl = record ? ttlMs : negativeTtlMs;
-    const fill = { view, lease, ttlMs: Math.round(ttl * (0.9 + Math.random() * 0.2)), ...(record ?? ABSENT) };
+    const spread = Math.round(ttl * (0.9 + Math.random() * 0.2));
+    const fill = { view, lease, ttlMs: spread, ...entryOf(record) };
     // A refused or lost FILL harms nobody: this request is answered with what it read, the next one reads again.
     await unlessCacheError(async () => connection.forReading(key).fill(key, fill));
   }
@@ -79,15 +84,21 @@ export function createRecordCache(options: RecordCacheOptions): RecordCache {
       const key = recordKey(model, id);
       const found = await unlessCacheError(() => lookUp(key, view));
       if (found instanceof CacheError) return { outcome: 'bypass', record: await load(), reason: found };
-      if (found.status === 'HIT') {
+      if (found.status === 'HIT' && found.payload !== TOO_LARGE.payload) {
         const { version, payload } = found;
         return { outcome: 'hit', record: payload === ABSENT.payload ? null : { version, payload } };
       }
-      const record = await load();
+      const record = await load().finally(found.status === 'TURN' ? found.end : undefined);
       if (found.status === 'FILL') await store(key, view, found.lease, record);
       return { outcome: 'miss', record };
     },
   };
+}
+
+/** What is cached for a record. */
+function entryOf(record: LoadedRecord | null): LoadedRecord {
+  if (!record) return ABSENT;
+  return Buffer.byteLength(record.payload) > MAX_PAYLOAD_BYTES ? TOO_LARGE : record;
 }
 
 async function unlessCacheError<T>(work: () => Promise<T>): Promise<T | CacheError> {

@@ -9,6 +9,7 @@ import { loadVersion, recordOf } from './testing/loaders.ts';
 import type { RaceCache } from './testing/race.ts';
 import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
 import { until } from '../../../test/support/wait.ts';
+import { startProxy } from '../testing/proxy.ts';
 
 /**
  * Sequences in which chance has no part. In each the record is at version 1, becomes version 2, and is cleared; the
@@ -204,12 +205,34 @@ test('a clear of a model on a primary that was cut off', async () => {
   });
 }, 60_000);
 
-test('a read-only replica is not used, and clears on it are refused', async () => {
-  const [primary, replica] = [await server(), await server()];
-  const cache = await cacheOn(replica, protocolScripts);
-  await readVersion(cache, 1);
-  await follow(replica, primary);
-  await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
-  await expect(cache.clearPattern('webform')).rejects.toMatchObject({ name: 'CacheRefused' });
-  expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
-}, 30_000);
+const onReplica: Record<string, (cache: ContentCache) => Promise<unknown>> = {
+  'a clear': (cache) => cache.clearModel('webform', 12),
+  'a clear of a model': (cache) => cache.clearPattern('webform'),
+  'a read': async (cache) => {
+    throw (await cache.read('webform', 12, 'full', loadVersion(2))).reason;
+  },
+};
+
+test.each(Object.entries(onReplica))(
+  'a primary that became a replica refuses %s, and the one at its address is looked for',
+  async (_, ask) => {
+    const [primary, replica] = [await server(), await server()];
+    const way = await startProxy(new URL(replica.url));
+    const cache = await startCache(way.url);
+    caches.push(cache);
+    await readVersion(cache, 1);
+    await follow(replica, primary);
+    await expect(ask(cache)).rejects.toMatchObject({ name: 'CacheRefused' });
+    await until('the connection to be closed', () => cache.state === 'away');
+    expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
+
+    way.lead(new URL(primary.url));
+    await usable(cache);
+    expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
+    expect(await primary.admin.exists('webform:12')).toBe(1);
+    expect(cache.timeouts).toBe(0);
+    await cache.close();
+    await way.close();
+  },
+  30_000,
+);

@@ -1,13 +1,19 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A way to a server that can be cut, as if the server were away. */
+/** A way to a server that can be cut, as if the server were away, made narrow, or led to another server. */
 export interface Proxy {
   /** The server's address, by this way. */
   url: string;
   /** Closes every connection and takes no new one. */
   cut(): void;
   mend(): void;
+  /** From now on replies trickle: so many bytes every 10 ms. Infinity: they come as they do. */
+  narrow(bytes: number): void;
+  /** New connections go to that server. */
+  lead(to: URL): void;
   close(): Promise<void>;
 }
 
@@ -15,9 +21,23 @@ export interface Proxy {
 export async function startProxy(to: URL): Promise<Proxy> {
   const sockets = new Set<Socket>();
   let open = true;
+  let target = to;
+  let width = Infinity;
+  const trickle = () =>
+    new Transform({
+      transform(bytes: Buffer, _, done) {
+        void (async () => {
+          for (let rest = bytes; rest.length > 0; rest = rest.subarray(width)) {
+            this.push(rest.subarray(0, width));
+            if (rest.length > width) await sleep(10);
+          }
+          done();
+        })();
+      },
+    });
   const server = createServer((client) => {
     if (!open) return client.destroy();
-    const upstream = connect(Number(to.port), to.hostname);
+    const upstream = connect(Number(target.port), target.hostname);
     for (const [from, other] of [
       [client, upstream],
       [upstream, client],
@@ -28,7 +48,8 @@ export async function startProxy(to: URL): Promise<Proxy> {
         sockets.delete(from);
         other.destroy();
       });
-      from.pipe(other);
+      if (from === client) from.pipe(other);
+      else from.pipe(trickle()).pipe(other);
     }
   });
   server.listen(0, '127.0.0.1');
@@ -43,6 +64,8 @@ export async function startProxy(to: URL): Promise<Proxy> {
     url: url.href,
     cut,
     mend: () => void (open = true),
+    narrow: (bytes) => void (width = bytes),
+    lead: (other) => void (target = other),
     async close() {
       cut();
       server.close();
