@@ -104,9 +104,8 @@ export async function run<Config extends CommonConfig>(
     running = await start({ config, logger, metrics, slowLog, onStop: (close) => closers.push(close) });
     const server = createServer({ maxHeaderSize: 16_384, ...running.server }, running.app);
     running.prepare?.(server);
-    const stopIt = createStop(server);
+    stopServer = createStop(server);
     await listen(server, config.PORT, config.HOST);
-    stopServer = stopIt;
   } catch (error) {
     if (error instanceof ConfigError) fail(`${name}: ${error.message}`);
     logger.fatal({ error }, 'could not start');
