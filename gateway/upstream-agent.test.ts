@@ -117,13 +117,12 @@ describe('kept connections', () => {
   test('idle ones are closed by us before a Node server would', async () => {
     let closed = false;
     const server = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
+    // The end of the other side: a server that closes by itself does not see it.
     server.on('connection', (socket) => socket.on('end', () => (closed = true)));
     await once(server, 'listening');
     scene.closeLater(() => server.close());
     await scene.start(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
     await (await scene.get()).text();
-    const start = performance.now();
-    await until('we have closed it', () => closed, 10_000);
-    expect(performance.now() - start).toBeLessThan(server.keepAliveTimeout);
+    await until('we have closed it', () => closed, 20_000);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { sendRaw } from '../test/support/raw-http.ts';
 import { until } from '../test/support/wait.ts';
 import { errorOf, head, rawGet, setScene } from './testing/scene.ts';
@@ -42,15 +43,15 @@ describe('a service that answers badly', () => {
     ['with a length', head(1000)],
     ['chunked', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n'],
   ])('half a body %s: the client sees that it is half', async (_, start) => {
-    const { url } = await scene.startTcp((socket) =>
-      socket.once('data', () => {
-        socket.write(`${start}half`);
-        setTimeout(() => socket.destroy(), 50);
-      }),
-    );
+    let service: Socket | undefined;
+    const { url } = await scene.startTcp((socket) => {
+      service = socket;
+      socket.once('data', () => socket.write(`${start}half`));
+    });
     await scene.start(url);
     const response = await scene.get();
     expect(response.status).toBe(200);
+    service!.destroy();
     await expect(response.text()).rejects.toThrow('terminated');
     expect(await scene.upstreamErrors()).toEqual({ broken: 1 });
     expect(scene.gateway.log.join('')).toContain('a reply broke off');
@@ -60,7 +61,7 @@ describe('a service that answers badly', () => {
     const { url } = await scene.startTcp((socket) =>
       socket.once('data', () => socket.write(`${head(1000)}half`)),
     );
-    await scene.start(url, { timeouts: { response: 200 } });
+    await scene.start(url, { timeouts: { response: 1_500 } });
     await expect((await scene.get()).text()).rejects.toThrow('terminated');
     expect(await scene.upstreamErrors()).toEqual({ timeout: 1 });
   });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 
 const listener = `
 const server = require('node:net').createServer();
@@ -17,10 +18,10 @@ export async function startDeafServer() {
   for (let connected = true; connected;) {
     const socket = connect(port, '127.0.0.1').on('error', () => undefined);
     queued.push(socket);
-    connected = await Promise.race([
-      once(socket, 'connect').then(() => true),
-      new Promise<false>((resolve) => setTimeout(resolve, 300, false)),
-    ]);
+    await Promise.race([once(socket, 'connect'), sleep(300)]);
+    // One more turn of the event loop: this process may have been busy all the time.
+    await setImmediate();
+    connected = !socket.connecting;
   }
   return {
     url: `http://127.0.0.1:${port}`,

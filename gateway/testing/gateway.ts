@@ -43,7 +43,8 @@ export async function startGateway({
   const keys = await startKeyServer();
   const redis = redisUrl === undefined ? undefined : createRedis(redisUrl, logger);
   if (redis) redis.options.commandTimeout = redisTimeout;
-  const unlimited = { count: async () => undefined, countBadToken: async () => undefined };
+  const nothing = () => undefined;
+  const unlimited = { count: async () => undefined, countBadToken: async () => undefined, enter: nothing };
   const { app, prepare } = createGateway({
     publicUrl: issuer,
     tokens: createTokenVerifier(issuer, remoteKeys(keys.url, logger)),
