@@ -9,14 +9,14 @@ import type { RateLimits } from './rate-limit.ts';
 export function authenticate(tokens: TokenVerifier, limits: RateLimits): Step {
   return async (request, response, next) => {
     const { locals: exchange } = response;
-    const { access } = exchange.endpoint!;
-    if (access === 'public') return next();
+    const endpoint = exchange.endpoint!;
+    if (endpoint.access === 'public') return next();
     const token = bearerToken(request.headers.authorization);
     exchange.caller = await tokens.verify(token).catch(async (error: unknown) => {
       if (error instanceof HttpError && error.status === 401) await limits.countBadToken(exchange);
       throw error;
     });
-    authorize(exchange.caller, access);
+    authorize(exchange.caller, endpoint);
     next();
   };
 }

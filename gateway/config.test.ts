@@ -8,6 +8,7 @@ test('everything has a default', () => {
   expect(read({})).toMatchObject({
     PORT: 8080,
     AUTH_URL: 'http://127.0.0.1:8081',
+    AUTH_INTERNAL_URL: 'http://127.0.0.1:9081',
     CONTENT_CACHE_URL: 'http://127.0.0.1:8082',
     CORS_ORIGINS: [],
     TRUSTED_PROXIES: [],

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { ServiceName } from '@content-platform/contract';
-import { authUrl, commonConfig, list, readConfig, redisUrl, url } from '@content-platform/chassis';
+import { commonConfig, list, readConfig, redisUrl, tokenConfig, url } from '@content-platform/chassis';
 
 const origins = 'origins such as https://app.example.com, separated by commas';
 const networks = 'networks such as 10.0.0.0/8, separated by commas';
@@ -10,7 +10,7 @@ const scale = 'a number from 0 to 1000';
 /** What the gateway reads. */
 export const gatewayConfig = {
   ...commonConfig(8080),
-  AUTH_URL: authUrl,
+  ...tokenConfig,
   CONTENT_CACHE_URL: url('http:', 'https:')
     .default('http://127.0.0.1:8082')
     .describe('The content-cache service'),

@@ -19,6 +19,7 @@ async function start(env: Record<string, string> = {}) {
       PATH: process.env['PATH'],
       PORT: String(port),
       AUTH_URL: away,
+      AUTH_INTERNAL_URL: away,
       CONTENT_CACHE_URL: away,
       REDIS_URL: 'redis://127.0.0.1:1',
       ...env,

@@ -1,4 +1,4 @@
-import { createRedis, createTokenVerifier, remoteKeys, run } from '@content-platform/chassis';
+import { createRedis, run, tokensFromAuth } from '@content-platform/chassis';
 import { endpoints } from '@content-platform/contract';
 import { createGateway } from './app.ts';
 import { addressesOf, readGatewayConfig } from './config.ts';
@@ -12,11 +12,10 @@ await run('gateway', readGatewayConfig, async (process) => {
   const metrics = createGatewayMetrics(process.metrics, endpoints, Object.keys(services));
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());
-  const keys = remoteKeys(`${config.AUTH_URL}/.well-known/jwks.json`, logger);
   const { app, prepare } = createGateway({
     publicUrl: config.PUBLIC_URL,
     services,
-    tokens: createTokenVerifier(config.PUBLIC_URL, keys),
+    tokens: tokensFromAuth(process),
     limits: createRateLimits(redis, endpoints, config.RATE_LIMIT_SCALE, metrics, logger),
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,

@@ -52,7 +52,13 @@ test('clients that are gone before their request is sent take up no room', async
   const verify = async () => {
     checking += 1;
     await goOn.promise;
-    return { kind: 'user' as const, id: 1, sessionId: 's', scopes: new Set<never>() };
+    return {
+      kind: 'user' as const,
+      id: 1,
+      sessionId: 's',
+      mustChangePassword: false,
+      scopes: new Set<never>(),
+    };
   };
   await scene.start(scene.upstream.url, { tokens: { verify } });
   const sockets = Array.from({ length: 30 }, () => scene.connect());

@@ -48,6 +48,7 @@ export function serviceSpec(
       PUBLIC_URL: gateway,
       LOGS_DATABASE_URL: stores.logs,
       AUTH_URL: urls.auth ?? '',
+      AUTH_INTERNAL_URL: services.auth?.internal ?? '',
       ...service.environment({ ...stores, urls }),
     },
     ready: () => isReady(`${at(internal)}/health/ready`),

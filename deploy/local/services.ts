@@ -17,7 +17,7 @@ export interface Service {
   main: string;
   /** Its port is the gateway's plus this. */
   offset: number;
-  /** What it needs beside HOST, PORT, PUBLIC_URL, LOGS_DATABASE_URL and AUTH_URL, which all have. */
+  /** What it needs beside HOST, PORT, PUBLIC_URL, LOGS_DATABASE_URL, AUTH_URL and AUTH_INTERNAL_URL, which all have. */
   environment: (around: Surrounding) => Record<string, string>;
 }
 

@@ -47,7 +47,7 @@ export async function startGateway({
   const unlimited = { count: async () => undefined, countBadToken: async () => undefined, enter: nothing };
   const { app, prepare } = createGateway({
     publicUrl: issuer,
-    tokens: createTokenVerifier(issuer, remoteKeys(keys.url, logger)),
+    tokens: createTokenVerifier(issuer, remoteKeys(keys.url, logger), { include: () => false }),
     limits: redis ? createRateLimits(redis, endpoints, scale, metrics, logger) : unlimited,
     corsOrigins: [],
     trustedProxies: [],

@@ -15,7 +15,7 @@ export type AccessTokens = ReturnType<typeof createAccessTokens>;
 export function createAccessTokens(issuer: string, keys: SigningKeys) {
   const { kid, privateKey } = keys.current;
 
-  function sign(subject: string, scopes: readonly Scope[], claims: Record<string, string>): string {
+  function sign(subject: string, scopes: readonly Scope[], claims: Record<string, string | boolean>): string {
     return jwt.sign({ ...claims, scope: scopes.join(' ') }, privateKey, {
       algorithm: 'RS256',
       header: { alg: 'RS256', typ: 'at+jwt', kid },
@@ -28,8 +28,13 @@ export function createAccessTokens(issuer: string, keys: SigningKeys) {
   }
 
   return {
-    /** For a person who has just logged in: the start of a session. */
-    forUser: ({ id, roles }: User) => sign(String(id), scopesOf(roles), { sid: randomUUID() }),
+    /** For a person, in one of their sessions. */
+    forUser: ({ id, roles, suborg }: User, sessionId: number, mustChangePassword: boolean) =>
+      sign(String(id), scopesOf(roles), {
+        sid: String(sessionId),
+        ...(suborg === null ? {} : { suborg }),
+        ...(mustChangePassword ? { must_change_password: true } : {}),
+      }),
     forClient: (name: string, scopes: readonly Scope[]) => sign(name, scopes, { client_id: name }),
   };
 }

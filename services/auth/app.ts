@@ -6,15 +6,24 @@ import {
   type Database,
   type Logger,
   type Metrics,
+  type Revocations,
 } from '@content-platform/chassis';
 import { createAccessTokens } from './access-tokens.ts';
 import { createClientStore } from './client-store.ts';
+import { deleteSession } from './endpoints/delete-session.ts';
+import { deleteSessions } from './endpoints/delete-sessions.ts';
 import { jwks } from './endpoints/jwks.ts';
+import { listSessions } from './endpoints/list-sessions.ts';
 import { login } from './endpoints/login.ts';
+import { logout } from './endpoints/logout.ts';
 import { me } from './endpoints/me.ts';
 import { token } from './endpoints/token.ts';
+import { clientCredentials } from './grants/client-credentials.ts';
+import { refreshToken } from './grants/refresh-token.ts';
 import { createLogins } from './metrics.ts';
 import { createPasswords } from './passwords.ts';
+import { createSessionStore } from './session-store.ts';
+import { createSessions } from './sessions.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { createUserStore } from './user-store.ts';
 
@@ -23,21 +32,35 @@ export interface AuthDeps {
   issuer: string;
   database: Database;
   keys: SigningKeys;
+  /** Successors of refresh tokens are derived under it. */
+  refreshSecret: Buffer;
+  revocations: Revocations;
   logger: Logger;
   metrics: Metrics;
 }
 
-export function createAuth({ issuer, database, keys, logger, metrics }: AuthDeps) {
-  const users = createUserStore(database.query);
-  const clients = createClientStore(database.query);
+export function createAuth(deps: AuthDeps) {
+  const { issuer, database, keys, revocations, logger, metrics } = deps;
+  const { query } = database;
+  const users = createUserStore(query);
+  const clients = createClientStore(query);
   const passwords = createPasswords();
   const tokens = createAccessTokens(issuer, keys);
+  const sessions = createSessions(database, tokens, deps.refreshSecret);
   const logins = createLogins(metrics);
-  const verifier = createTokenVerifier(issuer, keys);
+  const verifier = createTokenVerifier(issuer, keys, revocations);
+  const grants = {
+    client_credentials: clientCredentials({ clients, passwords, tokens, query, logger }),
+    refresh_token: refreshToken({ sessions }),
+  };
   return createService({ name: 'auth', logger, metrics, tokens: verifier }, [
-    handle(contract.login, login({ users, passwords, tokens, logins, logger })),
-    handle(contract.token, token({ clients, passwords, tokens, logger })),
+    handle(contract.login, login({ database, users, passwords, sessions, logins, logger })),
+    handle(contract.token, token({ grants })),
+    handle(contract.logout, logout({ database })),
     handle(contract.me, me({ users })),
+    handle(contract.listSessions, listSessions({ sessions: createSessionStore(query) })),
+    handle(contract.deleteSessions, deleteSessions({ database })),
+    handle(contract.deleteSession, deleteSession({ database })),
     handle(contract.jwks, jwks({ keys })),
   ]);
 }

@@ -1,16 +1,26 @@
-import { createDatabase, migrate, run } from '@content-platform/chassis';
+import { createDatabase, migrate, run, watchRevocations } from '@content-platform/chassis';
 import { createAuth } from './app.ts';
 import { readAuthConfig } from './config.ts';
+import { createInternal } from './internal.ts';
+import { revocationsAfter } from './revocations.ts';
+import { loadSecret } from './secrets.ts';
 import { loadSigningKeys } from './signing-keys.ts';
+import { startUpkeep } from './upkeep.ts';
 
 await run('auth', readAuthConfig, async ({ config, logger, metrics, slowLog, onStop }) => {
-  const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
+  const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs, AUTH_KEY_SECRET: keySecret } = config;
   await migrate({ url, schema: 'auth', folder: new URL('migrations/', import.meta.url), logger });
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => database.close());
-  const keys = await loadSigningKeys(database, config.AUTH_KEY_SECRET);
+  const keys = await loadSigningKeys(database, keySecret);
+  const refreshSecret = await loadSecret(database, 'refresh_token', keySecret);
+  const revocations = watchRevocations((after) => revocationsAfter(database.query, after), logger, metrics);
+  onStop(() => revocations.close());
+  onStop(startUpkeep(database.query, logger));
+  const issuer = config.PUBLIC_URL;
   return {
-    app: createAuth({ issuer: config.PUBLIC_URL, database, keys, logger, metrics }),
+    app: createAuth({ issuer, database, keys, refreshSecret, revocations, logger, metrics }),
+    internal: createInternal(database.query),
     checks: { postgres: { required: true, check: () => database.ping() } },
   };
 });

@@ -6,8 +6,8 @@ import { createLimiter } from './limiter.ts';
 export interface Passwords {
   /** argon2id with the parameters below, as a PHC string. */
   hash(password: string): Promise<string>;
-  /** `hash` undefined: nobody of that name; false after the work that a real check would have been. */
-  verify(hash: string | undefined, password: string): Promise<boolean>;
+  /** `hash` missing: nobody of that name, or no password; false after the work that a real check would have been. */
+  verify(hash: string | null | undefined, password: string): Promise<boolean>;
 }
 
 /** 19 MiB, 2 passes, 1 lane: the OWASP Password Storage Cheat Sheet's choice. Algorithm 2 is argon2id. */
@@ -35,7 +35,7 @@ export function createPasswords(): Passwords {
       const valid = await limited(() =>
         bcryptForm.test(stored) ? bcrypt.verify(password, stored) : argon2.verify(stored, password),
       );
-      return valid && hash !== undefined;
+      return valid && hash !== undefined && hash !== null;
     },
   };
 }

@@ -2,11 +2,19 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createDatabase, createLogger, createMetrics, createSlowLog } from '@content-platform/chassis';
+import {
+  createDatabase,
+  createLogger,
+  createMetrics,
+  createSlowLog,
+  watchRevocations,
+} from '@content-platform/chassis';
 import type { Role, Scope } from '@content-platform/contract';
 import { createTestDatabase } from '../../test/support/test-database.ts';
 import { ensureClient, ensureUser, openAccounts } from './accounts.ts';
 import { createAuth } from './app.ts';
+import { revocationsAfter } from './revocations.ts';
+import { loadSecret } from './secrets.ts';
 import { loadSigningKeys } from './signing-keys.ts';
 
 export const issuer = 'http://platform.test';
@@ -23,7 +31,10 @@ export async function startAuth() {
   const { url } = testDatabase;
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs: 60_000 });
   const keys = await loadSigningKeys(database, keySecret);
-  const server = createServer(createAuth({ issuer, database, keys, logger, metrics }));
+  const refreshSecret = await loadSecret(database, 'refresh_token', keySecret);
+  const revocations = watchRevocations((after) => revocationsAfter(database.query, after), logger, metrics);
+  const app = createAuth({ issuer, database, keys, refreshSecret, revocations, logger, metrics });
+  const server = createServer(app);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -39,6 +50,7 @@ export async function startAuth() {
     async stop() {
       server.closeAllConnections();
       server.close();
+      await revocations.close();
       await database.close();
       await accounts.close();
       await testDatabase.drop();

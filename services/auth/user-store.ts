@@ -5,9 +5,12 @@ export interface User {
   id: number;
   email: string;
   name: string;
-  passwordHash: string;
+  /** null: there is none yet */
+  passwordHash: string | null;
   roles: Role[];
   disabled: boolean;
+  /** chosen at the identity service */
+  suborg: string | null;
   createdAt: Date;
 }
 
@@ -15,7 +18,7 @@ export type NewUser = Pick<User, 'email' | 'name' | 'passwordHash' | 'roles'>;
 
 type Row = Omit<User, 'id'> & { id: string };
 
-const columns = `id, email, name, password_hash AS "passwordHash", roles, disabled, created_at AS "createdAt"`;
+const columns = `id, email, name, password_hash AS "passwordHash", roles, disabled, suborg, created_at AS "createdAt"`;
 
 function toUser(row: Row | undefined): User | undefined {
   // PostgreSQL's bigint arrives as text.
@@ -35,6 +38,16 @@ export function createUserStore(query: Database['query']) {
     async findById(id: number): Promise<User | undefined> {
       const text = `SELECT ${columns} FROM auth.user WHERE id = $1`;
       return toUser((await query<Row>('find_user', text, [id])).rows[0]);
+    },
+
+    /**
+     * Keeps the user as they are until the transaction ends. False when they were disabled, deleted or given another
+     * password since it was checked.
+     */
+    async hold(id: number, passwordHash: string | null): Promise<boolean> {
+      const text = `SELECT FROM auth.user
+                    WHERE id = $1 AND NOT disabled AND password_hash IS NOT DISTINCT FROM $2 FOR SHARE`;
+      return (await query('hold_user', text, [id, passwordHash])).rowCount === 1;
     },
 
     /** The new user's id, or undefined when the address is taken. */

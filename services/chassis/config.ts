@@ -65,6 +65,11 @@ export const redisUrl = url('redis:', 'rediss:')
 export const authUrl = url('http:', 'https:')
   .default('http://127.0.0.1:8081')
   .describe('The auth service, for the keys that tokens are signed with');
+export const authInternalUrl = url('http:', 'https:')
+  .default('http://127.0.0.1:9081')
+  .describe('The internal listener of the auth service, for what was revoked');
+/** What a process needs to check tokens. */
+export const tokenConfig = { AUTH_URL: authUrl, AUTH_INTERNAL_URL: authInternalUrl };
 
 /** Settings whose value must not be shown in an error, and that can be given as a file. */
 const secret = /(_SECRET|_PASSWORD|_URL)$/;

@@ -1,4 +1,4 @@
-import express, { type Express } from 'express';
+import express, { type Express, type RequestHandler } from 'express';
 import type { Metrics } from './metrics.ts';
 
 export interface Check {
@@ -21,11 +21,12 @@ async function outcome(check: Check['check']): Promise<'ok' | 'away'> {
   return Promise.race([result, timeout]);
 }
 
-/** The internal listener's application: /metrics, /health/live, /health/ready. */
+/** The internal listener's application: /metrics, /health/live, /health/ready, and what a service adds. */
 export function createInternalApp(
   metrics: Metrics,
   checks: () => Record<string, Check>,
   isUp: () => boolean,
+  more: () => RequestHandler | undefined = () => undefined,
 ): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -47,6 +48,11 @@ export function createInternalApp(
       status: !ready ? 'unavailable' : degraded ? 'degraded' : 'ok',
       checks: Object.fromEntries(outcomes),
     });
+  });
+  app.use((request, response, next) => {
+    const handler = more();
+    if (handler) void handler(request, response, next);
+    else next();
   });
   return app;
 }

@@ -1,6 +1,5 @@
 export { isAway } from './away.ts';
 export {
-  authUrl,
   commonConfig,
   ConfigError,
   databaseUrl,
@@ -8,6 +7,7 @@ export {
   list,
   readConfig,
   redisUrl,
+  tokenConfig,
   url,
 } from './config.ts';
 export { hasBody } from './body.ts';
@@ -16,7 +16,7 @@ export { etagOf, isCurrent } from './etag.ts';
 export type { Check } from './health.ts';
 export { envelope, HttpError, toHttpError, unavailable } from './http-error.ts';
 export { createKafka, kafkaConfig } from './kafka.ts';
-export { remoteKeys, type KeySource } from './keys.ts';
+export { type KeySource, remoteKeys } from './keys.ts';
 export { createLogger, type Logger } from './logger.ts';
 export { createMetrics, durationBuckets, methodLabel, type Metrics } from './metrics.ts';
 export { migrate } from './migrations.ts';
@@ -24,9 +24,11 @@ export { comparePaths } from './path-order.ts';
 export { createDatabase, type Database } from './postgres.ts';
 export { createRedis, redisTimeoutMs } from './redis.ts';
 export { requestId } from './request-id.ts';
+export { type RevocationPage, revocationPage, type Revocations, watchRevocations } from './revocations.ts';
 export { run, type Process, type Running } from './run.ts';
 export { createService, handle, type Call, type Handler, type Route } from './service.ts';
 export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
+export { tokensFromAuth } from './token-check.ts';
 export {
   audience,
   authorize,

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import { ConfigError, type commonConfig } from './config.ts';
 import { createInternalApp, type Check } from './health.ts';
@@ -24,6 +25,8 @@ export interface Running {
   /** What readiness looks at. */
   checks: Record<string, Check>;
   server?: ServerOptions;
+  /** For the other processes of the platform alone: answered by the internal listener. */
+  internal?: RequestHandler;
   /** For what a server reports without a request: parse errors, tunnels. Called before it listens. */
   prepare?: (server: Server) => void;
 }
@@ -74,6 +77,7 @@ export async function run<Config extends CommonConfig>(
       metrics,
       () => running?.checks ?? {},
       () => up,
+      () => running?.internal,
     ),
   );
 

@@ -50,7 +50,7 @@ const fixed = defineEndpoint({
 });
 
 const callers: Record<string, Caller> = {
-  person: { kind: 'user', id: 1, sessionId: 's', scopes: new Set() },
+  person: { kind: 'user', id: 1, sessionId: 's', mustChangePassword: false, scopes: new Set() },
   machine: { kind: 'machine', clientId: 'cms', scopes: new Set(['cache:clear']) },
 };
 const log: string[] = [];

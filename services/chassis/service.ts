@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { Body, Endpoint, Params, Query, Reply, ServiceName } from '@content-platform/contract';
 import { parseBody } from './body.ts';
@@ -23,6 +24,8 @@ export interface Call<E extends Endpoint> {
   body: Body<E>;
   caller: CallerOf<E>;
   header(name: string): string | undefined;
+  /** The client's address, as the gateway tells it. */
+  address: string;
   /** Aborted when the client hangs up. */
   signal: AbortSignal;
 }
@@ -75,13 +78,19 @@ export function createService(
     let caller: Caller | undefined;
     if (endpoint.access !== 'public') {
       caller = await tokens.verify(bearerToken(request.headers.authorization));
-      authorize(caller, endpoint.access);
+      authorize(caller, endpoint);
     }
     await parseBody(request, response, endpoint);
     const input = validate(endpoint, request);
     const hangUp = new AbortController();
     response.once('close', () => hangUp.abort());
-    const call = { ...input, caller, header: (header: string) => request.get(header), signal: hangUp.signal };
+    const call = {
+      ...input,
+      caller,
+      header: (header: string) => request.get(header),
+      address: clientAddress(request),
+      signal: hangUp.signal,
+    };
     return (await handler(call as never)) as AnyReply;
   }
 
@@ -135,6 +144,12 @@ export function createService(
     respond(request, response, 'unknown', () => Promise.reject(error as Error)),
   );
   return app;
+}
+
+/** Only the gateway and what runs beside it reach a service, and the gateway replaces what a client says. */
+function clientAddress(request: Request): string {
+  const told = request.get('x-forwarded-for') ?? '';
+  return isIP(told) ? told : (request.socket.remoteAddress ?? '');
 }
 
 function send(request: Request, response: Response, reply: AnyReply, context: RequestContext): void {

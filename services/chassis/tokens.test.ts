@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/global
 import { constants, createHmac, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { scopes } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
-import { remoteKeys } from './keys.ts';
+import { remoteKeys, type KeySource } from './keys.ts';
 import { createLogger } from './logger.ts';
 import { createTestKey, startJwksServer, type JwksServer } from './testing/jwks-server.ts';
 import { audience, authorize, bearerToken, createTokenVerifier, type TokenVerifier } from './tokens.ts';
@@ -33,7 +33,8 @@ let tokens: TokenVerifier;
 
 beforeAll(async () => {
   server = await startJwksServer(ours);
-  tokens = createTokenVerifier(issuer, remoteKeys(server.url, createLogger('gateway', 'silent')));
+  const keys = remoteKeys(server.url, createLogger('gateway', 'silent'));
+  tokens = createTokenVerifier(issuer, keys, { include: () => false });
 });
 afterAll(() => server.stop());
 afterEach(() => void jest.restoreAllMocks());
@@ -72,7 +73,13 @@ async function refusal(token: string): Promise<HttpError> {
 }
 
 test('a person’s token', async () => {
-  const caller = { kind: 'user', id: 12, sessionId: 's-1', scopes: new Set(['jobs:manage']) };
+  const caller = {
+    kind: 'user',
+    id: 12,
+    sessionId: 's-1',
+    mustChangePassword: false,
+    scopes: new Set(['jobs:manage']),
+  };
   expect(await tokens.verify(good)).toEqual(caller);
   expect((await tokens.verify(withClaims({ scope: '' }))).scopes).toEqual(new Set());
 });
@@ -198,9 +205,10 @@ test('a key that the token brings or names is not looked at', async () => {
 
 test('a token that was checked once is taken from memory, and never past its exp', async () => {
   let asked = 0;
-  const counting = createTokenVerifier(issuer, {
+  const keys: KeySource = {
     get: (kid) => Promise.resolve(++asked && kid === ours.kid ? ours.publicKey : undefined),
-  });
+  };
+  const counting = createTokenVerifier(issuer, keys, { include: () => false });
   const token = withClaims({ jti: 'remembered' });
   await counting.verify(token);
   await counting.verify(token);
@@ -236,14 +244,14 @@ test.each([
 
 test('each access is given to those who may, and to nobody else', async () => {
   const [user, client] = [await tokens.verify(good), await tokens.verify(make(head, machine))];
-  for (const caller of [user, client]) expect(() => authorize(caller, 'token')).not.toThrow();
-  expect(() => authorize(user, 'user')).not.toThrow();
+  for (const caller of [user, client]) expect(() => authorize(caller, { access: 'token' })).not.toThrow();
+  expect(() => authorize(user, { access: 'user' })).not.toThrow();
   const forbidden = expect.objectContaining({ status: 403, error: 'insufficient_scope' });
-  expect(() => authorize(client, 'user')).toThrow(forbidden);
+  expect(() => authorize(client, { access: 'user' })).toThrow(forbidden);
   for (const scope of scopes) {
     for (const caller of [user, client]) {
-      if (caller.scopes.has(scope)) expect(() => authorize(caller, scope)).not.toThrow();
-      else expect(() => authorize(caller, scope)).toThrow(forbidden);
+      if (caller.scopes.has(scope)) expect(() => authorize(caller, { access: scope })).not.toThrow();
+      else expect(() => authorize(caller, { access: scope })).toThrow(forbidden);
     }
   }
 });

@@ -2,13 +2,21 @@ import { createHash } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { Access, Scope } from '@content-platform/contract';
+import type { Endpoint, Scope } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
 import type { KeySource } from './keys.ts';
+import type { Revocations, TokenSource } from './revocations.ts';
 
 /** Who is calling: a person, or a machine client. */
 export type Caller =
-  | { kind: 'user'; id: number; sessionId: string; scopes: ReadonlySet<Scope> }
+  | {
+      kind: 'user';
+      id: number;
+      sessionId: string;
+      /** Logged in with a temporary password, and nothing but setting one is open to them. */
+      mustChangePassword: boolean;
+      scopes: ReadonlySet<Scope>;
+    }
   | { kind: 'machine'; clientId: string; scopes: ReadonlySet<Scope> };
 
 /** The `aud` of every access token. */
@@ -28,15 +36,22 @@ const header = z.object({
 const scope = z.string().transform((value) => new Set(value.split(' ').filter(Boolean) as Scope[]));
 const common = { exp: z.int(), iat: z.int(), jti: z.string().min(1), scope };
 const claims = z.union([
-  z.object({ ...common, client_id: z.string().min(1) }).transform(({ exp, client_id, scope }) => ({
+  z.object({ ...common, client_id: z.string().min(1) }).transform(({ exp, iat, client_id, scope }) => ({
     exp,
+    source: { clientId: client_id, issuedAt: iat } as TokenSource,
     caller: { kind: 'machine', clientId: client_id, scopes: scope } as Caller,
   })),
   z
-    .object({ ...common, sub: z.string().regex(/^[1-9]\d{0,15}$/), sid: z.string().min(1) })
-    .transform(({ exp, sub, sid, scope }) => ({
+    .object({
+      ...common,
+      sub: z.string().regex(/^[1-9]\d{0,15}$/),
+      sid: z.string().min(1),
+      must_change_password: z.boolean().default(false),
+    })
+    .transform(({ exp, sub, sid, must_change_password: mustChangePassword, scope }) => ({
       exp,
-      caller: { kind: 'user', id: Number(sub), sessionId: sid, scopes: scope } as Caller,
+      source: { sessionId: sid } as TokenSource,
+      caller: { kind: 'user', id: Number(sub), sessionId: sid, mustChangePassword, scopes: scope } as Caller,
     })),
 ]);
 
@@ -59,10 +74,15 @@ function parseHeader(token: string): z.infer<typeof header> {
 
 /**
  * Checks access tokens: RS256 only, type at+jwt (RFC 9068), issuer, audience, times; the key is found by `kid` among
- * ours and never taken from the token (RFC 8725 §3). Checked tokens are remembered by their SHA-256 until they expire.
+ * ours and never taken from the token (RFC 8725 §3). Checked tokens are remembered by their SHA-256 until they expire;
+ * whether one was revoked is asked each time.
  */
-export function createTokenVerifier(issuer: string, keys: KeySource): TokenVerifier {
-  const verified = new LRUCache<string, { exp: number; caller: Caller }>({ max: 10_000 });
+export function createTokenVerifier(
+  issuer: string,
+  keys: KeySource,
+  revocations: Revocations,
+): TokenVerifier {
+  const verified = new LRUCache<string, z.infer<typeof claims>>({ max: 10_000 });
 
   async function check(token: string) {
     const { kid } = parseHeader(token);
@@ -76,16 +96,21 @@ export function createTokenVerifier(issuer: string, keys: KeySource): TokenVerif
     }
   }
 
+  async function remembered(token: string) {
+    const digest = createHash('sha256').update(token).digest('base64');
+    const known = verified.get(digest);
+    if (known && known.exp > Date.now() / 1000) return known;
+    const fresh = await check(token);
+    verified.set(digest, fresh);
+    return fresh;
+  }
+
   return {
     async verify(token) {
       if (token.length > maxLength || !form.test(token)) throw invalid('The access token is malformed.');
-      const digest = createHash('sha256').update(token).digest('base64');
-      const now = Date.now() / 1000;
-      const known = verified.get(digest);
-      if (known && known.exp > now) return known.caller;
-      const fresh = await check(token);
-      verified.set(digest, fresh);
-      return fresh.caller;
+      const { source, caller } = await remembered(token);
+      if (revocations.include(source)) throw invalid('The access token was revoked.');
+      return caller;
     },
   };
 }
@@ -102,9 +127,19 @@ export function bearerToken(authorization: string | undefined): string {
   return token;
 }
 
-/** Throws 403 `insufficient_scope` when the caller may not do what `access` stands for. */
-export function authorize(caller: Caller, access: Exclude<Access, 'public'>): void {
-  if (access === 'token') return;
+/** Throws 403 when the caller may not call the endpoint. Public ones are open to everybody. */
+export function authorize(
+  caller: Caller,
+  { access, beforePasswordChange }: Pick<Endpoint, 'access' | 'beforePasswordChange'>,
+): void {
+  if (caller.kind === 'user' && caller.mustChangePassword && !beforePasswordChange) {
+    throw new HttpError(
+      403,
+      'password_change_required',
+      'Set a password of your own first: POST /api/password.',
+    );
+  }
+  if (access === 'public' || access === 'token') return;
   if (access === 'user') {
     if (caller.kind === 'user') return;
     throw new HttpError(

@@ -34,7 +34,8 @@ export function validate(endpoint: Endpoint, request: Request) {
   // A form arrives without a prototype, which zod does not take for an object.
   const given = request.body as unknown;
   const plain = given && Object.getPrototypeOf(given) === null ? { ...given } : given;
-  const body = check(endpoint.body?.schema, plain, 'body', details);
+  const absent = given === undefined && endpoint.body?.optional;
+  const body = absent ? undefined : check(endpoint.body?.schema, plain, 'body', details);
   if (details.length === 0) return { params, query, body };
   if (endpoint.invalidBody)
     throw new HttpError(400, endpoint.invalidBody, 'The request is not valid.', details);

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import {
-  authUrl,
   commonConfig,
   databaseUrl,
   integer,
   kafkaConfig,
   readConfig,
   redisUrl,
+  tokenConfig,
 } from '@content-platform/chassis';
 
 const aDay = 86_400;
@@ -17,7 +17,7 @@ export const contentCacheConfig = {
   DATABASE_URL: databaseUrl,
   REDIS_URL: redisUrl,
   ...kafkaConfig,
-  AUTH_URL: authUrl,
+  ...tokenConfig,
   CACHE_TTL: integer(1, aDay).default(300).describe('How long a record is cached, in s, give or take 10 %'),
   CACHE_NEGATIVE_TTL: integer(1, aDay)
     .default(30)

@@ -258,7 +258,8 @@ test('when the client hangs up, no more are tried', async () => {
   };
   const body = { dry_run: false, per_second: 1000 };
   const caller = { kind: 'machine', clientId: 'cms', scopes: new Set<never>() } as const;
-  const call = { body, caller, signal: hangUp.signal, params: {}, query: {}, header: () => undefined };
+  const rest = { params: {}, query: {}, header: () => undefined, address: '' };
+  const call = { body, caller, signal: hangUp.signal, ...rest };
   await retryFailedJobs({ jobs, retries })(call);
   expect(tried).toHaveLength(1);
 });

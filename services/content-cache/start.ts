@@ -3,12 +3,11 @@ import {
   ConfigError,
   createDatabase,
   createKafka,
-  createTokenVerifier,
   migrate,
-  remoteKeys,
   type Logger,
   type Process,
   type Running,
+  tokensFromAuth,
 } from '@content-platform/chassis';
 import { createContentCacheApp } from './app.ts';
 import { CacheUnfit, createContentCache, type CacheState } from './cache/index.ts';
@@ -37,9 +36,10 @@ function logState(logger: Logger) {
  * come later; the schema must be there. Throws ConfigError for a Redis that cannot keep the promise.
  */
 export async function startContentCache(
-  { config, logger, metrics, slowLog, onStop }: Process<Config>,
+  process: Process<Config>,
   forTests: Pick<EventsOptions, 'topic' | 'group' | 'sessionTimeoutMs'> = {},
 ): Promise<Running> {
+  const { config, logger, metrics, slowLog, onStop } = process;
   const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
   await migrate({ url, schema: 'content', folder: new URL('migrations/', import.meta.url), logger });
   const common = { url, logger, metrics, slowLog, slowQueryMs };
@@ -82,8 +82,6 @@ export async function startContentCache(
   events?.start();
   onStop(() => events?.stop());
 
-  const issuer = config.PUBLIC_URL;
-  const tokens = createTokenVerifier(issuer, remoteKeys(`${config.AUTH_URL}/.well-known/jwks.json`, logger));
   return {
     app: createContentCacheApp({
       contentDatabase,
@@ -92,7 +90,7 @@ export async function startContentCache(
       pending,
       jobs,
       cacheMetrics,
-      tokens,
+      tokens: tokensFromAuth(process),
       logger,
       metrics,
     }),

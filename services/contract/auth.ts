@@ -1,14 +1,10 @@
 import { z } from 'zod';
+import { user } from './accounts.ts';
 import { defineEndpoint } from './endpoint.ts';
-import { id, text, time } from './schemas.ts';
-
-export const roles = ['user', 'sre', 'admin'] as const;
-export type Role = (typeof roles)[number];
+import { text } from './schemas.ts';
 
 const tokenType = z.literal('Bearer');
 const noStore = { 'Cache-Control': 'no-store' };
-
-const user = z.strictObject({ id, email: z.string(), name: z.string(), created_at: time });
 
 export const login = defineEndpoint({
   name: 'login',
@@ -25,8 +21,16 @@ export const login = defineEndpoint({
   },
   responses: {
     200: {
-      description: 'Logged in. `expires_in` is in seconds.',
-      schema: z.strictObject({ token: z.string(), token_type: tokenType, expires_in: z.int(), user }),
+      description:
+        'Logged in. `expires_in` is in seconds. With `must_change_password` the token opens /api/password, /api/logout and /api/me alone.',
+      schema: z.strictObject({
+        token: z.string(),
+        token_type: tokenType,
+        expires_in: z.int(),
+        refresh_token: z.string(),
+        user,
+        must_change_password: z.literal(true).optional(),
+      }),
       headers: noStore,
     },
   },
@@ -40,7 +44,8 @@ export const token = defineEndpoint({
   service: 'auth',
   access: 'public',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
-  summary: 'Get an access token for a machine client (RFC 6749 §4.4).',
+  summary:
+    'Get an access token: for a machine client (RFC 6749 §4.4), or with a refresh token (§6), which is replaced.',
   headers: {
     Authorization:
       'Basic, the client id and secret form-encoded (RFC 6749 §2.3.1); or send them in the body.',
@@ -54,6 +59,7 @@ export const token = defineEndpoint({
       client_id: text(1, 100).optional(),
       client_secret: text(1, 1024).optional(),
       scope: text(0, 1000).optional(),
+      refresh_token: text(1, 200).optional(),
     }),
   },
   invalidBody: 'invalid_request',
@@ -65,27 +71,34 @@ export const token = defineEndpoint({
         token_type: tokenType,
         expires_in: z.int(),
         scope: z.string(),
+        refresh_token: z.string().optional(),
       }),
       headers: noStore,
     },
   },
-  errors: ['unsupported_grant_type', 'invalid_scope', 'invalid_client'],
+  errors: ['unsupported_grant_type', 'invalid_scope', 'invalid_client', 'invalid_grant'],
 });
 
-export const me = defineEndpoint({
-  name: 'me',
-  method: 'GET',
-  path: '/api/me',
+export const logout = defineEndpoint({
+  name: 'logout',
+  method: 'POST',
+  path: '/api/logout',
   service: 'auth',
   access: 'user',
+  beforePasswordChange: true,
   rateLimit: { requests: 600, seconds: 60 },
-  summary: 'Who the access token belongs to.',
-  responses: {
-    200: {
-      description: 'The user.',
-      schema: z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)) }),
-    },
+  summary: 'End this session. Its tokens are refused everywhere within a second.',
+  body: {
+    kinds: ['json'],
+    maxBytes: 16_384,
+    optional: true,
+    schema: z.strictObject({
+      fcm_token: text(1, 4096)
+        .optional()
+        .meta({ description: 'The push token of this device, which shall get no messages any more.' }),
+    }),
   },
+  responses: { 204: { description: 'Logged out.' } },
 });
 
 export const jwks = defineEndpoint({

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ErrorCode } from './errors.ts';
 
 /** What a token may carry beyond "is valid". A person has those of their roles, a machine client its own. */
-export const scopes = ['cache:clear', 'jobs:manage'] as const;
+export const scopes = ['cache:clear', 'jobs:manage', 'users:admin'] as const;
 export type Scope = (typeof scopes)[number];
 
 /**
@@ -31,6 +31,8 @@ export interface RequestBody {
   kinds: readonly [BodyKind, ...BodyKind[]];
   maxBytes: number;
   schema: z.ZodType;
+  /** The request may come without one; its handler then sees undefined. */
+  optional?: true;
 }
 
 export interface Response {
@@ -52,6 +54,8 @@ export interface Endpoint {
   path: `/${string}`;
   service: ServiceName;
   access: Access;
+  /** Open to a token that a temporary password gave, too; the others answer it 403 `password_change_required`. */
+  beforePasswordChange?: true;
   rateLimit: RateLimit;
   summary: string;
   params?: z.ZodObject;
@@ -79,7 +83,7 @@ export type Params<E extends Endpoint> = Parsed<E['params']>;
 export type Query<E extends Endpoint> = Parsed<E['query']>;
 /** The body as the handler sees it. */
 export type Body<E extends Endpoint> = E['body'] extends RequestBody
-  ? z.output<E['body']['schema']>
+  ? z.output<E['body']['schema']> | (E['body'] extends { optional: true } ? undefined : never)
   : undefined;
 /** The body as a client writes it. */
 export type BodyInput<E extends Endpoint> = E['body'] extends RequestBody

@@ -1,8 +1,10 @@
+import * as accounts from './accounts.ts';
 import * as auth from './auth.ts';
 import * as cacheAdmin from './cache-admin.ts';
 import * as content from './content.ts';
 import * as failedJobs from './failed-jobs.ts';
 import * as platform from './platform.ts';
+import * as users from './users.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { ErrorCode } from './errors.ts';
 
@@ -12,9 +14,15 @@ function isEndpoint(value: unknown): value is Endpoint {
 }
 
 /** Every endpoint there is: what these modules export. What is not here does not exist for a client. */
-export const endpoints: readonly Endpoint[] = [auth, content, cacheAdmin, failedJobs, platform].flatMap(
-  (module) => Object.values(module).filter(isEndpoint),
-);
+export const endpoints: readonly Endpoint[] = [
+  auth,
+  accounts,
+  users,
+  content,
+  cacheAdmin,
+  failedJobs,
+  platform,
+].flatMap((module) => Object.values(module).filter(isEndpoint));
 
 /** All errors an endpoint can answer: its own, and those that follow from what it is. */
 export function errorsOf(endpoint: Endpoint): ErrorCode[] {
@@ -27,6 +35,7 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   const add = (...more: ErrorCode[]) => more.forEach((code) => codes.add(code));
   if (endpoint.access !== 'public') add('token_required', 'invalid_token', 'insufficient_scope');
   if (endpoint.access === 'token') codes.delete('insufficient_scope');
+  if (endpoint.access !== 'public' && !endpoint.beforePasswordChange) add('password_change_required');
   if (endpoint.body) add('unsupported_media_type', endpoint.invalidBody ?? 'validation_failed');
   if (endpoint.body?.kinds.includes('json')) add('malformed_json');
   if (endpoint.service !== 'gateway') {

@@ -11,6 +11,11 @@ export const errors = {
   malformed_json: { status: 400, summary: 'The body is not JSON.' },
   invalid_request: { status: 400, summary: 'A parameter is missing, repeated or malformed (RFC 6749 §5.2).' },
   unsupported_grant_type: { status: 400, summary: 'This grant type is not offered (RFC 6749 §5.2).' },
+  invalid_grant: {
+    status: 400,
+    summary:
+      'The refresh token or code is not valid (RFC 6749 §5.2); details say the reason: expired, revoked, reused or unknown.',
+  },
   invalid_scope: { status: 400, summary: 'The client asked for a scope it does not have (RFC 6749 §5.2).' },
   invalid_credentials: { status: 401, summary: 'The email or the password is wrong.' },
   invalid_client: { status: 401, summary: 'The client is unknown or its secret is wrong (RFC 6749 §5.2).' },
@@ -20,11 +25,17 @@ export const errors = {
     summary: 'The access token is malformed, expired or not ours (RFC 6750 §3.1).',
   },
   insufficient_scope: { status: 403, summary: 'The access token does not allow this (RFC 6750 §3.1).' },
+  password_change_required: {
+    status: 403,
+    summary: 'The token came with a temporary password: set a password of your own first.',
+  },
   not_found: { status: 404, summary: 'There is no such thing.' },
   method_not_allowed: {
     status: 405,
     summary: 'The path exists, the method does not; Allow lists those that do.',
   },
+  email_taken: { status: 409, summary: 'Another user has this address.' },
+  last_admin: { status: 409, summary: 'Without this one nobody could administer users any more.' },
   retry_failed: { status: 409, summary: 'The job was tried again and failed again.' },
   payload_too_large: { status: 413, summary: 'The body is larger than this endpoint takes.' },
   unsupported_media_type: {

@@ -94,7 +94,7 @@ function operation(endpoint: Endpoint): Json {
     ...(body
       ? {
           requestBody: {
-            required: true,
+            required: !body.optional,
             content: Object.fromEntries(
               body.kinds.map((kind) => [mediaTypes[kind], { schema: schemaOf(body.schema, 'input') }]),
             ),

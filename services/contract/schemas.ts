@@ -34,7 +34,8 @@ export const pageQuery = {
     .transform(Number)
     .default(50)
     .meta({ description: 'Items on a page, 1 to 100.' }),
-  cursor: text(1, 200).optional().meta({ description: 'next_cursor of the page before.' }),
+  // The id of the last item on the page before: what comes next has smaller ones.
+  cursor: idSegment.optional().meta({ description: 'next_cursor of the page before.' }),
 };
 
 export function page<T extends z.ZodType>(item: T) {

@@ -1,15 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HttpError, type Handler, type Logger } from '@content-platform/chassis';
+import { type Database, HttpError, type Handler, type Logger } from '@content-platform/chassis';
 import type { login as contract } from '@content-platform/contract';
-import { accessTokenLifetime, type AccessTokens } from '../access-tokens.ts';
+import { accessTokenLifetime } from '../access-tokens.ts';
+import { audit } from '../audit.ts';
+import { deviceName } from '../device-name.ts';
 import type { Logins } from '../metrics.ts';
 import { isOutdated, type Passwords } from '../passwords.ts';
-import type { User, UserStore } from '../user-store.ts';
+import type { Sessions } from '../sessions.ts';
+import { createUserStore, type User, type UserStore } from '../user-store.ts';
 
 export interface LoginDeps {
+  database: Database;
   users: UserStore;
   passwords: Passwords;
-  tokens: AccessTokens;
+  sessions: Sessions;
   logins: Logins;
   logger: Logger;
 }
@@ -22,8 +26,11 @@ async function notBefore(time: number): Promise<void> {
   for (let left; (left = time - performance.now()) > 0;) await sleep(Math.ceil(left));
 }
 
-export function login({ users, passwords, tokens, logins, logger }: LoginDeps): Handler<typeof contract> {
+export function login(deps: LoginDeps): Handler<typeof contract> {
+  const { database, users, passwords, sessions, logins, logger } = deps;
+
   async function renewHash({ id, passwordHash }: User, password: string): Promise<void> {
+    if (passwordHash === null || !isOutdated(passwordHash)) return;
     try {
       await users.replacePasswordHash(id, passwordHash, await passwords.hash(password));
     } catch (error) {
@@ -31,29 +38,46 @@ export function login({ users, passwords, tokens, logins, logger }: LoginDeps): 
     }
   }
 
-  return async ({ body: { email, password } }) => {
+  /** Undefined when the user was disabled or given another password since it was checked. */
+  async function openSession(user: User, device: string, address: string) {
+    return database.transaction(async (query) => {
+      if (!(await createUserStore(query).hold(user.id, user.passwordHash))) return undefined;
+      const opened = await sessions.open(query, user, { device, address, mustChangePassword: false });
+      const details = { session: opened.sessionId, device };
+      await audit(query, { event: 'login', userId: user.id, actor: `user:${user.id}`, address, details });
+      return opened;
+    });
+  }
+
+  return async ({ body: { email, password }, header, address }) => {
     const start = performance.now();
     const user = await users.findByEmail(email);
     const valid = await passwords.verify(user?.passwordHash, password).catch((error: unknown) => {
       logins.inc({ outcome: 'refused' });
       throw error;
     });
-    if (!user || !valid || user.disabled) {
+    const opened =
+      user && valid && !user.disabled
+        ? await openSession(user, deviceName(header('user-agent')), address)
+        : undefined;
+    if (!user || !opened) {
       const reason = !user ? 'unknown address' : !valid ? 'wrong password' : 'disabled';
       logins.inc({ outcome: 'failure' });
       logger.info({ reason, user_id: user?.id }, 'a login failed');
+      await audit(database.query, { event: 'login_failed', userId: user?.id, address, details: { reason } });
       await notBefore(start + refusalMs);
       throw new HttpError(401, 'invalid_credentials', 'The email or the password is wrong.');
     }
-    if (isOutdated(user.passwordHash)) await renewHash(user, password);
+    await renewHash(user, password);
     logins.inc({ outcome: 'success' });
     logger.info({ user_id: user.id }, 'logged in');
     return {
       status: 200,
       body: {
-        token: tokens.forUser(user),
+        token: opened.accessToken,
         token_type: 'Bearer',
         expires_in: accessTokenLifetime,
+        refresh_token: opened.refreshToken,
         user: { id: user.id, email: user.email, name: user.name, created_at: user.createdAt.toISOString() },
       },
     };

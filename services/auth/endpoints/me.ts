@@ -11,7 +11,17 @@ export function me({ users }: { users: UserStore }): Handler<typeof contract> {
         headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
       });
     }
-    const { id, email, name, roles, createdAt } = user;
-    return { status: 200, body: { id, email, name, roles, created_at: createdAt.toISOString() } };
+    const { id, email, name, roles, suborg, createdAt } = user;
+    return {
+      status: 200,
+      body: {
+        id,
+        email,
+        name,
+        roles,
+        created_at: createdAt.toISOString(),
+        ...(suborg === null ? {} : { suborg }),
+      },
+    };
   };
 }

@@ -86,7 +86,7 @@ test.each(['users:admin', 'cache:clear users:admin', ' ', 'cache:clear  jobs:man
   },
 );
 
-test.each(['password', 'refresh_token', 'authorization_code', 'CLIENT_CREDENTIALS'])(
+test.each(['password', 'authorization_code', 'CLIENT_CREDENTIALS'])(
   'the grant %s is not offered',
   async (other) => {
     const answer = await ask({ body: { ...inBody, grant_type: other } });

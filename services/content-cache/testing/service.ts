@@ -42,6 +42,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
     AUTH_URL: tokens.authUrl,
+    AUTH_INTERNAL_URL: tokens.authUrl,
     PUBLIC_URL: tokens.issuer,
     KAFKA_BROKERS: kafka?.brokers,
     ...env,

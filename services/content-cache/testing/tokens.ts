@@ -4,12 +4,16 @@ import jwt from 'jsonwebtoken';
 import { audience } from '@content-platform/chassis';
 import { listen } from './service.ts';
 
-/** An auth service that only tells its keys, and tokens that are signed with them. */
+const jwksPath = '/.well-known/jwks.json';
+
+/** An auth service that only tells its keys, and that nothing was revoked, and tokens that are signed with them. */
 export async function createTestTokens() {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const kid = 'test';
   const jwk = { ...publicKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid };
-  const server = createServer((_, response) => response.end(JSON.stringify({ keys: [jwk] })));
+  const server = createServer(({ url }, response) =>
+    response.end(JSON.stringify(url === jwksPath ? { keys: [jwk] } : { revocations: [], last: 0 })),
+  );
   const authUrl = await listen(server);
   const issuer = 'http://platform.test';
   return {

@@ -1,0 +1,160 @@
+import type { Database } from '@content-platform/chassis';
+import { revoke } from './revocations.ts';
+
+export interface Session {
+  id: number;
+  device: string;
+  address: string;
+  createdAt: Date;
+  lastUsedAt: Date;
+}
+
+export interface NewSession {
+  userId: number;
+  device: string;
+  address: string;
+  mustChangePassword: boolean;
+  /** no later than 90 days from now */
+  endsAt?: Date | undefined;
+  /** of the identity service */
+  idToken?: string | undefined;
+}
+
+/** What a presented refresh token is. `reused`: it was replaced longer ago than a lost answer explains. */
+export type RefreshTokenState = 'valid' | 'expired' | 'revoked' | 'reused';
+
+export interface PresentedToken {
+  sessionId: number;
+  userId: number;
+  mustChangePassword: boolean;
+  state: RefreshTokenState;
+  /** its successor is there already */
+  replaced: boolean;
+}
+
+/** Days. NIST SP 800-63B-4 §2.2.3 asks for limits on both; these are the platform's own. */
+const lifetime = { idle: 30, total: 90 };
+/** How long a replaced refresh token still leads to its successor, in seconds. */
+const graceSeconds = 10;
+/** Live sessions a person can have; one more ends the one unused for longest (ASVS 5.0 7.1.2). */
+const maxSessions = 100;
+
+export type SessionStore = ReturnType<typeof createSessionStore>;
+
+/** Sessions and their refresh tokens, which are known by their SHA-256. Everything throws what `query` throws. */
+export function createSessionStore(query: Database['query']) {
+  /** Those of `userId` that are not among the newest, or all of them, or one. Returns whether there was any. */
+  async function end(userId: number, condition: string, ...values: unknown[]): Promise<boolean> {
+    const text = `UPDATE auth.session SET ended_at = now()
+                  WHERE user_id = $1 AND ended_at IS NULL AND ${condition} RETURNING id`;
+    const { rows } = await query<{ id: string }>('end_sessions', text, [userId, ...values]);
+    await revoke(query, { sessions: rows.map(({ id }) => Number(id)) });
+    return rows.length > 0;
+  }
+
+  return {
+    /** Opens a session with its first refresh token; returns its id. In a transaction. */
+    async open(session: NewSession, refreshTokenHash: Buffer): Promise<number> {
+      const { userId, device, address, mustChangePassword, endsAt, idToken } = session;
+      const text = `INSERT INTO auth.session (user_id, device, address, must_change_password, ends_at, id_token)
+                    VALUES ($1, $2, $3, $4, least($5, now() + make_interval(days => $6)), $7) RETURNING id`;
+      const values = [
+        userId,
+        device,
+        address,
+        mustChangePassword,
+        endsAt ?? null,
+        lifetime.total,
+        idToken ?? null,
+      ];
+      const { rows } = await query<{ id: string }>('open_session', text, values);
+      const id = Number(rows[0]!.id);
+      await this.addToken(id, refreshTokenHash);
+      await end(
+        userId,
+        `id IN (SELECT id FROM auth.session WHERE user_id = $1 AND ended_at IS NULL
+                ORDER BY last_used_at DESC, id DESC OFFSET $2)`,
+        maxSessions,
+      );
+      return id;
+    },
+
+    /** Nothing happens when it is there already. */
+    async addToken(sessionId: number, hash: Buffer): Promise<void> {
+      const text = `INSERT INTO auth.refresh_token (hash, session_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
+      await query('add_refresh_token', text, [hash, sessionId]);
+    },
+
+    /** Looks a refresh token up and locks it and its session until the transaction ends. */
+    async present(hash: Buffer): Promise<PresentedToken | undefined> {
+      const text = `SELECT session.id, user_id, must_change_password, replaced_at IS NOT NULL AS replaced,
+          CASE WHEN ended_at IS NOT NULL THEN 'revoked'
+               WHEN ends_at < now() THEN 'expired'
+               WHEN replaced_at < now() - make_interval(secs => $2) THEN 'reused'
+               WHEN token.created_at < now() - make_interval(days => $3) THEN 'expired'
+               ELSE 'valid' END AS state
+        FROM auth.refresh_token AS token JOIN auth.session ON session.id = session_id
+        WHERE hash = $1 FOR UPDATE OF token, session`;
+      interface Row {
+        id: string;
+        user_id: string;
+        must_change_password: boolean;
+        replaced: boolean;
+        state: RefreshTokenState;
+      }
+      const { rows } = await query<Row>('present_refresh_token', text, [hash, graceSeconds, lifetime.idle]);
+      const row = rows[0];
+      return (
+        row && {
+          sessionId: Number(row.id),
+          userId: Number(row.user_id),
+          mustChangePassword: row.must_change_password,
+          state: row.state,
+          replaced: row.replaced,
+        }
+      );
+    },
+
+    /** Puts the successor in the place of a token that was presented. */
+    async replace(sessionId: number, hash: Buffer, successor: Buffer): Promise<void> {
+      await query(
+        'replace_refresh_token',
+        'UPDATE auth.refresh_token SET replaced_at = now() WHERE hash = $1',
+        [hash],
+      );
+      await this.addToken(sessionId, successor);
+      await query('use_session', 'UPDATE auth.session SET last_used_at = now() WHERE id = $1', [sessionId]);
+    },
+
+    /** The live ones, newest first, from below the id `before` on. */
+    async list(userId: number, before: number | undefined, limit: number): Promise<Session[]> {
+      const text = `SELECT id, device, host(address) AS address, created_at AS "createdAt", last_used_at AS "lastUsedAt"
+                    FROM auth.session
+                    WHERE user_id = $1 AND ended_at IS NULL AND ends_at > now()
+                      AND last_used_at > now() - make_interval(days => $4) AND ($2::bigint IS NULL OR id < $2)
+                    ORDER BY id DESC LIMIT $3`;
+      const values = [userId, before ?? null, limit, lifetime.idle];
+      const { rows } = await query<Omit<Session, 'id'> & { id: string }>('list_sessions', text, values);
+      return rows.map((row) => ({ ...row, id: Number(row.id) }));
+    },
+
+    /** Whether the person was logged in from this address in the last 90 days and has not been thrown out. */
+    async isKnownAddress(userId: number, address: string): Promise<boolean> {
+      const text = `SELECT FROM auth.session
+                    WHERE user_id = $1 AND address = $2 AND ended_at IS NULL AND ends_at > now() LIMIT 1`;
+      return (await query('find_session_of_address', text, [userId, address])).rowCount === 1;
+    },
+
+    /** Ends a session of the user; false when there is none of this id. In a transaction, late: it takes a lock. */
+    endOne: (userId: number, id: number) => end(userId, 'id = $2', id),
+
+    /** Ends all sessions of the user. In a transaction, late: it takes a lock. */
+    endAll: (userId: number) => end(userId, 'true'),
+
+    /** Deletes those that nobody will ask about any more. */
+    async forget(): Promise<void> {
+      const text = `DELETE FROM auth.session WHERE ends_at < now() - make_interval(days => $1)`;
+      await query('delete_sessions', text, [lifetime.idle]);
+    },
+  };
+}

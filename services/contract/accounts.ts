@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { defineEndpoint } from './endpoint.ts';
+import { id, idSegment, page, pageQuery, text, time } from './schemas.ts';
+
+export const roles = ['user', 'sre', 'admin'] as const;
+export type Role = (typeof roles)[number];
+
+/** A person, as they see themselves. */
+export const user = z.strictObject({ id, email: z.string(), name: z.string(), created_at: time });
+
+const rateLimit = { requests: 600, seconds: 60 };
+
+export const me = defineEndpoint({
+  name: 'me',
+  method: 'GET',
+  path: '/api/me',
+  service: 'auth',
+  access: 'user',
+  beforePasswordChange: true,
+  rateLimit,
+  summary: 'Who the access token belongs to.',
+  responses: {
+    200: {
+      description: 'The user. `suborg` once one was chosen at the identity service.',
+      schema: z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), suborg: z.string().optional() }),
+    },
+  },
+});
+
+export const changePassword = defineEndpoint({
+  name: 'changePassword',
+  method: 'POST',
+  path: '/api/password',
+  service: 'auth',
+  access: 'user',
+  beforePasswordChange: true,
+  rateLimit: { requests: 60, seconds: 60, guessing: true },
+  summary:
+    'Set a new password. After a login with a temporary password that one is `current_password`. All sessions end.',
+  body: {
+    kinds: ['json'],
+    maxBytes: 16_384,
+    schema: z.strictObject({ current_password: text(1, 1024), new_password: text(1, 1024) }),
+  },
+  responses: { 204: { description: 'Changed. All sessions have ended, this one too.' } },
+});
+
+const session = z.strictObject({
+  id,
+  device: z.string().meta({ description: 'What the User-Agent says at login, shortened.' }),
+  address: z.string(),
+  created_at: time,
+  last_used_at: time,
+  current: z.boolean(),
+});
+
+export const listSessions = defineEndpoint({
+  name: 'listSessions',
+  method: 'GET',
+  path: '/api/sessions',
+  service: 'auth',
+  access: 'user',
+  rateLimit,
+  summary: 'List where you are logged in, newest first.',
+  query: z.strictObject(pageQuery),
+  responses: { 200: { description: 'A page of sessions.', schema: page(session) } },
+});
+
+export const deleteSessions = defineEndpoint({
+  name: 'deleteSessions',
+  method: 'DELETE',
+  path: '/api/sessions',
+  service: 'auth',
+  access: 'user',
+  rateLimit,
+  summary: 'Log out everywhere, here too.',
+  responses: { 204: { description: 'All sessions have ended.' } },
+});
+
+export const deleteSession = defineEndpoint({
+  name: 'deleteSession',
+  method: 'DELETE',
+  path: '/api/sessions/:id',
+  service: 'auth',
+  access: 'user',
+  rateLimit,
+  summary: 'Log out one device.',
+  params: z.strictObject({ id: idSegment }),
+  responses: { 204: { description: 'The session has ended.' } },
+  errors: ['not_found'],
+});

@@ -1,0 +1,197 @@
+import { z } from 'zod';
+import { roles, user } from './accounts.ts';
+import { defineEndpoint } from './endpoint.ts';
+import { id, idSegment, page, pageQuery, text, time } from './schemas.ts';
+
+/** What happened around accounts. Names are added, never changed. */
+export const auditEvents = [
+  'login',
+  'login_failed',
+  'logout',
+  'session_revoked',
+  'refresh_token_reused',
+  'password_changed',
+  'temporary_password_created',
+  'user_created',
+  'user_changed',
+  'user_deleted',
+  'client_created',
+  'client_token',
+  'client_refused',
+  'client_secret_rotated',
+  'client_disabled',
+  'signing_key_rotated',
+  'key_secret_rotated',
+  'identity_linked',
+  'suborg_changed',
+] as const;
+export const auditEvent = z.enum(auditEvents);
+export type AuditEvent = z.infer<typeof auditEvent>;
+
+const access = 'users:admin';
+const service = 'auth';
+const rateLimit = { requests: 600, seconds: 60 };
+const params = z.strictObject({ id: idSegment });
+
+/** Not whether the mailbox exists, only that it can be typed at a login. */
+const email = text(3, 254).regex(/^[^\s@]+@[^\s@]+$/, 'Must be an email address.');
+const name = text(1, 200);
+const rolesOfUser = z
+  .array(z.enum(roles))
+  .min(1)
+  .refine((all) => new Set(all).size === all.length, 'Names a role twice.');
+
+/** A person, as an administrator sees them. */
+const account = z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), disabled: z.boolean() });
+
+export const listUsers = defineEndpoint({
+  name: 'listUsers',
+  method: 'GET',
+  path: '/api/admin/users',
+  service,
+  access,
+  rateLimit,
+  summary: 'List users, newest first.',
+  query: z.strictObject({
+    search: text(1, 200).optional().meta({ description: 'A part of the name or the address.' }),
+    ...pageQuery,
+  }),
+  responses: { 200: { description: 'A page of users.', schema: page(account) } },
+});
+
+export const createUser = defineEndpoint({
+  name: 'createUser',
+  method: 'POST',
+  path: '/api/admin/users',
+  service,
+  access,
+  rateLimit,
+  summary: 'Make a user. Without a password they can log in once they have a temporary one.',
+  body: {
+    kinds: ['json'],
+    maxBytes: 16_384,
+    schema: z.strictObject({
+      email,
+      name,
+      password: text(1, 1024).optional(),
+      roles: rolesOfUser.default(['user']),
+    }),
+  },
+  responses: { 201: { description: 'The new user.', schema: account } },
+  errors: ['email_taken'],
+});
+
+export const readUser = defineEndpoint({
+  name: 'readUser',
+  method: 'GET',
+  path: '/api/admin/users/:id',
+  service,
+  access,
+  rateLimit,
+  summary: 'Read a user.',
+  params,
+  responses: { 200: { description: 'The user.', schema: account } },
+  errors: ['not_found'],
+});
+
+export const updateUser = defineEndpoint({
+  name: 'updateUser',
+  method: 'PATCH',
+  path: '/api/admin/users/:id',
+  service,
+  access,
+  rateLimit,
+  summary: 'Change a user. Who is disabled or loses a role has no session any more.',
+  params,
+  body: {
+    kinds: ['json'],
+    maxBytes: 16_384,
+    schema: z.strictObject({
+      name: name.optional(),
+      roles: rolesOfUser.optional(),
+      disabled: z.boolean().optional(),
+    }),
+  },
+  responses: { 200: { description: 'The user.', schema: account } },
+  errors: ['not_found', 'last_admin'],
+});
+
+export const deleteUser = defineEndpoint({
+  name: 'deleteUser',
+  method: 'DELETE',
+  path: '/api/admin/users/:id',
+  service,
+  access,
+  rateLimit,
+  summary: 'Delete a user. Their sessions end.',
+  params,
+  responses: { 204: { description: 'The user is gone.' } },
+  errors: ['not_found', 'last_admin'],
+});
+
+export const createTemporaryPassword = defineEndpoint({
+  name: 'createTemporaryPassword',
+  method: 'POST',
+  path: '/api/admin/users/:id/temporary-password',
+  service,
+  access,
+  rateLimit,
+  summary:
+    'Make a password for one login. It is shown here, once; the old one goes on working until it is changed.',
+  params,
+  body: {
+    kinds: ['json'],
+    maxBytes: 16_384,
+    optional: true,
+    schema: z.strictObject({
+      expires_in: z
+        .int()
+        .min(60)
+        .max(7 * 86_400)
+        .default(86_400)
+        .meta({ description: 'Seconds until it is of no use, at most 7 days.' }),
+    }),
+  },
+  responses: {
+    200: {
+      description: 'The temporary password.',
+      schema: z.strictObject({ temporary_password: z.string(), expires_at: time }),
+      headers: { 'Cache-Control': 'no-store' },
+    },
+  },
+  errors: ['not_found'],
+});
+
+export const listAudit = defineEndpoint({
+  name: 'listAudit',
+  method: 'GET',
+  path: '/api/admin/audit',
+  service,
+  access,
+  rateLimit,
+  summary: 'List what happened around accounts, newest first.',
+  query: z.strictObject({
+    user_id: idSegment.optional(),
+    event: auditEvent.optional(),
+    ...pageQuery,
+  }),
+  responses: {
+    200: {
+      description: 'A page of the audit log.',
+      schema: page(
+        z.strictObject({
+          id,
+          at: time,
+          event: auditEvent,
+          user_id: id.nullable().meta({ description: 'Whom it was about.' }),
+          actor: z
+            .string()
+            .meta({ description: 'Who did it: user:<id>, client:<name>, or command.' })
+            .nullable(),
+          address: z.string().nullable(),
+          details: z.record(z.string(), z.unknown()),
+        }),
+      ),
+    },
+  },
+});
