@@ -85,7 +85,7 @@ export function createSessionStore(query: Database['query']) {
       await query('add_refresh_token', text, [hash, sessionId]);
     },
 
-    /** Looks a refresh token up and locks it and its session until the transaction ends. */
+    /** Looks a refresh token up. */
     async present(hash: Buffer): Promise<PresentedToken | undefined> {
       const text = `SELECT session.id, user_id, must_change_password, replaced_at IS NOT NULL AS replaced,
           CASE WHEN ended_at IS NOT NULL THEN 'revoked'
@@ -94,7 +94,7 @@ export function createSessionStore(query: Database['query']) {
                WHEN token.created_at < now() - make_interval(days => $3) THEN 'expired'
                ELSE 'valid' END AS state
         FROM auth.refresh_token AS token JOIN auth.session ON session.id = session_id
-        WHERE hash = $1 FOR UPDATE OF token, session`;
+        WHERE hash = $1`;
       interface Row {
         id: string;
         user_id: string;

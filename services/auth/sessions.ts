@@ -77,7 +77,8 @@ export function createSessions(database: Database, tokens: AccessTokens, secret:
           await store.endOne(userId, sessionId);
         }
         if (state !== 'valid') return state;
-        const user = (await createUserStore(query).findById(userId))!;
+        const user = await createUserStore(query).findById(userId);
+        if (!user) return 'revoked';
         if (!presented.replaced) await store.replace(sessionId, hash, sha256(successor));
         return { user, accessToken: tokens.forUser(user, sessionId, mustChangePassword) };
       });

@@ -1,0 +1,122 @@
+import { afterEach, expect, jest, test } from '@jest/globals';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { until } from '../../test/support/wait.ts';
+import { createLogger } from './logger.ts';
+import { createMetrics } from './metrics.ts';
+import {
+  remoteRevocations,
+  watchRevocations,
+  type FetchRevocations,
+  type Revocation,
+} from './revocations.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+  jest.restoreAllMocks();
+});
+
+/** A feed as auth keeps it, and who watches it. */
+function watch(fetchSince?: FetchRevocations) {
+  const feed: Revocation[] = [];
+  const state = { away: false, asked: [] as number[] };
+  const own: FetchRevocations = (after) => {
+    state.asked.push(after);
+    if (state.away) return Promise.reject(new Error('away'));
+    const revocations = feed.filter(({ id }) => id > after);
+    return Promise.resolve({ revocations, last: feed.at(-1)?.id ?? 0 });
+  };
+  const lines: string[] = [];
+  const logger = createLogger('gateway', 'info', { write: (line) => void lines.push(line) });
+  const metrics = createMetrics('gateway');
+  const revocations = watchRevocations(fetchSince ?? own, logger, metrics);
+  closers.push(() => revocations.close());
+  return { feed, state, lines, metrics, revocations };
+}
+
+test('a revoked session is refused, another one is not', async () => {
+  const { feed, revocations } = watch();
+  await until('it has heard of none', () => !revocations.include({ sessionId: '7' }));
+  feed.push({ id: 1, session: '7' });
+  await until('it has heard', () => revocations.include({ sessionId: '7' }));
+  expect(revocations.include({ sessionId: '77' })).toBe(false);
+  expect(revocations.include({ clientId: '7', issuedAt: 0 })).toBe(false);
+});
+
+test('a client’s tokens are refused when they are as old as the revocation, younger ones are taken', async () => {
+  const { feed, revocations } = watch();
+  feed.push({ id: 1, client: 'cms', issued_until: 1_000 });
+  await until('it has heard', () => revocations.include({ clientId: 'cms', issuedAt: 1_000 }));
+  expect(revocations.include({ clientId: 'cms', issuedAt: 1_001 })).toBe(false);
+  feed.push({ id: 2, client: 'cms', issued_until: 2_000 });
+  await until('it has heard', () => revocations.include({ clientId: 'cms', issuedAt: 1_001 }));
+});
+
+test('it asks for what is new only, and for everything when the database is an older one', async () => {
+  const { feed, state, revocations } = watch();
+  feed.push({ id: 5, session: 'a' });
+  await until('it has heard', () => revocations.include({ sessionId: 'a' }));
+  await until('it asks on', () => state.asked.at(-1) === 5);
+  feed.splice(0, 1, { id: 2, session: 'b' });
+  await until('it has heard', () => revocations.include({ sessionId: 'b' }));
+  expect(revocations.include({ sessionId: 'a' })).toBe(true);
+});
+
+test('before the first answer no token is taken; later it goes on with what it knows, and says since when', async () => {
+  const scene = watch();
+  scene.state.away = true;
+  const { feed, state, lines, metrics, revocations } = scene;
+  const none = watch(() => Promise.reject(new Error('away'))).revocations;
+  await until('it was asked', () => state.asked.length > 1);
+  expect(() => none.include({ sessionId: '7' })).toThrow(expect.objectContaining({ status: 503 }));
+  state.away = false;
+  feed.push({ id: 1, session: '7' });
+  await until('it has heard', () => revocations.include({ sessionId: '7' }));
+  state.away = true;
+  const before = state.asked.length;
+  await until('it was asked in vain', () => state.asked.length > before + 1);
+  expect(revocations.include({ sessionId: '7' })).toBe(true);
+  const age = async () => {
+    const [series] = (await metrics.registry.getSingleMetric('revocations_age_seconds')!.get()).values;
+    return series!.value;
+  };
+  expect(await age()).toBeGreaterThan(0.5);
+  expect(lines.filter((line) => line.includes('could not be fetched')).length).toBeGreaterThan(0);
+  const told = lines.length;
+  await until('it was asked again', () => state.asked.length > before + 3);
+  expect(lines).toHaveLength(told);
+});
+
+test('what no living token needs is forgotten', async () => {
+  const { feed, revocations } = watch();
+  feed.push({ id: 1, session: 'old' });
+  await until('it has heard', () => revocations.include({ sessionId: 'old' }));
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + 17 * 60_000);
+  feed.push({ id: 2, session: 'new' });
+  await until('it is forgotten', () => !revocations.include({ sessionId: 'old' }));
+  expect(revocations.include({ sessionId: 'new' })).toBe(true);
+});
+
+test('a service that hangs, fails or answers nonsense is a failed fetch', async () => {
+  const answers: Record<string, (end: (body: string, status?: number) => void) => void> = {
+    '/hang': () => undefined,
+    '/500': (end) => end('{}', 500),
+    '/html': (end) => end('<html>'),
+    '/empty': (end) => end('{}'),
+  };
+  const server = createServer(({ url }, response) => {
+    const answer = Object.entries(answers).find(([path]) => url!.startsWith(path))![1];
+    answer((body, status = 200) => response.writeHead(status).end(body));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (const path of Object.keys(answers))
+    await expect(remoteRevocations(origin + path)(0)).rejects.toThrow();
+});
