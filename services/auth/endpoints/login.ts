@@ -38,6 +38,20 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
     }
   }
 
+  async function check(email: string, password: string): Promise<{ user: User | undefined; valid: boolean }> {
+    let admitted = false;
+    try {
+      return await passwords.admit(async () => {
+        admitted = true;
+        const user = await users.findByEmail(email);
+        return { user, valid: await passwords.verify(user?.passwordHash, password) };
+      });
+    } catch (error) {
+      if (!admitted) logins.inc({ outcome: 'refused' });
+      throw error;
+    }
+  }
+
   /** Undefined when the user was disabled or given another password since it was checked. */
   async function openSession(user: User, device: string, address: string) {
     return database.transaction(async (query) => {
@@ -51,11 +65,7 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
 
   return async ({ body: { email, password }, header, address }) => {
     const start = performance.now();
-    const user = await users.findByEmail(email);
-    const valid = await passwords.verify(user?.passwordHash, password).catch((error: unknown) => {
-      logins.inc({ outcome: 'refused' });
-      throw error;
-    });
+    const { user, valid } = await check(email, password);
     const opened =
       user && valid && !user.disabled
         ? await openSession(user, deviceName(header('user-agent')), address)

@@ -34,8 +34,10 @@ export function clientCredentials({
 }: ClientCredentialsDeps): Grant {
   return async ({ body, header, address }) => {
     const { name, secret } = readClientCredentials(header('authorization'), body);
-    const client = await clients.find(name);
-    const valid = await passwords.verify(client?.secretHash, secret);
+    const { client, valid } = await passwords.admit(async () => {
+      const client = await clients.find(name);
+      return { client, valid: await passwords.verify(client?.secretHash, secret) };
+    });
     if (!client || !valid || client.disabled) {
       logger.info({ client: client?.name }, 'a client was refused');
       await audit(query, { event: 'client_refused', actor: client && `client:${client.name}`, address });
