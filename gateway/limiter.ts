@@ -1,39 +1,6 @@
 import type { Redis } from 'ioredis';
-import type { Logger } from '@content-platform/chassis';
+import type { Breaker } from '@content-platform/chassis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-
-/** Whether Redis is worth asking. */
-export interface Breaker {
-  allows(): boolean;
-  /** `error`: why it did not work. */
-  report(worked: boolean, error?: unknown): void;
-}
-
-const pauseMs = 1_000;
-
-/**
- * After a failure Redis is asked once a second, by one request, until it answers: a Redis that hangs then costs one
- * request a second its timeout, and the others nothing.
- */
-export function createBreaker(logger: Logger): Breaker {
-  let failing = false;
-  let nextTryAt = 0;
-  return {
-    allows() {
-      if (!failing) return true;
-      if (performance.now() < nextTryAt) return false;
-      nextTryAt = performance.now() + pauseMs;
-      return true;
-    },
-    report(worked, error) {
-      if (!worked && !failing) {
-        nextTryAt = performance.now() + pauseMs;
-        logger.warn({ error }, 'rate limits are counted in this process: Redis does not count them');
-      }
-      failing = !worked;
-    },
-  };
-}
 
 /** Counts one more of `subject`; resolves with the ms until it may come again when that is one too many. */
 export type Limiter = (subject: string) => Promise<number | undefined>;

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Endpoint, RateLimit } from '@content-platform/contract';
-import { HttpError, type Caller, type Logger } from '@content-platform/chassis';
+import { createBreaker, HttpError, type Caller, type Logger } from '@content-platform/chassis';
 import { limitedAddress } from './client-address.ts';
 import type { Exchange, Step } from './exchange.ts';
-import { createBreaker, createLimiter, type Limiter } from './limiter.ts';
+import { createLimiter, type Limiter } from './limiter.ts';
 import type { GatewayMetrics } from './metrics.ts';
 
 /** Each throws 429 with Retry-After when that was one too many. */
@@ -31,7 +31,7 @@ export function createRateLimits(
   { rateLimited }: GatewayMetrics,
   logger: Logger,
 ): RateLimits {
-  const breaker = createBreaker(logger);
+  const breaker = createBreaker(logger, 'rate limits are counted in this process: Redis does not count them');
   const limiter = (name: string, { requests, seconds, guessing }: RateLimit): Limiter | undefined => {
     const scaled = guessing ? requests : Math.ceil(requests * scale);
     return scaled > 0 ? createLimiter(redis, breaker, name, { requests: scaled, seconds }) : undefined;

@@ -11,6 +11,7 @@ export {
   url,
 } from './config.ts';
 export { hasBody } from './body.ts';
+export { type Breaker, createBreaker } from './breaker.ts';
 export { currentContext, runInContext } from './context.ts';
 export { etagOf, isCurrent } from './etag.ts';
 export type { Check } from './health.ts';
@@ -26,7 +27,7 @@ export { createRedis, redisTimeoutMs } from './redis.ts';
 export { requestId } from './request-id.ts';
 export { type RevocationPage, revocationPage, type Revocations, watchRevocations } from './revocations.ts';
 export { run, type Process, type Running } from './run.ts';
-export { createService, handle, type Call, type Handler, type Route } from './service.ts';
+export { createService, handle, type Call, type Gate, type Handler, type Route } from './service.ts';
 export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
 export { tokensFromAuth } from './token-check.ts';
 export {
