@@ -6,6 +6,7 @@ import {
   migrate,
 } from '@content-platform/chassis';
 import type { Role, Scope } from '@content-platform/contract';
+import { addClient, addUser, command } from './administration.ts';
 import { createClientStore } from './client-store.ts';
 import { createPasswords } from './passwords.ts';
 import { createUserStore } from './user-store.ts';
@@ -48,11 +49,12 @@ export interface UserToEnsure {
 
 /** Makes the user unless the address is taken, which leaves what is there as it is. True when it was made. */
 export async function ensureUser(accounts: Accounts, user: UserToEnsure): Promise<boolean> {
-  const { users, passwords } = accounts;
+  const { users, passwords, transaction } = accounts;
   if (await users.findByEmail(user.email)) return false;
   const { email, name, roles } = user;
   const passwordHash = await passwords.hash(user.password);
-  return (await users.create({ email, name, passwordHash, roles: [...roles] })) !== undefined;
+  const made = { email, name, passwordHash, roles: [...roles] };
+  return (await transaction((query) => addUser(query, made, command))) !== undefined;
 }
 
 export interface ClientToEnsure {
@@ -63,8 +65,9 @@ export interface ClientToEnsure {
 
 /** Makes the machine client unless the name is taken, which leaves what is there as it is. True when it was made. */
 export async function ensureClient(accounts: Accounts, client: ClientToEnsure): Promise<boolean> {
-  const { clients, passwords } = accounts;
-  if (await clients.find(client.name)) return false;
+  const { clients, passwords, transaction } = accounts;
+  const { name, scopes } = client;
+  if (await clients.find(name)) return false;
   const secretHash = await passwords.hash(client.secret);
-  return clients.create({ name: client.name, secretHash, scopes: [...client.scopes] });
+  return transaction((query) => addClient(query, { name, secretHash, scopes: [...scopes] }, command));
 }

@@ -12,12 +12,17 @@ import { createAccessTokens } from './access-tokens.ts';
 import { createClientStore } from './client-store.ts';
 import { deleteSession } from './endpoints/delete-session.ts';
 import { deleteSessions } from './endpoints/delete-sessions.ts';
+import { deleteUser } from './endpoints/delete-user.ts';
 import { jwks } from './endpoints/jwks.ts';
+import { listAudit } from './endpoints/list-audit.ts';
 import { listSessions } from './endpoints/list-sessions.ts';
+import { listUsers } from './endpoints/list-users.ts';
 import { login } from './endpoints/login.ts';
 import { logout } from './endpoints/logout.ts';
 import { me } from './endpoints/me.ts';
+import { readUser } from './endpoints/read-user.ts';
 import { token } from './endpoints/token.ts';
+import { updateUser } from './endpoints/update-user.ts';
 import { clientCredentials } from './grants/client-credentials.ts';
 import { refreshToken } from './grants/refresh-token.ts';
 import { createLogins } from './metrics.ts';
@@ -50,7 +55,7 @@ export function createAuth(deps: AuthDeps) {
   const logins = createLogins(metrics);
   const verifier = createTokenVerifier(issuer, keys, revocations);
   const grants = {
-    client_credentials: clientCredentials({ clients, passwords, tokens, query, logger }),
+    client_credentials: clientCredentials({ clients, passwords, tokens, database, logger }),
     refresh_token: refreshToken({ sessions }),
   };
   return createService({ name: 'auth', logger, metrics, tokens: verifier }, [
@@ -61,6 +66,11 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.listSessions, listSessions({ sessions: createSessionStore(query) })),
     handle(contract.deleteSessions, deleteSessions({ database })),
     handle(contract.deleteSession, deleteSession({ database })),
+    handle(contract.listUsers, listUsers({ users })),
+    handle(contract.readUser, readUser({ users })),
+    handle(contract.updateUser, updateUser({ database })),
+    handle(contract.deleteUser, deleteUser({ database })),
+    handle(contract.listAudit, listAudit({ query })),
     handle(contract.jwks, jwks({ keys })),
   ]);
 }

@@ -1,4 +1,4 @@
-import type { Database } from '@content-platform/chassis';
+import type { Caller, Database } from '@content-platform/chassis';
 import type { AuditEvent } from '@content-platform/contract';
 
 export interface AuditEntry {
@@ -12,6 +12,22 @@ export interface AuditEntry {
   details?: Record<string, unknown>;
 }
 
+/** What was written, as it comes back. */
+export interface AuditRecord {
+  id: number;
+  at: Date;
+  event: AuditEvent;
+  userId: number | null;
+  actor: string | null;
+  address: string | null;
+  details: Record<string, unknown>;
+}
+
+/** How an entry names a caller. */
+export function actorOf(caller: Caller): string {
+  return caller.kind === 'user' ? `user:${caller.id}` : `client:${caller.clientId}`;
+}
+
 /** Writes what happened; in the transaction in which it happens, where there is one. */
 export async function audit(
   query: Database['query'],
@@ -19,4 +35,25 @@ export async function audit(
 ): Promise<void> {
   const text = `INSERT INTO auth.audit (event, user_id, actor, address, details) VALUES ($1, $2, $3, $4, $5)`;
   await query('insert_audit', text, [event, userId ?? null, actor ?? null, address ?? null, details]);
+}
+
+/** The records of a user, of an event, or all, newest first, from below the id `before` on. Throws what `query` throws. */
+export async function auditRecords(
+  query: Database['query'],
+  { userId, event }: { userId?: number | undefined; event?: AuditEvent | undefined },
+  before: number | undefined,
+  limit: number,
+): Promise<AuditRecord[]> {
+  const text = `SELECT id, at, event, user_id AS "userId", actor, host(address) AS address, details FROM auth.audit
+                WHERE ($1::bigint IS NULL OR user_id = $1) AND ($2::text IS NULL OR event = $2)
+                  AND ($3::bigint IS NULL OR id < $3)
+                ORDER BY id DESC LIMIT $4`;
+  type Row = Omit<AuditRecord, 'id' | 'userId'> & { id: string; userId: string | null };
+  const values = [userId ?? null, event ?? null, before ?? null, limit];
+  const { rows } = await query<Row>('list_audit', text, values);
+  return rows.map((row) => ({
+    ...row,
+    id: Number(row.id),
+    userId: row.userId === null ? null : Number(row.userId),
+  }));
 }

@@ -9,6 +9,8 @@ export interface Client {
   disabled: boolean;
 }
 
+export type NewClient = Omit<Client, 'disabled'>;
+
 export const clientName = /^[a-z][a-z0-9-]{0,63}$/;
 
 export type ClientStore = ReturnType<typeof createClientStore>;
@@ -25,10 +27,28 @@ export function createClientStore(query: Database['query']) {
     },
 
     /** False when the name is taken. */
-    async create({ name, secretHash, scopes }: Omit<Client, 'disabled'>): Promise<boolean> {
+    async create({ name, secretHash, scopes }: NewClient): Promise<boolean> {
       const text = `INSERT INTO auth.client (name, secret_hash, scopes) VALUES ($1, $2, $3)
                     ON CONFLICT (name) DO NOTHING`;
       return (await query('create_client', text, [name, secretHash, scopes])).rowCount === 1;
+    },
+
+    /** Keeps the client as it is until the transaction ends. False when it was disabled or has another secret by now. */
+    async hold({ name, secretHash }: Client): Promise<boolean> {
+      const text = 'SELECT FROM auth.client WHERE name = $1 AND secret_hash = $2 AND NOT disabled FOR SHARE';
+      return (await query('hold_client', text, [name, secretHash])).rowCount === 1;
+    },
+
+    /** False when there is no such client, or it is disabled. */
+    async replaceSecretHash(name: string, secretHash: string): Promise<boolean> {
+      const text = 'UPDATE auth.client SET secret_hash = $2 WHERE name = $1 AND NOT disabled';
+      return (await query('replace_client_secret', text, [name, secretHash])).rowCount === 1;
+    },
+
+    /** False when there is no such client, or it is disabled already. */
+    async disable(name: string): Promise<boolean> {
+      const text = 'UPDATE auth.client SET disabled = true WHERE name = $1 AND NOT disabled';
+      return (await query('disable_client', text, [name])).rowCount === 1;
     },
   };
 }

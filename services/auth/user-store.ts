@@ -14,6 +14,9 @@ export interface User {
   createdAt: Date;
 }
 
+/** What an administrator can change. */
+export type UserChange = Pick<User, 'name' | 'roles' | 'disabled'>;
+
 export type NewUser = Pick<User, 'email' | 'name' | 'passwordHash' | 'roles'>;
 
 type Row = Omit<User, 'id'> & { id: string };
@@ -23,6 +26,11 @@ const columns = `id, email, name, password_hash AS "passwordHash", roles, disabl
 function toUser(row: Row | undefined): User | undefined {
   // PostgreSQL's bigint arrives as text.
   return row && { ...row, id: Number(row.id) };
+}
+
+/** For a search: what is typed there is no pattern. */
+function containing(part: string): string {
+  return `%${part.replace(/[\\%_]/g, '\\$&')}%`;
 }
 
 export type UserStore = ReturnType<typeof createUserStore>;
@@ -40,14 +48,48 @@ export function createUserStore(query: Database['query']) {
       return toUser((await query<Row>('find_user', text, [id])).rows[0]);
     },
 
+    /** Those with `search` in their name or address, newest first, from below the id `before` on. */
+    async list(search: string | undefined, before: number | undefined, limit: number): Promise<User[]> {
+      // The database's own collation may know no case outside ASCII.
+      const text = `SELECT ${columns} FROM auth.user
+                    WHERE ($1::text IS NULL OR name ILIKE $1 COLLATE "und-x-icu" OR email ILIKE $1 COLLATE "und-x-icu")
+                      AND ($2::bigint IS NULL OR id < $2)
+                    ORDER BY id DESC LIMIT $3`;
+      const pattern = search === undefined ? null : containing(search);
+      const { rows } = await query<Row>('list_users', text, [pattern, before ?? null, limit]);
+      return rows.map((row) => toUser(row)!);
+    },
+
+    /** Keeps everybody else from changing the user, and them from logging in, until the transaction ends. */
+    async lock(id: number): Promise<User | undefined> {
+      const text = `SELECT ${columns} FROM auth.user WHERE id = $1 FOR UPDATE`;
+      return toUser((await query<Row>('lock_user', text, [id])).rows[0]);
+    },
+
+    /** Whether an enabled admin is there beside the user `id`. One transaction at a time gets to ask; the others wait. */
+    async hasOtherAdmin(id: number): Promise<boolean> {
+      await query('lock_admins', `SELECT pg_advisory_xact_lock(hashtext('auth.admins'))`);
+      const text = `SELECT FROM auth.user WHERE 'admin' = ANY (roles) AND NOT disabled AND id <> $1 LIMIT 1`;
+      return (await query('find_other_admin', text, [id])).rowCount === 1;
+    },
+
+    async update(id: number, { name, roles, disabled }: UserChange): Promise<void> {
+      const text = 'UPDATE auth.user SET name = $2, roles = $3, disabled = $4 WHERE id = $1';
+      await query('update_user', text, [id, name, roles, disabled]);
+    },
+
+    async delete(id: number): Promise<void> {
+      await query('delete_user', 'DELETE FROM auth.user WHERE id = $1', [id]);
+    },
+
     /**
-     * Keeps the user as they are until the transaction ends. False when they were disabled, deleted or given another
-     * password since it was checked.
+     * The user as they are now, and until the transaction ends. Undefined when they were disabled, deleted or given
+     * another password since it was checked.
      */
-    async hold(id: number, passwordHash: string | null): Promise<boolean> {
-      const text = `SELECT FROM auth.user
+    async hold(id: number, passwordHash: string | null): Promise<User | undefined> {
+      const text = `SELECT ${columns} FROM auth.user
                     WHERE id = $1 AND NOT disabled AND password_hash IS NOT DISTINCT FROM $2 FOR SHARE`;
-      return (await query('hold_user', text, [id, passwordHash])).rowCount === 1;
+      return toUser((await query<Row>('hold_user', text, [id, passwordHash])).rows[0]);
     },
 
     /** The new user's id, or undefined when the address is taken. */

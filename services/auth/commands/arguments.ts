@@ -1,5 +1,7 @@
+import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { roles, text } from '@content-platform/contract';
+import { clientName as nameForm } from '../client-store.ts';
 import { CommandError } from './command.ts';
 
 /**
@@ -26,3 +28,18 @@ export const userRoles = z
   .array(z.enum(roles, rolesMessage), rolesMessage)
   .min(1, rolesMessage)
   .default(['user']);
+
+const nameMessage = 'must be 1 to 64 lower-case letters, digits and dashes, a letter first';
+export const clientName = z.string(nameMessage).regex(nameForm, nameMessage);
+
+/** The arguments of a command that takes one NAME and nothing else: a client's. Throws CommandError. */
+export function clientNamed(args: string[]): string {
+  const { positionals } = parseArgs({ args, allowPositionals: true, options: {} });
+  return checked('', z.object({ NAME: clientName }), { NAME: onlyOne(positionals) }).NAME;
+}
+
+/** Throws CommandError when there are several. */
+export function onlyOne(names: string[]): string | undefined {
+  if (names.length > 1) throw new CommandError(`Give one NAME, not ${names.length}.`);
+  return names[0];
+}

@@ -3,23 +3,20 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { scopes as known } from '@content-platform/contract';
 import { ensureClient } from '../accounts.ts';
-import { clientName } from '../client-store.ts';
-import { checked } from './arguments.ts';
+import { checked, clientName, onlyOne } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 
 const options = { scope: { type: 'string', multiple: true } } as const;
-const nameMessage = 'must be 1 to 64 lower-case letters, digits and dashes, a letter first';
 const scopeMessage = `must be of ${known.join(', ')}`;
 const wanted = z.object({
-  NAME: z.string(nameMessage).regex(clientName, nameMessage),
+  NAME: clientName,
   '--scope': z.array(z.enum(known, scopeMessage), scopeMessage),
 });
 
 /** create-client NAME --scope S…; makes the secret. */
 export const createClient: Command = async (args, { open }) => {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
-  if (positionals.length > 1) throw new CommandError(`Give one NAME, not ${positionals.length}.`);
-  const client = checked('', wanted, { NAME: positionals[0], '--scope': values.scope });
+  const client = checked('', wanted, { NAME: onlyOne(positionals), '--scope': values.scope });
   const { NAME: name, '--scope': scopes } = client;
   const secret = randomBytes(32).toString('base64url');
   const accounts = await open();

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { addUser, command } from '../administration.ts';
 import { checked, email, newPassword, personName, userRoles } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 import { readPassword } from './read-password.ts';
@@ -24,7 +25,8 @@ export const createUser: Command = async (args, around) => {
   const accounts = await around.open();
   try {
     const passwordHash = await accounts.passwords.hash(password);
-    const id = await accounts.users.create({ email: address, name, passwordHash, roles });
+    const made = { email: address, name, passwordHash, roles };
+    const id = await accounts.transaction((query) => addUser(query, made, command));
     if (id === undefined) throw new CommandError(`There is a user with the address ${address} already.`);
     return `Created user ${id}, ${address} (${roles.join(', ')}).`;
   } finally {

@@ -1,8 +1,9 @@
 import { text as readAll } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { addUser, command } from '../administration.ts';
 import { isSupported } from '../passwords.ts';
-import { createUserStore, type NewUser } from '../user-store.ts';
+import type { NewUser } from '../user-store.ts';
 import { checked, email, personName, userRoles } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 
@@ -37,9 +38,8 @@ export const importUsers: Command = async (args, { input, open }) => {
   const accounts = await open();
   try {
     await accounts.transaction(async (query) => {
-      const store = createUserStore(query);
       for (const { where, user } of users) {
-        const id = await store.create(user);
+        const id = await addUser(query, user, command);
         if (id === undefined) throw new CommandError(`${where}: there is a user with this address already`);
       }
     });

@@ -55,8 +55,10 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
   /** Undefined when the user was disabled or given another password since it was checked. */
   async function openSession(user: User, device: string, address: string) {
     return database.transaction(async (query) => {
-      if (!(await createUserStore(query).hold(user.id, user.passwordHash))) return undefined;
-      const opened = await sessions.open(query, user, { device, address, mustChangePassword: false });
+      // With the roles that they have now: one that was taken away meanwhile ended the sessions before this one.
+      const held = await createUserStore(query).hold(user.id, user.passwordHash);
+      if (!held) return undefined;
+      const opened = await sessions.open(query, held, { device, address, mustChangePassword: false });
       const details = { session: opened.sessionId, device };
       await audit(query, { event: 'login', userId: user.id, actor: `user:${user.id}`, address, details });
       return opened;

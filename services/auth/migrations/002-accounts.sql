@@ -56,6 +56,7 @@ CREATE TABLE auth.audit (
   details jsonb NOT NULL DEFAULT '{}'
 );
 CREATE INDEX audit_of_user ON auth.audit (user_id, id);
+CREATE INDEX audit_of_event ON auth.audit (event, id);
 CREATE INDEX audit_at ON auth.audit (at);
 
 -- What the service keeps to itself, sealed under AUTH_KEY_SECRET with the name as associated data.

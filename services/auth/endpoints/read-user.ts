@@ -1,0 +1,12 @@
+import { HttpError, type Handler } from '@content-platform/chassis';
+import type { readUser as contract } from '@content-platform/contract';
+import { toAccount } from '../account.ts';
+import type { UserStore } from '../user-store.ts';
+
+export function readUser({ users }: { users: UserStore }): Handler<typeof contract> {
+  return async ({ params: { id } }) => {
+    const user = await users.findById(id);
+    if (!user) throw new HttpError(404, 'not_found', `There is no user ${id}.`);
+    return { status: 200, body: toAccount(user) };
+  };
+}

@@ -1,0 +1,48 @@
+import type { Body, Role, updateUser as contract } from '@content-platform/contract';
+import type { Database, Handler } from '@content-platform/chassis';
+import { toAccount } from '../account.ts';
+import { isAdmin, lockUser, refuseLastAdmin } from '../administration.ts';
+import { actorOf, audit } from '../audit.ts';
+import { createSessionStore } from '../session-store.ts';
+import { createUserStore, type User } from '../user-store.ts';
+
+function changed(user: User, { name, roles, disabled }: Body<typeof contract>): User {
+  return {
+    ...user,
+    name: name ?? user.name,
+    roles: roles ?? user.roles,
+    disabled: disabled ?? user.disabled,
+  };
+}
+
+function lacksSome(roles: readonly Role[], of: readonly Role[]): boolean {
+  return of.some((role) => !roles.includes(role));
+}
+
+/** What the audit tells of the change; nothing: there was none. Names are the person's own and stay out of it. */
+function differences(before: User, after: User): Record<string, unknown> {
+  const roles = lacksSome(after.roles, before.roles) || lacksSome(before.roles, after.roles);
+  return {
+    ...(before.name !== after.name && { name: 'changed' }),
+    ...(roles && { roles: { from: before.roles, to: after.roles } }),
+    ...(before.disabled !== after.disabled && { disabled: { from: before.disabled, to: after.disabled } }),
+  };
+}
+
+export function updateUser({ database }: { database: Database }): Handler<typeof contract> {
+  return async ({ caller, params: { id }, body, address }) => {
+    const user = await database.transaction(async (query) => {
+      const before = await lockUser(query, id);
+      const after = changed(before, body);
+      const details = differences(before, after);
+      if (Object.keys(details).length === 0) return before;
+      if (isAdmin(before) && !isAdmin(after)) await refuseLastAdmin(query, id);
+      await createUserStore(query).update(id, after);
+      await audit(query, { event: 'user_changed', userId: id, actor: actorOf(caller), address, details });
+      const loses = lacksSome(after.roles, before.roles) || (after.disabled && !before.disabled);
+      if (loses) await createSessionStore(query).endAll(id);
+      return after;
+    });
+    return { status: 200, body: toAccount(user) };
+  };
+}
