@@ -13,6 +13,9 @@ import { createClientStore } from './client-store.ts';
 import { deleteSession } from './endpoints/delete-session.ts';
 import { deleteSessions } from './endpoints/delete-sessions.ts';
 import { deleteUser } from './endpoints/delete-user.ts';
+import { identityCallback } from './endpoints/identity-callback.ts';
+import { identityLogin } from './endpoints/identity-login.ts';
+import { identityLogout } from './endpoints/identity-logout.ts';
 import { jwks } from './endpoints/jwks.ts';
 import { listAudit } from './endpoints/list-audit.ts';
 import { listSessions } from './endpoints/list-sessions.ts';
@@ -23,8 +26,13 @@ import { me } from './endpoints/me.ts';
 import { readUser } from './endpoints/read-user.ts';
 import { token } from './endpoints/token.ts';
 import { updateUser } from './endpoints/update-user.ts';
+import { updateSuborg } from './endpoints/update-suborg.ts';
 import { clientCredentials } from './grants/client-credentials.ts';
+import { identityCode } from './grants/identity-code.ts';
 import { refreshToken } from './grants/refresh-token.ts';
+import { createIdentityService } from './identity/identity.ts';
+import { createIdentityLoginStore } from './identity/login-store.ts';
+import type { IdentitySettings } from './identity/settings.ts';
 import { createLogins } from './metrics.ts';
 import { createPasswords } from './passwords.ts';
 import { createSessionStore } from './session-store.ts';
@@ -40,6 +48,7 @@ export interface AuthDeps {
   /** Successors of refresh tokens are derived under it. */
   refreshSecret: Buffer;
   revocations: Revocations;
+  identity: IdentitySettings;
   logger: Logger;
   metrics: Metrics;
 }
@@ -53,10 +62,12 @@ export function createAuth(deps: AuthDeps) {
   const tokens = createAccessTokens(issuer, keys);
   const sessions = createSessions(database, tokens, deps.refreshSecret);
   const logins = createLogins(metrics);
+  const identity = createIdentityService(deps.identity, issuer);
   const verifier = createTokenVerifier(issuer, keys, revocations);
   const grants = {
     client_credentials: clientCredentials({ clients, passwords, tokens, database, logger }),
     refresh_token: refreshToken({ sessions }),
+    'urn:content-platform:identity-code': identityCode({ database, sessions }),
   };
   return createService({ name: 'auth', logger, metrics, tokens: verifier }, [
     handle(contract.login, login({ database, users, passwords, sessions, logins, logger })),
@@ -71,6 +82,14 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.updateUser, updateUser({ database })),
     handle(contract.deleteUser, deleteUser({ database })),
     handle(contract.listAudit, listAudit({ query })),
+    handle(
+      contract.identityLogin,
+      identityLogin({ identity, logins: createIdentityLoginStore(query) }),
+      identity.gate,
+    ),
+    handle(contract.identityCallback, identityCallback({ identity, database, logger }), identity.gate),
+    handle(contract.identityLogout, identityLogout({ identity, database, logger }), identity.gate),
+    handle(contract.updateSuborg, updateSuborg({ database }), identity.gate),
     handle(contract.jwks, jwks({ keys })),
   ]);
 }

@@ -1,23 +1,38 @@
 import { z } from 'zod';
-import { commonConfig, databaseUrl, readConfig } from '@content-platform/chassis';
+import { commonConfig, databaseUrl, readConfig, redisUrl } from '@content-platform/chassis';
+import { identityConfig, identitySettings } from './identity/settings.ts';
 
-const keySecret = 'a secret of 32 or more characters';
+const message = 'a secret of 32 or more characters';
+const keySecret = z.string(message).min(32, message);
 
 export const authConfig = {
   ...commonConfig(8081),
   DATABASE_URL: databaseUrl,
-  AUTH_KEY_SECRET: z
-    .string(keySecret)
-    .min(32, keySecret)
-    .describe('Encrypts the signing keys in the database; with another one the service does not start'),
+  AUTH_KEY_SECRET: keySecret.describe(
+    'Encrypts the signing keys in the database; with another one the service does not start',
+  ),
+  ...identityConfig,
 };
 
 /** Throws ConfigError. */
 export function readAuthConfig() {
-  return readConfig(authConfig, process.env);
+  const config = readConfig(authConfig, process.env);
+  return { ...config, identity: identitySettings(config) };
 }
 
 /** What the admin command needs of it. Throws ConfigError. */
 export function readAdminConfig() {
   return readConfig({ DATABASE_URL: databaseUrl }, process.env);
+}
+
+/** What rotate-keys needs beside. Throws ConfigError. */
+export function readKeySecret(): string {
+  return readConfig({ AUTH_KEY_SECRET: keySecret }, process.env).AUTH_KEY_SECRET;
+}
+
+/** What rotate-key-secret needs beside. Throws ConfigError. */
+export function readKeySecrets(): { current: string; next: string } {
+  const shape = { AUTH_KEY_SECRET: keySecret, AUTH_KEY_SECRET_NEW: keySecret };
+  const { AUTH_KEY_SECRET: current, AUTH_KEY_SECRET_NEW: next } = readConfig(shape, process.env);
+  return { current, next };
 }

@@ -12,14 +12,15 @@ await run('auth', readAuthConfig, async ({ config, logger, metrics, slowLog, onS
   await migrate({ url, schema: 'auth', folder: new URL('migrations/', import.meta.url), logger });
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => database.close());
-  const keys = await loadSigningKeys(database, keySecret);
+  const keys = await loadSigningKeys(database, keySecret, logger);
+  onStop(() => keys.close());
   const refreshSecret = await loadSecret(database, 'refresh_token', keySecret);
   const revocations = watchRevocations((after) => revocationsAfter(database.query, after), logger, metrics);
   onStop(() => revocations.close());
   onStop(startUpkeep(database.query, logger));
-  const issuer = config.PUBLIC_URL;
+  const { PUBLIC_URL: issuer, identity } = config;
   return {
-    app: createAuth({ issuer, database, keys, refreshSecret, revocations, logger, metrics }),
+    app: createAuth({ issuer, database, keys, refreshSecret, revocations, identity, logger, metrics }),
     internal: createInternal(database.query),
     checks: { postgres: { required: true, check: () => database.ping() } },
   };

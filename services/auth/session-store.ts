@@ -9,6 +9,14 @@ export interface Session {
   lastUsedAt: Date;
 }
 
+/** The login at the identity service that a session came from. */
+export interface SessionOrigin {
+  issuer: string;
+  idToken: string;
+  /** the parts of the organisation that the person may choose from */
+  suborgs: string[];
+}
+
 export interface NewSession {
   userId: number;
   device: string;
@@ -16,8 +24,7 @@ export interface NewSession {
   mustChangePassword: boolean;
   /** no later than 90 days from now */
   endsAt?: Date | undefined;
-  /** of the identity service */
-  idToken?: string | undefined;
+  origin?: SessionOrigin | undefined;
 }
 
 /** What a presented refresh token is. `reused`: it was replaced longer ago than a lost answer explains. */
@@ -55,9 +62,10 @@ export function createSessionStore(query: Database['query']) {
   return {
     /** Opens a session with its first refresh token; returns its id. In a transaction. */
     async open(session: NewSession, refreshTokenHash: Buffer): Promise<number> {
-      const { userId, device, address, mustChangePassword, endsAt, idToken } = session;
-      const text = `INSERT INTO auth.session (user_id, device, address, must_change_password, ends_at, id_token)
-                    VALUES ($1, $2, $3, $4, least($5, now() + make_interval(days => $6)), $7) RETURNING id`;
+      const { userId, device, address, mustChangePassword, endsAt, origin } = session;
+      const text = `INSERT INTO auth.session
+                      (user_id, device, address, must_change_password, ends_at, identity_issuer, id_token, suborgs)
+                    VALUES ($1, $2, $3, $4, least($5, now() + make_interval(days => $6)), $7, $8, $9) RETURNING id`;
       const values = [
         userId,
         device,
@@ -65,7 +73,9 @@ export function createSessionStore(query: Database['query']) {
         mustChangePassword,
         endsAt ?? null,
         lifetime.total,
-        idToken ?? null,
+        origin?.issuer ?? null,
+        origin?.idToken ?? null,
+        origin?.suborgs ?? null,
       ];
       const { rows } = await query<{ id: string }>('open_session', text, values);
       const id = Number(rows[0]!.id);
@@ -138,11 +148,18 @@ export function createSessionStore(query: Database['query']) {
       return rows.map((row) => ({ ...row, id: Number(row.id) }));
     },
 
-    /** Whether the person was logged in from this address in the last 90 days and has not been thrown out. */
-    async isKnownAddress(userId: number, address: string): Promise<boolean> {
+    /** Where the session came from; undefined when that is no identity service. */
+    async originOf(userId: number, id: number): Promise<SessionOrigin | undefined> {
+      const text = `SELECT identity_issuer AS issuer, id_token AS "idToken", suborgs FROM auth.session
+                    WHERE user_id = $1 AND id = $2 AND identity_issuer IS NOT NULL`;
+      return (await query<SessionOrigin & object>('find_session_origin', text, [userId, id])).rows[0];
+    },
+
+    /** Whether the person has logged in from this network (in CIDR form) in the last 90 days and not been logged out. */
+    async isKnownNetwork(userId: number, network: string): Promise<boolean> {
       const text = `SELECT FROM auth.session
-                    WHERE user_id = $1 AND address = $2 AND ended_at IS NULL AND ends_at > now() LIMIT 1`;
-      return (await query('find_session_of_address', text, [userId, address])).rowCount === 1;
+                    WHERE user_id = $1 AND address <<= $2 AND ended_at IS NULL AND ends_at > now() LIMIT 1`;
+      return (await query('find_session_of_network', text, [userId, network])).rowCount === 1;
     },
 
     /** Ends a session of the user; false when there is none of this id. In a transaction, late: it takes a lock. */

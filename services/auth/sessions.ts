@@ -1,7 +1,8 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { type Database, HttpError } from '@content-platform/chassis';
 import type { AccessTokens } from './access-tokens.ts';
 import { audit } from './audit.ts';
+import { isToken, randomToken, sha256 } from './opaque-token.ts';
 import { createSessionStore, type NewSession } from './session-store.ts';
 import { createUserStore, type User } from './user-store.ts';
 
@@ -13,14 +14,6 @@ export interface TokenPair {
 
 export interface RefreshedSession extends TokenPair {
   user: User;
-}
-
-const bytes = 32;
-/** 256 bits in base64url. */
-const form = /^[\w-]{43}$/;
-
-function sha256(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
 }
 
 type Reason = 'expired' | 'revoked' | 'reused' | 'unknown';
@@ -48,7 +41,7 @@ export function createSessions(database: Database, tokens: AccessTokens, secret:
       user: User,
       session: Omit<NewSession, 'userId'>,
     ): Promise<TokenPair & { sessionId: number }> {
-      const refreshToken = randomBytes(bytes).toString('base64url');
+      const refreshToken = randomToken();
       const sessionId = await createSessionStore(query).open(
         { ...session, userId: user.id },
         sha256(refreshToken),
@@ -59,7 +52,7 @@ export function createSessions(database: Database, tokens: AccessTokens, secret:
 
     /** Throws 400 `invalid_grant`. A token that was replaced before ends the whole session: somebody else has it. */
     async refresh(refreshToken: string, address: string): Promise<RefreshedSession> {
-      if (!form.test(refreshToken)) throw invalidGrant('unknown');
+      if (!isToken(refreshToken)) throw invalidGrant('unknown');
       const hash = sha256(refreshToken);
       const successor = successorOf(refreshToken);
       const outcome = await database.transaction(async (query) => {

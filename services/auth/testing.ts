@@ -13,6 +13,8 @@ import type { Role, Scope } from '@content-platform/contract';
 import { createTestDatabase } from '../../test/support/test-database.ts';
 import { ensureClient, ensureUser, openAccounts } from './accounts.ts';
 import { createAuth } from './app.ts';
+import type { IdentitySettings } from './identity/settings.ts';
+import { signingKeyTimes } from './key-rotation.ts';
 import { revocationsAfter } from './revocations.ts';
 import { loadSecret } from './secrets.ts';
 import { loadSigningKeys } from './signing-keys.ts';
@@ -20,8 +22,17 @@ import { loadSigningKeys } from './signing-keys.ts';
 export const issuer = 'http://platform.test';
 export const keySecret = 'a secret for tests, long enough to be taken';
 
+/** No identity service. */
+const noIdentity: IdentitySettings = {
+  name: 'identity',
+  provider: undefined,
+  returnTo: [],
+  linkByEmail: false,
+  suborgsClaim: 'suborgs',
+};
+
 /** The service in this process, on a database of its own, with what it logs and counts. */
-export async function startAuth() {
+export async function startAuth({ keyTimes = signingKeyTimes, identity = noIdentity } = {}) {
   const testDatabase = await createTestDatabase();
   const accounts = await openAccounts(testDatabase.url);
   const log: string[] = [];
@@ -30,10 +41,10 @@ export async function startAuth() {
   const slowLog = createSlowLog(undefined, metrics, logger);
   const { url } = testDatabase;
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs: 60_000 });
-  const keys = await loadSigningKeys(database, keySecret);
+  const keys = await loadSigningKeys(database, keySecret, logger, keyTimes);
   const refreshSecret = await loadSecret(database, 'refresh_token', keySecret);
   const revocations = watchRevocations((after) => revocationsAfter(database.query, after), logger, metrics);
-  const app = createAuth({ issuer, database, keys, refreshSecret, revocations, logger, metrics });
+  const app = createAuth({ issuer, database, keys, refreshSecret, revocations, identity, logger, metrics });
   const server = createServer(app);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
@@ -51,6 +62,7 @@ export async function startAuth() {
       server.closeAllConnections();
       server.close();
       await revocations.close();
+      await keys.close();
       await database.close();
       await accounts.close();
       await testDatabase.drop();

@@ -1,6 +1,10 @@
 import type { Database, Logger } from '@content-platform/chassis';
+import { signingKeyTimes } from './key-rotation.ts';
+import { createIdentityCodeStore } from './identity/code-store.ts';
+import { createIdentityLoginStore } from './identity/login-store.ts';
 import { forgetRevocations } from './revocations.ts';
 import { createSessionStore } from './session-store.ts';
+import { createSigningKeyStore } from './signing-key-store.ts';
 
 const everyMs = 3_600_000;
 
@@ -10,6 +14,9 @@ export function startUpkeep(query: Database['query'], logger: Logger): () => voi
     try {
       await forgetRevocations(query);
       await createSessionStore(query).forget();
+      await createIdentityLoginStore(query).forget();
+      await createIdentityCodeStore(query).forget();
+      await createSigningKeyStore(query).forget(signingKeyTimes.kept);
       await query('delete_audit', `DELETE FROM auth.audit WHERE at < now() - interval '1 year'`);
     } catch (error) {
       logger.warn({ error }, 'old rows were not deleted; in an hour it is tried again');

@@ -43,6 +43,15 @@ export function createUserStore(query: Database['query']) {
       return toUser((await query<Row>('find_user_by_email', text, [email])).rows[0]);
     },
 
+    /** Who is meant at a login; `account` names them as they are compared here, and also who is not there. */
+    async lookUp(email: string): Promise<{ account: string; user: User | undefined }> {
+      const text = `SELECT account, ${columns}
+                    FROM (SELECT lower($1) AS account) AS typed LEFT JOIN auth.user ON lower(email) = account`;
+      const { rows } = await query<Row & { account: string }>('find_user_by_email', text, [email]);
+      const { account, ...row } = rows[0]!;
+      return { account, user: row.id === null ? undefined : toUser(row) };
+    },
+
     async findById(id: number): Promise<User | undefined> {
       const text = `SELECT ${columns} FROM auth.user WHERE id = $1`;
       return toUser((await query<Row>('find_user', text, [id])).rows[0]);
@@ -98,6 +107,12 @@ export function createUserStore(query: Database['query']) {
                     ON CONFLICT (lower(email)) DO NOTHING RETURNING id`;
       const { rows } = await query<{ id: string }>('create_user', text, [email, name, passwordHash, roles]);
       return rows[0] && Number(rows[0].id);
+    },
+
+    /** The changed user; undefined when there is none any more. */
+    async setSuborg(id: number, suborg: string | null): Promise<User | undefined> {
+      const text = `UPDATE auth.user SET suborg = $2 WHERE id = $1 RETURNING ${columns}`;
+      return toUser((await query<Row>('set_suborg', text, [id, suborg])).rows[0]);
     },
 
     /** Leaves the hash alone when it is not `from` any more: the password was changed meanwhile. */

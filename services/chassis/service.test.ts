@@ -49,6 +49,16 @@ const fixed = defineEndpoint({
   access: 'public',
 });
 
+const switchedOff = defineEndpoint({
+  ...base,
+  name: 'switchedOff',
+  method: 'POST',
+  path: '/api/:feature/secret',
+  access: 'user',
+  params: z.strictObject({ feature: z.literal('feature') }),
+  body: { kinds: ['json'], maxBytes: 10, schema: z.strictObject({}) },
+});
+
 const callers: Record<string, Caller> = {
   person: { kind: 'user', id: 1, sessionId: 's', mustChangePassword: false, scopes: new Set() },
   machine: { kind: 'machine', clientId: 'cms', scopes: new Set(['cache:clear']) },
@@ -70,6 +80,14 @@ beforeAll(async () => {
     handle(echo, ({ params, query, body }) => ({ status: 200 as const, body: { params, query, body } })),
     handle(secret, ({ caller }) => ({ status: 200 as const, body: { kind: caller.kind } })),
     handle(fixed, () => ({ status: 200 as const, body: { fixed: true } })),
+    handle(
+      switchedOff,
+      () => ({ status: 200 as const, body: {} }),
+      ({ feature }) => {
+        if (feature !== 'feature') throw new HttpError(404, 'not_found', 'No.');
+        throw new HttpError(501, 'identity_login_disabled', 'No.');
+      },
+    ),
     handle(broken, () => {
       throw new Error('the disk is on fire');
     }),
@@ -149,6 +167,15 @@ test('a token is asked for, and its scope', async () => {
   expect(await as('forged')).toMatchObject({ status: 401, body: { error: 'invalid_token' } });
   expect(await as('person')).toMatchObject({ status: 403, body: { error: 'insufficient_scope' } });
   expect(await as('machine')).toMatchObject({ status: 200 as const, body: { kind: 'machine' } });
+});
+
+test('whether an endpoint is there at all is said after who asks, and before what they ask', async () => {
+  const headers = { 'Content-Type': 'text/plain' };
+  const wrong = { method: 'POST', headers, body: 'x'.repeat(20) };
+  expect(await ask('/api/feature/secret', wrong)).toMatchObject({ status: 401 });
+  const known = { ...wrong, headers: { ...headers, Authorization: 'Bearer person' } };
+  expect(await ask('/api/feature/secret', known)).toMatchObject({ status: 501 });
+  expect(await ask('/api/other/secret', known)).toMatchObject({ status: 404 });
 });
 
 test('an unexpected error says nothing to the client and all to the log, by the request’s id', async () => {

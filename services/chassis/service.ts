@@ -32,14 +32,21 @@ export interface Call<E extends Endpoint> {
 
 export type Handler<E extends Endpoint> = (call: Call<E>) => Promise<Reply<E>> | Reply<E>;
 
+/**
+ * Throws when the endpoint is not to be had here: 404, or 501 where the feature is switched off. It sees the path's
+ * parameters as they came.
+ */
+export type Gate = (params: Readonly<Record<string, string>>) => void;
+
 export interface Route {
   endpoint: Endpoint;
   handler: (call: never) => unknown;
+  gate: Gate | undefined;
 }
 
-/** Pairs an endpoint of the contract with what answers it. */
-export function handle<E extends Endpoint>(endpoint: E, handler: Handler<E>): Route {
-  return { endpoint, handler };
+/** Pairs an endpoint of the contract with what answers it, and with what says before that whether it is there at all. */
+export function handle<E extends Endpoint>(endpoint: E, handler: Handler<E>, gate?: Gate): Route {
+  return { endpoint, handler, gate };
 }
 
 export interface ServiceOptions {
@@ -57,7 +64,7 @@ interface AnyReply {
 
 /**
  * A service's public side: each request is checked against the contract and answered by its handler. The order is
- * 404/405, 401, 403, 413/415, 400/422, handler.
+ * 404/405, 401, 403, 501 (or what the route's gate says), 413/415, 400/422, handler.
  */
 export function createService(
   { name, logger, metrics, tokens }: ServiceOptions,
@@ -71,7 +78,7 @@ export function createService(
   metrics.expect(routes.map((route) => route.endpoint));
 
   async function callHandler(
-    { endpoint, handler }: Route,
+    { endpoint, handler, gate }: Route,
     request: Request,
     response: Response,
   ): Promise<AnyReply> {
@@ -80,6 +87,7 @@ export function createService(
       caller = await tokens.verify(bearerToken(request.headers.authorization));
       authorize(caller, endpoint);
     }
+    gate?.(request.params as Record<string, string>);
     await parseBody(request, response, endpoint);
     const input = validate(endpoint, request);
     const hangUp = new AbortController();

@@ -8,6 +8,13 @@ export type Role = (typeof roles)[number];
 /** A person, as they see themselves. */
 export const user = z.strictObject({ id, email: z.string(), name: z.string(), created_at: time });
 
+/** The same with what else they are. `suborg` once one was chosen at the identity service. */
+export const profile = z.strictObject({
+  ...user.shape,
+  roles: z.array(z.enum(roles)),
+  suborg: z.string().optional(),
+});
+
 const rateLimit = { requests: 600, seconds: 60 };
 
 export const me = defineEndpoint({
@@ -22,7 +29,7 @@ export const me = defineEndpoint({
   responses: {
     200: {
       description: 'The user. `suborg` once one was chosen at the identity service.',
-      schema: z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), suborg: z.string().optional() }),
+      schema: profile,
     },
   },
 });

@@ -45,7 +45,7 @@ export const token = defineEndpoint({
   access: 'public',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary:
-    'Get an access token: for a machine client (RFC 6749 §4.4), or with a refresh token (§6), which is replaced.',
+    'Get an access token: for a machine client (RFC 6749 §4.4), with a refresh token (§6), which is replaced, or with the code of a login at the identity service (grant urn:content-platform:identity-code).',
   headers: {
     Authorization:
       'Basic, the client id and secret form-encoded (RFC 6749 §2.3.1); or send them in the body.',
@@ -60,6 +60,8 @@ export const token = defineEndpoint({
       client_secret: text(1, 1024).optional(),
       scope: text(0, 1000).optional(),
       refresh_token: text(1, 200).optional(),
+      code: text(1, 200).optional(),
+      code_verifier: text(1, 200).optional(),
     }),
   },
   invalidBody: 'invalid_request',

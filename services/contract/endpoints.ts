@@ -3,6 +3,7 @@ import * as auth from './auth.ts';
 import * as cacheAdmin from './cache-admin.ts';
 import * as content from './content.ts';
 import * as failedJobs from './failed-jobs.ts';
+import * as identity from './identity.ts';
 import * as platform from './platform.ts';
 import * as users from './users.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -18,6 +19,7 @@ export const endpoints: readonly Endpoint[] = [
   auth,
   accounts,
   users,
+  identity,
   content,
   cacheAdmin,
   failedJobs,

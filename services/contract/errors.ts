@@ -8,6 +8,14 @@ export const errors = {
     status: 400,
     summary: 'The path or query is written in a way that could be read in two ways.',
   },
+  identity_login_unknown: {
+    status: 400,
+    summary: 'No login at the identity service is under way with this state; each state is taken once.',
+  },
+  identity_login_expired: {
+    status: 400,
+    summary: 'The login at the identity service took more than 10 minutes; begin again.',
+  },
   malformed_json: { status: 400, summary: 'The body is not JSON.' },
   invalid_request: { status: 400, summary: 'A parameter is missing, repeated or malformed (RFC 6749 §5.2).' },
   unsupported_grant_type: { status: 400, summary: 'This grant type is not offered (RFC 6749 §5.2).' },
@@ -28,6 +36,14 @@ export const errors = {
   password_change_required: {
     status: 403,
     summary: 'The token came with a temporary password: set a password of your own first.',
+  },
+  identity_other_browser: {
+    status: 403,
+    summary: 'The login at the identity service was begun in another browser, or its cookie is gone.',
+  },
+  suborg_not_allowed: {
+    status: 403,
+    summary: 'The identity service did not name this part of the organisation at the login of this session.',
   },
   not_found: { status: 404, summary: 'There is no such thing.' },
   method_not_allowed: {
@@ -52,6 +68,11 @@ export const errors = {
   internal_error: {
     status: 500,
     summary: 'Something went wrong here; the request id leads to the cause in the log.',
+  },
+  identity_login_disabled: { status: 501, summary: 'Logging in at an identity service is not configured.' },
+  identity_unavailable: {
+    status: 502,
+    summary: 'The identity service cannot be reached, or does not answer as one.',
   },
   bad_gateway: { status: 502, summary: 'The service broke off.' },
   service_unavailable: {

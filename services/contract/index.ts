@@ -3,6 +3,7 @@ export * from './auth.ts';
 export * from './cache-admin.ts';
 export * from './content.ts';
 export * from './failed-jobs.ts';
+export * from './identity.ts';
 export * from './platform.ts';
 export * from './users.ts';
 export * from './endpoints.ts';

@@ -34,7 +34,7 @@ const rateLimit = { requests: 600, seconds: 60 };
 const params = z.strictObject({ id: idSegment });
 
 /** Not whether the mailbox exists, only that it can be typed at a login. */
-const email = text(3, 254).regex(/^[^\s@]+@[^\s@]+$/, 'Must be an email address.');
+export const email = text(3, 254).regex(/^[^\s@]+@[^\s@]+$/, 'Must be an email address.');
 const name = text(1, 200);
 const rolesOfUser = z
   .array(z.enum(roles))

@@ -15,14 +15,17 @@ CREATE TABLE auth.session (
   device text NOT NULL,
   address inet NOT NULL,
   must_change_password boolean NOT NULL,
-  -- of the identity service, which wants it back at logout
+  -- where the person logged in at an identity service: who it is, what it wants back at logout, and what they may choose
+  identity_issuer text,
   id_token text,
+  suborgs text[],
   created_at timestamptz NOT NULL DEFAULT now(),
   last_used_at timestamptz NOT NULL DEFAULT now(),
   -- the latest it can last
   ends_at timestamptz NOT NULL,
   -- logged out or revoked
-  ended_at timestamptz
+  ended_at timestamptz,
+  CHECK (num_nonnulls(identity_issuer, id_token, suborgs) IN (0, 3))
 );
 CREATE INDEX session_of_user ON auth.session (user_id, id);
 CREATE INDEX session_ends_at ON auth.session (ends_at);
@@ -74,9 +77,10 @@ CREATE TABLE auth.identity (
   subject text,
   user_id bigint NOT NULL REFERENCES auth.user ON DELETE CASCADE,
   created_at timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (issuer, subject)
+  PRIMARY KEY (issuer, subject),
+  -- two people there are never one here
+  UNIQUE (user_id, issuer)
 );
-CREATE INDEX identity_of_user ON auth.identity (user_id);
 
 -- A login that is under way at the identity service.
 CREATE TABLE auth.identity_login (
@@ -89,12 +93,21 @@ CREATE TABLE auth.identity_login (
   code_challenge text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now()
 );
+CREATE INDEX identity_login_created_at ON auth.identity_login (created_at);
 
 -- What the client changes into tokens after it.
 CREATE TABLE auth.identity_code (
   hash bytea PRIMARY KEY,
   user_id bigint NOT NULL REFERENCES auth.user ON DELETE CASCADE,
   code_challenge text NOT NULL,
+  issuer text NOT NULL,
   id_token text NOT NULL,
-  created_at timestamptz NOT NULL DEFAULT now()
+  suborgs text[] NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  -- used codes stay for a while: one that comes again ends the session that it opened
+  used_at timestamptz,
+  session_id bigint REFERENCES auth.session ON DELETE SET NULL
 );
+CREATE INDEX identity_code_of_user ON auth.identity_code (user_id);
+CREATE INDEX identity_code_of_session ON auth.identity_code (session_id);
+CREATE INDEX identity_code_created_at ON auth.identity_code (created_at);

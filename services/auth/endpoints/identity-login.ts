@@ -1,0 +1,50 @@
+import { HttpError, type Handler } from '@content-platform/chassis';
+import type { identityLogin as contract } from '@content-platform/contract';
+import { buildAuthorizationUrl, calculatePKCECodeChallenge } from 'openid-client';
+import { IdentityFailure } from '../identity/failure.ts';
+import type { IdentityService } from '../identity/identity.ts';
+import type { IdentityLoginStore } from '../identity/login-store.ts';
+import { randomToken, sha256 } from '../opaque-token.ts';
+
+export interface IdentityLoginDeps {
+  identity: IdentityService;
+  logins: IdentityLoginStore;
+}
+
+/** RFC 9700 §2.1: no address is taken but those that are configured, or anybody could have codes sent to themselves. */
+function checkReturnTo(returnTo: string, allowed: readonly string[]): void {
+  if (allowed.includes(returnTo)) return;
+  throw new HttpError(422, 'validation_failed', 'The request is not valid.', [
+    { path: 'query.return_to', message: 'Is not one of the addresses in IDENTITY_RETURN_TO.' },
+  ]);
+}
+
+function unavailable(error: unknown): never {
+  if (!(error instanceof IdentityFailure)) throw error;
+  const message = 'The identity service cannot be reached, or does not answer as one.';
+  throw new HttpError(502, 'identity_unavailable', message, undefined, { cause: error });
+}
+
+/** Sends the browser off: the code flow with PKCE, state and nonce (RFC 9700 §2.1.1, RFC 7636). */
+export function identityLogin({ identity, logins }: IdentityLoginDeps): Handler<typeof contract> {
+  return async ({
+    query: { return_to: returnTo, code_challenge: codeChallenge, state: clientState },
+    header,
+  }) => {
+    checkReturnTo(returnTo, identity.returnTo);
+    const configuration = await identity.provider.configuration().catch(unavailable);
+    const [state, nonce, codeVerifier] = [randomToken(), randomToken(), randomToken()];
+    const { cookie, hash: browserHash } = identity.cookie.give(header('cookie'));
+    const login = { browserHash, nonce, codeVerifier, returnTo, clientState, codeChallenge };
+    await logins.begin(sha256(state), login);
+    const address = buildAuthorizationUrl(configuration, {
+      redirect_uri: identity.redirectUri,
+      scope: 'openid email profile',
+      state,
+      nonce,
+      code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+      code_challenge_method: 'S256',
+    });
+    return { status: 302, headers: { Location: address.href, 'Set-Cookie': cookie } };
+  };
+}

@@ -1,0 +1,103 @@
+import {
+  authorizationCodeGrant,
+  AuthorizationResponseError,
+  ClientError,
+  type Configuration,
+  fetchUserInfo,
+  type IDToken,
+  ResponseBodyError,
+} from 'openid-client';
+import type { IdentityError } from '@content-platform/contract';
+import { IdentityFailure } from './failure.ts';
+import type { IdentityLogin } from './login-store.ts';
+
+/** What came back through the browser. */
+export interface Answer {
+  state: string;
+  code?: string | undefined;
+  iss?: string | undefined;
+  error?: string | undefined;
+}
+
+export interface Identity {
+  idToken: string;
+  /** of the ID token, and of userinfo where the ID token says nothing */
+  claims: IDToken;
+}
+
+/** Answers of RFC 6749 §4.1.2.1 and OpenID Connect Core §3.1.2.6 that are about the person. */
+const refusals = [
+  'access_denied',
+  'login_required',
+  'interaction_required',
+  'consent_required',
+  'account_selection_required',
+];
+
+/** What openid-client says of a token that it does not take. */
+const tokenProblems = [
+  'OAUTH_INVALID_RESPONSE',
+  'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
+  'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
+  'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
+  'OAUTH_KEY_SELECTION_FAILED',
+  'OAUTH_UNSUPPORTED_OPERATION',
+  'OAUTH_PARSE_ERROR',
+];
+
+function codeOf(error: unknown): IdentityError {
+  if (error instanceof AuthorizationResponseError) {
+    return refusals.includes(error.error) ? 'access_denied' : 'identity_unavailable';
+  }
+  if (error instanceof ResponseBodyError) {
+    return error.error === 'invalid_grant' ? 'identity_code_refused' : 'identity_unavailable';
+  }
+  if (error instanceof ClientError && tokenProblems.includes(error.code ?? ''))
+    return 'identity_token_invalid';
+  return 'identity_unavailable';
+}
+
+function fail(error: unknown): never {
+  const answered = error instanceof AuthorizationResponseError || error instanceof ResponseBodyError;
+  throw new IdentityFailure(codeOf(error), answered ? `it answered ${error.error}` : error);
+}
+
+/** RFC 9207 §2.4: the issuer is the one that was asked; it must be named by a server that says that it names itself. */
+function checkIssuer(configuration: Configuration, iss: string | undefined): void {
+  const { issuer, authorization_response_iss_parameter_supported: named } = configuration.serverMetadata();
+  if (iss === issuer || (iss === undefined && !named)) return;
+  throw new IdentityFailure('identity_issuer_mismatch', `the answer names ${iss ?? 'no issuer'}`);
+}
+
+/**
+ * Changes the code of the identity service into what it knows of the person. openid-client checks state, nonce, issuer,
+ * audience, times and signature of the ID token (OpenID Connect Core §3.1.3.7). Rejects with IdentityFailure.
+ * @param redirectUri as the login gave it
+ */
+export async function exchange(
+  configuration: Configuration,
+  redirectUri: string,
+  answer: Answer,
+  login: Pick<IdentityLogin, 'nonce' | 'codeVerifier'>,
+): Promise<Identity> {
+  checkIssuer(configuration, answer.iss);
+  const callback = new URL(redirectUri);
+  for (const [name, value] of Object.entries(answer)) {
+    if (value !== undefined) callback.searchParams.set(name, value);
+  }
+  const tokens = await authorizationCodeGrant(configuration, callback, {
+    expectedState: answer.state,
+    expectedNonce: login.nonce,
+    pkceCodeVerifier: login.codeVerifier,
+    idTokenExpected: true,
+  }).catch(fail);
+  const claims = tokens.claims()!;
+  // OpenID Connect Core §3.1.3.7 (5); the library looks at it only where there are several audiences.
+  if (claims.azp !== undefined && claims.azp !== configuration.clientMetadata().client_id) {
+    throw new IdentityFailure('identity_token_invalid', 'the azp of the ID token is another client');
+  }
+  if (!configuration.serverMetadata().userinfo_endpoint) return { idToken: tokens.id_token!, claims };
+  // §5.4: with the code flow the claims of the scopes profile and email are there. §5.3.2: of the same subject.
+  const more = await fetchUserInfo(configuration, tokens.access_token, claims.sub).catch(fail);
+  return { idToken: tokens.id_token!, claims: { ...more, ...claims } };
+}

@@ -1,0 +1,28 @@
+import { HttpError, type Gate } from '@content-platform/chassis';
+import { createBrowserCookie } from './browser.ts';
+import { createProvider } from './provider.ts';
+import type { IdentitySettings } from './settings.ts';
+
+export type IdentityService = ReturnType<typeof createIdentityService>;
+
+/** What the endpoints of the identity service share. `publicUrl`: where browsers reach us. */
+export function createIdentityService(settings: IdentitySettings, publicUrl: string) {
+  const { name, provider } = settings;
+  const gate: Gate = ({ identity }) => {
+    if (identity !== name)
+      throw new HttpError(404, 'not_found', 'There is no identity service of this name.');
+    if (provider) return;
+    throw new HttpError(
+      501,
+      'identity_login_disabled',
+      'Logging in at an identity service is not configured.',
+    );
+  };
+  return {
+    ...settings,
+    provider: createProvider(provider),
+    cookie: createBrowserCookie(publicUrl),
+    redirectUri: `${publicUrl}/api/${name}/login/callback`,
+    gate,
+  };
+}

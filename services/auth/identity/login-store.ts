@@ -1,0 +1,48 @@
+import type { Database } from '@content-platform/chassis';
+
+/** How long somebody may take to log in at the identity service, in seconds. */
+export const loginSeconds = 600;
+
+/** A login that is under way at the identity service. */
+export interface IdentityLogin {
+  browserHash: Buffer;
+  nonce: string;
+  /** ours, for the identity service */
+  codeVerifier: string;
+  returnTo: string;
+  clientState: string;
+  /** the client's, for our code */
+  codeChallenge: string;
+}
+
+export type IdentityLoginStore = ReturnType<typeof createIdentityLoginStore>;
+
+/** Logins under way, known by the SHA-256 of their state. Everything throws what `query` throws. */
+export function createIdentityLoginStore(query: Database['query']) {
+  return {
+    async begin(stateHash: Buffer, login: IdentityLogin): Promise<void> {
+      const { browserHash, nonce, codeVerifier, returnTo, clientState, codeChallenge } = login;
+      const text = `INSERT INTO auth.identity_login
+          (state_hash, browser_hash, nonce, code_verifier, return_to, client_state, code_challenge)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)`;
+      const values = [stateHash, browserHash, nonce, codeVerifier, returnTo, clientState, codeChallenge];
+      await query('begin_identity_login', text, values);
+    },
+
+    /** Gives a login out, once; undefined when there is none of this state, or none any more. */
+    async take(stateHash: Buffer): Promise<(IdentityLogin & { expired: boolean }) | undefined> {
+      const text = `DELETE FROM auth.identity_login WHERE state_hash = $1
+        RETURNING browser_hash AS "browserHash", nonce, code_verifier AS "codeVerifier", return_to AS "returnTo",
+          client_state AS "clientState", code_challenge AS "codeChallenge",
+          created_at < now() - make_interval(secs => $2) AS expired`;
+      const values = [stateHash, loginSeconds];
+      return (await query<IdentityLogin & { expired: boolean }>('take_identity_login', text, values)).rows[0];
+    },
+
+    /** Deletes those that were never finished. They are told from unknown ones for an hour. */
+    async forget(): Promise<void> {
+      const text = `DELETE FROM auth.identity_login WHERE created_at < now() - interval '1 hour'`;
+      await query('delete_identity_logins', text);
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { email, text } from '@content-platform/contract';
+import { IdentityFailure } from './failure.ts';
+
+/** Who somebody is at the identity service. */
+export interface Person {
+  issuer: string;
+  subject: string;
+  email: string | undefined;
+  emailVerified: boolean;
+  name: string | undefined;
+  /** the parts of the organisation that they may choose from */
+  suborgs: string[];
+}
+
+const maxSuborgs = 1_000;
+
+// OpenID Connect Core §5.1. What has another form is as good as not there; §2: the subject has 255 characters at most.
+const form = z.object({
+  iss: text(1, 2000),
+  sub: text(1, 255),
+  email: email.optional().catch(undefined),
+  email_verified: z.literal(true).optional().catch(undefined),
+  name: text(1, 200).optional().catch(undefined),
+});
+
+const suborg = text(1, 200);
+
+/** One as a text, or several as a list. */
+function suborgsIn(claim: unknown): string[] {
+  const values: unknown[] = Array.isArray(claim) ? claim : [claim];
+  return values.flatMap((value) => suborg.safeParse(value).data ?? []).slice(0, maxSuborgs);
+}
+
+/** Throws IdentityFailure when the subject cannot be one. */
+export function personOf(claims: Record<string, unknown>, suborgsClaim: string): Person {
+  const result = form.safeParse(claims);
+  if (!result.success)
+    throw new IdentityFailure('identity_token_invalid', 'iss or sub has not the right form');
+  const { iss, sub, email: address, email_verified: verified, name } = result.data;
+  return {
+    issuer: iss,
+    subject: sub,
+    email: address,
+    emailVerified: verified === true,
+    name,
+    suborgs: suborgsIn(claims[suborgsClaim]),
+  };
+}

@@ -1,0 +1,85 @@
+import {
+  allowInsecureRequests,
+  buildAuthorizationUrl,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  type Configuration,
+  discovery,
+  enableNonRepudiationChecks,
+} from 'openid-client';
+import { IdentityFailure } from './failure.ts';
+import { isLoopback, type ProviderSettings } from './settings.ts';
+
+/** Of one request to the identity service, in seconds. A callback makes four at most, within the gateway's 15 s. */
+const timeoutSeconds = 3;
+/** How long what discovery told is used before it is asked again, and how long not after a failure. Ms. */
+const refreshMs = 3_600_000;
+const pauseMs = 2_000;
+
+export interface Provider {
+  /** Rejects with IdentityFailure `identity_unavailable`. */
+  configuration(): Promise<Configuration>;
+}
+
+/** RFC 6749 §2.3.1: Basic is what every server takes that knows secrets; unless it says that it does not. */
+function authenticate(secret: string): ClientAuth {
+  const basic = ClientSecretBasic(secret);
+  const post = ClientSecretPost(secret);
+  return (server, ...rest) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    return (methods.includes('client_secret_basic') ? basic : post)(server, ...rest);
+  };
+}
+
+async function discover({ issuer, clientId, clientSecret }: ProviderSettings): Promise<Configuration> {
+  const configuration = await discovery(new URL(issuer), clientId, undefined, authenticate(clientSecret), {
+    timeout: timeoutSeconds,
+    // OpenID Connect Core §3.1.3.7 (6) lets TLS stand for the ID token's signature. Here the signature is checked.
+    execute: [enableNonRepudiationChecks, ...(isLoopback(issuer) ? [allowInsecureRequests] : [])],
+  });
+  const { token_endpoint, jwks_uri } = configuration.serverMetadata();
+  if (!token_endpoint || !jwks_uri) throw new Error('the metadata lacks token_endpoint or jwks_uri');
+  // Throws when the endpoint is missing, or is plain http.
+  buildAuthorizationUrl(configuration, {});
+  return configuration;
+}
+
+/**
+ * The identity service, found by OpenID Connect Discovery when it is first needed. What was found is used on while the
+ * service is away; after a failure it is left alone for a moment.
+ */
+export function createProvider(settings: ProviderSettings | undefined): Provider {
+  let found: { configuration: Configuration; at: number } | undefined;
+  let failed: { failure: IdentityFailure; at: number } | undefined;
+  let underWay: Promise<Configuration> | undefined;
+
+  async function find(): Promise<Configuration> {
+    try {
+      if (!settings) throw new Error('none is configured');
+      const configuration = await discover(settings);
+      found = { configuration, at: performance.now() };
+      return configuration;
+    } catch (error) {
+      const failure = new IdentityFailure('identity_unavailable', error);
+      failed = { failure, at: performance.now() };
+      throw failure;
+    } finally {
+      underWay = undefined;
+    }
+  }
+
+  return {
+    async configuration() {
+      const now = performance.now();
+      if (found && now - found.at < refreshMs) return found.configuration;
+      try {
+        if (failed && now - failed.at < pauseMs) throw failed.failure;
+        return await (underWay ??= find());
+      } catch (error) {
+        if (found) return found.configuration;
+        throw error;
+      }
+    },
+  };
+}

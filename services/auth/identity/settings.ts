@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { endpoints } from '@content-platform/contract';
+import { ConfigError, list } from '@content-platform/chassis';
+
+const nameAllowed = 'a name of a-z, 0-9 and - that begins with a letter and with which no other path begins';
+
+function isName(name: string): boolean {
+  return (
+    /^[a-z][a-z0-9-]{0,31}$/.test(name) && !endpoints.some(({ path }) => path.startsWith(`/api/${name}/`))
+  );
+}
+
+/** Whether an address is on this machine, where http is safe. */
+export function isLoopback(address: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(address).hostname);
+}
+
+/** https, or http on loopback; without what has no place in an address that is compared as a text. */
+function isPlain(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, search, hash, username, password } = new URL(value);
+  const safe = protocol === 'https:' || (protocol === 'http:' && isLoopback(value));
+  return safe && !search && !hash && !username && !password;
+}
+
+const address = (allowed: string) => z.string(allowed).refine(isPlain, allowed);
+
+/** What the service reads of the identity service. The first three switch it on. */
+export const identityConfig = {
+  IDENTITY_ISSUER: address('an https address (http on loopback) without query')
+    .optional()
+    .describe('OpenID Connect issuer of the identity service; without the three nobody logs in there'),
+  IDENTITY_CLIENT_ID: z.string().min(1).optional().describe('Who the platform is at the identity service'),
+  IDENTITY_CLIENT_SECRET: z.string().min(1).optional().describe('Its secret there'),
+  IDENTITY_NAME: z
+    .string(nameAllowed)
+    .refine(isName, nameAllowed)
+    .default('identity')
+    .describe('Name of the identity service in the paths `/api/identity/…`'),
+  IDENTITY_RETURN_TO: list(address('https addresses (http on loopback) without query, separated by commas'))
+    .default([])
+    .describe('Where a login may send the browser in the end; clients give one of them, letter by letter'),
+  IDENTITY_LINK_BY_EMAIL: z
+    .enum(['true', 'false'], 'true or false')
+    .default('false')
+    .describe('Whether a verified address there makes somebody the user who has it here'),
+  IDENTITY_SUBORGS_CLAIM: z
+    .string()
+    .min(1)
+    .default('suborgs')
+    .describe('Claim that lists the parts of the organisation somebody may choose from'),
+};
+
+export interface ProviderSettings {
+  issuer: string;
+  clientId: string;
+  clientSecret: string;
+}
+
+export interface IdentitySettings {
+  /** as paths have it */
+  name: string;
+  /** undefined: switched off */
+  provider: ProviderSettings | undefined;
+  /** compared letter by letter (RFC 9700 §2.1) */
+  returnTo: readonly string[];
+  linkByEmail: boolean;
+  suborgsClaim: string;
+}
+
+/** Throws ConfigError when the identity service is configured in part. */
+export function identitySettings(config: z.output<z.ZodObject<typeof identityConfig>>): IdentitySettings {
+  const {
+    IDENTITY_ISSUER: issuer,
+    IDENTITY_CLIENT_ID: clientId,
+    IDENTITY_CLIENT_SECRET: clientSecret,
+  } = config;
+  const needed = {
+    IDENTITY_ISSUER: issuer,
+    IDENTITY_CLIENT_ID: clientId,
+    IDENTITY_CLIENT_SECRET: clientSecret,
+  };
+  const missing = Object.entries(needed).flatMap(([name, value]) => (value === undefined ? [name] : []));
+  if (missing.length === 1 || missing.length === 2) {
+    const verb = missing.length === 1 ? 'is' : 'are';
+    throw new ConfigError(
+      `${missing.join(' and ')} ${verb} not set; set all of ${Object.keys(needed).join(', ')} or none`,
+    );
+  }
+  return {
+    name: config.IDENTITY_NAME,
+    provider: issuer && clientId && clientSecret ? { issuer, clientId, clientSecret } : undefined,
+    returnTo: config.IDENTITY_RETURN_TO,
+    linkByEmail: config.IDENTITY_LINK_BY_EMAIL === 'true',
+    suborgsClaim: config.IDENTITY_SUBORGS_CLAIM,
+  };
+}
