@@ -1,10 +1,11 @@
 // `npm run admin -- …`: the auth service's commands, on the running stack's database unless DATABASE_URL names another.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { environmentWith, readConfig, ROOT } from './config.ts';
-import { printProblem } from './problem.ts';
-import { readStack } from './stack-file.ts';
+import { dirname, join } from 'node:path';
+import { environmentWith, readConfig, ROOT, stackFilePath } from './config.ts';
+import { Problem, printProblem } from './problem.ts';
+import { readStack, type Stack } from './stack-file.ts';
+import { randomSecret, readJson, type Secrets, writePrivate } from './state.ts';
 
 const AUTH = join(ROOT, 'services', 'auth');
 
@@ -12,20 +13,73 @@ const AUTH = join(ROOT, 'services', 'auth');
 const needsDatabase = (command: string | undefined): boolean =>
   existsSync(join(AUTH, 'commands', `${command}.ts`));
 
-/** @throws Problem when a database is needed and none is named or running */
-function environment(command: string | undefined): NodeJS.ProcessEnv {
-  if (!needsDatabase(command)) return environmentWith({});
-  return environmentWith({ DATABASE_URL: readConfig().external.databaseUrl ?? readStack().postgres });
+/** The database that a command works on; `secretsFile` when it is the running stack's. */
+interface Target {
+  database: string;
+  secretsFile?: string;
+}
+
+/** @throws Problem when none is named or running */
+function readTarget(): Target {
+  const named = readConfig().external.databaseUrl;
+  const file = stackFilePath();
+  const running = named === undefined ? readStack(file) : readJson<Stack>(file);
+  if (running && (named ?? running.postgres) === running.postgres)
+    return { database: running.postgres, secretsFile: join(dirname(file), 'secrets.json') };
+  return { database: named! };
+}
+
+/** @throws Problem when the stack runs without them */
+function readSecrets(file: string): Secrets {
+  const secrets = readJson<Secrets>(file);
+  if (!secrets) throw new Problem(`${file} cannot be read: mend it.`);
+  return secrets;
+}
+
+/** Runs a command of the auth service; resolves with its exit code. `quiet`: only what goes wrong is shown. */
+function runCommand(args: string[], env: NodeJS.ProcessEnv, quiet = false): Promise<number> {
+  const child = spawn(process.execPath, [...process.execArgv, join(AUTH, 'admin.ts'), ...args], {
+    stdio: ['inherit', quiet ? 'ignore' : 'inherit', 'inherit'],
+    env,
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
+  return new Promise((resolve) => child.on('exit', (code) => resolve(code ?? 1)));
+}
+
+/**
+ * The stack's secret is one that the launcher made, and so is the next. That is noted before it is used: a run that was
+ * interrupted after the keys were encrypted is finished by another.
+ */
+async function rotateStackSecret(args: string[], database: string, file: string): Promise<number> {
+  const secrets = readSecrets(file);
+  const { authKeySecret, nextAuthKeySecret = randomSecret(), ...others } = secrets;
+  writePrivate(file, { ...secrets, nextAuthKeySecret });
+  const added = {
+    DATABASE_URL: database,
+    AUTH_KEY_SECRET: authKeySecret,
+    AUTH_KEY_SECRET_NEW: nextAuthKeySecret,
+  };
+  const code = await runCommand(args, environmentWith(added), true);
+  if (code !== 0) return code;
+  writePrivate(file, { ...others, authKeySecret: nextAuthKeySecret });
+  console.log(
+    `Encrypted the stack's keys with a new secret, which is in ${file}.\nRestart the stack when it suits (Ctrl-C, npm start): until then its auth service goes on with the keys that it has.`,
+  );
+  return 0;
+}
+
+async function run(args: string[]): Promise<number> {
+  if (!needsDatabase(args[0])) return runCommand(args, environmentWith({}));
+  const { database, secretsFile } = readTarget();
+  const added = { DATABASE_URL: database };
+  if (secretsFile === undefined) return runCommand(args, environmentWith(added));
+  if (args[0] === 'rotate-key-secret') return rotateStackSecret(args, database, secretsFile);
+  const { authKeySecret: AUTH_KEY_SECRET } = readSecrets(secretsFile);
+  return runCommand(args, environmentWith({ ...added, AUTH_KEY_SECRET }));
 }
 
 try {
-  const args = process.argv.slice(2);
-  const child = spawn(process.execPath, [...process.execArgv, join(AUTH, 'admin.ts'), ...args], {
-    stdio: 'inherit',
-    env: environment(args[0]),
-  });
-  child.on('exit', (code) => process.exit(code ?? 1));
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
+  process.exitCode = await run(process.argv.slice(2));
 } catch (error) {
   printProblem(error);
   process.exitCode = 1;

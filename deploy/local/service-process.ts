@@ -42,7 +42,7 @@ export function serviceSpec(
     command: process.execPath,
     args: [...NODE_FLAGS, join(ROOT, service.main)],
     cwd: ROOT,
-    env: {
+    env: () => ({
       HOST,
       PORT: String(port),
       PUBLIC_URL: gateway,
@@ -50,7 +50,7 @@ export function serviceSpec(
       AUTH_URL: urls.auth ?? '',
       AUTH_INTERNAL_URL: services.auth?.internal ?? '',
       ...service.environment({ ...stores, urls }),
-    },
+    }),
     ready: () => isReady(`${at(internal)}/health/ready`),
     readyWithinMs: READY_WITHIN_MS,
     stopSignal: 'SIGTERM',

@@ -180,7 +180,16 @@ class StackRun implements RunningStack {
 
   #service(service: Service): Promise<void> {
     const { postgres = '', logs = '', redis = '', kafka = null } = this.#addresses ?? {};
-    const stores = { postgres, logs, redis, kafka: kafka ?? '', secrets: this.#state.secrets };
+    const state = this.#state;
+    const stores = {
+      postgres,
+      logs,
+      redis,
+      kafka: kafka ?? '',
+      get secrets() {
+        return state.secrets;
+      },
+    };
     const spec = serviceSpec(service, this.#options.gatewayPort, stores);
     const { name } = service;
     return this.#step(name, async (tell) => {

@@ -18,6 +18,8 @@ import { Problem } from './problem.ts';
 export interface Secrets {
   postgresPassword: string;
   authKeySecret: string;
+  /** What is to take its place, while the keys are being encrypted with it. */
+  nextAuthKeySecret?: string;
   contentServerPassword: string;
 }
 
@@ -30,7 +32,8 @@ export interface RunRecord extends Identity {
 export interface State {
   folder: string;
   path: (...parts: string[]) => string;
-  secrets: Secrets;
+  /** As they are at the moment: `npm run admin -- rotate-key-secret` changes one. */
+  readonly secrets: Secrets;
   record: (name: string, pid: number, stopSignal: NodeJS.Signals) => void;
   forget: (name: string) => void;
   /** What an earlier launcher that was killed has left running. */
@@ -51,11 +54,14 @@ export function openState(folder: string, where: string): State {
     chmodSync(folder, 0o700);
     takeLock(lock, where);
     for (const part of ['run', 'logs']) mkdirSync(path(part), { recursive: true, mode: 0o700 });
-    const secrets = keptSecrets(path('secrets.json'), path('postgres'));
+    const readSecrets = (): Secrets => keptSecrets(path('secrets.json'), path('postgres'));
+    readSecrets();
     return {
       folder,
       path,
-      secrets,
+      get secrets() {
+        return readSecrets();
+      },
       record: (name, pid, stopSignal) => {
         const identity = identityOf(pid);
         if (identity) writePrivate(path('run', `${name}.json`), { ...identity, stopSignal });
@@ -113,11 +119,17 @@ function keptSecrets(file: string, data: string): Secrets {
     throw new Problem(
       `${file} ${isThere ? 'cannot be read' : 'is missing'}, and the data in ${data} needs the secrets in it: mend it, or move both away (the demo data is made anew).`,
     );
-  const random = (): string => randomBytes(24).toString('base64url');
-  const secrets = { postgresPassword: random(), authKeySecret: random(), contentServerPassword: random() };
+  const secrets = {
+    postgresPassword: randomSecret(),
+    authKeySecret: randomSecret(),
+    contentServerPassword: randomSecret(),
+  };
   writePrivate(file, secrets);
   return secrets;
 }
+
+/** 192 bits as 32 characters. */
+export const randomSecret = (): string => randomBytes(24).toString('base64url');
 
 const runRecords = (folder: string): RunRecord[] =>
   readdirSync(folder)

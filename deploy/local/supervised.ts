@@ -13,7 +13,8 @@ export interface ProcessSpec {
   command: string;
   args: string[];
   cwd: string;
-  env?: Record<string, string>;
+  /** Asked at each start: a secret may be another one then. */
+  env?: () => Record<string, string>;
   /** Throws while the process cannot do its job yet; is asked again until `readyWithinMs` is over. */
   ready: () => Promise<void>;
   readyWithinMs: number;
@@ -122,7 +123,7 @@ export class Supervised {
     // A group of its own: Ctrl-C on the terminal reaches the launcher alone, which stops things in order.
     const child = spawn(command, args, {
       cwd,
-      env: environmentWith(env ?? {}),
+      env: environmentWith(env?.() ?? {}),
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     });

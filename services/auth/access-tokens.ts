@@ -11,11 +11,11 @@ export const accessTokenLifetime = 900;
 
 export type AccessTokens = ReturnType<typeof createAccessTokens>;
 
-/** Makes access tokens in the profile of RFC 9068: RS256, type at+jwt. */
-export function createAccessTokens(issuer: string, keys: SigningKeys) {
-  const { kid, privateKey } = keys.current;
-
+/** Makes access tokens in the profile of RFC 9068: RS256, type at+jwt. `lifetime` is in seconds. */
+export function createAccessTokens(issuer: string, keys: SigningKeys, lifetime = accessTokenLifetime) {
   function sign(subject: string, scopes: readonly Scope[], claims: Record<string, string | boolean>): string {
+    // Each time anew: keys are rotated while the process runs.
+    const { kid, privateKey } = keys.current;
     return jwt.sign({ ...claims, scope: scopes.join(' ') }, privateKey, {
       algorithm: 'RS256',
       header: { alg: 'RS256', typ: 'at+jwt', kid },
@@ -23,7 +23,7 @@ export function createAccessTokens(issuer: string, keys: SigningKeys) {
       audience,
       subject,
       jwtid: randomUUID(),
-      expiresIn: accessTokenLifetime,
+      expiresIn: lifetime,
     });
   }
 

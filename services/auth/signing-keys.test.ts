@@ -10,14 +10,15 @@ import {
 } from '@content-platform/chassis';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { openAccounts } from './accounts.ts';
-import { loadSigningKeys } from './signing-keys.ts';
+import { loadSigningKeys, type SigningKeys } from './signing-keys.ts';
 import { keySecret } from './testing.ts';
 
 let testDatabase: TestDatabase;
+const logger = createLogger('auth', 'error');
 const databases: Database[] = [];
+const loaded: SigningKeys[] = [];
 
 function connect(): Database {
-  const logger = createLogger('auth', 'error');
   const metrics = createMetrics('auth');
   const slowLog = createSlowLog(undefined, metrics, logger);
   const database = createDatabase({ url: testDatabase.url, logger, metrics, slowLog, slowQueryMs: 60_000 });
@@ -25,37 +26,41 @@ function connect(): Database {
   return database;
 }
 
+async function load(secret = keySecret): Promise<SigningKeys> {
+  const keys = await loadSigningKeys(connect(), secret, logger);
+  loaded.push(keys);
+  return keys;
+}
+
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
   await (await openAccounts(testDatabase.url)).close();
 });
 afterAll(async () => {
+  await Promise.all(loaded.map((keys) => keys.close()));
   await Promise.all(databases.map((database) => database.close()));
   await testDatabase.drop();
 });
 
 test('processes that start at once end up with one key', async () => {
-  const loaded = await Promise.all(Array.from({ length: 5 }, () => loadSigningKeys(connect(), keySecret)));
-  expect(new Set(loaded.map(({ current }) => current.kid)).size).toBe(1);
-  const [first] = loaded;
+  const all = await Promise.all(Array.from({ length: 5 }, () => load()));
+  expect(new Set(all.map(({ current }) => current.kid)).size).toBe(1);
+  const [first] = all;
   expect(first!.public).toHaveLength(1);
   const signature = sign('sha256', Buffer.from('text'), first!.current.privateKey);
-  const key = createPublicKey({ key: { ...loaded[4]!.public[0]! }, format: 'jwk' });
+  const key = createPublicKey({ key: { ...all[4]!.public[0]! }, format: 'jwk' });
   expect(verify('sha256', Buffer.from('text'), key, signature)).toBe(true);
 });
 
 test('a later start finds the same key', async () => {
-  const [first, second] = [
-    await loadSigningKeys(connect(), keySecret),
-    await loadSigningKeys(connect(), keySecret),
-  ];
-  expect(second!.current.kid).toBe(first!.current.kid);
-  expect(await second!.get(first!.current.kid)).toBeDefined();
-  expect(await second!.get('another')).toBeUndefined();
+  const [first, second] = [await load(), await load()];
+  expect(second.current.kid).toBe(first.current.kid);
+  expect(await second.get(first.current.kid)).toBeDefined();
+  expect(await second.get('another')).toBeUndefined();
 });
 
 test('the private key does not lie open in the database', async () => {
-  const { current } = await loadSigningKeys(connect(), keySecret);
+  const { current } = await load();
   const { rows } = await connect().query<Record<string, unknown>>('all', 'SELECT * FROM auth.signing_key');
   const sealed = rows[0]!['sealed_private_key'] as Buffer;
   const { d } = current.privateKey.export({ format: 'jwk' });
@@ -66,7 +71,7 @@ test('the private key does not lie open in the database', async () => {
 });
 
 test('another AUTH_KEY_SECRET is a mistake in the configuration', async () => {
-  const failure: unknown = await loadSigningKeys(connect(), `${keySecret}!`).catch((error: unknown) => error);
+  const failure: unknown = await load(`${keySecret}!`).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(ConfigError);
   expect((failure as Error).message).toMatch(/^AUTH_KEY_SECRET does not open/);
 });

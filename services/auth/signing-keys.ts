@@ -1,88 +1,114 @@
-import { createHash, createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
-import { promisify } from 'node:util';
-import { ConfigError, type Database, type KeySource } from '@content-platform/chassis';
-import { seal, unseal } from './sealing.ts';
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { type Database, type KeySource, type Logger, unavailable } from '@content-platform/chassis';
+import { openPrivateKey, readOrMakeKeys, signingKeyTimes } from './key-rotation.ts';
+import type { PublicJwk, StoredSigningKey } from './signing-key-store.ts';
 
-/** A public key as it is published (RFC 7517). */
-export interface PublicJwk {
-  kty: 'RSA';
-  use: 'sig';
-  alg: 'RS256';
-  kid: string;
-  n: string;
-  e: string;
-}
-
-/** The keys that access tokens are signed with, and checked with in this service. */
+/** The keys that access tokens are signed with, and checked with in this service. Each says what is so at the moment. */
 export interface SigningKeys extends KeySource {
-  /** The one that signs: the newest. */
-  current: { kid: string; privateKey: KeyObject };
-  public: PublicJwk[];
+  /** The one that signs: the newest whose time has come. Throws 503 when this process can open none. */
+  readonly current: { kid: string; privateKey: KeyObject };
+  readonly public: PublicJwk[];
+  /** Ends the reading of new ones. */
+  close(): Promise<void>;
 }
 
-interface Row {
+interface HeldKey {
   kid: string;
-  public_jwk: PublicJwk;
-  sealed_private_key: Buffer;
-}
-
-const generateRsaKey = promisify(generateKeyPair);
-
-async function generate(secret: string): Promise<Row> {
-  const { publicKey, privateKey } = await generateRsaKey('rsa', { modulusLength: 2048 });
-  const { n, e } = publicKey.export({ format: 'jwk' }) as { n: string; e: string };
-  // The key's own thumbprint (RFC 7638): its members in this order.
-  const kid = createHash('sha256')
-    .update(JSON.stringify({ e, kty: 'RSA', n }))
-    .digest('base64url');
-  const plain = privateKey.export({ format: 'der', type: 'pkcs8' });
-  return {
-    kid,
-    public_jwk: { kty: 'RSA', use: 'sig', alg: 'RS256', kid, n, e },
-    sealed_private_key: await seal(plain, secret, kid),
-  };
-}
-
-/** All keys, newest first; the first key is made here. The lock lets one of several processes that start make it. */
-async function readOrGenerate(database: Database, secret: string): Promise<Row[]> {
-  return database.transaction(async (query) => {
-    await query('lock_signing_keys', `SELECT pg_advisory_xact_lock(hashtext('auth.signing_key'))`);
-    const { rows } = await query<Row>(
-      'list_signing_keys',
-      'SELECT kid, public_jwk, sealed_private_key FROM auth.signing_key ORDER BY created_at DESC',
-    );
-    if (rows.length > 0) return rows;
-    const row = await generate(secret);
-    await query(
-      'create_signing_key',
-      'INSERT INTO auth.signing_key (kid, public_jwk, sealed_private_key) VALUES ($1, $2, $3)',
-      [row.kid, row.public_jwk, row.sealed_private_key],
-    );
-    return [row];
-  });
+  jwk: PublicJwk;
+  publicKey: KeyObject;
+  sealed: Buffer;
+  /** undefined: this process could not open it */
+  privateKey: KeyObject | undefined;
+  /** By performance.now(), so that the one clock is the database's. */
+  signsFrom: number;
 }
 
 /**
- * The signing keys of the database. At the first start an RS256 key of 2048 bits is made and stored sealed under
- * `secret`. Throws ConfigError when they were sealed under another secret.
+ * The signing keys of the database, the first of which is made here if need be, and all that other processes and
+ * commands make later. Throws ConfigError when one was sealed under another secret; when that happens later, or the
+ * database cannot be read, the process goes on with what it has.
  */
-export async function loadSigningKeys(database: Database, secret: string): Promise<SigningKeys> {
-  const rows = await readOrGenerate(database, secret);
-  const newest = rows[0]!;
-  const der = await unseal(newest.sealed_private_key, secret, newest.kid).catch(() => {
-    throw new ConfigError(
-      'AUTH_KEY_SECRET does not open the signing key in the database; it must be the one the key was made with',
-    );
-  });
-  const publicKeys = new Map(
-    rows.map((row) => [row.kid, createPublicKey({ key: { ...row.public_jwk }, format: 'jwk' })]),
-  );
+export async function loadSigningKeys(
+  database: Pick<Database, 'query' | 'transaction'>,
+  secret: string,
+  logger: Logger,
+  times = signingKeyTimes,
+): Promise<SigningKeys> {
+  let held: HeldKey[] = [];
+  let readAt = -Infinity;
+  let failing = false;
+  let mustRestart = false;
+  let reading: Promise<void> | undefined;
+
+  /** Opens what is new; what was opened before stays open though it was sealed under another secret since. */
+  async function hold(key: StoredSigningKey, opened: typeof openLater): Promise<HeldKey> {
+    const { kid, publicJwk: jwk, sealed, signsIn } = key;
+    const known = held.find((other) => other.kid === kid);
+    const privateKey = known?.sealed.equals(sealed)
+      ? known.privateKey
+      : ((await opened(key)) ?? known?.privateKey);
+    const publicKey = known?.publicKey ?? createPublicKey({ key: { ...jwk }, format: 'jwk' });
+    return { kid, jwk, publicKey, sealed, privateKey, signsFrom: performance.now() + signsIn };
+  }
+
+  async function openLater(key: StoredSigningKey): Promise<KeyObject | undefined> {
+    return openPrivateKey(key, secret).catch(() => {
+      if (!mustRestart)
+        logger.error(
+          'AUTH_KEY_SECRET was changed: this process goes on with the keys it has; restart it with the new secret',
+        );
+      mustRestart = true;
+      return undefined;
+    });
+  }
+
+  async function read(opened: typeof openLater): Promise<void> {
+    const stored = await readOrMakeKeys(database, secret, times);
+    held = await Promise.all(stored.map((key) => hold(key, opened)));
+    readAt = performance.now();
+  }
+
+  async function readAgain(): Promise<void> {
+    try {
+      await read(openLater);
+      failing = false;
+    } catch (error) {
+      if (!failing) logger.warn({ error }, 'the signing keys could not be read; going on with what is known');
+      failing = true;
+      readAt = performance.now();
+    }
+  }
+
+  function reload(): Promise<void> {
+    reading ??= readAgain().finally(() => (reading = undefined));
+    return reading;
+  }
+
+  await read((key) => openPrivateKey(key, secret));
+  const timer = setInterval(() => void reload(), times.reload * 1000);
+  const find = (kid: string) => held.find((key) => key.kid === kid)?.publicKey;
+
   return {
-    current: {
-      kid: newest.kid,
-      privateKey: createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }),
+    get current() {
+      const now = performance.now();
+      const key = held.find(({ privateKey, signsFrom }) => privateKey && signsFrom <= now);
+      if (!key) throw unavailable('Tokens cannot be issued at the moment.');
+      return { kid: key.kid, privateKey: key.privateKey! };
     },
-    public: rows.map((row) => row.public_jwk),
-    get: (kid) => Promise.resolve(publicKeys.get(kid)),
+    get public() {
+      return held.map(({ jwk }) => jwk);
+    },
+    async get(kid) {
+      const key = find(kid);
+      if (key) return key;
+      // Another process may have heard of it first.
+      if (performance.now() - readAt > times.coolDown * 1000) await reload();
+      if (failing && !find(kid)) throw unavailable('Tokens cannot be checked at the moment.');
+      return find(kid);
+    },
+    async close() {
+      clearInterval(timer);
+      await reading;
+    },
   };
 }

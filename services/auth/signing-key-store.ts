@@ -1,0 +1,64 @@
+import type { Database } from '@content-platform/chassis';
+
+/** A public key as it is published (RFC 7517). */
+export interface PublicJwk {
+  kty: 'RSA';
+  use: 'sig';
+  alg: 'RS256';
+  kid: string;
+  n: string;
+  e: string;
+}
+
+export interface NewSigningKey {
+  publicJwk: PublicJwk;
+  /** Under AUTH_KEY_SECRET, with the kid as context. */
+  sealed: Buffer;
+}
+
+export interface StoredSigningKey extends NewSigningKey {
+  kid: string;
+  /** Until it signs, in ms by the database's clock; negative: since then. */
+  signsIn: number;
+}
+
+/** A key is retired when another one has been signing for $1 seconds: the last token it signed has ended. */
+const retired = `EXISTS (SELECT FROM auth.signing_key AS newer
+                         WHERE newer.signs_from > key.signs_from
+                           AND newer.signs_from < clock_timestamp() - make_interval(secs => $1))`;
+
+export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>;
+
+/** Everything throws what `query` throws. */
+export function createSigningKeyStore(query: Database['query']) {
+  return {
+    /** Until the transaction ends nobody else adds a key or seals them anew. */
+    async lock(): Promise<void> {
+      await query('lock_signing_keys', `SELECT pg_advisory_xact_lock(hashtext('auth.signing_key'))`);
+    },
+
+    /** Those that are not retired, newest first. */
+    async list(keptSeconds: number): Promise<StoredSigningKey[]> {
+      const text = `SELECT kid, public_jwk AS "publicJwk", sealed_private_key AS sealed,
+                      extract(epoch FROM signs_from - clock_timestamp())::float8 * 1000 AS "signsIn"
+                    FROM auth.signing_key AS key WHERE NOT ${retired} ORDER BY signs_from DESC`;
+      return (await query<StoredSigningKey>('list_signing_keys', text, [keptSeconds])).rows;
+    },
+
+    /** Stores a key that is published at once; returns from when it signs. */
+    async add({ publicJwk, sealed }: NewSigningKey, signsInSeconds: number): Promise<Date> {
+      const text = `INSERT INTO auth.signing_key (kid, public_jwk, sealed_private_key, signs_from)
+                    VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4)) RETURNING signs_from`;
+      const values = [publicJwk.kid, publicJwk, sealed, signsInSeconds];
+      const { rows } = await query<{ signs_from: Date }>('create_signing_key', text, values);
+      return rows[0]!.signs_from;
+    },
+
+    /** Deletes the retired ones. */
+    async forget(keptSeconds: number): Promise<void> {
+      await query('delete_signing_keys', `DELETE FROM auth.signing_key AS key WHERE ${retired}`, [
+        keptSeconds,
+      ]);
+    },
+  };
+}
