@@ -33,8 +33,9 @@ export const SERVICES: Service[] = [
     name: 'auth',
     main: 'services/auth/main.ts',
     offset: 1,
-    environment: ({ postgres, secrets }) => ({
+    environment: ({ postgres, redis, secrets }) => ({
       DATABASE_URL: postgres,
+      REDIS_URL: redis,
       AUTH_KEY_SECRET: secrets.authKeySecret,
     }),
   },

@@ -27,12 +27,14 @@ import { readUser } from './endpoints/read-user.ts';
 import { token } from './endpoints/token.ts';
 import { updateUser } from './endpoints/update-user.ts';
 import { updateSuborg } from './endpoints/update-suborg.ts';
+import type { FailureCounts } from './failure-counts.ts';
 import { clientCredentials } from './grants/client-credentials.ts';
 import { identityCode } from './grants/identity-code.ts';
 import { refreshToken } from './grants/refresh-token.ts';
 import { createIdentityService } from './identity/identity.ts';
 import { createIdentityLoginStore } from './identity/login-store.ts';
 import type { IdentitySettings } from './identity/settings.ts';
+import { createGuesses } from './guesses.ts';
 import { createLogins } from './metrics.ts';
 import { createPasswords } from './passwords.ts';
 import { createSessionStore } from './session-store.ts';
@@ -48,6 +50,8 @@ export interface AuthDeps {
   /** Successors of refresh tokens are derived under it. */
   refreshSecret: Buffer;
   revocations: Revocations;
+  /** Failed logins. */
+  failures: FailureCounts;
   identity: IdentitySettings;
   logger: Logger;
   metrics: Metrics;
@@ -61,6 +65,7 @@ export function createAuth(deps: AuthDeps) {
   const passwords = createPasswords();
   const tokens = createAccessTokens(issuer, keys);
   const sessions = createSessions(database, tokens, deps.refreshSecret);
+  const guesses = createGuesses(deps.failures);
   const logins = createLogins(metrics);
   const identity = createIdentityService(deps.identity, issuer);
   const verifier = createTokenVerifier(issuer, keys, revocations);
@@ -70,7 +75,7 @@ export function createAuth(deps: AuthDeps) {
     'urn:content-platform:identity-code': identityCode({ database, sessions }),
   };
   return createService({ name: 'auth', logger, metrics, tokens: verifier }, [
-    handle(contract.login, login({ database, users, passwords, sessions, logins, logger })),
+    handle(contract.login, login({ database, users, passwords, guesses, sessions, logins, logger })),
     handle(contract.token, token({ grants })),
     handle(contract.logout, logout({ database })),
     handle(contract.me, me({ users })),

@@ -8,6 +8,7 @@ const keySecret = z.string(message).min(32, message);
 export const authConfig = {
   ...commonConfig(8081),
   DATABASE_URL: databaseUrl,
+  REDIS_URL: redisUrl,
   AUTH_KEY_SECRET: keySecret.describe(
     'Encrypts the signing keys in the database; with another one the service does not start',
   ),

@@ -1,7 +1,9 @@
-import { createDatabase, migrate, run, watchRevocations } from '@content-platform/chassis';
+import { createDatabase, createRedis, migrate, run, watchRevocations } from '@content-platform/chassis';
 import { createAuth } from './app.ts';
 import { readAuthConfig } from './config.ts';
+import { guessBackoff } from './guesses.ts';
 import { createInternal } from './internal.ts';
+import { createSharedCounts } from './redis-counts.ts';
 import { revocationsAfter } from './revocations.ts';
 import { loadSecret } from './secrets.ts';
 import { loadSigningKeys } from './signing-keys.ts';
@@ -17,11 +19,18 @@ await run('auth', readAuthConfig, async ({ config, logger, metrics, slowLog, onS
   const refreshSecret = await loadSecret(database, 'refresh_token', keySecret);
   const revocations = watchRevocations((after) => revocationsAfter(database.query, after), logger, metrics);
   onStop(() => revocations.close());
+  const redis = createRedis(config.REDIS_URL, logger);
+  onStop(() => redis.disconnect());
+  const failures = createSharedCounts(redis, logger, guessBackoff);
   onStop(startUpkeep(database.query, logger));
   const { PUBLIC_URL: issuer, identity } = config;
   return {
-    app: createAuth({ issuer, database, keys, refreshSecret, revocations, identity, logger, metrics }),
+    app: createAuth({ issuer, database, keys, refreshSecret, revocations, failures, identity, logger, metrics }),
     internal: createInternal(database.query),
-    checks: { postgres: { required: true, check: () => database.ping() } },
+    checks: {
+      postgres: { required: true, check: () => database.ping() },
+      // Without it guesses are counted in this process.
+      redis: { required: false, check: () => redis.ping() },
+    },
   };
 });

@@ -1,8 +1,8 @@
 import { Counter } from 'prom-client';
 import type { Metrics } from '@content-platform/chassis';
 
-/** refused: too many were logging in; 503. */
-const outcomes = ['success', 'failure', 'refused'] as const;
+/** limited: after too many failures, 429. refused: too many were logging in, 503. */
+const outcomes = ['success', 'failure', 'limited', 'refused'] as const;
 
 export type Logins = Counter<'outcome'>;
 

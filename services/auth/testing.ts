@@ -15,6 +15,8 @@ import { ensureClient, ensureUser, openAccounts } from './accounts.ts';
 import { createAuth } from './app.ts';
 import type { IdentitySettings } from './identity/settings.ts';
 import { signingKeyTimes } from './key-rotation.ts';
+import { createMemoryCounts } from './failure-counts.ts';
+import { guessBackoff } from './guesses.ts';
 import { revocationsAfter } from './revocations.ts';
 import { loadSecret } from './secrets.ts';
 import { loadSigningKeys } from './signing-keys.ts';
@@ -32,7 +34,11 @@ const noIdentity: IdentitySettings = {
 };
 
 /** The service in this process, on a database of its own, with what it logs and counts. */
-export async function startAuth({ keyTimes = signingKeyTimes, identity = noIdentity } = {}) {
+export async function startAuth({
+  keyTimes = signingKeyTimes,
+  identity = noIdentity,
+  failures = createMemoryCounts(guessBackoff),
+} = {}) {
   const testDatabase = await createTestDatabase();
   const accounts = await openAccounts(testDatabase.url);
   const log: string[] = [];
@@ -44,7 +50,7 @@ export async function startAuth({ keyTimes = signingKeyTimes, identity = noIdent
   const keys = await loadSigningKeys(database, keySecret, logger, keyTimes);
   const refreshSecret = await loadSecret(database, 'refresh_token', keySecret);
   const revocations = watchRevocations((after) => revocationsAfter(database.query, after), logger, metrics);
-  const app = createAuth({ issuer, database, keys, refreshSecret, revocations, identity, logger, metrics });
+  const app = createAuth({ issuer, database, keys, refreshSecret, revocations, failures, identity, logger, metrics });
   const server = createServer(app);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return {

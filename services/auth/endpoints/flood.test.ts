@@ -9,7 +9,10 @@ beforeAll(async () => {
 });
 afterAll(() => auth.stop());
 
-const logIn = () => call(auth.origin, login, { body: { email: 'a@b.de', password: 'guess' } });
+/** Each at another account, or guessing would be limited before there is a flood. */
+let accounts = 0;
+const logIn = () =>
+  call(auth.origin, login, { body: { email: `${(accounts += 1)}@b.de`, password: 'guess' } });
 const askToken = () =>
   call(auth.origin, token, {
     body: { grant_type: 'client_credentials', client_id: 'cms', client_secret: 'guess' },

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import bcrypt from '@node-rs/bcrypt';
 import { login, me } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
+import { until } from '../../../test/support/wait.ts';
 import { decode, issuer, startAuth, type TestAuth } from '../testing.ts';
 
 const password = 'a-password-to-keep';
@@ -134,9 +135,11 @@ test('when too many log in at once the rest is told to come again', async () => 
 });
 
 test('logins are counted by how they ended', async () => {
+  const isLimited = async () => (await refusal('guessed@example.com')).answer.status === 429;
+  await until('there were too many failures', isLimited);
   const { values } = await auth.metrics.registry.getSingleMetric('logins_total')!.get();
   const counts = Object.fromEntries(values.map(({ labels, value }) => [labels['outcome'], value]));
-  expect(Object.keys(counts).toSorted()).toEqual(['failure', 'refused', 'success']);
+  expect(Object.keys(counts).toSorted()).toEqual(['failure', 'limited', 'refused', 'success']);
   for (const count of Object.values(counts)) expect(count).toBeGreaterThan(0);
 });
 

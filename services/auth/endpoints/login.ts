@@ -4,8 +4,10 @@ import type { login as contract } from '@content-platform/contract';
 import { accessTokenLifetime } from '../access-tokens.ts';
 import { audit } from '../audit.ts';
 import { deviceName } from '../device-name.ts';
+import type { Guesses } from '../guesses.ts';
 import type { Logins } from '../metrics.ts';
 import { isOutdated, type Passwords } from '../passwords.ts';
+import { createSessionStore } from '../session-store.ts';
 import type { Sessions } from '../sessions.ts';
 import { createUserStore, type User, type UserStore } from '../user-store.ts';
 
@@ -13,6 +15,7 @@ export interface LoginDeps {
   database: Database;
   users: UserStore;
   passwords: Passwords;
+  guesses: Guesses;
   sessions: Sessions;
   logins: Logins;
   logger: Logger;
@@ -27,7 +30,8 @@ async function notBefore(time: number): Promise<void> {
 }
 
 export function login(deps: LoginDeps): Handler<typeof contract> {
-  const { database, users, passwords, sessions, logins, logger } = deps;
+  const { database, users, passwords, guesses, sessions, logins, logger } = deps;
+  const { isKnownNetwork } = createSessionStore(database.query);
 
   async function renewHash({ id, passwordHash }: User, password: string): Promise<void> {
     if (passwordHash === null || !isOutdated(passwordHash)) return;
@@ -35,20 +39,6 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
       await users.replacePasswordHash(id, passwordHash, await passwords.hash(password));
     } catch (error) {
       logger.warn({ error, user_id: id }, 'the password hash was not renewed; the next login tries again');
-    }
-  }
-
-  async function check(email: string, password: string): Promise<{ user: User | undefined; valid: boolean }> {
-    let admitted = false;
-    try {
-      return await passwords.admit(async () => {
-        admitted = true;
-        const user = await users.findByEmail(email);
-        return { user, valid: await passwords.verify(user?.passwordHash, password) };
-      });
-    } catch (error) {
-      if (!admitted) logins.inc({ outcome: 'refused' });
-      throw error;
     }
   }
 
@@ -65,13 +55,40 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
     });
   }
 
+  /** Throws 429 after too many failures. For an unknown address it does all that it does for a known one. */
+  async function attempt(email: string, password: string, device: string, address: string) {
+    const { account, user } = await users.lookUp(email);
+    const isKnown = (network: string) => isKnownNetwork(user?.id ?? 0, network);
+    let valid = false;
+    const opened = await guesses.guard({ account, address, isKnown }, async () => {
+      valid = await passwords.verify(user?.passwordHash, password);
+      return user && valid && !user.disabled ? openSession(user, device, address) : undefined;
+    });
+    return { user, valid, opened };
+  }
+
+  /** Counts those that are not let try. `start` as performance.now(). */
+  async function admit<T>(work: () => Promise<T>, start: number): Promise<T> {
+    let admitted = false;
+    try {
+      return await passwords.admit(() => {
+        admitted = true;
+        return work();
+      });
+    } catch (error) {
+      if (!admitted) logins.inc({ outcome: 'refused' });
+      if (error instanceof HttpError && error.error === 'rate_limited') {
+        logins.inc({ outcome: 'limited' });
+        await notBefore(start + refusalMs);
+      }
+      throw error;
+    }
+  }
+
   return async ({ body: { email, password }, header, address }) => {
     const start = performance.now();
-    const { user, valid } = await check(email, password);
-    const opened =
-      user && valid && !user.disabled
-        ? await openSession(user, deviceName(header('user-agent')), address)
-        : undefined;
+    const device = deviceName(header('user-agent'));
+    const { user, valid, opened } = await admit(() => attempt(email, password, device, address), start);
     if (!user || !opened) {
       const reason = !user ? 'unknown address' : !valid ? 'wrong password' : 'disabled';
       logins.inc({ outcome: 'failure' });
