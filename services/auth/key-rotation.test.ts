@@ -1,0 +1,234 @@
+import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
+import {
+  ConfigError,
+  createDatabase,
+  createLogger,
+  createMetrics,
+  createSlowLog,
+  type Database,
+} from '@content-platform/chassis';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { until } from '../../test/support/wait.ts';
+import { type Accounts, openAccounts } from './accounts.ts';
+import { rotateSigningKey, type Rotation, signingKeyTimes } from './key-rotation.ts';
+import { rotateKeySecret } from './key-secret.ts';
+import { loadSecret } from './secrets.ts';
+import { createSigningKeyStore } from './signing-key-store.ts';
+import { loadSigningKeys, type SigningKeys } from './signing-keys.ts';
+import { keySecret } from './testing.ts';
+
+const nextSecret = `${keySecret}, and another`;
+const times = { ...signingKeyTimes, reload: 0.05, coolDown: 0.05 };
+const away = expect.objectContaining({ status: 503 }) as object;
+
+let own: TestDatabase;
+let accounts: Accounts;
+let database: Database;
+let log: string[] = [];
+const loaded: SigningKeys[] = [];
+
+beforeAll(async () => {
+  own = await createTestDatabase();
+  accounts = await openAccounts(own.url);
+  const logger = createLogger('auth', 'error');
+  const metrics = createMetrics('auth');
+  const slowLog = createSlowLog(undefined, metrics, logger);
+  database = createDatabase({ url: own.url, logger, metrics, slowLog, slowQueryMs: 60_000 });
+});
+afterEach(async () => {
+  await Promise.all(loaded.splice(0).map((keys) => keys.close()));
+  await database.query('empty', 'TRUNCATE auth.signing_key, auth.secret, auth.audit');
+  log = [];
+});
+afterAll(async () => {
+  await database.close();
+  await accounts.close();
+  await own.drop();
+});
+
+/** As one of several processes holds them. */
+async function load(secret = keySecret, from = database, own = times): Promise<SigningKeys> {
+  const logger = createLogger('auth', 'info', { write: (line) => void log.push(line) });
+  const keys = await loadSigningKeys(from, secret, logger, own);
+  loaded.push(keys);
+  return keys;
+}
+
+/** As if so much time had passed since the keys were made. */
+async function pass(seconds: number): Promise<void> {
+  const text = 'UPDATE auth.signing_key SET signs_from = signs_from - make_interval(secs => $1)';
+  await database.query('pass', text, [seconds]);
+}
+
+async function rotate(secret = keySecret): Promise<Rotation> {
+  return (await rotateSigningKey(accounts, secret)) as Rotation;
+}
+
+const published = (keys: SigningKeys) => keys.public.map(({ kid }) => kid);
+
+test('a new key is published at once, signs later, and the old one goes when its tokens have ended', async () => {
+  const processes = [await load(), await load()];
+  const first = processes[0]!.current.kid;
+  const { kid, replaced, signsFrom, publishedUntil } = await rotate();
+  expect(replaced).toBe(first);
+  const { ahead, kept } = signingKeyTimes;
+  expect(Math.abs(signsFrom.getTime() - Date.now() - ahead * 1000)).toBeLessThan(30_000);
+  expect(publishedUntil.getTime() - signsFrom.getTime()).toBe(kept * 1000);
+  for (const keys of processes) {
+    await until('it is published', () => published(keys).includes(kid));
+    expect(keys.current.kid).toBe(first);
+    expect(await keys.get(kid)).toBeDefined();
+  }
+  await pass(ahead);
+  for (const keys of processes) {
+    await until('it signs', () => keys.current.kid === kid);
+    expect(published(keys)).toEqual([kid, first]);
+    expect(await keys.get(first)).toBeDefined();
+  }
+  const store = createSigningKeyStore(database.query);
+  await store.forget(kept);
+  await pass(kept);
+  for (const keys of processes) {
+    await until('the old one is gone', () => published(keys).length === 1);
+    expect(keys.current.kid).toBe(kid);
+    expect(await keys.get(first)).toBeUndefined();
+  }
+  const kids = 'SELECT kid FROM auth.signing_key';
+  expect((await database.query('kids', kids)).rowCount).toBe(2);
+  await store.forget(kept);
+  expect((await database.query('kids', kids)).rows).toEqual([{ kid }]);
+});
+
+test('a process switches at the moment, not when it reads the keys the next time', async () => {
+  const keys = await load(keySecret, database, { ...times, reload: 1_000 });
+  const { kid } = await rotate();
+  await pass(signingKeyTimes.ahead - 1);
+  await until('it has heard of it', () => keys.get(kid));
+  await until('it signs', () => keys.current.kid === kid);
+});
+
+test('a key is published for longer than copies of the set are kept, and kept for longer than its tokens live', () => {
+  expect(signingKeyTimes.ahead).toBeGreaterThan(300 + signingKeyTimes.reload);
+  expect(signingKeyTimes.kept).toBeGreaterThan(900);
+});
+
+test('while a key waits no other is made, however many ask at once', async () => {
+  await load();
+  const made = await Promise.all(Array.from({ length: 5 }, () => rotateSigningKey(accounts, keySecret)));
+  const rotations = made.filter((one): one is Rotation => 'kid' in one!);
+  expect(rotations).toHaveLength(1);
+  const [{ kid, signsFrom }] = rotations as [Rotation];
+  const waiting = made.filter((one) => !rotations.includes(one as Rotation)) as { signsFrom: Date }[];
+  for (const one of waiting) {
+    expect(one).toMatchObject({ waiting: kid });
+    expect(Math.abs(one.signsFrom.getTime() - signsFrom.getTime())).toBeLessThan(1_000);
+  }
+  const audited = `SELECT actor, details FROM auth.audit WHERE event = 'signing_key_rotated'`;
+  expect((await database.query('audit', audited)).rows).toEqual([
+    { actor: 'command', details: { kid, signs_from: signsFrom.toISOString() } },
+  ]);
+});
+
+test('with another secret no key is made', async () => {
+  await load();
+  await expect(rotate(nextSecret)).rejects.toThrow(ConfigError);
+  expect((await load()).public).toHaveLength(1);
+});
+
+test('a process that cannot read the keys goes on with what it has, says so once, and recovers', async () => {
+  const keys = await load();
+  const { kid } = keys.current;
+  await database.query('away', 'ALTER TABLE auth.signing_key RENAME TO away');
+  await until('it says so', () => log.length > 0);
+  // Cannot tell is not the same as no.
+  for (let tries = 0; tries < 3; tries += 1) await expect(keys.get('unknown')).rejects.toEqual(away);
+  expect(keys.current.kid).toBe(kid);
+  expect(await keys.get(kid)).toBeDefined();
+  expect(log).toEqual([expect.stringContaining('the signing keys could not be read')]);
+  await database.query('back', 'ALTER TABLE auth.away RENAME TO signing_key');
+  const { kid: next } = await rotate();
+  await until('it has heard of the new one', () => published(keys).includes(next));
+  expect(await keys.get('unknown')).toBeUndefined();
+});
+
+test('a kid that another process heard of first is looked for; invented ones cost one reading in a while', async () => {
+  let readings = 0;
+  const counted: Database = {
+    ...database,
+    query: (operation, ...rest) => {
+      readings += operation === 'list_signing_keys' ? 1 : 0;
+      return database.query(operation, ...rest);
+    },
+  };
+  const keys = await load(keySecret, counted, { ...times, reload: 1_000, coolDown: 60 });
+  const { kid } = await rotate();
+  // So young a reading is trusted.
+  expect(await keys.get(kid)).toBeUndefined();
+  const restore = jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 61_000);
+  expect(await keys.get(kid)).toBeDefined();
+  for (let tries = 0; tries < 50; tries += 1) await keys.get(`invented-${tries}`);
+  restore.mockRestore();
+  expect(readings).toBe(2);
+});
+
+test('where there is no key yet none is rotated', async () => {
+  expect(await rotateSigningKey(accounts, keySecret)).toBeUndefined();
+  expect(await rotateKeySecret(accounts, keySecret, nextSecret)).toBe(0);
+});
+
+test('rotate-key-secret: the keys and the refresh tokens’ secret are the same, under the new secret', async () => {
+  const before = await load();
+  const refreshSecret = await loadSecret(database, 'refresh_token', keySecret);
+  expect(await rotateKeySecret(accounts, keySecret, nextSecret)).toBe(2);
+  const after = await load(nextSecret);
+  expect(after.current.kid).toBe(before.current.kid);
+  expect(after.current.privateKey.equals(before.current.privateKey)).toBe(true);
+  expect(await loadSecret(database, 'refresh_token', nextSecret)).toEqual(refreshSecret);
+  for (const loading of [load(), loadSecret(database, 'refresh_token', keySecret)]) {
+    await expect(loading).rejects.toThrow(ConfigError);
+  }
+  // As after an answer that was lost.
+  expect(await rotateKeySecret(accounts, keySecret, nextSecret)).toBe('done');
+  const audited = `SELECT actor, details FROM auth.audit WHERE event = 'key_secret_rotated'`;
+  expect((await database.query('audit', audited)).rows).toEqual([
+    { actor: 'command', details: { sealed: 2 } },
+  ]);
+});
+
+const everySealed = `SELECT sealed FROM auth.secret UNION ALL SELECT sealed_private_key FROM auth.signing_key`;
+
+const wrong = 'a secret that opens nothing at all here';
+test.each([
+  ['a wrong old secret', wrong, 'SELECT'],
+  [
+    'a secret that is sealed under another one',
+    keySecret,
+    `INSERT INTO auth.secret VALUES ('other', sha512('nonsense'))`,
+  ],
+])('%s changes nothing', async (_, current, statement) => {
+  await load();
+  await loadSecret(database, 'refresh_token', keySecret);
+  await database.query('spoil', statement);
+  const before = (await database.query('sealed', everySealed)).rows;
+  const failure: unknown = await rotateKeySecret(accounts, current, nextSecret).catch((e: unknown) => e);
+  expect(failure).toBeInstanceOf(ConfigError);
+  expect((failure as Error).message).toMatch(/^AUTH_KEY_SECRET does not open .+; nothing was changed$/);
+  expect((await database.query('sealed', everySealed)).rows).toEqual(before);
+});
+
+test('a process with the old secret signs with the keys it has, and says once that it must be restarted', async () => {
+  const keys = await load();
+  const { kid } = keys.current;
+  await rotateKeySecret(accounts, keySecret, nextSecret);
+  await until('it says so', () => log.length > 0);
+  const { kid: next } = await rotate(nextSecret);
+  await pass(signingKeyTimes.ahead);
+  expect((await load(nextSecret)).current.kid).toBe(next);
+  await until('it publishes the new one', () => published(keys).length === 2);
+  expect(keys.current.kid).toBe(kid);
+  // What it signed after that would be refused everywhere.
+  await pass(signingKeyTimes.kept);
+  await until('its own one is gone', () => published(keys).length === 1);
+  expect(() => keys.current).toThrow('Tokens cannot be issued at the moment.');
+  expect(log).toEqual([expect.stringContaining('restart it with the new secret')]);
+});
