@@ -25,7 +25,17 @@ await run('auth', readAuthConfig, async ({ config, logger, metrics, slowLog, onS
   onStop(startUpkeep(database.query, logger));
   const { PUBLIC_URL: issuer, identity } = config;
   return {
-    app: createAuth({ issuer, database, keys, refreshSecret, revocations, failures, identity, logger, metrics }),
+    app: createAuth({
+      issuer,
+      database,
+      keys,
+      refreshSecret,
+      revocations,
+      failures,
+      identity,
+      logger,
+      metrics,
+    }),
     internal: createInternal(database.query),
     checks: {
       postgres: { required: true, check: () => database.ping() },
