@@ -216,6 +216,13 @@ test('each request is one observation under its template', async () => {
     counts.find(({ labels }) => labels.route === '/api/secret' && labels.status === '401')?.value,
   ).toBeGreaterThan(0);
   expect(new Set(counts.map(({ labels }) => labels.route))).toEqual(
-    new Set(['/api/echo/:id', '/api/echo/all', '/api/secret', '/api/broken', 'unknown']),
+    new Set([
+      '/api/:feature/secret',
+      '/api/echo/:id',
+      '/api/echo/all',
+      '/api/secret',
+      '/api/broken',
+      'unknown',
+    ]),
   );
 });

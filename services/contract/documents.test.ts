@@ -10,6 +10,12 @@ import { openapi } from './openapi.ts';
 async function lint(document: unknown): Promise<string[]> {
   const config = await createConfig({
     extends: ['recommended-strict'],
+    rules: {
+      // A redirect is a success, too.
+      'operation-2xx-response': 'off',
+      // Where two templates fit a path, the fixed segment decides: here, as OpenAPI has it, and in the gateway.
+      'no-ambiguous-paths': 'off',
+    },
     // How one logs in to the brokers is up to each installation.
     async3Rules: { 'security-defined': 'off' },
   });

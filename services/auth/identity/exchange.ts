@@ -42,7 +42,6 @@ const tokenProblems = [
   'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
   'OAUTH_KEY_SELECTION_FAILED',
   'OAUTH_UNSUPPORTED_OPERATION',
-  'OAUTH_PARSE_ERROR',
 ];
 
 function codeOf(error: unknown): IdentityError {

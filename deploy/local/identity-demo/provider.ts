@@ -1,0 +1,90 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { type Configuration, Provider } from 'oidc-provider';
+import { choicePage, returnPage } from './pages.ts';
+import type { Person } from './people.ts';
+
+export interface ProviderOptions {
+  issuer: string;
+  client: { id: string; secret: string; redirectUri: string };
+  people: readonly Person[];
+}
+
+const keyFor = (alg: string) => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return { ...privateKey.export({ format: 'jwk' }), alg, use: 'sig' };
+};
+
+function configurationOf({ client, people }: ProviderOptions): Configuration {
+  return {
+    clients: [
+      {
+        client_id: client.id,
+        client_secret: client.secret,
+        redirect_uris: [client.redirectUri],
+        // Everybody may be a user of the platform, nobody gets tokens that last.
+        grant_types: ['authorization_code'],
+        response_types: ['code'],
+      },
+    ],
+    claims: { openid: ['sub', 'suborgs'], email: ['email', 'email_verified'], profile: ['name'] },
+    scopes: ['openid'],
+    features: { devInteractions: { enabled: false } },
+    interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
+    cookies: { keys: [randomBytes(32).toString('hex')] },
+    jwks: { keys: [keyFor('RS256')] },
+    ttl: { AccessToken: 60, AuthorizationCode: 60, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
+    findAccount(_context, subject) {
+      const person = people.find((one) => one.subject === subject);
+      if (!person) return undefined;
+      const { name, email, emailVerified, suborgs } = person;
+      return {
+        accountId: subject,
+        claims: () => ({ sub: subject, name, email, email_verified: emailVerified, suborgs: [...suborgs] }),
+      };
+    },
+    /** Nobody is asked what the platform may know: it is the only client. */
+    async loadExistingGrant({ oidc }) {
+      const grant = new oidc.provider.Grant({
+        clientId: oidc.client!.clientId,
+        accountId: oidc.session!.accountId!,
+      });
+      grant.addOIDCScope('openid email profile');
+      await grant.save();
+      return grant;
+    },
+  };
+}
+
+function showPage(response: ServerResponse, html: string): void {
+  response.setHeader('Content-Type', 'text/html; charset=utf-8').end(html);
+}
+
+/**
+ * An OpenID provider for trials and for tests: people log in by saying who they are. Everything is in memory. The address
+ * /return shows what a client would get.
+ */
+export function createIdentityProvider(options: ProviderOptions): RequestListener {
+  const provider = new Provider(options.issuer, configurationOf(options));
+  const oidc = provider.callback();
+
+  async function interact(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'POST') return showPage(response, choicePage(options.people));
+    const subject = new URLSearchParams(await text(request)).get('subject');
+    const result = subject
+      ? { login: { accountId: subject } }
+      : { error: 'access_denied', error_description: 'They said no' };
+    await provider.interactionFinished(request, response, result);
+  }
+
+  return (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', options.issuer);
+    if (pathname === '/return') return showPage(response, returnPage(searchParams));
+    if (!pathname.startsWith('/interaction/')) return void oidc(request, response);
+    interact(request, response).catch((error: Error) => {
+      response.statusCode = 400;
+      showPage(response, error.message);
+    });
+  };
+}

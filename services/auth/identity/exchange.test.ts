@@ -1,0 +1,172 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { client } from '../../../test/support/identity.ts';
+import { exchange } from './exchange.ts';
+import type { IdentityFailure } from './failure.ts';
+import { createProvider } from './provider.ts';
+import { type EvilProvider, nonce, otherKey, startEvilProvider } from './testing/evil-provider.ts';
+
+const redirectUri = 'https://platform.test/api/identity/login/callback';
+const login = { nonce, codeVerifier: 'v'.repeat(43) };
+let evil: EvilProvider;
+/** The reason of the last failure, as the log has it. */
+let why = '';
+
+beforeAll(async () => void (evil = await startEvilProvider()));
+afterEach(() => evil.repent());
+afterAll(() => evil.close());
+
+/** What comes of an answer: the claims, or the code of the failure. */
+async function outcome(answer: { iss?: string; error?: string; code?: string } = {}) {
+  const settings = { issuer: evil.issuer, clientId: client.id, clientSecret: client.secret };
+  const configuration = await createProvider(settings).configuration();
+  const whole = { state: 'state', code: 'code', ...answer };
+  return exchange(configuration, redirectUri, whole, login).then(
+    ({ claims }) => claims,
+    (failure: IdentityFailure) => {
+      why = failure.message;
+      return failure.code;
+    },
+  );
+}
+
+test('an ID token that is as it should be is taken, with what userinfo knows beside', async () => {
+  evil.userinfo = { sub: 'somebody', email: 'a@example.com', nonce: 'other' };
+  expect(await outcome()).toMatchObject({ sub: 'somebody', email: 'a@example.com', nonce });
+});
+
+const unsigned = (claims: Record<string, unknown>) => {
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  return `${part({ alg: 'none' })}.${part(claims)}.`;
+};
+
+test.each<[string, RegExp, (told: EvilProvider) => unknown]>([
+  ['the nonce of another login', /nonce/, ({ claims }) => (claims['nonce'] = 'another')],
+  ['no nonce', /nonce/, ({ claims }) => (claims['nonce'] = undefined)],
+  ['another issuer', /"iss"/, ({ claims }) => (claims['iss'] = 'https://other.example')],
+  ['another audience', /"aud"/, ({ claims }) => (claims['aud'] = 'other')],
+  [
+    'more audiences and no azp',
+    /additional untrusted/,
+    ({ claims }) => (claims['aud'] = [client.id, 'other']),
+  ],
+  [
+    'more audiences and another azp',
+    /"azp"/,
+    ({ claims }) => Object.assign(claims, { aud: [client.id, 'o'], azp: 'o' }),
+  ],
+  ['one audience and another azp', /the azp/, ({ claims }) => (claims['azp'] = 'other')],
+  ['an end in the past', /"exp"/, ({ claims }) => (claims['exp'] = Math.floor(Date.now() / 1000) - 120)],
+  ['no end', /"exp"/, ({ claims }) => (claims['exp'] = undefined)],
+  ['no subject', /"sub"/, ({ claims }) => (claims['sub'] = undefined)],
+  ['a signature by another key', /signature verification/, (told) => (told.key = otherKey)],
+  [
+    'a key that is not published',
+    /no applicable keys/,
+    (told) => (told.header = { alg: 'RS256', kid: 'two' }),
+  ],
+  ['the algorithm none', /"alg" header/, (told) => (told.idToken = unsigned(jwtClaims(told)))],
+  [
+    'the algorithm none, which its metadata allows',
+    /unsupported JWS/,
+    (told) => {
+      told.metadata['id_token_signing_alg_values_supported'] = ['RS256', 'none'];
+      told.idToken = unsigned(jwtClaims(told));
+    },
+  ],
+  [
+    'a MAC under the client’s secret, which its metadata allows',
+    /unsupported JWS/,
+    (told) => {
+      told.metadata['id_token_signing_alg_values_supported'] = ['RS256', 'HS256'];
+      Object.assign(told, { header: { alg: 'HS256' }, key: client.secret });
+    },
+  ],
+  [
+    'userinfo of somebody else',
+    /"sub"/,
+    (told) => (told.userinfo = { sub: 'else', email: 'else@example.com' }),
+  ],
+])('an ID token with %s is refused', async (_, reason, change) => {
+  change(evil);
+  expect(await outcome()).toBe('identity_token_invalid');
+  expect(why).toMatch(reason);
+});
+
+function jwtClaims(told: EvilProvider): Record<string, unknown> {
+  return JSON.parse(Buffer.from(told.sign().split('.')[1]!, 'base64url').toString()) as Record<
+    string,
+    unknown
+  >;
+}
+
+test('the answer of another issuer, or of none where one must be named, never leads to a request', async () => {
+  expect(await outcome({ iss: 'https://other.example' })).toBe('identity_issuer_mismatch');
+  evil.metadata['authorization_response_iss_parameter_supported'] = true;
+  expect(await outcome()).toBe('identity_issuer_mismatch');
+  expect(await outcome({ error: 'access_denied' })).toBe('identity_issuer_mismatch');
+  expect(evil.asked).not.toContain('/token');
+  expect(await outcome({ iss: evil.issuer })).toMatchObject({ sub: 'somebody' });
+});
+
+test.each([
+  ['access_denied', 'access_denied'],
+  ['login_required', 'access_denied'],
+  ['consent_required', 'access_denied'],
+  ['temporarily_unavailable', 'identity_unavailable'],
+  ['unauthorized_client', 'identity_unavailable'],
+  ['"><script>', 'identity_unavailable'],
+])('the error %s becomes %s', async (error, code) => {
+  expect(await outcome({ error })).toBe(code);
+});
+
+const json = { 'Content-Type': 'application/json' };
+test.each<[string, string, (told: EvilProvider) => unknown]>([
+  [
+    'a refused code',
+    'identity_code_refused',
+    ({ answers }) => (answers['/token'] = (r) => r.writeHead(400, json).end('{"error":"invalid_grant"}')),
+  ],
+  [
+    'a refused client',
+    'identity_unavailable',
+    ({ answers }) => (answers['/token'] = (r) => r.writeHead(401, json).end('{"error":"invalid_client"}')),
+  ],
+  [
+    '500',
+    'identity_unavailable',
+    ({ answers }) => (answers['/token'] = (r) => r.writeHead(500).end('<html>')),
+  ],
+  [
+    'a page',
+    'identity_unavailable',
+    ({ answers }) => (answers['/token'] = (r) => r.writeHead(200).end('<html>')),
+  ],
+  [
+    'a redirect',
+    'identity_unavailable',
+    ({ answers }) => (answers['/token'] = (r) => r.writeHead(302, { Location: '/jwks' }).end()),
+  ],
+  ['a broken connection', 'identity_unavailable', ({ answers }) => (answers['/token'] = (r) => r.destroy())],
+  ['silence', 'identity_unavailable', ({ answers }) => (answers['/token'] = () => undefined)],
+  [
+    'half an answer',
+    'identity_unavailable',
+    ({ answers }) => (answers['/token'] = (r) => r.writeHead(200, json).write('{')),
+  ],
+  ['no keys', 'identity_unavailable', ({ answers }) => (answers['/jwks'] = (r) => r.writeHead(500).end())],
+  [
+    'no userinfo',
+    'identity_unavailable',
+    ({ answers }) => (answers['/userinfo'] = (r) => r.writeHead(503).end()),
+  ],
+  ['an ID token that is none', 'identity_unavailable', (told) => (told.idToken = 'a.b.c')],
+  [
+    'no ID token',
+    'identity_token_invalid',
+    ({ answers }) =>
+      (answers['/token'] = (r) => r.writeHead(200, json).end('{"access_token":"x","token_type":"Bearer"}')),
+  ],
+])('when the identity service answers with %s: %s', async (_, code, change) => {
+  change(evil);
+  expect(await outcome()).toBe(code);
+});

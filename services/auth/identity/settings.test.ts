@@ -1,0 +1,63 @@
+import { expect, test } from '@jest/globals';
+import { readConfig } from '@content-platform/chassis';
+import { identityConfig, identitySettings } from './settings.ts';
+
+const three = {
+  IDENTITY_ISSUER: 'https://id.example.com/realm',
+  IDENTITY_CLIENT_ID: 'platform',
+  IDENTITY_CLIENT_SECRET: 'a secret',
+};
+const read = (env: Record<string, string>) => identitySettings(readConfig(identityConfig, env));
+
+test('without the three it is switched off, with them it is on', () => {
+  expect(read({ IDENTITY_ISSUER: '' })).toEqual({
+    name: 'identity',
+    provider: undefined,
+    returnTo: [],
+    linkByEmail: false,
+    suborgsClaim: 'suborgs',
+  });
+  const more = {
+    IDENTITY_NAME: 'company-login',
+    IDENTITY_RETURN_TO: 'https://a.example/in, http://127.0.0.1:3000/in',
+    IDENTITY_LINK_BY_EMAIL: 'true',
+    IDENTITY_SUBORGS_CLAIM: 'units',
+  };
+  expect(read({ ...three, ...more })).toEqual({
+    name: 'company-login',
+    provider: { issuer: three.IDENTITY_ISSUER, clientId: 'platform', clientSecret: 'a secret' },
+    returnTo: ['https://a.example/in', 'http://127.0.0.1:3000/in'],
+    linkByEmail: true,
+    suborgsClaim: 'units',
+  });
+});
+
+test.each([
+  [['IDENTITY_ISSUER'], 'IDENTITY_CLIENT_ID and IDENTITY_CLIENT_SECRET are not set'],
+  [['IDENTITY_ISSUER', 'IDENTITY_CLIENT_ID'], 'IDENTITY_CLIENT_SECRET is not set'],
+  [['IDENTITY_ISSUER', 'IDENTITY_CLIENT_SECRET'], 'IDENTITY_CLIENT_ID is not set'],
+  [['IDENTITY_CLIENT_ID', 'IDENTITY_CLIENT_SECRET'], 'IDENTITY_ISSUER is not set'],
+] as const)('%p alone: %s', (names, message) => {
+  const env = Object.fromEntries(names.map((name) => [name, three[name]]));
+  const rest = '; set all of IDENTITY_ISSUER, IDENTITY_CLIENT_ID, IDENTITY_CLIENT_SECRET or none';
+  expect(() => read(env)).toThrow(message + rest);
+});
+
+test.each([
+  ['IDENTITY_ISSUER', 'http://id.example.com'],
+  ['IDENTITY_ISSUER', 'id.example.com'],
+  ['IDENTITY_ISSUER', 'https://id.example.com/?realm=1'],
+  ['IDENTITY_NAME', 'Identity'],
+  ['IDENTITY_NAME', 'a/b'],
+  ['IDENTITY_NAME', 'admin'],
+  ['IDENTITY_NAME', 'docs'],
+  ['IDENTITY_NAME', 'x'.repeat(33)],
+  ['IDENTITY_RETURN_TO', 'http://app.example.com/in'],
+  ['IDENTITY_RETURN_TO', 'https://app.example.com/in,javascript:alert(1)'],
+  ['IDENTITY_RETURN_TO', 'https://app.example.com/in?a=1'],
+  ['IDENTITY_RETURN_TO', 'https://app.example.com/in#a'],
+  ['IDENTITY_RETURN_TO', 'https://app.example.com@evil.example/in'],
+  ['IDENTITY_LINK_BY_EMAIL', 'yes'],
+])('%s=%s is refused', (name, value) => {
+  expect(() => read({ ...three, [name]: value })).toThrow(new RegExp(`^${name} must be `));
+});

@@ -1,0 +1,79 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import jwt from 'jsonwebtoken';
+import { client, listen } from '../../../../test/support/identity.ts';
+
+const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const json = (response: ServerResponse, status: number, body: unknown) =>
+  response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+
+export const otherKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+export const nonce = 'the nonce of the login';
+
+/** What a test can tell it. */
+const asItShouldBe = () => ({
+  /** Added to what discovery answers. */
+  metadata: {} as Record<string, unknown>,
+  /** Added to the claims of the ID token. */
+  claims: {} as Record<string, unknown>,
+  key: privateKey as KeyObject | string,
+  header: { alg: 'RS256', kid: 'one' } as jwt.JwtHeader,
+  /** The ID token instead of that one. */
+  idToken: undefined as string | undefined,
+  userinfo: { sub: 'somebody', email: 'somebody@example.com' } as Record<string, unknown>,
+  /** Answers in the place of the usual ones, by path. */
+  answers: {} as Record<string, (response: ServerResponse) => unknown>,
+  /** Paths that were asked for. */
+  asked: [] as string[],
+});
+
+/** An identity service that does what a test tells it to. Everything that is not told is as it should be. */
+export async function startEvilProvider() {
+  const evil = asItShouldBe();
+  function sign(issuer: string): string {
+    const now = Math.floor(Date.now() / 1000);
+    const claims = { iss: issuer, sub: 'somebody', aud: client.id, iat: now, exp: now + 60, nonce };
+    const told = Object.entries({ ...claims, ...evil.claims }).filter(([, value]) => value !== undefined);
+    const { alg } = evil.header as { alg: jwt.Algorithm };
+    const options = { algorithm: alg, header: evil.header };
+    return jwt.sign(Object.fromEntries(told), evil.key, options);
+  }
+
+  const { address: issuer, close } = await listen((address) => (request, response) => {
+    const path = request.url ?? '';
+    evil.asked.push(path);
+    const usual: Record<string, () => unknown> = {
+      '/.well-known/openid-configuration': () => ({
+        issuer: address,
+        authorization_endpoint: `${address}/authorize`,
+        token_endpoint: `${address}/token`,
+        userinfo_endpoint: `${address}/userinfo`,
+        jwks_uri: `${address}/jwks`,
+        id_token_signing_alg_values_supported: ['RS256'],
+        ...evil.metadata,
+      }),
+      '/jwks': () => ({
+        keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one', use: 'sig', alg: 'RS256' }],
+      }),
+      '/token': () => ({
+        access_token: 'opaque',
+        token_type: 'Bearer',
+        id_token: evil.idToken ?? sign(address),
+      }),
+      '/userinfo': () => evil.userinfo,
+    };
+    if (evil.answers[path]) return evil.answers[path](response);
+    const answer = usual[path]?.();
+    return json(response, answer ? 200 : 404, answer ?? {});
+  });
+  return Object.assign(evil, {
+    issuer,
+    close,
+    sign: () => sign(issuer),
+    /** Everything as it should be again. */
+    repent() {
+      Object.assign(evil, asItShouldBe());
+    },
+  });
+}
+export type EvilProvider = Awaited<ReturnType<typeof startEvilProvider>>;

@@ -1,0 +1,67 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createIdentityProvider } from '../../deploy/local/identity-demo/provider.ts';
+import type { Person } from '../../deploy/local/identity-demo/people.ts';
+
+export type { Person };
+
+export const client = { id: 'platform', secret: 'a secret: with+signs&umlauts ä' };
+
+/** A server on a free port of the loopback address; its address is known before what answers is made. */
+export async function listen(answerAt: (address: string) => RequestListener) {
+  const server: Server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server.on('request', answerAt(address));
+  return {
+    address,
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** A real OpenID provider in this process, where `people` log in by saying who they are. */
+export async function startIdentityProvider(redirectUri: string, people: readonly Person[]) {
+  const { address: issuer, close } = await listen((address) =>
+    createIdentityProvider({ issuer: address, client: { ...client, redirectUri }, people }),
+  );
+  return { issuer, close };
+}
+
+/** Cookies of one browser, and its way from page to page. */
+export function createBrowser() {
+  const cookies = new Map<string, string>();
+  return {
+    cookies,
+    /** One step: redirects are not followed. */
+    async go(address: string | URL, init: RequestInit = {}): Promise<Response> {
+      const header = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+      const headers = { ...(init.headers as Record<string, string> | undefined), cookie: header };
+      const response = await fetch(address, { ...init, headers, redirect: 'manual' });
+      for (const line of response.headers.getSetCookie()) {
+        const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
+        cookies.set(name!, value!);
+      }
+      return response;
+    },
+    /** Goes to the identity service and logs in there; an empty subject says no. Returns the way back. */
+    async logInThere(address: URL, subject: string): Promise<URL> {
+      let next = address;
+      let form: RequestInit = {};
+      for (let steps = 0; steps < 10; steps += 1) {
+        const response = await this.go(next, form);
+        const location = response.headers.get('location');
+        const body = await response.text();
+        if (location === null) throw new Error(`${next.href} answered ${response.status}: ${body}`);
+        next = new URL(location, next);
+        if (next.origin !== address.origin) return next;
+        const asks = next.pathname.startsWith('/interaction/');
+        form = asks ? { method: 'POST', body: new URLSearchParams({ subject }) } : {};
+      }
+      throw new Error('the identity service goes in circles');
+    },
+  };
+}
