@@ -6,7 +6,9 @@ import { openAccounts, type Accounts } from '../accounts.ts';
 import { CommandError, type Command } from './command.ts';
 import { createClient } from './create-client.ts';
 import { createUser } from './create-user.ts';
+import { disableClient } from './disable-client.ts';
 import { importUsers } from './import-users.ts';
+import { rotateClient } from './rotate-client.ts';
 
 const password = 'twelve chars';
 let own: TestDatabase;
@@ -83,6 +85,45 @@ test.each([
   [/^--scope must be of cache:clear, jobs:manage, users:admin$/, ['cms']],
   [/^Give one NAME, not 2/, ['cms', 'cms2', '--scope', 'cache:clear']],
 ])('create-client refuses: %s', (line, args) => expectRefusal(line, createClient, args));
+
+/** The client's revocations so far. */
+async function revocations(name: string): Promise<number> {
+  const text = 'SELECT FROM auth.revocation WHERE client = $1';
+  return (await accounts.transaction((query) => query('test', text, [name]))).rowCount!;
+}
+
+test('rotate-client replaces the secret and revokes what came with the old one', async () => {
+  const old = (await run(createClient, ['rotating', '--scope', 'cache:clear'])).split('\n').at(-1)!;
+  const said = await run(rotateClient, ['rotating']);
+  expect(said).toMatch(/^The new secret of client rotating, shown only now; .+:\n[\w-]{43}$/);
+  const { secretHash, scopes } = (await accounts.clients.find('rotating'))!;
+  expect(scopes).toEqual(['cache:clear']);
+  expect(await accounts.passwords.verify(secretHash, said.split('\n').at(-1)!)).toBe(true);
+  expect(await accounts.passwords.verify(secretHash, old)).toBe(false);
+  expect(await revocations('rotating')).toBe(1);
+});
+
+test('disable-client is for good', async () => {
+  await run(createClient, ['doomed', '--scope', 'cache:clear']);
+  expect(await run(disableClient, ['doomed'])).toMatch(/^Disabled client doomed: /);
+  const { disabled, secretHash } = (await accounts.clients.find('doomed'))!;
+  expect(disabled).toBe(true);
+  expect(await revocations('doomed')).toBe(1);
+  for (const command of [disableClient, rotateClient]) {
+    await expectRefusal(/^There is no client named doomed that is not disabled\.$/, command, ['doomed']);
+  }
+  expect((await accounts.clients.find('doomed'))!.secretHash).toBe(secretHash);
+  expect(await revocations('doomed')).toBe(1);
+});
+
+test.each([
+  [/^There is no client named nobody that is not disabled\.$/, ['nobody']],
+  [/^NAME must be 1 to 64 lower-case letters/, []],
+  [/^NAME must be 1 to 64 lower-case letters/, ['CMS']],
+  [/^Give one NAME, not 2/, ['cms', 'rotating']],
+])('rotate-client and disable-client refuse: %s', async (line, args) => {
+  for (const command of [rotateClient, disableClient]) await expectRefusal(line, command, args);
+});
 
 test('import-users takes bcrypt and argon2id hashes as they are', async () => {
   const laravel = await bcrypt.hash(password, { cost: 4, version: '2y' });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { token } from '@content-platform/contract';
 import { call, type CallOptions } from '@content-platform/contract/client';
-import { decode, issuer, startAuth, type TestAuth } from '../testing.ts';
+import { createClientStore, type ClientStore } from '../client-store.ts';
+import { decode, holdOpen, issuer, startAuth, type TestAuth, untilBlocked } from '../testing.ts';
 
 const grant_type = 'client_credentials';
 const secret = 'p+a ss:wörd%2B&=';
@@ -143,3 +144,18 @@ test('the secret is stored as argon2id', async () => {
   const { secretHash } = (await auth.accounts.clients.find('cms'))!;
   expect(secretHash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
 });
+
+test.each([
+  ['rotated', (clients: ClientStore, name: string) => clients.replaceSecretHash(name, 'another')],
+  ['disabled', (clients: ClientStore, name: string) => clients.disable(name)],
+])(
+  'a client that is %s while it asks gets no token: it would be newer than the revocation',
+  async (what, change) => {
+    await auth.addClient(what, secret, 'cache:clear');
+    const commit = await holdOpen(auth.database, (query) => change(createClientStore(query), what));
+    const answer = ask({ body: { ...inBody, client_id: what } });
+    await untilBlocked(auth.database);
+    await commit();
+    expect((await answer).error?.error).toBe('invalid_client');
+  },
+);
