@@ -1,0 +1,164 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { until } from '../../test/support/wait.ts';
+import { ROOT } from './config.ts';
+import { freeRow } from './ports.ts';
+import { serviceSpec } from './service-process.ts';
+import { SERVICES } from './services.ts';
+import { openState, type Secrets, type State, writePrivate } from './state.ts';
+
+const other = 'a secret of somebody else, long enough';
+let own: TestDatabase;
+let state: State;
+let file: string;
+
+beforeEach(async () => {
+  own = await createTestDatabase();
+  state = openState(mkdtempSync(join(tmpdir(), 'admin-test-')), '');
+  file = state.path('secrets.json');
+  writePrivate(state.path('stack.json'), { postgres: own.url });
+});
+afterEach(async () => {
+  rmSync(state.folder, { recursive: true });
+  await own.drop();
+});
+
+async function run(script: string, args: string[], env: NodeJS.ProcessEnv) {
+  const child = spawn(process.execPath, [join(ROOT, script), ...args], { env, cwd: ROOT });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));
+  }
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number, ...output }));
+  return { child, ended };
+}
+
+/** As `npm run admin -- <command>` beside the stack. */
+async function admin(command: string, env: NodeJS.ProcessEnv = {}) {
+  const surroundings = { PATH: process.env['PATH'], STACK_FILE: state.path('stack.json') };
+  return (await run('deploy/local/admin.ts', [command], { ...surroundings, ...env })).ended;
+}
+
+/** Lets the stack's auth service start and stop, as the launcher starts it. Returns its exit code and stderr. */
+async function startAuth() {
+  const stores = {
+    postgres: own.url,
+    logs: '',
+    redis: 'redis://127.0.0.1:1',
+    kafka: '',
+    get secrets() {
+      return state.secrets;
+    },
+  };
+  const service = SERVICES.find(({ name }) => name === 'auth')!;
+  const spec = serviceSpec(service, (await freeRow(2)) - service.offset, stores);
+  const { child, ended } = await run(service.main, [], spec.env!());
+  const died = ended.then(() => true);
+  await until('it is ready or ends', async () => (await Promise.race([spec.ready(), died])) ?? true);
+  child.kill('SIGTERM');
+  return ended;
+}
+
+const keptSecrets = () => JSON.parse(readFileSync(file, 'utf8')) as Secrets;
+
+async function kids(): Promise<string[]> {
+  const client = new pg.Client(own.url);
+  await client.connect();
+  const { rows } = await client.query<{ kid: string }>(
+    'SELECT kid FROM auth.signing_key ORDER BY signs_from',
+  );
+  await client.end();
+  return rows.map(({ kid }) => kid);
+}
+
+test('rotate-keys has the stack’s secret and says what happens when; a second one has to wait', async () => {
+  expect((await startAuth()).code).toBe(0);
+  const [first] = await kids();
+  const { code, stdout } = await admin('rotate-keys', { AUTH_KEY_SECRET: other });
+  expect(code).toBe(0);
+  const [, second] = await kids();
+  const lines = stdout.split('\n');
+  expect(lines[0]).toBe(
+    `Made signing key ${second}. Every auth process publishes it within 10 s; none needs a restart.`,
+  );
+  expect(lines[1]).toMatch(/^From \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC on it signs\.$/);
+  expect(lines[2]).toMatch(RegExp(`^From .* UTC on no token of key ${first} is left: it is deleted\\.$`));
+  const [signs, ends] = [lines[1], lines[2]].map((line) =>
+    Date.parse(/From (.*) UTC on/.exec(line!)![1]! + 'Z'),
+  );
+  expect(ends! - signs!).toBe(960_000);
+  expect(await admin('rotate-keys')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(`^admin: Key ${second} signs from .* UTC; rotate again after that\\.\n$`),
+  });
+});
+
+test('rotate-key-secret gives the stack another secret, with which it starts', async () => {
+  expect((await startAuth()).code).toBe(0);
+  const before = keptSecrets();
+  const { code, stdout } = await admin('rotate-key-secret');
+  expect(code).toBe(0);
+  expect(stdout).toContain(`which is in ${file}.\nRestart the stack`);
+  const { authKeySecret, ...others } = keptSecrets();
+  expect({ ...others, authKeySecret: before.authKeySecret }).toEqual(before);
+  expect(authKeySecret).toMatch(/^[\w-]{32}$/);
+  expect(authKeySecret).not.toBe(before.authKeySecret);
+  expect(stdout).not.toContain(authKeySecret);
+  expect(await startAuth()).toMatchObject({ code: 0, stderr: '' });
+
+  // A run that ended after it had encrypted everything, before it could say so.
+  writeFileSync(file, JSON.stringify({ ...before, nextAuthKeySecret: authKeySecret }));
+  expect((await startAuth()).stderr).toMatch(/^auth: AUTH_KEY_SECRET does not open/);
+  expect((await admin('rotate-key-secret')).code).toBe(0);
+  expect(keptSecrets()).toEqual({ ...others, authKeySecret });
+  expect((await startAuth()).code).toBe(0);
+});
+
+test('a rotation of the secret that fails leaves the stack as it is', async () => {
+  expect((await startAuth()).code).toBe(0);
+  const before = keptSecrets();
+  writeFileSync(file, JSON.stringify({ ...before, authKeySecret: other }));
+  expect(await admin('rotate-key-secret')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'admin: AUTH_KEY_SECRET does not open the keys in the database; nothing was changed\n',
+  });
+  expect(keptSecrets()).toMatchObject({ ...before, authKeySecret: other });
+  writeFileSync(file, JSON.stringify(before));
+  expect((await startAuth()).code).toBe(0);
+});
+
+test('on another database the secrets are those of the environment, or of files', async () => {
+  expect((await startAuth()).code).toBe(0);
+  const { authKeySecret } = keptSecrets();
+  rmSync(state.path('stack.json'));
+  const env = { DATABASE_URL: own.url };
+  expect((await admin('rotate-keys', env)).stderr).toMatch(/^admin: AUTH_KEY_SECRET is not set; /);
+  const given = { ...env, AUTH_KEY_SECRET: authKeySecret };
+  expect((await admin('rotate-key-secret', given)).stderr).toMatch(
+    /^admin: AUTH_KEY_SECRET_NEW is not set; /,
+  );
+  const tooShort = await admin('rotate-key-secret', { ...given, AUTH_KEY_SECRET_NEW: 'short' });
+  expect(tooShort.stderr).toBe(
+    'admin: AUTH_KEY_SECRET_NEW must be a secret of 32 or more characters, not what it is set to\n',
+  );
+  const same = await admin('rotate-key-secret', { ...given, AUTH_KEY_SECRET_NEW: authKeySecret });
+  expect(same.stderr).toBe('admin: AUTH_KEY_SECRET_NEW is the same as AUTH_KEY_SECRET.\n');
+
+  const next = state.path('next');
+  writeFileSync(next, `${other}\n`);
+  const { code, stdout } = await admin('rotate-key-secret', { ...given, AUTH_KEY_SECRET_NEW_FILE: next });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^Encrypted 2 keys and secrets with AUTH_KEY_SECRET_NEW\.\nNow set AUTH_KEY_SECRET/);
+  expect(keptSecrets().authKeySecret).toBe(authKeySecret);
+  expect((await startAuth()).stderr).toMatch(/^auth: AUTH_KEY_SECRET does not open/);
+  writeFileSync(file, JSON.stringify({ ...keptSecrets(), authKeySecret: other }));
+  expect((await startAuth()).code).toBe(0);
+});
