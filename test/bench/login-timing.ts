@@ -1,0 +1,127 @@
+// `npm run bench:login-timing`: whether the time of a refused login tells what was wrong. On a stack of its own.
+import { mkdirSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { DOWNLOADS, environmentWith, ROOT } from '../../deploy/local/config.ts';
+import { Problem } from '../../deploy/local/problem.ts';
+import { untilStopped } from '../../deploy/local/until-stopped.ts';
+import { startOwnStack } from '../support/own-stack.ts';
+import { stack } from '../support/stack.ts';
+import { separation } from './roc.ts';
+
+const triesEach = 2_000;
+/** Fewer than the service checks and keeps waiting at once: what is measured is no queue. */
+const concurrency = 8;
+const highestArea = 0.55;
+
+/** Hashes of one password that nobody types here; who has an account was imported with one. */
+const bcrypt10 = '$2y$10$ynl63XNloIGJ0O6utdS2B.MpKhUXZ4oXvPqMztLhwXTRqQ4et5nZy';
+const bcrypt12 = '$2y$12$KJmeo8s9P4vrGxpJX6lhg.0bbBEts9XP0JdP6OPQCrEAucN6ZE5Em';
+const argon2 =
+  '$argon2id$v=19$m=19456,t=2,p=1$LiDEv8nbPG7XRiup7SOQog$cYGd6mtB42B4odyhsLy2t1+eGWHXcnQrcR2Wg1HcIBU';
+const kinds: Record<string, readonly string[]> = {
+  'unknown address': [],
+  'wrong, argon2': [argon2],
+  'wrong, bcrypt': [bcrypt10, bcrypt12],
+};
+
+interface Try {
+  kind: string;
+  email: string;
+  hash: string | undefined;
+}
+
+/**
+ * All tries in random order, each at an account of its own: the limits on guessing are on, and a second failure would
+ * count. For the same reason each comes from another address; only straight at the service can a client say which.
+ */
+function plan(): Try[] {
+  const tries = Object.entries(kinds).flatMap(([kind, hashes], k) =>
+    Array.from({ length: triesEach }, (_, n) => ({
+      kind,
+      email: `person-${k}-${n}@example.com`,
+      hash: hashes[n % hashes.length],
+    })),
+  );
+  return tries
+    .map((one) => ({ one, at: Math.random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ one }) => one);
+}
+
+async function importAccounts(tries: readonly Try[]): Promise<void> {
+  const env = environmentWith({ DATABASE_URL: stack().postgres });
+  const args = [join(ROOT, 'services', 'auth', 'admin.ts'), 'import-users'];
+  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'inherit', 'inherit'] });
+  for (const { email, hash } of tries)
+    if (hash) child.stdin.write(`${JSON.stringify({ email, name: 'A Person', password_hash: hash })}\n`);
+  child.stdin.end();
+  const [code] = (await once(child, 'close')) as [number];
+  if (code !== 0) throw new Problem('The accounts could not be imported.');
+}
+
+/** Logs in with a wrong password; resolves with the ms that the refusal took. */
+async function measure({ email }: Try, number: number): Promise<number> {
+  const address = `10.${[number >> 16, number >> 8, number].map((part) => part & 255).join('.')}`;
+  const request = {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': address },
+    body: JSON.stringify({ email, password: 'not-the-password' }),
+  };
+  const start = performance.now();
+  const response = await fetch(`${stack().services['auth']!.public}/api/login`, request);
+  const text = await response.text();
+  const ms = performance.now() - start;
+  if (response.status !== 401) throw new Problem(`A login was answered ${response.status}: ${text}`);
+  return ms;
+}
+
+async function measureAll(tries: readonly Try[], signal: AbortSignal): Promise<Map<string, number[]>> {
+  const times = new Map(Object.keys(kinds).map((kind) => [kind, [] as number[]]));
+  const left = tries.entries();
+  const worker = async () => {
+    for (const [number, one] of left) {
+      signal.throwIfAborted();
+      times.get(one.kind)!.push(await measure(one, number));
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+  return times;
+}
+
+function printTimes(times: Map<string, number[]>): void {
+  console.log(`ms until a login is refused, ${triesEach} tries each, ${concurrency} at a time`);
+  for (const [kind, all] of times) {
+    const sorted = all.toSorted((a, b) => a - b);
+    const at = (part: number) => sorted[Math.ceil(part * sorted.length) - 1]!.toFixed(1).padStart(7);
+    console.log(`  ${kind.padEnd(17)} median ${at(0.5)}   p99 ${at(0.99)}`);
+  }
+}
+
+/** Whether no two kinds can be told apart better than is allowed. */
+function printAreas(times: Map<string, number[]>): boolean {
+  console.log(`area under the ROC curve, 0.5 tells nothing, ${highestArea} is allowed`);
+  const all = [...times];
+  const pairs = all.flatMap((one, index) => all.slice(index + 1).map((other) => [one, other] as const));
+  const areas = pairs.map(([[kind, one], [otherKind, other]]) => {
+    const { area, margin } = separation(one, other);
+    console.log(`  ${`${kind} / ${otherKind}`.padEnd(34)} ${area.toFixed(3)} ± ${margin.toFixed(3)} (95 %)`);
+    return area;
+  });
+  return areas.every((area) => area <= highestArea);
+}
+
+await untilStopped(async (signal) => {
+  mkdirSync(DOWNLOADS, { recursive: true });
+  const own = await startOwnStack();
+  try {
+    const tries = plan();
+    await importAccounts(tries);
+    const times = await measureAll(tries, signal);
+    printTimes(times);
+    return printAreas(times) ? 0 : 1;
+  } finally {
+    await own.stop();
+  }
+}, 1);
