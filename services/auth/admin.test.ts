@@ -26,11 +26,11 @@ async function run(args: string[], { input = '', url = own.url } = {}) {
 
 test('a command makes the schema, reads stdin and says what it did', async () => {
   const args = ['create-user', '--email', 'ann@example.com', '--name', 'Ann', '--role', 'admin'];
-  const { code, stdout } = await run(args, { input: 'twelve chars\nanother line\n' });
+  const { code, stdout } = await run(args, { input: 'wooden lantern drifts past nine\nanother line\n' });
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'Created user 1, ann@example.com (admin).\n' });
   const accounts = await openAccounts(own.url);
   const user = (await accounts.users.findByEmail('ann@example.com'))!;
-  expect(await accounts.passwords.verify(user.passwordHash, 'twelve chars')).toBe(true);
+  expect(await accounts.passwords.verify(user.passwordHash, 'wooden lantern drifts past nine')).toBe(true);
   await accounts.close();
 });
 

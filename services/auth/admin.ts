@@ -8,11 +8,12 @@ import { rotateKeySecret } from './commands/rotate-key-secret.ts';
 import { rotateKeys } from './commands/rotate-keys.ts';
 import { CommandError, type Command } from './commands/command.ts';
 import { openAccounts } from './accounts.ts';
-import { readAdminConfig, readKeySecret, readKeySecrets } from './config.ts';
+import { readAdminConfig, readKeySecret, readKeySecrets, readPasswordMinLength } from './config.ts';
 
 const help = `Usage:
   create-user --email ADDRESS --name NAME [--role user|sre|admin]…
-      Makes a user. The password is asked for, or read from the first line of stdin: 12 to 128 characters.
+      Makes a user. The password is asked for, or read from the first line of stdin: 15 to 128 characters
+      (PASSWORD_MIN_LENGTH), and not easy to guess.
   create-client NAME --scope SCOPE [--scope SCOPE]…
       Makes a machine client and prints its secret, once.
   rotate-client NAME
@@ -30,7 +31,7 @@ The last two need AUTH_KEY_SECRET, as the auth service has it. Each secret can b
 DATABASE_URL (or DATABASE_URL_FILE) names the platform's database.`;
 
 const commands: Record<string, Command> = {
-  'create-user': createUser,
+  'create-user': createUser(readPasswordMinLength),
   'create-client': createClient,
   'rotate-client': rotateClient,
   'disable-client': disableClient,

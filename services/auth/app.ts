@@ -10,6 +10,8 @@ import {
 } from '@content-platform/chassis';
 import { createAccessTokens } from './access-tokens.ts';
 import { createClientStore } from './client-store.ts';
+import { changePassword } from './endpoints/change-password.ts';
+import { createTemporaryPassword } from './endpoints/create-temporary-password.ts';
 import { deleteSession } from './endpoints/delete-session.ts';
 import { deleteSessions } from './endpoints/delete-sessions.ts';
 import { deleteUser } from './endpoints/delete-user.ts';
@@ -36,6 +38,7 @@ import { createIdentityLoginStore } from './identity/login-store.ts';
 import type { IdentitySettings } from './identity/settings.ts';
 import { createGuesses } from './guesses.ts';
 import { createLogins } from './metrics.ts';
+import { createPasswordPolicy } from './password-policy.ts';
 import { createPasswords } from './passwords.ts';
 import { createSessionStore } from './session-store.ts';
 import { createSessions } from './sessions.ts';
@@ -52,6 +55,8 @@ export interface AuthDeps {
   revocations: Revocations;
   /** Failed logins. */
   failures: FailureCounts;
+  /** PASSWORD_MIN_LENGTH */
+  passwordMinLength: number;
   identity: IdentitySettings;
   logger: Logger;
   metrics: Metrics;
@@ -63,6 +68,7 @@ export function createAuth(deps: AuthDeps) {
   const users = createUserStore(query);
   const clients = createClientStore(query);
   const passwords = createPasswords();
+  const policy = createPasswordPolicy(deps.passwordMinLength);
   const tokens = createAccessTokens(issuer, keys);
   const sessions = createSessions(database, tokens, deps.refreshSecret);
   const guesses = createGuesses(deps.failures);
@@ -79,6 +85,7 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.token, token({ grants })),
     handle(contract.logout, logout({ database })),
     handle(contract.me, me({ users })),
+    handle(contract.changePassword, changePassword({ database, users, passwords, policy, guesses })),
     handle(contract.listSessions, listSessions({ sessions: createSessionStore(query) })),
     handle(contract.deleteSessions, deleteSessions({ database })),
     handle(contract.deleteSession, deleteSession({ database })),
@@ -86,6 +93,7 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.readUser, readUser({ users })),
     handle(contract.updateUser, updateUser({ database })),
     handle(contract.deleteUser, deleteUser({ database })),
+    handle(contract.createTemporaryPassword, createTemporaryPassword({ database, passwords })),
     handle(contract.listAudit, listAudit({ query })),
     handle(
       contract.identityLogin,

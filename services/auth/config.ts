@@ -1,8 +1,11 @@
 import { z } from 'zod';
-import { commonConfig, databaseUrl, readConfig, redisUrl } from '@content-platform/chassis';
+import { commonConfig, databaseUrl, integer, readConfig, redisUrl } from '@content-platform/chassis';
 import { identityConfig, identitySettings } from './identity/settings.ts';
 
 const message = 'a secret of 32 or more characters';
+const passwordMinLength = integer(8, 64)
+  .default(15)
+  .describe('Fewest characters of a password that is chosen');
 const keySecret = z.string(message).min(32, message);
 
 export const authConfig = {
@@ -12,6 +15,7 @@ export const authConfig = {
   AUTH_KEY_SECRET: keySecret.describe(
     'Encrypts the signing keys in the database; with another one the service does not start',
   ),
+  PASSWORD_MIN_LENGTH: passwordMinLength,
   ...identityConfig,
 };
 
@@ -24,6 +28,11 @@ export function readAuthConfig() {
 /** What the admin command needs of it. Throws ConfigError. */
 export function readAdminConfig() {
   return readConfig({ DATABASE_URL: databaseUrl }, process.env);
+}
+
+/** What create-user needs beside. Throws ConfigError. */
+export function readPasswordMinLength(): number {
+  return readConfig({ PASSWORD_MIN_LENGTH: passwordMinLength }, process.env).PASSWORD_MIN_LENGTH;
 }
 
 /** What rotate-keys needs beside. Throws ConfigError. */

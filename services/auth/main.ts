@@ -23,7 +23,7 @@ await run('auth', readAuthConfig, async ({ config, logger, metrics, slowLog, onS
   onStop(() => redis.disconnect());
   const failures = createSharedCounts(redis, logger, guessBackoff);
   onStop(startUpkeep(database.query, logger));
-  const { PUBLIC_URL: issuer, identity } = config;
+  const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength, identity } = config;
   return {
     app: createAuth({
       issuer,
@@ -32,6 +32,7 @@ await run('auth', readAuthConfig, async ({ config, logger, metrics, slowLog, onS
       refreshSecret,
       revocations,
       failures,
+      passwordMinLength,
       identity,
       logger,
       metrics,

@@ -6,7 +6,7 @@ import { createLimiter } from './limiter.ts';
 export interface Passwords {
   /** Does `work`, which looks a hash up and verifies it: who is refused has not even cost the look-up. */
   admit<T>(work: () => Promise<T>): Promise<T>;
-  /** argon2id with the parameters below, as a PHC string. */
+  /** argon2id of the NFC form with the parameters below, as a PHC string. */
   hash(password: string): Promise<string>;
   /** `hash` missing: nobody of that name, or no password; false after the work that a real check would have been. */
   verify(hash: string | null | undefined, password: string): Promise<boolean>;
@@ -28,16 +28,29 @@ const bcryptForm = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 const maxBcryptCost = 12;
 const maxArgon2Work = 65_536 * 4;
 
+/**
+ * In which forms a password is compared with a hash. Ours are of the NFC form (RFC 8265 §4.2), in which another keyboard
+ * or system gives the same; older ones of ours, and those made elsewhere, are of what was typed.
+ */
+function formsOf(password: string, hash: string): Iterable<string> {
+  return isOutdated(hash) ? [password] : new Set([password.normalize('NFC'), password]);
+}
+
+function matches(hash: string, password: string): Promise<boolean> {
+  return bcryptForm.test(hash) ? bcrypt.verify(password, hash) : argon2.verify(hash, password);
+}
+
 export function createPasswords(): Passwords {
   const limited = createLimiter(running, waiting);
   return {
     admit: createLimiter(running + waiting, 0),
-    hash: (password) => limited(() => argon2.hash(password, parameters)),
+    hash: (password) => limited(() => argon2.hash(password.normalize('NFC'), parameters)),
     async verify(hash, password) {
       const stored = hash ?? nobody;
-      const valid = await limited(() =>
-        bcryptForm.test(stored) ? bcrypt.verify(password, stored) : argon2.verify(stored, password),
-      );
+      const valid = await limited(async () => {
+        for (const form of formsOf(password, stored)) if (await matches(stored, form)) return true;
+        return false;
+      });
       return valid && hash !== undefined && hash !== null;
     },
   };

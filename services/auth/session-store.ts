@@ -162,11 +162,20 @@ export function createSessionStore(query: Database['query']) {
       return (await query('find_session_of_network', text, [userId, network])).rowCount === 1;
     },
 
+    async isLive(userId: number, id: number): Promise<boolean> {
+      const text = `SELECT FROM auth.session
+                    WHERE user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()`;
+      return (await query('find_live_session', text, [userId, id])).rowCount === 1;
+    },
+
     /** Ends a session of the user; false when there is none of this id. In a transaction, late: it takes a lock. */
     endOne: (userId: number, id: number) => end(userId, 'id = $2', id),
 
     /** Ends all sessions of the user. In a transaction, late: it takes a lock. */
     endAll: (userId: number) => end(userId, 'true'),
+
+    /** Ends those that began with a temporary password. In a transaction, late: it takes a lock. */
+    endTemporary: (userId: number) => end(userId, 'must_change_password'),
 
     /** Deletes those that nobody will ask about any more. */
     async forget(): Promise<void> {

@@ -59,6 +59,7 @@ export async function startAuth({
     refreshSecret,
     revocations,
     failures,
+    passwordMinLength: 15,
     identity,
     logger,
     metrics,

@@ -7,6 +7,10 @@ export interface User {
   name: string;
   /** null: there is none yet */
   passwordHash: string | null;
+  /** of the password that was made for one login, be it used or expired; null: there is none */
+  tempPasswordHash: string | null;
+  /** null: there is none */
+  tempPasswordExpiresAt: Date | null;
   roles: Role[];
   disabled: boolean;
   /** chosen at the identity service */
@@ -21,7 +25,8 @@ export type NewUser = Pick<User, 'email' | 'name' | 'passwordHash' | 'roles'>;
 
 type Row = Omit<User, 'id'> & { id: string };
 
-const columns = `id, email, name, password_hash AS "passwordHash", roles, disabled, suborg, created_at AS "createdAt"`;
+const columns = `id, email, name, password_hash AS "passwordHash", temp_password_hash AS "tempPasswordHash",
+  temp_password_expires_at AS "tempPasswordExpiresAt", roles, disabled, suborg, created_at AS "createdAt"`;
 
 function toUser(row: Row | undefined): User | undefined {
   // PostgreSQL's bigint arrives as text.
@@ -99,6 +104,32 @@ export function createUserStore(query: Database['query']) {
       const text = `SELECT ${columns} FROM auth.user
                     WHERE id = $1 AND NOT disabled AND password_hash IS NOT DISTINCT FROM $2 FOR SHARE`;
       return toUser((await query<Row>('hold_user', text, [id, passwordHash])).rows[0]);
+    },
+
+    /**
+     * Uses the temporary password up, whose hash this is, and keeps the user as `hold` does. Undefined when it is used or
+     * expired, or was replaced, or the user disabled or deleted.
+     */
+    async spendTemporaryPassword(id: number, hash: string | null): Promise<User | undefined> {
+      const text = `UPDATE auth.user SET temp_password_used_at = now()
+                    WHERE id = $1 AND NOT disabled AND temp_password_hash = $2
+                      AND temp_password_used_at IS NULL AND temp_password_expires_at > now() RETURNING ${columns}`;
+      return toUser((await query<Row>('spend_temporary_password', text, [id, hash])).rows[0]);
+    },
+
+    /** In the place of an earlier one. Returns when it expires. */
+    async setTemporaryPassword(id: number, hash: string, seconds: number): Promise<Date> {
+      const text = `UPDATE auth.user SET temp_password_hash = $2, temp_password_used_at = NULL,
+                      temp_password_expires_at = now() + make_interval(secs => $3)
+                    WHERE id = $1 RETURNING temp_password_expires_at AS at`;
+      return (await query<{ at: Date }>('set_temporary_password', text, [id, hash, seconds])).rows[0]!.at;
+    },
+
+    /** The person's own; a temporary one is of no use any more. */
+    async setPassword(id: number, hash: string): Promise<void> {
+      const text = `UPDATE auth.user SET password_hash = $2, temp_password_hash = NULL, temp_password_expires_at = NULL,
+                      temp_password_used_at = NULL WHERE id = $1`;
+      await query('set_password', text, [id, hash]);
     },
 
     /** The new user's id, or undefined when the address is taken. */

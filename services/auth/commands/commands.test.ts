@@ -5,12 +5,13 @@ import { createTestDatabase, type TestDatabase } from '../../../test/support/tes
 import { openAccounts, type Accounts } from '../accounts.ts';
 import { CommandError, type Command } from './command.ts';
 import { createClient } from './create-client.ts';
-import { createUser } from './create-user.ts';
+import { createUser as makeCreateUser } from './create-user.ts';
 import { disableClient } from './disable-client.ts';
 import { importUsers } from './import-users.ts';
 import { rotateClient } from './rotate-client.ts';
 
-const password = 'twelve chars';
+const password = 'wooden lantern drifts past nine';
+const createUser = makeCreateUser(() => 15);
 let own: TestDatabase;
 let accounts: Accounts;
 
@@ -57,9 +58,11 @@ test('an address that is taken is refused, in any case', async () => {
 });
 
 test.each<[RegExp, string[], string]>([
-  [/^The password must have 12 to 128 characters$/, ann, 'eleven char\n'],
-  [/^The password must have 12 to 128 characters$/, ann, `${'x'.repeat(129)}\n`],
-  [/^The password must have 12 to 128 characters$/, ann, '\n'],
+  [/^The password must have 15 to 128 characters; this has 11\.$/, ann, 'eleven char\n'],
+  [/^The password must have 15 to 128 characters; this has 129\.$/, ann, `${'x'.repeat(129)}\n`],
+  [/^The password must have 15 to 128 characters; this has 0\.$/, ann, '\n'],
+  [/^The password must have no NUL in it$/, ann, `${password}\0\n`],
+  [/^The password is too easy to guess: it has your name, /, ann, 'ann@example.com\n'],
   [/^Give the password as the first line of stdin/, ann, ''],
   [/^--role must be of user, sre, admin$/, [...ann, '--role', 'root'], password],
   [/^--email must be an email address$/, ['--email', 'ann', '--name', 'Ann'], password],

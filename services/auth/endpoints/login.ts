@@ -9,6 +9,7 @@ import type { Logins } from '../metrics.ts';
 import { isOutdated, type Passwords } from '../passwords.ts';
 import { createSessionStore } from '../session-store.ts';
 import type { Sessions } from '../sessions.ts';
+import { recognise, type PasswordKind } from '../temporary-password.ts';
 import { createUserStore, type User, type UserStore } from '../user-store.ts';
 
 export interface LoginDeps {
@@ -29,6 +30,14 @@ async function notBefore(time: number): Promise<void> {
   for (let left; (left = time - performance.now()) > 0;) await sleep(Math.ceil(left));
 }
 
+/** Why nobody was let in, for those who run the platform. */
+function reasonOf(user: User | undefined, kind: PasswordKind | undefined): string {
+  if (!user) return 'unknown address';
+  if (!kind) return 'wrong password';
+  if (user.disabled) return 'disabled';
+  return kind === 'temporary' ? 'temporary password used or expired' : 'changed meanwhile';
+}
+
 export function login(deps: LoginDeps): Handler<typeof contract> {
   const { database, users, passwords, guesses, sessions, logins, logger } = deps;
   const { isKnownNetwork } = createSessionStore(database.query);
@@ -42,14 +51,27 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
     }
   }
 
-  /** Undefined when the user was disabled or given another password since it was checked. */
-  async function openSession(user: User, device: string, address: string) {
+  /**
+   * Undefined when the user was disabled or given another password since it was checked, and for a temporary password
+   * that was used before or has expired: it opens one session, which lasts no longer than it would have itself.
+   */
+  async function openSession(user: User, kind: PasswordKind, device: string, address: string) {
     return database.transaction(async (query) => {
       // With the roles that they have now: one that was taken away meanwhile ended the sessions before this one.
-      const held = await createUserStore(query).hold(user.id, user.passwordHash);
+      const store = createUserStore(query);
+      const temporary = kind === 'temporary';
+      const held = temporary
+        ? await store.spendTemporaryPassword(user.id, user.tempPasswordHash)
+        : await store.hold(user.id, user.passwordHash);
       if (!held) return undefined;
-      const opened = await sessions.open(query, held, { device, address, mustChangePassword: false });
-      const details = { session: opened.sessionId, device };
+      const endsAt = temporary ? held.tempPasswordExpiresAt! : undefined;
+      const opened = await sessions.open(query, held, {
+        device,
+        address,
+        mustChangePassword: temporary,
+        endsAt,
+      });
+      const details = { session: opened.sessionId, device, ...(temporary && { password: 'temporary' }) };
       await audit(query, { event: 'login', userId: user.id, actor: `user:${user.id}`, address, details });
       return opened;
     });
@@ -59,12 +81,12 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
   async function attempt(email: string, password: string, device: string, address: string) {
     const { account, user } = await users.lookUp(email);
     const isKnown = (network: string) => isKnownNetwork(user?.id ?? 0, network);
-    let valid = false;
+    let kind: PasswordKind | undefined;
     const opened = await guesses.guard({ account, address, isKnown }, async () => {
-      valid = await passwords.verify(user?.passwordHash, password);
-      return user && valid && !user.disabled ? openSession(user, device, address) : undefined;
+      kind = await recognise(passwords, user, password);
+      return user && kind && !user.disabled ? openSession(user, kind, device, address) : undefined;
     });
-    return { user, valid, opened };
+    return { user, kind, opened };
   }
 
   /** Counts those that are not let try. `start` as performance.now(). */
@@ -88,16 +110,17 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
   return async ({ body: { email, password }, header, address }) => {
     const start = performance.now();
     const device = deviceName(header('user-agent'));
-    const { user, valid, opened } = await admit(() => attempt(email, password, device, address), start);
+    const { user, kind, opened } = await admit(() => attempt(email, password, device, address), start);
     if (!user || !opened) {
-      const reason = !user ? 'unknown address' : !valid ? 'wrong password' : 'disabled';
+      const reason = reasonOf(user, kind);
       logins.inc({ outcome: 'failure' });
       logger.info({ reason, user_id: user?.id }, 'a login failed');
       await audit(database.query, { event: 'login_failed', userId: user?.id, address, details: { reason } });
       await notBefore(start + refusalMs);
       throw new HttpError(401, 'invalid_credentials', 'The email or the password is wrong.');
     }
-    await renewHash(user, password);
+    const temporary = kind === 'temporary';
+    if (!temporary) await renewHash(user, password);
     logins.inc({ outcome: 'success' });
     logger.info({ user_id: user.id }, 'logged in');
     return {
@@ -108,6 +131,7 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
         expires_in: accessTokenLifetime,
         refresh_token: opened.refreshToken,
         user: { id: user.id, email: user.email, name: user.name, created_at: user.createdAt.toISOString() },
+        ...(temporary && { must_change_password: true }),
       },
     };
   };

@@ -1,0 +1,91 @@
+import { ZxcvbnFactory, type ZxcvbnResult } from '@zxcvbn-ts/core';
+import { adjacencyGraphs, dictionary as common } from '@zxcvbn-ts/language-common';
+import { dictionary as english } from '@zxcvbn-ts/language-en';
+
+/** Whose password it is to be. */
+export interface Person {
+  email: string;
+  name: string;
+}
+
+export type PasswordPolicy = ReturnType<typeof createPasswordPolicy>;
+
+/** Code points. NIST SP 800-63B-4 §3.1.1.2 and ASVS 5.0 6.2.9 ask for 64 or more; this keeps hashing cheap. */
+const maxLength = 128;
+/** Of 0 to 4: some 10^8 guesses. */
+const leastScore = 3;
+const serviceName = 'content platform';
+
+/**
+ * What of a password is looked at. With the library's own limits 128 digits and signs take seconds, in which nothing
+ * else happens; with these no password takes 0.1 s. Whose first 48 characters are too easy shall choose another.
+ */
+const effort = { maxLength: 48, l33tMaxSubstitutions: 5 };
+
+/** zxcvbn's warnings and suggestions, by its names for them, that help in finding a better one. */
+const reasons: Record<string, string> = {
+  straightRow: 'it follows a row of keys',
+  keyPattern: 'it follows a pattern on the keyboard',
+  simpleRepeat: 'it repeats a character',
+  extendedRepeat: 'it repeats itself',
+  repeated: 'it repeats itself',
+  sequences: 'it goes on as everybody would, like abc or 123',
+  recentYears: 'it has a recent year in it',
+  dates: 'it has a date in it',
+  topTen: 'it is among the most common passwords',
+  topHundred: 'it is among the most common passwords',
+  common: 'it is among the most common passwords',
+  similarToCommon: 'it is much like a common password',
+  wordByItself: 'it is a single word',
+  namesByThemselves: 'it is a common name',
+  commonNames: 'it is made of common names',
+  userInputs: 'it has your name, your address or the name of this service in it',
+  l33t: 'signs in the place of letters are guessed, too',
+  reverseWords: 'words written backwards are guessed, too',
+};
+const advice = 'Three or four words that have nothing to do with each other are a good choice.';
+
+/** What the person and the service are called, whole and in parts: ASVS 5.0 6.1.2 and 6.2.11. */
+function ownWords({ email, name }: Person): string[] {
+  const phrases = [serviceName, name, email, ...email.split('@')].map((phrase) => phrase.normalize('NFC'));
+  const words = phrases.map((phrase) => phrase.split(/[^\p{L}\p{N}]+/u));
+  const all = [...phrases, ...words.map((parts) => parts.join('')), ...words.flat()];
+  return [...new Set(all)].filter((word) => word.length > 2);
+}
+
+function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult): string | undefined {
+  const own = sequence.some((match) => match['dictionaryName'] === 'userInputs');
+  const names = [own ? 'userInputs' : '', warning ?? '', ...suggestions];
+  return names.map((name) => reasons[name]).find((reason) => reason !== undefined);
+}
+
+/**
+ * Which passwords may be chosen: `minLength` code points or more, of any kind (NIST SP 800-63B-4 §3.1.1.2 and ASVS 5.0
+ * 6.2.1, 6.2.5: no rules on what they are made of), and none that is soon guessed (6.2.4, 6.2.11). What is counted and
+ * looked at is the form that is stored, NFC.
+ */
+export function createPasswordPolicy(minLength: number) {
+  // Without translations it gives the names of its warnings.
+  const zxcvbn = new ZxcvbnFactory({
+    dictionary: { ...common, ...english },
+    graphs: adjacencyGraphs,
+    ...effort,
+  });
+
+  return {
+    /**
+     * What is wrong with the password, as a sentence that begins with a verb (`Must have …`) and says what to do
+     * instead, which §3.1.1.2 wants; undefined when it can be taken.
+     */
+    complaint(password: string, person: Person): string | undefined {
+      const normal = password.normalize('NFC');
+      const length = [...normal].length;
+      if (length < minLength || length > maxLength)
+        return `Must have ${minLength} to ${maxLength} characters; this has ${length}.`;
+      const result = zxcvbn.check(normal, ownWords(person));
+      if (result.score >= leastScore) return undefined;
+      const reason = reasonOf(result);
+      return `Is too easy to guess${reason === undefined ? '' : `: ${reason}`}. ${advice}`;
+    },
+  };
+}
