@@ -6,7 +6,7 @@ import type { Person } from '../../deploy/local/identity-demo/people.ts';
 
 export type { Person };
 
-export const client = { id: 'platform', secret: 'a secret: with+signs&umlauts ä' };
+export const client = { id: 'platform', secret: 'a secret: with + & %20 in it' };
 
 /** A server on a free port of the loopback address; its address is known before what answers is made. */
 export async function listen(answerAt: (address: string) => RequestListener) {

@@ -18,6 +18,9 @@ export const choicePage = (people: readonly Person[]): string =>
     `<form method="post">${people.map(({ subject, name, email, emailVerified }) => button(subject, `${name}, ${email}${emailVerified ? '' : ' (not verified)'}`)).join('')}${button('', 'Cancel')}</form>`,
   );
 
+/** What went wrong there, and cannot be told to a client. */
+export const errorPage = (message: string): string => page('That did not work', `<p>${escape(message)}</p>`);
+
 /** Where a login of the demo ends, in the place of an app: shows what an app would get. */
 export const returnPage = (query: URLSearchParams): string =>
   page(

@@ -2,7 +2,8 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type Configuration, Provider } from 'oidc-provider';
-import { choicePage, returnPage } from './pages.ts';
+import { createMemory } from './memory.ts';
+import { choicePage, errorPage, returnPage } from './pages.ts';
 import type { Person } from './people.ts';
 
 export interface ProviderOptions {
@@ -18,6 +19,7 @@ const keyFor = (alg: string) => {
 
 function configurationOf({ client, people }: ProviderOptions): Configuration {
   return {
+    adapter: createMemory(),
     clients: [
       {
         client_id: client.id,
@@ -32,6 +34,10 @@ function configurationOf({ client, people }: ProviderOptions): Configuration {
     scopes: ['openid'],
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
+    renderError(context, { error, error_description }) {
+      context.type = 'html';
+      context.body = errorPage(`${error}: ${error_description ?? ''}`);
+    },
     cookies: { keys: [randomBytes(32).toString('hex')] },
     jwks: { keys: [keyFor('RS256')] },
     ttl: { AccessToken: 60, AuthorizationCode: 60, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
@@ -84,7 +90,7 @@ export function createIdentityProvider(options: ProviderOptions): RequestListene
     if (!pathname.startsWith('/interaction/')) return void oidc(request, response);
     interact(request, response).catch((error: Error) => {
       response.statusCode = 400;
-      showPage(response, error.message);
+      showPage(response, errorPage(error.message));
     });
   };
 }

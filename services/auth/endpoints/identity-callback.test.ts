@@ -1,0 +1,266 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createBrowser } from '../../../test/support/identity.ts';
+import { type EvilProvider, startEvilProvider } from '../identity/testing/evil-provider.ts';
+import { returnTo, type Scene, sha256, startScene } from '../identity/testing/scene.ts';
+import { decode } from '../testing.ts';
+
+const person = (subject: string, more = {}) => ({
+  subject,
+  name: `The ${subject}`,
+  email: `${subject}@example.com`,
+  emailVerified: true,
+  suborgs: [],
+  ...more,
+});
+const people = [
+  person('ann'),
+  person('ben'),
+  person('eve', { email: 'taken@example.com' }),
+  person('ute', { email: 'taken@example.com', emailVerified: false }),
+  person('two', { email: 'ANN@example.com' }),
+  person('dan'),
+  person('odd', { email: 'no address' }),
+];
+
+describe('with a real identity service', () => {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await startScene({ people });
+    await scene.auth.addUser('taken@example.com', 'a long password of theirs');
+  });
+  afterAll(() => scene.stop());
+
+  test('somebody new becomes a user, and is the same one the next time', async () => {
+    const { location, code, verifier } = await scene.logIn('ann');
+    expect(location).toMatch(/^https:\/\/app\.test\/signed-in\?state=of\+the\+client&code=[\w-]{43}$/);
+    const { body } = await scene.redeem(code!, verifier);
+    expect(body).toMatchObject({ token_type: 'Bearer', expires_in: 900, scope: '' });
+    const user = await scene.me(body!.access_token);
+    expect(user).toMatchObject({ email: 'ann@example.com', name: 'The ann', roles: ['user'] });
+    const again = await scene.tokensOf('ann');
+    expect(await scene.me(again.access_token)).toEqual(user);
+    const events = (await scene.events()).filter((one) => Number(one.user_id) === user!.id);
+    expect(events.map(({ event }) => event)).toEqual(['login', 'login', 'user_created']);
+    expect(events[0]!.details).toMatchObject({ identity: scene.issuer });
+  });
+
+  test('logins of somebody new at once make one user', async () => {
+    const tokens = await Promise.all([1, 2, 3].map(() => scene.tokensOf('ben')));
+    const ids = tokens.map(({ access_token }) => decode(access_token).claims['sub']);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  test('an address that another user has makes nobody that user, unless it is told to', async () => {
+    for (const subject of ['eve', 'ute', 'two']) {
+      const { error, code } = await scene.logIn(subject);
+      expect([error, code]).toEqual(['identity_email_taken', undefined]);
+    }
+    const [{ event, details }] = (await scene.events()) as [Awaited<ReturnType<Scene['events']>>[number]];
+    expect([event, details['reason']]).toEqual(['login_failed', 'identity_email_taken']);
+  });
+
+  test('without a usable address: told so', async () => {
+    expect((await scene.logIn('odd')).error).toBe('identity_email_missing');
+  });
+
+  test('who is disabled is refused: at the callback, and between callback and tokens', async () => {
+    const before = await scene.logIn('dan');
+    await scene.auth.database.query(
+      'disable',
+      `UPDATE auth.user SET disabled = true WHERE email LIKE 'dan@%'`,
+    );
+    const { error } = await scene.redeem(before.code!, before.verifier);
+    expect(error?.details).toEqual([{ path: 'reason', message: 'revoked' }]);
+    expect((await scene.logIn('dan')).error).toBe('identity_user_disabled');
+  });
+
+  test('who says no there comes back with access_denied', async () => {
+    const { location } = await scene.logIn('');
+    expect(location).toBe(`${returnTo}?state=of+the+client&error=access_denied`);
+  });
+
+  test('a state is taken once, and only one of ours', async () => {
+    const { browser, there } = await scene.begin();
+    const back = await browser.logInThere(there, 'ann');
+    expect((await scene.finish(back, browser)).code).toBeDefined();
+    expect(await scene.finish(back, browser)).toMatchObject({
+      status: 400,
+      envelope: 'identity_login_unknown',
+    });
+    back.searchParams.set('state', 'x'.repeat(43));
+    expect(await scene.finish(back, browser)).toMatchObject({
+      status: 400,
+      envelope: 'identity_login_unknown',
+    });
+  });
+
+  test('a login that took too long is over', async () => {
+    const { browser, there } = await scene.begin();
+    const back = await browser.logInThere(there, 'ann');
+    const old = `UPDATE auth.identity_login SET created_at = now() - interval '10 minutes 1 second'
+                 WHERE state_hash = $1`;
+    await scene.auth.database.query('age', old, [sha256(there.searchParams.get('state')!)]);
+    expect(await scene.finish(back, browser)).toMatchObject({
+      status: 400,
+      envelope: 'identity_login_expired',
+    });
+  });
+
+  test('an answer in another browser is refused, and of no use in the first one then', async () => {
+    const { browser, there } = await scene.begin();
+    const back = await browser.logInThere(there, 'ann');
+    const stranger = createBrowser();
+    expect(await scene.finish(back, stranger)).toMatchObject({
+      status: 403,
+      envelope: 'identity_other_browser',
+    });
+    expect((await scene.finish(back, browser)).envelope).toBe('identity_login_unknown');
+    const second = await scene.begin(browser);
+    const { browser: victim } = await scene.begin();
+    expect(await scene.finish(await browser.logInThere(second.there, 'ann'), victim)).toMatchObject({
+      envelope: 'identity_other_browser',
+    });
+  });
+
+  test('a code of the identity service that was given to another login is refused', async () => {
+    const [mine, theirs] = [await scene.begin(), await scene.begin()];
+    const back = await mine.browser.logInThere(mine.there, 'ann');
+    const stolen = await theirs.browser.logInThere(theirs.there, 'ben');
+    back.searchParams.set('code', stolen.searchParams.get('code')!);
+    expect((await scene.finish(back, mine.browser)).error).toBe('identity_code_refused');
+  });
+
+  test('a code that the identity service has given out already is refused', async () => {
+    const [first, second] = [await scene.begin(), await scene.begin()];
+    const back = await first.browser.logInThere(first.there, 'ann');
+    expect((await scene.finish(back, first.browser)).code).toBeDefined();
+    const replayed = await second.browser.logInThere(second.there, 'ann');
+    replayed.searchParams.set('code', back.searchParams.get('code')!);
+    expect((await scene.finish(replayed, second.browser)).error).toBe('identity_code_refused');
+  });
+
+  test('a challenge that was taken off on the way makes the code useless (RFC 9700 §4.8.2)', async () => {
+    const { browser, there } = await scene.begin();
+    there.searchParams.delete('code_challenge');
+    there.searchParams.delete('code_challenge_method');
+    const back = await browser.logInThere(there, 'ann');
+    expect(back.searchParams.get('code')).not.toBeNull();
+    expect((await scene.finish(back, browser)).error).toBe('identity_code_refused');
+  });
+
+  test('a nonce that was changed on the way is found in the ID token', async () => {
+    const { browser, there } = await scene.begin();
+    there.searchParams.set('nonce', 'another');
+    const back = await browser.logInThere(there, 'ann');
+    expect((await scene.finish(back, browser)).error).toBe('identity_token_invalid');
+  });
+
+  test('an answer that names another issuer, or none, is refused (RFC 9207)', async () => {
+    for (const iss of ['https://evil.test', undefined]) {
+      const { browser, there } = await scene.begin();
+      const back = await browser.logInThere(there, 'ann');
+      expect(back.searchParams.get('iss')).toBe(scene.issuer);
+      if (iss) back.searchParams.set('iss', iss);
+      else back.searchParams.delete('iss');
+      expect((await scene.finish(back, browser)).error).toBe('identity_issuer_mismatch');
+    }
+  });
+
+  test('no token and no code of the identity service is in the log', async () => {
+    const { browser, there } = await scene.begin();
+    const back = await browser.logInThere(there, 'ann');
+    back.searchParams.set('iss', 'https://evil.test');
+    await scene.finish(back, browser);
+    const log = scene.auth.log.join('');
+    expect(log).toContain('a login at the identity service failed');
+    for (const name of ['code', 'state']) expect(log).not.toContain(back.searchParams.get(name)!);
+    expect(log).not.toContain(browser.cookies.get('__Host-identity-login'));
+    expect(log).not.toMatch(/eyJ[\w-]+\./);
+  });
+});
+
+describe('when users are linked by their address', () => {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await startScene({ people, linkByEmail: true });
+    await scene.auth.addUser('taken@example.com', 'a long password of theirs', 'sre');
+  });
+  afterAll(() => scene.stop());
+
+  test('an address that is not verified makes nobody a user', async () => {
+    expect((await scene.logIn('ute')).error).toBe('identity_email_taken');
+  });
+
+  test('a verified one does, once: a second person of that address is somebody else', async () => {
+    const { access_token: token } = await scene.tokensOf('eve');
+    expect(await scene.me(token)).toMatchObject({ email: 'taken@example.com', roles: ['sre'] });
+    const events = (await scene.events()).map(({ event }) => event);
+    expect(events.slice(0, 2)).toEqual(['login', 'identity_linked']);
+    await scene.tokensOf('ann');
+    expect((await scene.logIn('two')).error).toBe('identity_email_taken');
+  });
+});
+
+describe('with an identity service that does not keep to the rules', () => {
+  let evil: EvilProvider;
+  let scene: Scene;
+  beforeAll(async () => {
+    evil = await startEvilProvider();
+    scene = await startScene({ issuer: evil.issuer });
+  });
+  afterEach(() => evil.repent());
+  afterAll(async () => {
+    await scene.stop();
+    evil.close();
+  });
+
+  async function comeBack() {
+    const { browser, there } = await scene.begin();
+    evil.claims = { nonce: there.searchParams.get('nonce'), ...evil.claims };
+    return scene.finish(new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer), browser);
+  }
+
+  test('as long as it does, somebody is logged in', async () => {
+    expect((await comeBack()).code).toBeDefined();
+  });
+
+  test.each<[string, string, () => unknown]>([
+    ['another audience', 'identity_token_invalid', () => (evil.claims['aud'] = 'other')],
+    ['another azp', 'identity_token_invalid', () => (evil.claims['azp'] = 'other')],
+    [
+      'a subject that is too long',
+      'identity_token_invalid',
+      () => {
+        evil.claims['sub'] = 'x'.repeat(256);
+        evil.userinfo['sub'] = 'x'.repeat(256);
+      },
+    ],
+    [
+      'a subject that PostgreSQL has no place for',
+      'identity_token_invalid',
+      () => {
+        evil.claims['sub'] = 'a\0b';
+        evil.userinfo['sub'] = 'a\0b';
+      },
+    ],
+    [
+      'no address',
+      'identity_email_missing',
+      () => {
+        evil.claims['sub'] = 'new';
+        evil.userinfo = { sub: 'new' };
+      },
+    ],
+    ['silence', 'identity_unavailable', () => (evil.answers['/token'] = () => undefined)],
+    ['an error', 'identity_unavailable', () => (evil.answers['/token'] = (r) => r.writeHead(503).end())],
+  ])('%s: %s, told to the client', async (_, code, change) => {
+    change();
+    expect(await comeBack()).toMatchObject({ status: 302, error: code, code: undefined });
+  });
+
+  test('a verified address as a text is not verified', async () => {
+    evil.claims['sub'] = 'other';
+    evil.userinfo = { sub: 'other', email: 'somebody@example.com', email_verified: 'true' };
+    expect((await comeBack()).error).toBe('identity_email_taken');
+  });
+});

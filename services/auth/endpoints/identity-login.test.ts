@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { identityLogin } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { createBrowser } from '../../../test/support/identity.ts';
+import { type EvilProvider, startEvilProvider } from '../identity/testing/evil-provider.ts';
+import { returnTo, type Scene, sha256, startScene } from '../identity/testing/scene.ts';
+import { startAuth } from '../testing.ts';
+
+const challenge = sha256('verifier').toString('base64url');
+const query = { return_to: returnTo, state: 'mine', code_challenge: challenge };
+let evil: EvilProvider;
+let scene: Scene;
+
+beforeAll(async () => {
+  evil = await startEvilProvider();
+  scene = await startScene({ issuer: evil.issuer });
+});
+afterAll(async () => {
+  await scene.stop();
+  evil.close();
+});
+
+const ask = (
+  more: Record<string, string> = {},
+  headers: Record<string, string> = {},
+  identity = 'identity',
+) => call(scene.auth.origin, identityLogin, { params: { identity }, query: { ...query, ...more }, headers });
+
+test('the browser is sent off with a request that binds the answer to this login', async () => {
+  const { status, headers } = await ask();
+  expect(status).toBe(302);
+  expect(headers.get('cache-control')).toBe('no-store');
+  const there = new URL(headers.get('location')!);
+  expect(there.origin + there.pathname).toBe(`${evil.issuer}/authorize`);
+  const random = expect.stringMatching(/^[\w-]{43}$/) as unknown;
+  expect(Object.fromEntries(there.searchParams)).toEqual({
+    response_type: 'code',
+    client_id: 'platform',
+    redirect_uri: 'http://platform.test/api/identity/login/callback',
+    scope: 'openid email profile',
+    state: random,
+    nonce: random,
+    code_challenge: random,
+    code_challenge_method: 'S256',
+  });
+  const again = new URL((await ask()).headers.get('location')!);
+  for (const name of ['state', 'nonce', 'code_challenge']) {
+    expect(again.searchParams.get(name)).not.toBe(there.searchParams.get(name));
+  }
+});
+
+test('the cookie is for this host alone, and a browser keeps its own', async () => {
+  const cookie = (await ask()).headers.get('set-cookie')!;
+  expect(cookie).toMatch(
+    /^__Host-identity-login=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+  );
+  const pair = cookie.split(';')[0]!;
+  expect((await ask({}, { cookie: `a=b; ${pair}` })).headers.get('set-cookie')).toContain(pair);
+  const planted = await ask({}, { cookie: '__Host-identity-login=short' });
+  expect(planted.headers.get('set-cookie')).not.toContain('=short');
+});
+
+test.each<[string, Record<string, string>]>([
+  ['another origin', { return_to: 'https://evil.test/signed-in' }],
+  ['another path', { return_to: `${returnTo}/more` }],
+  ['a query', { return_to: `${returnTo}?next=evil` }],
+  ['a fragment', { return_to: `${returnTo}#x` }],
+  ['another user', { return_to: 'https://app.test@evil.test/signed-in' }],
+  ['another case', { return_to: 'https://APP.test/signed-in' }],
+  ['a scheme that runs', { return_to: 'javascript:alert(1)' }],
+  ['a challenge that is too short', { code_challenge: 'x'.repeat(42) }],
+  ['a challenge that is too long', { code_challenge: 'x'.repeat(44) }],
+  ['the weaker method of RFC 7636', { code_challenge_method: 'plain' }],
+  ['an empty state', { state: '' }],
+  ['a long state', { state: 'x'.repeat(513) }],
+])('%s is refused before anything happens', async (_, more) => {
+  const { status, error, headers } = await ask(more);
+  expect([status, error?.error]).toEqual([422, 'validation_failed']);
+  expect(headers.get('set-cookie')).toBeNull();
+});
+
+test.each(['return_to', 'state', 'code_challenge'])('without %s: refused', async (name) => {
+  const left = Object.fromEntries(Object.entries(query).filter(([one]) => one !== name));
+  const { error } = await call(scene.auth.origin, identityLogin, {
+    params: { identity: 'identity' },
+    query: left,
+  });
+  expect(error?.details).toEqual([{ path: `query.${name}`, message: expect.any(String) as unknown }]);
+});
+
+test('another name is 404', async () => {
+  expect((await ask({}, {}, 'other')).error?.error).toBe('not_found');
+});
+
+test('while none is configured: 501, whatever is asked', async () => {
+  const auth = await startAuth();
+  const answer = await fetch(`${auth.origin}/api/identity/login?nonsense=1`);
+  expect([answer.status, (await answer.json()) as unknown]).toMatchObject([
+    501,
+    { error: 'identity_login_disabled' },
+  ]);
+  const other = await fetch(`${auth.origin}/api/other/login`);
+  expect(other.status).toBe(404);
+  await auth.stop();
+});
+
+test('while it is away: 502, and everything else goes on', async () => {
+  const away = await startScene({ issuer: 'http://127.0.0.1:1' });
+  const answer = await call(away.auth.origin, identityLogin, { params: { identity: 'identity' }, query });
+  expect([answer.status, answer.error?.error]).toEqual([502, 'identity_unavailable']);
+  expect(answer.headers.get('set-cookie')).toBeNull();
+  expect((await fetch(`${away.auth.origin}/.well-known/jwks.json`)).status).toBe(200);
+  await away.stop();
+});
+
+test('a browser can be at several logins at once', async () => {
+  const browser = createBrowser();
+  const [first, second] = [await scene.begin(browser), await scene.begin(browser)];
+  for (const { there } of [first, second]) {
+    const back = new URL(`http://x/?error=access_denied&state=${there.searchParams.get('state')}`);
+    expect(await scene.finish(back, browser)).toMatchObject({ error: 'access_denied' });
+  }
+});

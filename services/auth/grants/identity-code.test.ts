@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { until } from '../../../test/support/wait.ts';
+import { type Scene, sha256, startScene } from '../identity/testing/scene.ts';
+
+const people = [{ subject: 'ann', name: 'Ann', email: 'ann@example.com', emailVerified: true, suborgs: [] }];
+let scene: Scene;
+
+beforeAll(async () => void (scene = await startScene({ people })));
+afterAll(() => scene.stop());
+
+async function codeOf(): Promise<{ code: string; verifier: string }> {
+  const { code, verifier } = await scene.logIn('ann');
+  return { code: code!, verifier };
+}
+const reasonOf = ({ error }: Awaited<ReturnType<Scene['redeem']>>) => [
+  error?.error,
+  error?.details?.[0]?.message,
+];
+
+test('a code gives a session with its device, and tokens that can be refreshed', async () => {
+  const { code, verifier } = await codeOf();
+  const { status, body, headers } = await scene.redeem(code, verifier);
+  expect(status).toBe(200);
+  expect(headers.get('cache-control')).toBe('no-store');
+  const { access_token: token, refresh_token } = body!;
+  const sessions = await call(scene.auth.origin, contract.listSessions, { token });
+  expect(sessions.body!.items[0]).toMatchObject({ current: true, address: '127.0.0.1' });
+  const refresh = { grant_type: 'refresh_token', refresh_token: refresh_token! };
+  expect((await call(scene.auth.origin, contract.token, { body: refresh })).status).toBe(200);
+});
+
+test('the code is kept as a hash', async () => {
+  const { code } = await codeOf();
+  const { rows } = await scene.auth.database.query('read', 'SELECT hash FROM auth.identity_code');
+  expect(rows).toContainEqual({ hash: sha256(code) });
+});
+
+test('a code that comes again is refused, and ends the session of the first time', async () => {
+  const { code, verifier } = await codeOf();
+  const { body } = await scene.redeem(code, verifier);
+  const token = body!.access_token;
+  expect(reasonOf(await scene.redeem(code, 'v'.repeat(43)))).toEqual(['invalid_grant', 'reused']);
+  const refresh = { grant_type: 'refresh_token', refresh_token: body!.refresh_token! };
+  expect(reasonOf(await call(scene.auth.origin, contract.token, { body: refresh }))).toEqual([
+    'invalid_grant',
+    'revoked',
+  ]);
+  await until(
+    'the token is refused',
+    async () => (await call(scene.auth.origin, contract.me, { token })).status === 401,
+  );
+  expect((await scene.events())[0]).toMatchObject({ event: 'session_revoked' });
+});
+
+test('of many who come at once with one code, one at most has a session, and it ends', async () => {
+  const { code, verifier } = await codeOf();
+  const answers = await Promise.all(Array.from({ length: 10 }, () => scene.redeem(code, verifier)));
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+  const { rows } = await scene.auth.database.query<{ live: string }>(
+    'count',
+    `SELECT count(*) AS live FROM auth.session JOIN auth.identity_code ON session_id = session.id
+     WHERE hash = $1 AND ended_at IS NULL`,
+    [sha256(code)],
+  );
+  expect(rows[0]!.live).toBe('0');
+});
+
+test('another client, which has another verifier, gets nothing, and has spent the code', async () => {
+  const { code, verifier } = await codeOf();
+  expect(reasonOf(await scene.redeem(code, 'v'.repeat(43)))).toEqual(['invalid_grant', 'unknown']);
+  expect(reasonOf(await scene.redeem(code, verifier))).toEqual(['invalid_grant', 'reused']);
+});
+
+test('the challenge itself is no verifier', async () => {
+  const { code, verifier } = await codeOf();
+  const challenge = sha256(verifier).toString('base64url');
+  expect(reasonOf(await scene.redeem(code, challenge))).toEqual(['invalid_grant', 'unknown']);
+});
+
+test('a code is good for 60 seconds', async () => {
+  const [young, old] = [await codeOf(), await codeOf()];
+  const age = `UPDATE auth.identity_code SET created_at = now() - make_interval(secs => $2) WHERE hash = $1`;
+  await scene.auth.database.query('age', age, [sha256(young.code), 50]);
+  await scene.auth.database.query('age', age, [sha256(old.code), 61]);
+  expect((await scene.redeem(young.code, young.verifier)).status).toBe(200);
+  expect(reasonOf(await scene.redeem(old.code, old.verifier))).toEqual(['invalid_grant', 'expired']);
+});
+
+test.each(['x', 'x'.repeat(43)])('the code %s is unknown', async (code) => {
+  expect(reasonOf(await scene.redeem(code, 'v'.repeat(43)))).toEqual(['invalid_grant', 'unknown']);
+});
+
+test.each(['code', 'code_verifier'])('without %s: 400 invalid_request', async (name) => {
+  const { code, verifier } = await codeOf();
+  const whole = { grant_type: 'urn:content-platform:identity-code', code, code_verifier: verifier };
+  const body = Object.fromEntries(Object.entries(whole).filter(([one]) => one !== name)) as typeof whole;
+  const { status, error } = await call(scene.auth.origin, contract.token, { body });
+  expect([status, error?.error, error?.details?.[0]?.path]).toEqual([400, 'invalid_request', `body.${name}`]);
+});

@@ -1,0 +1,105 @@
+import { createHash, randomBytes } from 'node:crypto';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import {
+  client,
+  createBrowser,
+  type Person,
+  startIdentityProvider,
+} from '../../../../test/support/identity.ts';
+import { issuer as publicUrl, startAuth } from '../../testing.ts';
+import type { IdentitySettings } from '../settings.ts';
+
+export const returnTo = 'https://app.test/signed-in';
+export const callbackPath = '/api/identity/login/callback';
+const params = { identity: 'identity' };
+
+export const sha256 = (text: string) => createHash('sha256').update(text).digest();
+
+/** The service with a real identity service, or with the one that is named. */
+export async function startScene({
+  people = [],
+  ...settings
+}: Partial<IdentitySettings> & { people?: readonly Person[]; issuer?: string }) {
+  const own = settings.issuer ? undefined : await startIdentityProvider(publicUrl + callbackPath, people);
+  const issuer = own?.issuer ?? settings.issuer!;
+  const auth = await startAuth({
+    identity: {
+      name: 'identity',
+      provider: { issuer, clientId: client.id, clientSecret: client.secret },
+      returnTo: [returnTo],
+      linkByEmail: false,
+      suborgsClaim: 'suborgs',
+      ...settings,
+    },
+  });
+
+  /** Begins a login; the browser is then at the gates of the identity service. */
+  async function begin(browser = createBrowser()) {
+    const verifier = randomBytes(32).toString('base64url');
+    const query = new URLSearchParams({
+      return_to: returnTo,
+      state: 'of the client',
+      code_challenge: sha256(verifier).toString('base64url'),
+    });
+    const response = await browser.go(`${auth.origin}/api/identity/login?${query}`);
+    const there = new URL(response.headers.get('location') ?? 'none:', auth.origin);
+    return { browser, verifier, there };
+  }
+
+  /** Comes back from the identity service: to the client, or to an error. `back` is what came through the browser. */
+  async function finish(back: URL, browser: ReturnType<typeof createBrowser>) {
+    const headers = { cookie: [...browser.cookies].map((pair) => pair.join('=')).join('; ') };
+    const query = Object.fromEntries(back.searchParams);
+    const answer = await call(auth.origin, contract.identityCallback, { params, query, headers });
+    const location = answer.headers.get('location');
+    const { searchParams: told } = new URL(location ?? 'none:');
+    return {
+      status: answer.status,
+      envelope: answer.error?.error,
+      location,
+      code: told.get('code') ?? undefined,
+      error: told.get('error') ?? undefined,
+    };
+  }
+
+  const redeem = (code: string, verifier: string) =>
+    call(auth.origin, contract.token, {
+      body: { grant_type: 'urn:content-platform:identity-code', code, code_verifier: verifier },
+    });
+
+  /** What comes of a login there as `subject`: a code, or an error. */
+  async function logIn(subject: string) {
+    const { browser, verifier, there } = await begin();
+    return { verifier, ...(await finish(await browser.logInThere(there, subject), browser)) };
+  }
+
+  /** The tokens of a whole login. */
+  async function tokensOf(subject: string) {
+    const { code, verifier, error } = await logIn(subject);
+    if (!code) throw new Error(`the login as ${subject} failed: ${error}`);
+    const { body } = await redeem(code, verifier);
+    return body!;
+  }
+
+  return {
+    auth,
+    issuer,
+    begin,
+    finish,
+    redeem,
+    logIn,
+    tokensOf,
+    me: async (token: string) => (await call(auth.origin, contract.me, { token })).body,
+    /** Events of the audit log, the newest first. */
+    async events(): Promise<{ event: string; user_id: string | null; details: Record<string, unknown> }[]> {
+      const text = 'SELECT event, user_id, details FROM auth.audit ORDER BY id DESC';
+      return (await auth.database.query<never>('read_audit', text)).rows;
+    },
+    async stop() {
+      await auth.stop();
+      own?.close();
+    },
+  };
+}
+export type Scene = Awaited<ReturnType<typeof startScene>>;
