@@ -76,6 +76,7 @@ async function testStack(pattern: string[], terminal: Terminal, signal: AbortSig
     usualPorts: false,
     // Servers of the developer's own hold other data: tests clear and fill what they use.
     external: {},
+    trustedProxies: '127.0.0.1/32',
     needsKafka: true,
     showLogs: false,
     terminal,

@@ -32,7 +32,7 @@ export function addressesOf(
 export function serviceSpec(
   service: Service,
   gatewayPort: number,
-  stores: Pick<Surrounding, 'postgres' | 'logs' | 'redis' | 'kafka' | 'secrets'>,
+  stores: Pick<Surrounding, 'postgres' | 'logs' | 'redis' | 'kafka' | 'trustedProxies' | 'secrets'>,
 ): ProcessSpec {
   const [port, internal] = portsOf(service, gatewayPort);
   const { gateway, services } = addressesOf(gatewayPort, () => 0);

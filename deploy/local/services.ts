@@ -7,6 +7,8 @@ export interface Surrounding {
   redis: string;
   /** Brokers; empty when there is no Kafka. */
   kafka: string;
+  /** Networks whose X-Forwarded-For the gateway believes. */
+  trustedProxies?: string | undefined;
   /** The public address of each process, by its name. */
   urls: Record<string, string>;
   secrets: Secrets;
@@ -27,7 +29,11 @@ export const SERVICES: Service[] = [
     name: 'gateway',
     main: 'gateway/main.ts',
     offset: 0,
-    environment: ({ redis, urls }) => ({ REDIS_URL: redis, CONTENT_CACHE_URL: urls['content-cache'] ?? '' }),
+    environment: ({ redis, urls, trustedProxies }) => ({
+      REDIS_URL: redis,
+      CONTENT_CACHE_URL: urls['content-cache'] ?? '',
+      ...(trustedProxies !== undefined && { TRUSTED_PROXIES: trustedProxies }),
+    }),
   },
   {
     name: 'auth',

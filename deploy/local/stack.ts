@@ -20,6 +20,8 @@ export interface StackOptions {
   /** Take PostgreSQL's, Redis's and Kafka's usual ports where they are free. */
   usualPorts: boolean;
   external: External;
+  /** Networks whose X-Forwarded-For the gateway believes: a test plays many clients. */
+  trustedProxies?: string;
   /** No Kafka is a failure. */
   needsKafka: boolean;
   /** Show the services' logs on the terminal; they are in the state folder anyway. */
@@ -186,6 +188,7 @@ class StackRun implements RunningStack {
       logs,
       redis,
       kafka: kafka ?? '',
+      trustedProxies: this.#options.trustedProxies,
       get secrets() {
         return state.secrets;
       },

@@ -24,6 +24,7 @@ export async function startOwnStack(): Promise<OwnStack> {
     state,
     gatewayPort: await freeRow(SERVICES.length),
     external: {},
+    trustedProxies: '127.0.0.1/32',
     usualPorts: false,
     needsKafka: true,
     showLogs: false,
