@@ -12,6 +12,7 @@ import { createAccessTokens } from './access-tokens.ts';
 import { createClientStore } from './client-store.ts';
 import { changePassword } from './endpoints/change-password.ts';
 import { createTemporaryPassword } from './endpoints/create-temporary-password.ts';
+import { createUser } from './endpoints/create-user.ts';
 import { deleteSession } from './endpoints/delete-session.ts';
 import { deleteSessions } from './endpoints/delete-sessions.ts';
 import { deleteUser } from './endpoints/delete-user.ts';
@@ -90,6 +91,7 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.deleteSessions, deleteSessions({ database })),
     handle(contract.deleteSession, deleteSession({ database })),
     handle(contract.listUsers, listUsers({ users })),
+    handle(contract.createUser, createUser({ database, users, passwords, policy })),
     handle(contract.readUser, readUser({ users })),
     handle(contract.updateUser, updateUser({ database })),
     handle(contract.deleteUser, deleteUser({ database })),

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
+import { stack } from './stack.ts';
 
 /** The accounts that the demo data brings. */
 export const password = 'demo-password';
@@ -28,4 +30,36 @@ export function tokenOf(gateway: string, account: Account): Promise<string> {
   let token = tokens.get(key);
   if (!token) tokens.set(key, (token = fetchToken(gateway, account)));
   return token;
+}
+
+export interface OwnUser {
+  id: number;
+  email: string;
+  password: string;
+  token: string;
+  refreshToken: string;
+}
+
+/** Logs in at the gateway. Throws when that is refused. */
+export async function logIn(email: string, secret: string): Promise<{ token: string; refreshToken: string }> {
+  const { gateway } = stack();
+  const answer = await call(gateway, contract.login, { body: { email, password: secret } });
+  if (answer.error) throw new Error(`cannot log in as ${email}: ${answer.error.message}`);
+  return { token: answer.body.token, refreshToken: answer.body.refresh_token };
+}
+
+/**
+ * A user of the test's own, logged in: for what would disturb the others who use the demo accounts. No admin: tests of
+ * the last one run beside.
+ */
+export async function newUser(...roles: Exclude<contract.Role, 'admin'>[]): Promise<OwnUser> {
+  const { gateway } = stack();
+  const email = `own-${randomUUID()}@example.com`;
+  const own = `own passphrase ${randomUUID()}`;
+  const answer = await call(gateway, contract.createUser, {
+    body: { email, name: 'Olive Own', password: own, ...(roles.length > 0 && { roles }) },
+    token: await tokenOf(gateway, 'admin'),
+  });
+  if (answer.error) throw new Error(`cannot make a user: ${answer.error.message}`);
+  return { id: answer.body.id, email, password: own, ...(await logIn(email, own)) };
 }

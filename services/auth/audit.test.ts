@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Readable, Writable } from 'node:stream';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { openAccounts } from './accounts.ts';
+import type { Command } from './commands/command.ts';
+import { createClient } from './commands/create-client.ts';
+import { createUser } from './commands/create-user.ts';
+import { disableClient } from './commands/disable-client.ts';
+import { importUsers } from './commands/import-users.ts';
+import { rotateClient } from './commands/rotate-client.ts';
+import { startAuth, type TestAuth } from './testing.ts';
+
+const password = 'wooden lantern drifts past nine';
+let auth: TestAuth;
+beforeAll(async () => void (auth = await startAuth()));
+afterAll(() => auth.stop());
+
+interface Entry {
+  event: contract.AuditEvent;
+  user_id: string | null;
+  actor: string | null;
+  address: string | null;
+  details: Record<string, unknown>;
+}
+
+/** What was written since, oldest first. */
+async function entriesAfter(id: number): Promise<Entry[]> {
+  const text = `SELECT event, user_id, actor, host(address) AS address, details FROM auth.audit WHERE id > $1 ORDER BY id`;
+  return (await auth.database.query<Entry & { id: string }>('test', text, [id])).rows;
+}
+async function newest(): Promise<number> {
+  const { rows } = await auth.database.query<{ id: string | null }>(
+    'test',
+    'SELECT max(id) AS id FROM auth.audit',
+  );
+  return Number(rows[0]!.id ?? 0);
+}
+
+/** Runs the command on the service's database; returns the last line of what it says: a new secret, if any. */
+async function run(command: Command, args: string[], input = ''): Promise<string> {
+  const said = await command(args, {
+    input: Readable.from([Buffer.from(input)]),
+    prompts: new Writable(),
+    open: () => openAccounts(auth.databaseUrl),
+  });
+  return said.split('\n').at(-1)!;
+}
+
+/** Everything that can be secret, or typed by a stranger, in one run; by what it is. */
+const typed: Record<string, string> = {
+  password,
+  'a wrong password': 'not the password of anybody',
+  'an unknown address': 'stranger@nowhere.example',
+  'an unknown client': 'stranger-client',
+  'a wrong secret': 'not the secret of anything',
+  'an unknown refresh token': 'x'.repeat(43),
+};
+
+test('every step of an account is on record, and no secret, and nothing that a stranger typed', async () => {
+  const { origin } = auth;
+  const before = await newest();
+  const logIn = (email: string, given: string) =>
+    call(origin, contract.login, { body: { email, password: given } });
+  const client = (id: string, secret: string) =>
+    call(origin, contract.token, {
+      body: { grant_type: 'client_credentials', client_id: id, client_secret: secret },
+    });
+
+  typed['a secret'] = await run(createClient, ['console', '--scope', 'users:admin']);
+  typed['a token'] = (await client('console', typed['a secret'])).body!.access_token;
+  const token = typed['a token'];
+  await client('console', typed['a wrong secret']!);
+  await client(typed['an unknown client']!, typed['a secret']);
+
+  await run(
+    createUser(() => 15),
+    ['--email', 'root@example.com', '--name', 'Root', '--role', 'admin'],
+    password,
+  );
+  const { passwordHash } = (await auth.accounts.users.findByEmail('root@example.com'))!;
+  typed['a hash'] = passwordHash!;
+  const imported = { email: 'new@example.com', name: 'New', password_hash: passwordHash };
+  await run(importUsers, [], JSON.stringify(imported));
+  const person = { email: 'ann@example.com', name: 'Ann', password };
+  const { id } = (await call(origin, contract.createUser, { body: person, token })).body!;
+  await logIn(person.email, typed['a wrong password']!);
+  await logIn(typed['an unknown address']!, password);
+  const session = (await logIn(person.email, password)).body!;
+  typed['an access token'] = session.token;
+  typed['a refresh token'] = session.refresh_token;
+  const refresh = (refresh_token: string) =>
+    call(origin, contract.token, { body: { grant_type: 'refresh_token', refresh_token } });
+  const refreshed = (await refresh(session.refresh_token)).body!;
+  typed['its successor'] = refreshed.refresh_token!;
+  typed['the next access token'] = refreshed.access_token;
+  await refresh(typed['an unknown refresh token']!);
+  await auth.database.query(
+    'test',
+    `UPDATE auth.refresh_token SET replaced_at = replaced_at - interval '1 min'`,
+  );
+  await refresh(session.refresh_token);
+
+  const params = { id };
+  await call(origin, contract.updateUser, { params, body: { roles: ['sre'], name: 'Anna' }, token });
+  await call(origin, contract.updateUser, { params, body: { roles: ['sre'], name: 'Anna' }, token });
+  const second = (await logIn(person.email, password)).body!;
+  await call(origin, contract.logout, { token: second.token });
+  const third = (await logIn(person.email, password)).body!;
+  await call(origin, contract.deleteSessions, { token: third.token });
+  await call(origin, contract.updateUser, { params, body: { disabled: true }, token });
+  await logIn(person.email, password);
+  await call(origin, contract.deleteUser, { params, token });
+  typed['another secret'] = await run(rotateClient, ['console']);
+  await run(disableClient, ['console']);
+  await client('console', typed['another secret']);
+
+  const entries = await entriesAfter(before);
+  const user = String(id);
+  const ann = { user_id: user, actor: `user:${user}` };
+  const byClient = { actor: 'client:console', address: '127.0.0.1' };
+  const byStranger = { actor: null, address: '127.0.0.1' };
+  const byCommand = { actor: 'command', address: null };
+  const aSession = expect.any(Number) as unknown as number;
+  const login = { ...ann, event: 'login', details: { session: aSession, device: 'node' } };
+  expect(entries).toMatchObject([
+    { ...byCommand, event: 'client_created', details: { client: 'console', scopes: ['users:admin'] } },
+    { ...byClient, event: 'client_token', user_id: null },
+    { ...byStranger, event: 'client_refused', details: { client: 'console', reason: 'wrong secret' } },
+    { ...byStranger, event: 'client_refused', details: { reason: 'unknown client' } },
+    { ...byCommand, event: 'user_created', details: { roles: ['admin'] } },
+    { ...byCommand, event: 'user_created', details: { roles: ['user'] } },
+    { ...byClient, event: 'user_created', user_id: user, details: { roles: ['user'] } },
+    { ...byStranger, event: 'login_failed', user_id: user, details: { reason: 'wrong password' } },
+    { ...byStranger, event: 'login_failed', user_id: null, details: { reason: 'unknown address' } },
+    login,
+    { ...byStranger, event: 'refresh_token_reused', user_id: user, details: { session: aSession } },
+    {
+      ...byClient,
+      event: 'user_changed',
+      user_id: user,
+      details: { name: 'changed', roles: { from: ['user'], to: ['sre'] } },
+    },
+    login,
+    { ...ann, event: 'logout' },
+    login,
+    { ...ann, event: 'session_revoked', details: { session: 'all' } },
+    { ...byClient, event: 'user_changed', details: { disabled: { from: false, to: true } } },
+    { ...byStranger, event: 'login_failed', user_id: user, details: { reason: 'disabled' } },
+    { ...byClient, event: 'user_deleted', user_id: user },
+    { ...byCommand, event: 'client_secret_rotated', details: { client: 'console' } },
+    { ...byCommand, event: 'client_disabled', details: { client: 'console' } },
+    { ...byStranger, event: 'client_refused', details: { client: 'console', reason: 'disabled or rotated' } },
+  ]);
+
+  const { rows } = await auth.database.query<{ line: string }>(
+    'test',
+    'SELECT audit::text AS line FROM auth.audit',
+  );
+  const written = rows.map(({ line }) => line).join('\n');
+  for (const [what, text] of Object.entries(typed)) {
+    expect([what, text.length > 0, written.includes(text)]).toEqual([what, true, false]);
+  }
+  const log = auth.log.join('');
+  for (const [what, text] of Object.entries(typed)) expect([what, log.includes(text)]).toEqual([what, false]);
+});
+
+test('a page at a time, of one user or one event', async () => {
+  const body = { grant_type: 'client_credentials', client_id: 'reader', client_secret: 'reader-secret' };
+  await auth.addClient('reader', 'reader-secret', 'users:admin');
+  const token = (await call(auth.origin, contract.token, { body })).body!.access_token;
+  const ask = async (query: Record<string, string | number>) =>
+    (await call(auth.origin, contract.listAudit, { query, token })).body!;
+  const first = await ask({ limit: 1, event: 'user_created' });
+  const second = await ask({ limit: 1, event: 'user_created', cursor: first.next_cursor! });
+  expect([...first.items, ...second.items].map(({ event }) => event)).toEqual([
+    'user_created',
+    'user_created',
+  ]);
+  expect(second.items[0]!.id).toBeLessThan(first.items[0]!.id);
+  const id = first.items[0]!.user_id!;
+  const ofUser = await ask({ user_id: id });
+  expect(new Set(ofUser.items.map(({ user_id }) => user_id))).toEqual(new Set([id]));
+  expect((await ask({ user_id: id, event: 'user_created' })).items).toHaveLength(1);
+  expect((await ask({ user_id: id, event: 'client_disabled' })).items).toEqual([]);
+  expect(await ask({ user_id: id + 1_000_000 })).toEqual({ items: [], next_cursor: null });
+});

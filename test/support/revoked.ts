@@ -1,0 +1,37 @@
+import * as contract from '@content-platform/contract';
+import { checkError } from '@content-platform/contract/client';
+import { stack } from './stack.ts';
+import { until } from './wait.ts';
+
+/** Whether the gateway, and each service that is reached past it, takes the access token, by where. */
+async function takers(token: string): Promise<string[]> {
+  const { gateway, services } = stack();
+  const content = '/api/content/webform/1';
+  const places = [
+    { endpoint: contract.me, url: `${gateway}/api/me` },
+    { endpoint: contract.readContent, url: gateway + content },
+    { endpoint: contract.me, url: `${services['auth']!.public}/api/me` },
+    { endpoint: contract.readContent, url: services['content-cache']!.public + content },
+  ];
+  const taking: string[] = [];
+  for (const { endpoint, url } of places) {
+    const response = await fetch(url, { headers: { Authorization: `Bearer ${token}` } });
+    const body: unknown = await response.json();
+    if (response.status !== 401) taking.push(url);
+    else if (checkError(endpoint, 401, body).error !== 'invalid_token')
+      throw new Error(`${url}: no invalid_token`);
+  }
+  return taking;
+}
+
+/** Whether the token is taken at the gateway and at each service. A machine's is taken where it lacks a right, too. */
+export async function isTakenEverywhere(token: string): Promise<boolean> {
+  return (await takers(token)).length === 4;
+}
+
+/** Waits until none takes the token any more. Returns the ms that it took. */
+export async function untilRefused(token: string): Promise<number> {
+  const start = performance.now();
+  await until('the token is refused everywhere', async () => (await takers(token)).length === 0);
+  return performance.now() - start;
+}
