@@ -45,12 +45,15 @@ const reasons: Record<string, string> = {
 };
 const advice = 'Three or four words that have nothing to do with each other are a good choice.';
 
-/** What the person and the service are called, whole and in parts: ASVS 5.0 6.1.2 and 6.2.11. */
+/** What the person and the service are called, whole and in parts, as it is usually written: ASVS 5.0 6.1.2, 6.2.11. */
 function ownWords({ email, name }: Person): string[] {
   const phrases = [serviceName, name, email, ...email.split('@')].map((phrase) => phrase.normalize('NFC'));
-  const words = phrases.map((phrase) => phrase.split(/[^\p{L}\p{N}]+/u));
-  const all = [...phrases, ...words.map((parts) => parts.join('')), ...words.flat()];
-  return [...new Set(all)].filter((word) => word.length > 2);
+  const plain = phrases.map((phrase) => phrase.normalize('NFD').replace(/\p{M}/gu, ''));
+  const words = [...phrases, ...plain].flatMap((phrase) => {
+    const parts = phrase.split(/[^\p{L}\p{N}]+/u);
+    return [phrase, ...parts, ...['', ' ', '-', '_', '.'].map((separator) => parts.join(separator))];
+  });
+  return [...new Set(words)].filter((word) => word.length > 2);
 }
 
 function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult): string | undefined {

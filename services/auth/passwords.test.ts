@@ -89,3 +89,27 @@ test.each([
 ])('%j cannot', (hash) => {
   expect(isSupported(hash)).toBe(false);
 });
+
+test('a password is the same however its accents are typed', async () => {
+  const [composed, typed] = ['Zoë läuft weit', 'Zoë läuft weit'.normalize('NFD')];
+  expect(composed).not.toBe(typed);
+  for (const chosen of [composed, typed]) {
+    const hash = await passwords.hash(chosen);
+    expect(await argon2.verify(hash, composed)).toBe(true);
+    for (const given of [composed, typed]) expect(await passwords.verify(hash, given)).toBe(true);
+  }
+});
+
+test('hashes that are not of the NFC form are checked as typed', async () => {
+  const [composed, typed] = ['Zoë läuft weit', 'Zoë läuft weit'.normalize('NFD')];
+  const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+  const hashes = [
+    await bcrypt.hash(typed, { cost: 4, version: '2y' }),
+    await argon2.hash(typed, { memoryCost: 8_192, timeCost: 1 }),
+    await argon2.hash(typed, parameters),
+  ];
+  for (const hash of hashes) {
+    expect(await passwords.verify(hash, typed)).toBe(true);
+    expect(await passwords.verify(hash, composed)).toBe(false);
+  }
+});

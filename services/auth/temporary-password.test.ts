@@ -1,0 +1,62 @@
+import { expect, test } from '@jest/globals';
+import { createPasswordPolicy } from './password-policy.ts';
+import type { Passwords } from './passwords.ts';
+import { makeTemporaryPassword, recognise } from './temporary-password.ts';
+
+test('80 bits that can be read aloud and mistaken for nothing', () => {
+  const made = Array.from({ length: 500 }, makeTemporaryPassword);
+  for (const password of made) expect(password).toMatch(/^([2-9a-km-np-z]{4}-){3}[2-9a-km-np-z]{4}$/);
+  expect(new Set(made).size).toBe(500);
+  // 8,000 characters: each of the 32 is there, some 250 times.
+  const counts = Map.groupBy(made.join('').replaceAll('-', ''), (character) => character);
+  expect(counts.size).toBe(32);
+  for (const { length } of counts.values()) expect(length).toBeGreaterThan(150);
+});
+
+test('it is as good as what people may choose', () => {
+  const policy = createPasswordPolicy(15);
+  const ann = { email: 'ann@example.com', name: 'Ann' };
+  for (let round = 0; round < 5; round += 1) {
+    expect(policy.complaint(makeTemporaryPassword(), ann)).toBeUndefined();
+  }
+});
+
+/** Notes what is hashed, and finds a password right when its hash is the password itself. */
+function noting() {
+  const hashed: string[] = [];
+  const verify: Passwords['verify'] = (hash, password) => {
+    hashed.push(password);
+    return Promise.resolve(hash === password);
+  };
+  return { hashed, passwords: { verify } as Passwords };
+}
+
+const given = makeTemporaryPassword();
+const people = {
+  nobody: undefined,
+  'without any': { passwordHash: null, tempPasswordHash: null },
+  'with their own': { passwordHash: 'own', tempPasswordHash: null },
+  'with both': { passwordHash: 'own', tempPasswordHash: makeTemporaryPassword() },
+};
+
+test.each(['a wrong password', given])(
+  'whether there is a temporary one, %j does not tell',
+  async (typed) => {
+    const works = await Promise.all(
+      Object.values(people).map(async (person) => {
+        const { passwords, hashed } = noting();
+        expect(await recognise(passwords, person, typed)).toBeUndefined();
+        return hashed;
+      }),
+    );
+    for (const work of works) expect(work).toEqual(works[0]);
+  },
+);
+
+test('which one it is', async () => {
+  const { passwords } = noting();
+  const person = { passwordHash: 'own', tempPasswordHash: given };
+  expect(await recognise(passwords, person, 'own')).toBe('own');
+  expect(await recognise(passwords, person, given)).toBe('temporary');
+  expect(await recognise(passwords, { ...person, passwordHash: null }, given)).toBe('temporary');
+});
