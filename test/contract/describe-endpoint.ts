@@ -16,8 +16,8 @@ const elsewhere: readonly ErrorCode[] = [
 ];
 
 export interface Subject<E extends Endpoint> {
-  /** Calls the endpoint through the gateway; the reply is checked against the contract. */
-  ask(options?: CallOptions<E> & { as?: Account }): Promise<Answer<E>>;
+  /** Calls the endpoint through the gateway, or the one `at` an address; the reply is checked against the contract. */
+  ask(options?: CallOptions<E> & { as?: Account; at?: string }): Promise<Answer<E>>;
   /** Sends what the typed client would not: any path and any body. */
   send(options: {
     path?: string;
@@ -58,15 +58,16 @@ export function describeEndpoint<E extends Endpoint>(
   const json = example.body ? { 'Content-Type': 'application/json' } : {};
 
   const subject: Subject<E> = {
-    async ask({ as = example.as, ...options } = {}) {
-      const token = options.token ?? (as ? await tokenOf(gateway, as) : undefined);
-      return note(await call(gateway, endpoint, { ...(options as CallOptions<E>), token }));
+    async ask({ as = example.as, at = gateway, ...options } = {}) {
+      const token = options.token ?? (as ? await tokenOf(at, as) : undefined);
+      return note(await call(at, endpoint, { ...(options as CallOptions<E>), token }));
     },
     async send({ path = example.path, body, headers, as = example.as }) {
       const response = await fetch(gateway + path, {
         method: endpoint.method,
         headers: { ...json, ...(await bearer(as)), ...headers },
         ...(body === undefined ? {} : { body }),
+        redirect: 'manual',
       });
       if (endpoint.responses[response.status]) {
         await response.arrayBuffer();
@@ -133,6 +134,12 @@ function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { sen
     const { error } = await send({ ...body, headers: { Authorization: 'Bearer a.b.c' } });
     expect(error?.error).toBe('invalid_token');
   });
+  if (!endpoint.beforePasswordChange) {
+    test('before a temporary password is changed: 403', async () => {
+      const { error } = await send({ ...body, as: 'temporary' });
+      expect(error?.error).toBe('password_change_required');
+    });
+  }
   const outsider: Account | undefined =
     endpoint.access === 'user' ? 'machine' : endpoint.access === 'token' ? undefined : 'user';
   if (outsider) {

@@ -1,0 +1,36 @@
+import { expect, test } from '@jest/globals';
+import { logout } from '@content-platform/contract';
+import { logIn, newUser } from '../support/accounts.ts';
+import { refresh } from '../support/refresh.ts';
+import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+describeEndpoint(logout, { path: '/api/logout', as: 'user', body: {} }, ({ ask, send }) => {
+  test('the session’s tokens are refused everywhere, another session goes on', async () => {
+    const user = await newUser();
+    const other = await logIn(user.email, user.password);
+    const next = (await refresh(user.refreshToken)).body!;
+    for (const token of [user.token, next.access_token]) expect(await isTakenEverywhere(token)).toBe(true);
+
+    expect(await ask({ token: user.token })).toMatchObject({ status: 204 });
+    expect(await refresh(next.refresh_token!)).toMatchObject({ reason: 'revoked' });
+    expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'revoked' });
+    for (const token of [user.token, next.access_token]) await untilRefused(token);
+
+    expect(await isTakenEverywhere(other.token)).toBe(true);
+    expect(await refresh(other.refreshToken)).toMatchObject({ status: 200 });
+  });
+
+  test('with the push token of a device that nobody knows', async () => {
+    const { token } = await newUser();
+    expect(await ask({ token, body: { fcm_token: 'unknown' } })).toMatchObject({ status: 204 });
+    await untilRefused(token);
+  });
+
+  test.each([{ fcm_token: '' }, { fcm_token: 1 }, { fcm_token: 'x'.repeat(4097) }, { all: true }])(
+    '%.40j: 422',
+    async (body) => {
+      expect((await send({ body: JSON.stringify(body) })).error?.error).toBe('validation_failed');
+    },
+  );
+});

@@ -1,0 +1,94 @@
+import { expect, test } from '@jest/globals';
+import { deleteSession, deleteSessions, listSessions } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { logIn, newUser } from '../support/accounts.ts';
+import { refresh } from '../support/refresh.ts';
+import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
+import { stack } from '../support/stack.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+const path = '/api/sessions';
+
+async function sessionsOf(token: string) {
+  return (await call(stack().gateway, listSessions, { token })).body!.items;
+}
+
+describeEndpoint(listSessions, { path, as: 'user' }, ({ ask, send }) => {
+  test('one’s own, newest first, and which one it is', async () => {
+    const user = await newUser();
+    const { token } = await logIn(user.email, user.password);
+    const { body } = await ask({ token });
+    const now = Date.now();
+    expect(body!.items).toMatchObject([
+      { device: 'node', address: '127.0.0.1', current: true },
+      { device: 'node', address: '127.0.0.1', current: false },
+    ]);
+    for (const { created_at, last_used_at } of body!.items) {
+      expect(Math.abs(now - Date.parse(created_at))).toBeLessThan(60_000);
+      expect(Date.parse(last_used_at)).toBeGreaterThanOrEqual(Date.parse(created_at));
+    }
+    const first = (await ask({ token, query: { limit: 1 } })).body!;
+    expect(first.items).toEqual(body!.items.slice(0, 1));
+    const second = await ask({ token, query: { limit: 1, cursor: first.next_cursor! } });
+    expect(second.body).toEqual({ items: body!.items.slice(1), next_cursor: null });
+  });
+
+  test('one that was refreshed was used', async () => {
+    const { token, refreshToken } = await newUser();
+    const before = (await sessionsOf(token))[0]!;
+    await refresh(refreshToken);
+    const after = (await sessionsOf(token))[0]!;
+    expect(after.id).toBe(before.id);
+    expect(Date.parse(after.last_used_at)).toBeGreaterThan(Date.parse(before.last_used_at));
+  });
+
+  test.each(['limit=0', 'limit=101', 'limit=x', 'cursor=!', 'cursor=0'])('?%s: 422', async (query) => {
+    expect((await send({ path: `${path}?${query}` })).error?.error).toBe('validation_failed');
+  });
+});
+
+describeEndpoint(deleteSession, { path: `${path}/9007199254740991`, as: 'user' }, ({ ask, send }) => {
+  test('one device is logged out, the one that does it stays', async () => {
+    const user = await newUser();
+    const lost = await logIn(user.email, user.password);
+    const { id } = (await sessionsOf(lost.token)).find(({ current }) => current)!;
+    expect(await isTakenEverywhere(lost.token)).toBe(true);
+
+    expect(await ask({ token: user.token, params: { id } })).toMatchObject({ status: 204 });
+    expect(await refresh(lost.refreshToken)).toMatchObject({ reason: 'revoked' });
+    await untilRefused(lost.token);
+    expect(await sessionsOf(user.token)).toMatchObject([{ current: true }]);
+    expect((await ask({ token: user.token, params: { id } })).error?.error).toBe('not_found');
+  });
+
+  test('another person’s: 404, and it goes on', async () => {
+    const [one, another] = [await newUser(), await newUser()];
+    const { id } = (await sessionsOf(another.token))[0]!;
+    expect((await ask({ token: one.token, params: { id } })).error?.error).toBe('not_found');
+    expect(await sessionsOf(another.token)).toMatchObject([{ id }]);
+    expect(await refresh(another.refreshToken)).toMatchObject({ status: 200 });
+  });
+
+  test('no such session: 404', async () => {
+    expect((await send({})).error?.error).toBe('not_found');
+  });
+
+  test.each(['0', '-1', '1.5', 'x', 'all', '9007199254740992'])('the id %s: 422', async (id) => {
+    expect((await send({ path: `${path}/${id}` })).error?.error).toBe('validation_failed');
+  });
+});
+
+describeEndpoint(deleteSessions, { path, as: 'user' }, ({ ask }) => {
+  test('all devices are logged out, and nobody else’s', async () => {
+    const [user, another] = [await newUser(), await newUser()];
+    const second = await logIn(user.email, user.password);
+    expect(await ask({ token: user.token })).toMatchObject({ status: 204 });
+    for (const { token, refreshToken } of [user, second]) {
+      expect(await refresh(refreshToken)).toMatchObject({ reason: 'revoked' });
+      await untilRefused(token);
+    }
+    expect(await isTakenEverywhere(another.token)).toBe(true);
+    expect(await refresh(another.refreshToken)).toMatchObject({ status: 200 });
+    expect(await sessionsOf((await logIn(user.email, user.password)).token)).toHaveLength(1);
+  });
+});
