@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Database, HttpError, type Handler, type Logger } from '@content-platform/chassis';
 import type { login as contract } from '@content-platform/contract';
 import { accessTokenLifetime } from '../access-tokens.ts';
@@ -7,6 +6,7 @@ import { deviceName } from '../device-name.ts';
 import type { Guesses } from '../guesses.ts';
 import type { Logins } from '../metrics.ts';
 import { isOutdated, type Passwords } from '../passwords.ts';
+import { createRefusals } from '../refusals.ts';
 import { createSessionStore } from '../session-store.ts';
 import type { Sessions } from '../sessions.ts';
 import { recognise, type PasswordKind } from '../temporary-password.ts';
@@ -22,14 +22,6 @@ export interface LoginDeps {
   logger: Logger;
 }
 
-/** A refused login is answered no earlier, so that the time does not tell what was wrong. Ms. */
-const refusalMs = 400;
-
-/** Timers may be early by a fraction of a millisecond, so the clock is asked. `time` as performance.now(). */
-async function notBefore(time: number): Promise<void> {
-  for (let left; (left = time - performance.now()) > 0;) await sleep(Math.ceil(left));
-}
-
 /** Why nobody was let in, for those who run the platform. */
 function reasonOf(user: User | undefined, kind: PasswordKind | undefined): string {
   if (!user) return 'unknown address';
@@ -41,6 +33,7 @@ function reasonOf(user: User | undefined, kind: PasswordKind | undefined): strin
 export function login(deps: LoginDeps): Handler<typeof contract> {
   const { database, users, passwords, guesses, sessions, logins, logger } = deps;
   const { isKnownNetwork } = createSessionStore(database.query);
+  const beforeRefusal = createRefusals();
 
   async function renewHash({ id, passwordHash }: User, password: string): Promise<void> {
     if (passwordHash === null || !isOutdated(passwordHash)) return;
@@ -101,7 +94,7 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
       if (!admitted) logins.inc({ outcome: 'refused' });
       if (error instanceof HttpError && error.error === 'rate_limited') {
         logins.inc({ outcome: 'limited' });
-        await notBefore(start + refusalMs);
+        await beforeRefusal(start);
       }
       throw error;
     }
@@ -116,7 +109,7 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
       logins.inc({ outcome: 'failure' });
       logger.info({ reason, user_id: user?.id }, 'a login failed');
       await audit(database.query, { event: 'login_failed', userId: user?.id, address, details: { reason } });
-      await notBefore(start + refusalMs);
+      await beforeRefusal(start);
       throw new HttpError(401, 'invalid_credentials', 'The email or the password is wrong.');
     }
     const temporary = kind === 'temporary';
