@@ -1,6 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { token } from '@content-platform/contract';
-import { emails, machine, password } from '../support/accounts.ts';
+import { logout, token } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { emails, machine, newUser, password } from '../support/accounts.ts';
+import { isTakenEverywhere } from '../support/revoked.ts';
+import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const grant_type = 'client_credentials';
@@ -46,5 +49,50 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
     const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const twice = await send({ body: 'grant_type=client_credentials&grant_type=password', headers: form });
     expect(twice.error?.error).toBe('invalid_request');
+  });
+
+  test('a refresh token: new tokens, and it again within seconds the same successor', async () => {
+    const { refreshToken: refresh_token } = await newUser('sre');
+    const refresh = { grant_type: 'refresh_token', refresh_token };
+    const first = await ask({ body: refresh });
+    expect(first).toMatchObject({
+      status: 200,
+      body: { token_type: 'Bearer', expires_in: 900, scope: 'jobs:manage' },
+    });
+    expect(first.headers.get('cache-control')).toBe('no-store');
+    expect(await isTakenEverywhere(first.body!.access_token)).toBe(true);
+    const successor = first.body!.refresh_token!;
+    expect(successor).not.toBe(refresh_token);
+    expect((await ask({ body: refresh })).body!.refresh_token).toBe(successor);
+    const second = await ask({ body: { ...refresh, refresh_token: successor } });
+    expect(second.body!.refresh_token).not.toBe(successor);
+  });
+
+  test('a refresh token of a session that has ended: invalid_grant, revoked', async () => {
+    const user = await newUser();
+    await call(stack().gateway, logout, { token: user.token });
+    const { error } = await ask({
+      body: { grant_type: 'refresh_token', refresh_token: user.refreshToken },
+    });
+    expect(error).toMatchObject({
+      error: 'invalid_grant',
+      code: 400,
+      details: [{ path: 'reason', message: 'revoked' }],
+    });
+  });
+
+  test.each(['x', 'x'.repeat(43), machine.secret])(
+    'the refresh token %.10j: invalid_grant, unknown',
+    async (refresh_token) => {
+      const { error } = await ask({ body: { grant_type: 'refresh_token', refresh_token } });
+      expect(error).toMatchObject({ error: 'invalid_grant', details: [{ message: 'unknown' }] });
+    },
+  );
+
+  test('no refresh token, or none that can be one: invalid_request', async () => {
+    for (const more of [{}, { refresh_token: '' }, { refresh_token: '\0' }]) {
+      const { error } = await ask({ body: { grant_type: 'refresh_token', ...more } });
+      expect(error?.error).toBe('invalid_request');
+    }
   });
 });

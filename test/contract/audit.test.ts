@@ -1,0 +1,42 @@
+import { expect, test } from '@jest/globals';
+import { listAudit, login } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { newUser, tokenOf } from '../support/accounts.ts';
+import { stack } from '../support/stack.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+const path = '/api/admin/audit';
+
+describeEndpoint(listAudit, { path, as: 'admin' }, ({ ask, send }) => {
+  test('what happened to a user, newest first, a page at a time', async () => {
+    const { gateway } = stack();
+    const { id, email } = await newUser();
+    await call(gateway, login, { body: { email, password: 'not the password' } });
+    const { body } = await ask({ query: { user_id: id } });
+    expect(body!.next_cursor).toBeNull();
+    expect(body!.items).toMatchObject([
+      { event: 'login_failed', user_id: id, actor: null, address: '127.0.0.1' },
+      { event: 'login', user_id: id, actor: `user:${id}`, address: '127.0.0.1', details: { device: 'node' } },
+      { event: 'user_created', user_id: id, details: { roles: ['user'] } },
+    ]);
+    for (const { at } of body!.items) expect(Math.abs(Date.now() - Date.parse(at))).toBeLessThan(60_000);
+    const first = (await ask({ query: { user_id: id, limit: 2 } })).body!;
+    expect(first.items).toEqual(body!.items.slice(0, 2));
+    const rest = await ask({ query: { user_id: id, limit: 2, cursor: first.next_cursor! } });
+    expect(rest.body).toEqual({ items: body!.items.slice(2), next_cursor: null });
+  });
+
+  test('one kind of event', async () => {
+    await tokenOf(stack().gateway, 'machine');
+    const { body } = await ask({ query: { event: 'client_token' } });
+    expect(new Set(body!.items.map(({ event }) => event))).toEqual(new Set(['client_token']));
+    expect(body!.items.map(({ actor }) => actor)).toContain('client:content-server');
+  });
+
+  test.each(['limit=0', 'cursor=!', 'event=other', 'event=', 'user_id=0', 'user_id=x', 'actor=command'])(
+    '?%s: 422',
+    async (query) => {
+      expect((await send({ path: `${path}?${query}` })).error?.error).toBe('validation_failed');
+    },
+  );
+});

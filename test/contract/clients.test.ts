@@ -1,0 +1,45 @@
+import { expect, test } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { ROOT } from '../../deploy/local/config.ts';
+import { runCommand } from '../../deploy/local/run-command.ts';
+import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
+import { stack } from '../support/stack.ts';
+
+/** `npm run admin -- …`; the last line of what it says. */
+async function admin(...args: string[]): Promise<string> {
+  const { code, output } = await runCommand(
+    process.execPath,
+    [join(ROOT, 'deploy/local/admin.ts'), ...args],
+    {
+      within: 60_000,
+      env: { STACK_FILE: process.env['STACK_FILE'] ?? '' },
+    },
+  );
+  if (code !== 0) throw new Error(output);
+  return output.trimEnd().split('\n').at(-1)!;
+}
+
+async function tokenFor(client_id: string, client_secret: string) {
+  const body = { grant_type: 'client_credentials', client_id, client_secret };
+  return call(stack().gateway, contract.token, { body });
+}
+
+test('a rotated client’s secret and tokens are refused, those it gets from then on are taken; disabled, none are', async () => {
+  const name = `client-${randomBytes(6).toString('hex')}`;
+  const first = await admin('create-client', name, '--scope', 'jobs:manage');
+  const old = (await tokenFor(name, first)).body!.access_token;
+  expect(await isTakenEverywhere(old)).toBe(true);
+
+  const second = await admin('rotate-client', name);
+  expect((await tokenFor(name, first)).error?.error).toBe('invalid_client');
+  await untilRefused(old);
+  const renewed = (await tokenFor(name, second)).body!.access_token;
+  expect(await isTakenEverywhere(renewed)).toBe(true);
+
+  await admin('disable-client', name);
+  expect((await tokenFor(name, second)).error?.error).toBe('invalid_client');
+  await untilRefused(renewed);
+});

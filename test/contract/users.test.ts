@@ -1,0 +1,253 @@
+import { expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { emails, logIn, newUser, tokenOf } from '../support/accounts.ts';
+import { refresh } from '../support/refresh.ts';
+import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
+import { stack } from '../support/stack.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+const path = '/api/admin/users';
+const nobody = `${path}/9007199254740991`;
+const { gateway } = stack();
+
+const unique = () => `made-${randomUUID()}@example.com`;
+const fresh = () => ({ email: unique(), name: 'Mada Made' });
+
+async function create(body: { email: string; name: string; roles?: contract.Role[] } = fresh()) {
+  const token = await tokenOf(gateway, 'admin');
+  return (await call(gateway, contract.createUser, { body, token })).body!;
+}
+
+/** The newest record of the event about the user. */
+async function recordOf(event: contract.AuditEvent, userId: number) {
+  const query = { event, user_id: userId, limit: 1 };
+  const token = await tokenOf(gateway, 'admin');
+  return (await call(gateway, contract.listAudit, { query, token })).body!.items[0];
+}
+
+/** As records name the admin of the demo. */
+async function theAdmin(): Promise<string> {
+  const { body } = await call(gateway, contract.me, { token: await tokenOf(gateway, 'admin') });
+  return `user:${body!.id}`;
+}
+
+/** The id of the demo's admin. Throws when there is another one: taking this one's rights away would succeed. */
+async function theOnlyAdmin(): Promise<number> {
+  const admins: number[] = [];
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const token = await tokenOf(gateway, 'admin');
+    const query = { limit: 100, ...(cursor && { cursor }) };
+    const { body } = await call(gateway, contract.listUsers, { query, token });
+    admins.push(...body!.items.filter(({ roles }) => roles.includes('admin')).map(({ id }) => id));
+    cursor = body!.next_cursor;
+  }
+  expect(admins).toHaveLength(1);
+  return admins[0]!;
+}
+
+describeEndpoint(contract.createUser, { path, as: 'admin', body: fresh() }, ({ ask, send }) => {
+  test('with a password they can log in; it is on record who made them', async () => {
+    const user = { ...fresh(), password: 'wooden lantern drifts past nine', roles: ['user', 'sre'] as const };
+    const { status, body } = await ask({ body: { ...user, roles: [...user.roles] } });
+    const { password, ...shown } = user;
+    expect({ status, body }).toMatchObject({ status: 201, body: { ...shown, disabled: false } });
+    const { token } = await logIn(user.email, password);
+    expect((await call(gateway, contract.me, { token })).body).toMatchObject({ id: body!.id, ...shown });
+    expect(await recordOf('user_created', body!.id)).toMatchObject({
+      actor: await theAdmin(),
+      address: '127.0.0.1',
+      details: { roles: user.roles },
+    });
+  });
+
+  test('without one they cannot; they are an ordinary user', async () => {
+    const body = fresh();
+    expect(await ask({ body })).toMatchObject({ status: 201, body: { ...body, roles: ['user'] } });
+    const answer = await call(gateway, contract.login, { body: { email: body.email, password: 'anything' } });
+    expect(answer.error?.error).toBe('invalid_credentials');
+  });
+
+  test('an address that is taken, in any case: 409', async () => {
+    const { email } = await create();
+    for (const taken of [email, email.toUpperCase(), emails.user]) {
+      const { error } = await ask({ body: { email: taken, name: 'Second' } });
+      expect(error).toMatchObject({ error: 'email_taken', code: 409 });
+    }
+  });
+
+  test.each(['short', 'passwordpassword', 'madamademadamade', 'x'.repeat(129)])(
+    'the password %.20s is too weak: 422 says so',
+    async (password) => {
+      const { error } = await ask({ body: { ...fresh(), password } });
+      expect(error).toMatchObject({ error: 'validation_failed', details: [{ path: 'body.password' }] });
+    },
+  );
+
+  test.each([
+    { email: 'no-address' },
+    { email: 'two words@example.com' },
+    { email: `${'x'.repeat(250)}@example.com` },
+    { email: 'nul\0@example.com' },
+    { name: '' },
+    { name: '\ud800' },
+    { name: 'x'.repeat(201) },
+    { roles: [] },
+    { roles: ['root'] },
+    { roles: ['user', 'user'] },
+    { roles: 'admin' },
+    { id: 1 },
+    { disabled: true },
+  ])('%.60j: 422', async (wrong) => {
+    const body = JSON.stringify({ ...fresh(), ...wrong });
+    expect((await send({ body })).error?.error).toBe('validation_failed');
+  });
+});
+
+describeEndpoint(contract.listUsers, { path, as: 'admin' }, ({ ask, send }) => {
+  test('newest first, a page at a time', async () => {
+    const [older, newer] = [await create(), await create()];
+    const first = (await ask({ query: { limit: 1, search: older.email.slice(0, 20).toUpperCase() } })).body!;
+    expect(first).toEqual({ items: [older], next_cursor: null });
+    const { body } = await ask({ query: { limit: 100 } });
+    const ids = body!.items.map(({ id }) => id);
+    expect(ids).toEqual(ids.toSorted((a, b) => b - a));
+    expect(ids).toEqual(expect.arrayContaining([older.id, newer.id]));
+    const below = await ask({ query: { limit: 1, cursor: newer.id } });
+    expect(below.body!.items[0]!.id).toBeLessThan(newer.id);
+    expect(below.body!.next_cursor).toBe(String(below.body!.items[0]!.id));
+  });
+
+  test('by a part of the name or the address, which is no pattern', async () => {
+    const name = `50%_${randomUUID()}`;
+    const user = await create({ email: unique(), name });
+    expect((await ask({ query: { search: name.toUpperCase() } })).body!.items).toEqual([user]);
+    expect((await ask({ query: { search: name.replace('%_', '__') } })).body!.items).toEqual([]);
+    expect((await ask({ query: { search: emails.sre } })).body!.items).toMatchObject([{ roles: ['sre'] }]);
+  });
+
+  test.each(['limit=0', 'limit=101', 'cursor=!', 'search=', `search=${'x'.repeat(201)}`])(
+    '?%.20s: 422',
+    async (query) => {
+      expect((await send({ path: `${path}?${query}` })).error?.error).toBe('validation_failed');
+    },
+  );
+});
+
+describeEndpoint(contract.readUser, { path: nobody, as: 'admin' }, ({ ask, send }) => {
+  test('one user', async () => {
+    const user = await create();
+    expect(await ask({ params: { id: user.id } })).toMatchObject({ status: 200, body: user });
+  });
+  test('no such user: 404', async () => {
+    expect((await send({})).error?.error).toBe('not_found');
+  });
+});
+
+describeEndpoint(
+  contract.updateUser,
+  { path: nobody, as: 'admin', body: { name: 'Renamed' } },
+  ({ ask, send }) => {
+    test('name, roles and whether they are disabled; what is not named stays', async () => {
+      const user = await create();
+      const params = { id: user.id };
+      expect((await ask({ params, body: {} })).body).toEqual(user);
+      const renamed = await ask({ params, body: { name: 'Renamed' } });
+      expect(renamed.body).toEqual({ ...user, name: 'Renamed' });
+      const disabled = await ask({ params, body: { roles: ['sre', 'user'], disabled: true } });
+      expect(disabled.body).toEqual({ ...renamed.body, roles: ['sre', 'user'], disabled: true });
+      expect(await recordOf('user_changed', user.id)).toMatchObject({
+        actor: await theAdmin(),
+        details: { roles: { from: ['user'], to: ['sre', 'user'] }, disabled: { from: false, to: true } },
+      });
+      const token = await tokenOf(gateway, 'admin');
+      expect((await call(gateway, contract.readUser, { params, token })).body).toEqual(disabled.body);
+    });
+
+    test('who loses a role is logged out everywhere, and logs in without it', async () => {
+      const user = await newUser('user', 'sre');
+      expect(await isTakenEverywhere(user.token)).toBe(true);
+      expect(await ask({ params: { id: user.id }, body: { roles: ['user'] } })).toMatchObject({
+        status: 200,
+      });
+      expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'revoked' });
+      await untilRefused(user.token);
+      const again = await logIn(user.email, user.password);
+      const { error } = await call(gateway, contract.listFailedJobs, { token: again.token });
+      expect(error?.error).toBe('insufficient_scope');
+    });
+
+    test('who is given a role has it from the next refresh on', async () => {
+      const user = await newUser();
+      await ask({ params: { id: user.id }, body: { roles: ['user', 'sre'] } });
+      expect(await isTakenEverywhere(user.token)).toBe(true);
+      const { body } = await refresh(user.refreshToken);
+      expect(body!.scope).toBe('jobs:manage');
+      const { status } = await call(gateway, contract.listFailedJobs, { token: body!.access_token });
+      expect(status).toBe(200);
+    });
+
+    test('who is disabled is logged out everywhere and cannot log in until that is undone', async () => {
+      const user = await newUser();
+      const params = { id: user.id };
+      await ask({ params, body: { disabled: true } });
+      expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'revoked' });
+      await untilRefused(user.token);
+      const { email, password } = user;
+      const { error } = await call(gateway, contract.login, { body: { email, password } });
+      expect(error?.error).toBe('invalid_credentials');
+      await ask({ params, body: { disabled: false } });
+      const { token } = await logIn(email, password);
+      expect(await isTakenEverywhere(token)).toBe(true);
+    });
+
+    test('the last admin stays one: 409', async () => {
+      const id = await theOnlyAdmin();
+      for (const body of [{ disabled: true }, { roles: ['user' as const] }]) {
+        const { error } = await ask({ params: { id }, body });
+        expect(error).toMatchObject({ error: 'last_admin', code: 409 });
+      }
+      expect(await isTakenEverywhere(await tokenOf(gateway, 'admin'))).toBe(true);
+    });
+
+    test('no such user: 404', async () => {
+      expect((await send({ body: '{}' })).error?.error).toBe('not_found');
+    });
+
+    test.each([
+      { name: '' },
+      { name: null },
+      { roles: [] },
+      { roles: ['root'] },
+      { roles: ['sre', 'sre'] },
+      { disabled: 'yes' },
+      { email: 'other@example.com' },
+      { password: 'wooden lantern drifts past nine' },
+      { id: 1 },
+    ])('%j: 422', async (body) => {
+      expect((await send({ body: JSON.stringify(body) })).error?.error).toBe('validation_failed');
+    });
+  },
+);
+
+describeEndpoint(contract.deleteUser, { path: nobody, as: 'admin' }, ({ ask, send }) => {
+  test('a user is gone, logged out everywhere, and their address is free', async () => {
+    const user = await newUser();
+    const params = { id: user.id };
+    expect(await ask({ params })).toMatchObject({ status: 204 });
+    expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'unknown' });
+    await untilRefused(user.token);
+    expect((await ask({ params })).error?.error).toBe('not_found');
+    expect(await recordOf('user_deleted', user.id)).toMatchObject({ actor: await theAdmin() });
+    expect((await create({ email: user.email, name: 'Next' })).id).not.toBe(user.id);
+  });
+
+  test('the last admin stays: 409', async () => {
+    expect((await ask({ params: { id: await theOnlyAdmin() } })).error?.error).toBe('last_admin');
+  });
+
+  test('no such user: 404', async () => {
+    expect((await send({})).error?.error).toBe('not_found');
+  });
+});
