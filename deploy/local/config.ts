@@ -22,6 +22,8 @@ export interface LauncherConfig {
   external: External;
   /** When the user started it, in ms since 1970: packages may have been installed since then. */
   began: number;
+  /** An identity service for trials comes up, too. */
+  identityDemo: boolean;
   /** Nothing may be missing then: no Kafka is a failure. */
   ci: boolean;
 }
@@ -30,7 +32,7 @@ const optional = (value: string | undefined): string | undefined => value?.trim(
 
 /**
  * What the launcher reads from the environment: GATEWAY_PORT, DATABASE_URL and REDIS_URL (each also as a file that
- * X_FILE names), KAFKA_BROKERS, CI and, for tests that must not touch the developer's own stack, STATE_DIR in the
+ * X_FILE names), KAFKA_BROKERS, IDENTITY_DEMO, CI and, for tests that must not touch the developer's own stack, STATE_DIR in the
  * place of `.local`.
  * @throws Problem naming the variable and what is allowed, and what was given unless it may hold a password
  */
@@ -47,6 +49,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): LauncherConfig
       ...(kafkaBrokers && { kafkaBrokers }),
     },
     began: Number(env.BOOTSTRAP_BEGAN) || Date.now(),
+    identityDemo: flagOf('IDENTITY_DEMO', optional(env.IDENTITY_DEMO)),
     ci: env.CI === 'true',
   };
 }
@@ -77,6 +80,12 @@ function brokersOf(value: string | undefined): string | undefined {
   if (value?.split(',').some((address) => !/^[^\s:/@]+:\d{1,5}$/.test(address.trim())))
     throw new Problem(`KAFKA_BROKERS is "${value}": give addresses host:port, separated by commas.`);
   return value;
+}
+
+function flagOf(name: string, value: string | undefined): boolean {
+  if (value !== undefined && value !== '1')
+    throw new Problem(`${name} is "${value}": give 1, or leave it out.`);
+  return value === '1';
 }
 
 function portOf(name: string, value: string): number {

@@ -32,7 +32,10 @@ export function addressesOf(
 export function serviceSpec(
   service: Service,
   gatewayPort: number,
-  stores: Pick<Surrounding, 'postgres' | 'logs' | 'redis' | 'kafka' | 'trustedProxies' | 'secrets'>,
+  stores: Pick<
+    Surrounding,
+    'postgres' | 'logs' | 'redis' | 'kafka' | 'trustedProxies' | 'identity' | 'secrets'
+  >,
 ): ProcessSpec {
   const [port, internal] = portsOf(service, gatewayPort);
   const { gateway, services } = addressesOf(gatewayPort, () => 0);

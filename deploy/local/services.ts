@@ -9,6 +9,8 @@ export interface Surrounding {
   kafka: string;
   /** Networks whose X-Forwarded-For the gateway believes. */
   trustedProxies?: string | undefined;
+  /** What auth is told of an identity service. */
+  identity?: Record<string, string> | undefined;
   /** The public address of each process, by its name. */
   urls: Record<string, string>;
   secrets: Secrets;
@@ -39,10 +41,11 @@ export const SERVICES: Service[] = [
     name: 'auth',
     main: 'services/auth/main.ts',
     offset: 1,
-    environment: ({ postgres, redis, secrets }) => ({
+    environment: ({ postgres, redis, identity, secrets }) => ({
       DATABASE_URL: postgres,
       REDIS_URL: redis,
       AUTH_KEY_SECRET: secrets.authKeySecret,
+      ...identity,
     }),
   },
   {

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import type { External } from './config.ts';
 import type { Credentials, Settings } from './content-server/settings.ts';
+import { prepareIdentityDemo } from './identity-demo/demo.ts';
 import { readableLine } from './log-view.ts';
 import { isFree } from './ports.ts';
 import { Problem, Stopped } from './problem.ts';
@@ -22,6 +23,8 @@ export interface StackOptions {
   external: External;
   /** Networks whose X-Forwarded-For the gateway believes: a test plays many clients. */
   trustedProxies?: string;
+  /** Bring up an identity service for trials, and have people log in there. */
+  identityDemo?: boolean;
   /** No Kafka is a failure. */
   needsKafka: boolean;
   /** Show the services' logs on the terminal; they are in the state folder anyway. */
@@ -77,6 +80,8 @@ class StackRun implements RunningStack {
   };
   #addresses: Omit<Stack, 'gateway' | 'services'> | undefined;
   #credentials: Credentials | undefined;
+  /** What auth is told of the identity service. */
+  #identity: Record<string, string> | undefined;
   #published = false;
 
   constructor(options: StackOptions, state: State) {
@@ -104,6 +109,7 @@ class StackRun implements RunningStack {
       this.#step('Kafka', (tell) => startKafka(ground, tell)),
     ]);
     this.#addresses = { postgres: databases.platform, logs: databases.logs, redis, kafka };
+    if (this.#options.identityDemo) await this.#startIdentityDemo();
     await this.#together(SERVICES.map((service) => this.#service(service)));
     this.#credentials = await this.#step('demo data', () => seed(databases.platform, this.#state));
   }
@@ -180,6 +186,15 @@ class StackRun implements RunningStack {
           );
   }
 
+  #startIdentityDemo(): Promise<void> {
+    return this.#step('identity service', async (tell) => {
+      const { issuer, spec, environment } = await prepareIdentityDemo(this.#options.gatewayPort);
+      await this.#up('services', spec);
+      this.#identity = environment;
+      tell(`at ${issuer}`);
+    });
+  }
+
   #service(service: Service): Promise<void> {
     const { postgres = '', logs = '', redis = '', kafka = null } = this.#addresses ?? {};
     const state = this.#state;
@@ -189,6 +204,7 @@ class StackRun implements RunningStack {
       redis,
       kafka: kafka ?? '',
       trustedProxies: this.#options.trustedProxies,
+      identity: this.#identity,
       get secrets() {
         return state.secrets;
       },

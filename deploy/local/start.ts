@@ -9,12 +9,13 @@ import { untilStopped } from './until-stopped.ts';
 
 async function start(signal: AbortSignal): Promise<number> {
   const terminal = createTerminal();
-  const { state, gatewayPort, external, began, ci } = readConfig();
+  const { state, gatewayPort, external, began, identityDemo, ci } = readConfig();
   const running = await startStack({
     state,
     gatewayPort,
     external,
     usualPorts: true,
+    identityDemo,
     needsKafka: ci,
     showLogs: true,
     terminal,
@@ -26,7 +27,7 @@ async function start(signal: AbortSignal): Promise<number> {
     const failed = running.ended.then((reason) => Promise.reject(reason));
     await Promise.race([mainJob(running.contentServer, terminal.line), failed]);
     running.publish();
-    for (const line of tour(running.stack, state)) terminal.line(line);
+    for (const line of tour(running.stack, state, identityDemo)) terminal.line(line);
     terminal.line(`Ready after ${seconds(Date.now() - began)}.`);
     const reason = await running.ended;
     if (!(reason instanceof Stopped)) throw reason;

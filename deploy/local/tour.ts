@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { DOWNLOADS } from './config.ts';
 import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-accounts.ts';
+import { identityTour } from './identity-demo/demo.ts';
 import type { Stack } from './stack-file.ts';
 
 /** Lines that tell a new user where things are and what to try; the commands work as they are printed. */
-export function tour(stack: Stack, state: string): string[] {
+export function tour(stack: Stack, state: string, identityDemo: boolean): string[] {
   return [
     '',
     `Gateway        ${stack.gateway}`,
@@ -19,6 +20,7 @@ export function tour(stack: Stack, state: string): string[] {
     '',
     ...tourCommands(stack, state).map((command) => `  ${command}`),
     '',
+    ...(identityDemo ? identityTour(stack.gateway) : []),
     'Ctrl-C stops everything.',
     '',
   ];

@@ -12,6 +12,7 @@ const elsewhere: readonly ErrorCode[] = [
   'service_unavailable',
   'gateway_timeout',
   'cache_unavailable',
+  'identity_unavailable',
   'rate_limited',
 ];
 

@@ -20,7 +20,7 @@ async function temporaryToken(gateway: string): Promise<string> {
   if (made.error) throw new Error(`cannot make a user: ${made.error.message}`);
   const params = { id: made.body.id };
   const { body } = await call(gateway, contract.createTemporaryPassword, { params, token });
-  return (await logIn(email, body!.temporary_password)).token;
+  return (await logIn(email, body!.temporary_password, gateway)).token;
 }
 
 async function fetchToken(gateway: string, account: Account): Promise<string> {
@@ -31,7 +31,7 @@ async function fetchToken(gateway: string, account: Account): Promise<string> {
     return answer.body.access_token;
   }
   if (account === 'temporary') return temporaryToken(gateway);
-  return (await logIn(emails[account], password)).token;
+  return (await logIn(emails[account], password, gateway)).token;
 }
 
 /** An access token of a demo account; each test file logs in once per account. */
@@ -51,8 +51,11 @@ export interface OwnUser {
 }
 
 /** Logs in at the gateway. Throws when that is refused. */
-export async function logIn(email: string, secret: string): Promise<{ token: string; refreshToken: string }> {
-  const { gateway } = stack();
+export async function logIn(
+  email: string,
+  secret: string,
+  gateway = stack().gateway,
+): Promise<{ token: string; refreshToken: string }> {
   const answer = await call(gateway, contract.login, { body: { email, password: secret } });
   if (answer.error) throw new Error(`cannot log in as ${email}: ${answer.error.message}`);
   return { token: answer.body.token, refreshToken: answer.body.refresh_token };

@@ -1,0 +1,79 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { ROOT } from '../config.ts';
+import { HOST, isFree } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import type { ProcessSpec } from '../supervised.ts';
+import { DEMO_CLIENT } from './client.ts';
+
+/** Its port is the gateway's plus this: the last one of the row of ten. */
+const OFFSET = 9;
+
+export interface IdentityDemo {
+  issuer: string;
+  spec: ProcessSpec;
+  /** What the auth service is told of it. */
+  environment: Record<string, string>;
+}
+
+/** The issuer, and where a login ends in the place of an app, given the gateway's port. */
+function addressesOf(gatewayPort: number): { issuer: string; returnTo: string } {
+  const issuer = `http://${HOST}:${gatewayPort + OFFSET}`;
+  return { issuer, returnTo: `${issuer}/return` };
+}
+
+/**
+ * An identity service for trials, as a process beside the platform's.
+ * @throws Problem when its port is taken
+ */
+export async function prepareIdentityDemo(gatewayPort: number): Promise<IdentityDemo> {
+  const { issuer, returnTo } = addressesOf(gatewayPort);
+  const port = gatewayPort + OFFSET;
+  if (!(await isFree(port)))
+    throw new Problem(`Port ${port}, which the identity service of the demo needs, is taken.`);
+  const main = join(ROOT, 'deploy/local/identity-demo/main.ts');
+  return {
+    issuer,
+    spec: {
+      name: 'identity-demo',
+      command: process.execPath,
+      args: [main, String(port), `http://${HOST}:${gatewayPort}/api/identity/login/callback`],
+      cwd: ROOT,
+      ready: async () => {
+        const url = `${issuer}/.well-known/openid-configuration`;
+        const reply = await fetch(url, { signal: AbortSignal.timeout(1_000) });
+        await reply.body?.cancel();
+      },
+      readyWithinMs: 60_000,
+      stopSignal: 'SIGTERM',
+    },
+    environment: {
+      IDENTITY_ISSUER: issuer,
+      IDENTITY_CLIENT_ID: DEMO_CLIENT.id,
+      IDENTITY_CLIENT_SECRET: DEMO_CLIENT.secret,
+      IDENTITY_NAME: 'identity',
+      IDENTITY_RETURN_TO: returnTo,
+      IDENTITY_LINK_BY_EMAIL: 'true',
+      IDENTITY_SUBORGS_CLAIM: 'suborgs',
+    },
+  };
+}
+
+/** Lines that tell how to log in there; the terminal plays the app, which keeps the verifier to itself. */
+export function identityTour(gateway: string): string[] {
+  const { returnTo } = addressesOf(Number(new URL(gateway).port));
+  const verifier = randomBytes(32).toString('base64url');
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  const query = new URLSearchParams({ return_to: returnTo, state: 'demo', code_challenge: challenge });
+  const form = `-d grant_type=urn:content-platform:identity-code -d code_verifier=${verifier}`;
+  return [
+    'To log in at the identity service, open this in a browser and say who you are:',
+    '',
+    `  ${gateway}/api/identity/login?${query}`,
+    '',
+    'It ends on a page with a code. Within a minute, with that code in the place of CODE:',
+    '',
+    `  curl -s ${gateway}/api/token ${form} -d code=CODE`,
+    '',
+  ];
+}

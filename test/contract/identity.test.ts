@@ -1,0 +1,160 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { afterAll, expect, test } from '@jest/globals';
+import pg from 'pg';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { createBrowser } from '../support/identity.ts';
+import { returnTo, startIdentityStack } from '../support/identity-stack.ts';
+import { stack } from '../support/stack.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+const id = randomBytes(6).toString('hex');
+const ida = {
+  subject: `ida-${id}`,
+  name: 'Ida Dent',
+  email: `ida-${id}@example.com`,
+  emailVerified: true,
+  suborgs: ['north', 'south'],
+};
+const { gateway, disabled, stop } = await startIdentityStack([ida]);
+afterAll(stop);
+
+const params = { identity: 'identity' };
+const sha256 = (text: string) => createHash('sha256').update(text).digest();
+
+/** Begins a login in a browser, as an app would have it begin. */
+async function begin() {
+  const browser = createBrowser();
+  const verifier = randomBytes(32).toString('base64url');
+  const query = {
+    return_to: returnTo,
+    state: 'mine',
+    code_challenge: sha256(verifier).toString('base64url'),
+  };
+  const login = await browser.go(`${gateway}/api/identity/login?${new URLSearchParams(query).toString()}`);
+  return { browser, verifier, query, there: new URL(login.headers.get('location')!) };
+}
+
+/** What came back through the browser, and its cookies. */
+async function comeBack() {
+  const begun = await begin();
+  const back = await begun.browser.logInThere(begun.there, ida.subject);
+  const cookie = [...begun.browser.cookies].map((pair) => pair.join('=')).join('; ');
+  return { ...begun, back, headers: { cookie }, query: Object.fromEntries(back.searchParams) };
+}
+
+/** Logs in there, and changes the code into tokens. */
+async function logIn() {
+  const { browser, back, verifier } = await comeBack();
+  const landed = new URL((await browser.go(back)).headers.get('location')!);
+  const answer = await call(gateway, contract.token, {
+    body: {
+      grant_type: 'urn:content-platform:identity-code',
+      code: landed.searchParams.get('code')!,
+      code_verifier: verifier,
+    },
+  });
+  if (answer.error) throw new Error(answer.error.message);
+  return { landed, token: answer.body.access_token, refreshToken: answer.body.refresh_token! };
+}
+
+/** While no identity service is configured: 501 for its name, 404 for others. */
+const nobody = { params: { identity: 'nobody' } };
+
+describeEndpoint(contract.identityLogin, { path: '/api/identity/login' }, ({ ask }) => {
+  test('the browser is sent to the identity service, with a cookie', async () => {
+    const { query } = await begin();
+    const { status, headers } = await ask({ params, query });
+    expect(status).toBe(302);
+    expect(headers.get('location')).toContain('/auth?');
+    // The browser is on loopback without https, where __Host- is not possible.
+    expect(headers.get('set-cookie')).toMatch(
+      /^identity-login=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/,
+    );
+    expect(headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('an address that is not configured: 422', async () => {
+    const { query } = await begin();
+    const { error } = await ask({ params, query: { ...query, return_to: 'https://evil.example/' } });
+    expect(error?.details?.[0]?.path).toBe('query.return_to');
+  });
+
+  test('switched off: 501; another name: 404', async () => {
+    expect((await ask({ params, at: disabled })).error?.error).toBe('identity_login_disabled');
+    expect((await ask(nobody)).error?.error).toBe('not_found');
+  });
+});
+
+describeEndpoint(contract.identityCallback, { path: '/api/identity/login/callback' }, ({ ask }) => {
+  test('the browser comes back to the client with a code, which gives tokens', async () => {
+    const { landed, token } = await logIn();
+    expect(landed.origin + landed.pathname).toBe(returnTo);
+    expect(Object.fromEntries(landed.searchParams)).toEqual({
+      state: 'mine',
+      code: expect.stringMatching(/^[\w-]{43}$/) as unknown,
+    });
+    expect((await call(gateway, contract.me, { token })).body).toMatchObject({ email: ida.email });
+  });
+
+  test('a state is taken once', async () => {
+    const { query, headers } = await comeBack();
+    expect((await ask({ params, query, headers })).status).toBe(302);
+    expect((await ask({ params, query, headers })).error?.error).toBe('identity_login_unknown');
+  });
+
+  test('in another browser: 403', async () => {
+    const { query } = await comeBack();
+    expect((await ask({ params, query })).error?.error).toBe('identity_other_browser');
+  });
+
+  test('after ten minutes: 400', async () => {
+    const { query, headers, there } = await comeBack();
+    const client = new pg.Client(stack().postgres);
+    await client.connect();
+    const old = `UPDATE auth.identity_login SET created_at = now() - interval '11 minutes' WHERE state_hash = $1`;
+    await client.query(old, [sha256(there.searchParams.get('state')!)]);
+    await client.end();
+    expect((await ask({ params, query, headers })).error?.error).toBe('identity_login_expired');
+  });
+
+  test('switched off: 501; another name: 404', async () => {
+    expect((await ask({ params, at: disabled })).error?.error).toBe('identity_login_disabled');
+    expect((await ask(nobody)).error?.error).toBe('not_found');
+  });
+});
+
+describeEndpoint(contract.identityLogout, { path: '/api/identity/logout', as: 'user' }, ({ ask }) => {
+  test('the session ends here, and the address is where it ends there', async () => {
+    const { token } = await logIn();
+    const { status, body } = await ask({ params, token });
+    expect(status).toBe(200);
+    expect(body?.logout_url).toMatch(/\/session\/end\?.*id_token_hint=/);
+  });
+
+  test('switched off: 501; another name: 404', async () => {
+    expect((await ask({ params, at: disabled })).error?.error).toBe('identity_login_disabled');
+    expect((await ask(nobody)).error?.error).toBe('not_found');
+  });
+});
+
+const example = { path: '/api/identity/update-suborg', as: 'user', body: { suborg: 'north' } } as const;
+describeEndpoint(contract.updateSuborg, example, ({ ask }) => {
+  test('what the identity service has named can be chosen, nothing else', async () => {
+    const { token, refreshToken } = await logIn();
+    const chosen = await ask({ params, token, body: { suborg: 'south' } });
+    expect(chosen).toMatchObject({ status: 200, body: { success: true, user: { suborg: 'south' } } });
+    expect((await call(gateway, contract.me, { token })).body).toMatchObject({ suborg: 'south' });
+    const body = { grant_type: 'refresh_token', refresh_token: refreshToken };
+    const next = (await call(gateway, contract.token, { body })).body!.access_token;
+    const claims = JSON.parse(Buffer.from(next.split('.')[1]!, 'base64url').toString()) as object;
+    expect(claims).toMatchObject({ suborg: 'south' });
+    expect((await ask({ params, token, body: { suborg: 'west' } })).error?.error).toBe('suborg_not_allowed');
+  });
+
+  test('switched off: 501; another name: 404', async () => {
+    const body = { suborg: 'north' };
+    expect((await ask({ params, body, at: disabled })).error?.error).toBe('identity_login_disabled');
+    expect((await ask({ ...nobody, body })).error?.error).toBe('not_found');
+  });
+});

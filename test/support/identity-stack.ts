@@ -1,0 +1,64 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { environmentWith } from '../../deploy/local/config.ts';
+import { freeRow } from '../../deploy/local/ports.ts';
+import { addressesOf, serviceSpec } from '../../deploy/local/service-process.ts';
+import { SERVICES } from '../../deploy/local/services.ts';
+import type { ProcessSpec } from '../../deploy/local/supervised.ts';
+import { client, startIdentityProvider, type Person } from './identity.ts';
+import { stack } from './stack.ts';
+import { until } from './wait.ts';
+
+export const returnTo = 'https://app.example.com/signed-in';
+
+async function start({ command, args, cwd, env, name, ready }: ProcessSpec): Promise<ChildProcess> {
+  const own = typeof env === 'function' ? env() : env;
+  const child = spawn(command, args, { cwd, env: environmentWith(own ?? {}), stdio: 'ignore' });
+  await until(`${name} is ready`, () => ready().then(() => true));
+  return child;
+}
+
+/**
+ * A second gateway and auth service over the stack's stores, with an identity service where `people` log in. From now on
+ * `stack()` and all of test/support speak of these; `disabled` is the gateway of the stack, which has none.
+ */
+export async function startIdentityStack(people: readonly Person[]) {
+  const file = process.env['STACK_FILE']!;
+  const usual = stack();
+  const port = await freeRow(SERVICES.length);
+  const { gateway, services } = addressesOf(port, () => 0);
+  const provider = await startIdentityProvider(`${gateway}/api/identity/login/callback`, people);
+  const around = {
+    ...usual,
+    kafka: '',
+    secrets: JSON.parse(readFileSync(join(dirname(file), 'secrets.json'), 'utf8')) as never,
+    identity: {
+      IDENTITY_ISSUER: provider.issuer,
+      IDENTITY_CLIENT_ID: client.id,
+      IDENTITY_CLIENT_SECRET: client.secret,
+      IDENTITY_RETURN_TO: returnTo,
+    },
+  };
+  const specs = SERVICES.filter(({ name }) => name !== 'content-cache').map((service) =>
+    serviceSpec(service, port, around),
+  );
+  const running = await Promise.all(specs.map(start));
+  const folder = mkdtempSync(join(tmpdir(), 'identity-stack-'));
+  const own = { ...usual, gateway, services: { ...usual.services, ...services } };
+  writeFileSync(join(folder, 'stack.json'), JSON.stringify(own), { mode: 0o600 });
+  process.env['STACK_FILE'] = join(folder, 'stack.json');
+  return {
+    gateway,
+    disabled: usual.gateway,
+    async stop() {
+      const ends = running.map((child) => new Promise((resolve) => child.once('exit', resolve)));
+      for (const child of running) child.kill('SIGTERM');
+      await Promise.all(ends);
+      provider.close();
+      process.env['STACK_FILE'] = file;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
