@@ -35,8 +35,8 @@ test('a rotated client’s secret and tokens are refused, those it gets from the
 
   const second = await admin('rotate-client', name);
   expect((await tokenFor(name, first)).error?.error).toBe('invalid_client');
-  await untilRefused(old);
   const renewed = (await tokenFor(name, second)).body!.access_token;
+  await untilRefused(old);
   expect(await isTakenEverywhere(renewed)).toBe(true);
 
   await admin('disable-client', name);
