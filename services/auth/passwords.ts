@@ -2,8 +2,10 @@ import argon2 from '@node-rs/argon2';
 import bcrypt from '@node-rs/bcrypt';
 import { createLimiter } from './limiter.ts';
 
-/** Hashes and checks passwords and client secrets, a few at a time. Both throw 503 when too many wait already. */
+/** Hashes and checks passwords and client secrets, a few at a time. All throw 503 when too many wait already. */
 export interface Passwords {
+  /** Does `work`, which looks a hash up and verifies it: who is refused has not even cost the look-up. */
+  admit<T>(work: () => Promise<T>): Promise<T>;
   /** argon2id with the parameters below, as a PHC string. */
   hash(password: string): Promise<string>;
   /** `hash` undefined: nobody of that name; false after the work that a real check would have been. */
@@ -29,6 +31,7 @@ const maxArgon2Work = 65_536 * 4;
 export function createPasswords(): Passwords {
   const limited = createLimiter(running, waiting);
   return {
+    admit: createLimiter(running + waiting, 0),
     hash: (password) => limited(() => argon2.hash(password, parameters)),
     async verify(hash, password) {
       const stored = hash ?? nobody;

@@ -31,13 +31,23 @@ export function login({ users, passwords, tokens, logins, logger }: LoginDeps): 
     }
   }
 
+  async function check(email: string, password: string): Promise<{ user: User | undefined; valid: boolean }> {
+    let admitted = false;
+    try {
+      return await passwords.admit(async () => {
+        admitted = true;
+        const user = await users.findByEmail(email);
+        return { user, valid: await passwords.verify(user?.passwordHash, password) };
+      });
+    } catch (error) {
+      if (!admitted) logins.inc({ outcome: 'refused' });
+      throw error;
+    }
+  }
+
   return async ({ body: { email, password } }) => {
     const start = performance.now();
-    const user = await users.findByEmail(email);
-    const valid = await passwords.verify(user?.passwordHash, password).catch((error: unknown) => {
-      logins.inc({ outcome: 'refused' });
-      throw error;
-    });
+    const { user, valid } = await check(email, password);
     if (!user || !valid || user.disabled) {
       const reason = !user ? 'unknown address' : !valid ? 'wrong password' : 'disabled';
       logins.inc({ outcome: 'failure' });

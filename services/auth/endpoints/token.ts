@@ -24,8 +24,10 @@ function grantedScopes(client: Client, wished: string | undefined): Scope[] {
 /** The client credentials grant, RFC 6749 §4.4. */
 export function token({ clients, passwords, tokens, logger }: TokenDeps): Handler<typeof contract> {
   async function authenticate({ name, secret }: ClientCredentials): Promise<Client> {
-    const client = await clients.find(name);
-    const valid = await passwords.verify(client?.secretHash, secret);
+    const { client, valid } = await passwords.admit(async () => {
+      const client = await clients.find(name);
+      return { client, valid: await passwords.verify(client?.secretHash, secret) };
+    });
     if (client && valid && !client.disabled) return client;
     logger.info({ client: client?.name }, 'a client was refused');
     throw invalidClient('The client is unknown or its secret is wrong.');
