@@ -76,7 +76,8 @@ test('a user has so many under way at once: the next is answered 429, counted, a
   await until('there is room', async () => (await getsThrough({ user: '1' })) === 200);
   // Nothing is left of those whose client goes away.
   hangUp();
-  await until('the gateway has noticed', async () => (await getsThrough({ user: '1' })) === 200);
+  const gone = () => scene.gateway.log.filter((line) => line.includes('"status":499')).length;
+  await until('the gateway has noticed', () => gone() === maxInFlight - 1);
   await begin(maxInFlight, { user: '1' });
   expect((await ask({ user: '1' })).status).toBe(429);
 });
