@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import pg from 'pg';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../test/support/wait.ts';
@@ -126,6 +128,24 @@ test.each([
   const params = { model, id: 1 };
   const answer = await call(service.url, contract.readContent, { params, query, token: service.token() });
   expect(answer).toMatchObject({ status: 422, error: { error: 'validation_failed' } });
+});
+
+test('many readers of one record while the database is slow: all are answered, and few of them read it', async () => {
+  const id = await insert();
+  const loads = 'db_query_duration_seconds_count{service="content-cache",operation="read_record"}';
+  await read(service, 'webform', id, { view: 'summary' });
+  const before = await service.metric(loads);
+  const locker = new pg.Client(world.databaseUrl);
+  await locker.connect();
+  await locker.query('BEGIN; LOCK TABLE content.record IN ACCESS EXCLUSIVE MODE');
+  const reads = Array.from({ length: 100 }, () => read(service, 'webform', id));
+  // Longer than their patience, shorter than a statement may take.
+  await sleep(600);
+  await locker.query('COMMIT');
+  await locker.end();
+  const answers = await Promise.all(reads);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect((await service.metric(loads)) - before).toBeLessThan(20);
 });
 
 test('while Redis hangs, and after it died, reads go on past the cache', async () => {
