@@ -270,7 +270,7 @@ test('a batch that is compressed with what kafkajs cannot read: it is said, befo
   } finally {
     CompressionCodecs[CompressionTypes.GZIP] = gzip;
   }
-}, 120_000);
+});
 
 test('Kafka is away at the start: reading goes on, and it connects when Kafka is there', async () => {
   const proxy = await startProxy(new URL(`kafka://${kafka.brokers}`));
