@@ -98,6 +98,36 @@ test('1,000 readers of one cold record are one read of the database', async () =
   expect(reads.every(({ record }) => record?.version === 1)).toBe(true);
 });
 
+test('however many read, a clear has few of their payloads before it on the connection', async () => {
+  const connection = createCacheConnection({ url: redis.url, recover: async () => {} });
+  await connection.start();
+  const inFlight = { read: 0, fill: 0 };
+  const most = { read: 0, fill: 0 };
+  const counted = <T>(kind: 'read' | 'fill', reply: Promise<T>): Promise<T> => {
+    most[kind] = Math.max(most[kind], (inFlight[kind] += 1));
+    return reply.finally(() => (inFlight[kind] -= 1));
+  };
+  const records = createRecordCache({
+    ttlMs: 60_000,
+    negativeTtlMs: 60_000,
+    connection: {
+      forReading(key) {
+        const node = connection.forReading(key);
+        return {
+          ...node,
+          read: (...question) => counted('read', node.read(...question)),
+          fill: (...entry) => counted('fill', node.fill(...entry)),
+        };
+      },
+    },
+  });
+  const ids = Array.from({ length: 100 }, (_, index) => index + 1);
+  await Promise.all(ids.map((id) => records.read('webform', id, 'full', loadVersion(1))));
+  await Promise.all(ids.map((id) => records.read('webform', id, 'full', loadNothing)));
+  expect(Math.max(most.read, most.fill)).toBeLessThanOrEqual(8);
+  await connection.close();
+});
+
 test('a reader is not served by a question that was asked before it came', async () => {
   const connection = createCacheConnection({ url: redis.url, recover: async () => {} });
   await connection.start();
