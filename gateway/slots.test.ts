@@ -32,15 +32,20 @@ test('more requests than there may be at once wait for their turn', async () => 
 
 test('who waits too long for a turn is told so', async () => {
   const endless: ServerResponse[] = [];
-  scene.upstream.answer = (_request, response) => void endless.push(response);
-  const timer = setInterval(() => endless.forEach((response) => response.write('more')), 100);
+  const goOn = (response: ServerResponse) => response.write('more');
+  scene.upstream.answer = (_request, response) => {
+    endless.push(response);
+    goOn(response);
+  };
+  const timer = setInterval(() => endless.forEach(goOn), 1_000);
   scene.closeLater(() => clearInterval(timer));
   await scene.start(scene.upstream.url, { timeouts: { ...patient, response: 4_000 } });
-  const sockets = Array.from({ length: 30 }, () => scene.connect());
-  for (const socket of sockets) {
+  const sockets = Array.from({ length: 26 }, () => scene.connect());
+  // Not all at once: none may wait for long for the beginning of its reply.
+  for (const [index, socket] of sockets.entries()) {
     socket.write(rawGet().repeat(20));
+    await until('they are at the service', () => endless.length === Math.min(20 * (index + 1), 512));
   }
-  await until('there is no room', () => endless.length === 512);
   expect(await errorOf(await scene.get())).toEqual([503, 'service_unavailable']);
   expect((await scene.upstreamErrors())['busy']).toBeGreaterThan(0);
   for (const socket of sockets) socket.destroy();
