@@ -45,7 +45,7 @@ export interface GatewayOptions {
 
 export interface Gateway {
   app: RequestListener;
-  /** Has the server's own errors answered, too. Call it before the server listens. */
+  /** Has the server's own errors answered, too, and idle clients left. Call it before the server listens. */
   prepare: (server: Server) => void;
 }
 
@@ -136,11 +136,13 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   return {
     app: (request, response) => receive(request as Request, response as GatewayResponse),
-    prepare: (server) =>
+    prepare(server) {
+      server.setTimeout(timeouts.idle);
       answerProtocolErrors(server, {
         logger,
         drainMs: timeouts.drain,
         refuse: (request, response, error) => refuse(request as Request, response as GatewayResponse, error),
-      }),
+      });
+    },
   };
 }

@@ -7,9 +7,9 @@ import type { ErrorEnvelope } from '@content-platform/contract';
 import { until } from '../test/support/wait.ts';
 import { statusOf } from '../test/support/raw-http.ts';
 import { startGateway, type TestGateway } from './testing/gateway.ts';
+import type { Timeouts } from './timeouts.ts';
 import { startUpstream, type RecordingUpstream } from './testing/upstream.ts';
 
-const drainMs = 2_000;
 const limit = 16_384;
 const asJson = { 'Content-Type': 'application/json' };
 let upstream: RecordingUpstream;
@@ -17,11 +17,11 @@ let gateway: TestGateway;
 
 beforeAll(async () => {
   upstream = await startUpstream();
-  gateway = await startGateway({
-    services: { auth: upstream.url, 'content-cache': upstream.url },
-    timeouts: { drain: drainMs },
-  });
+  // Megabytes are sent to it, on a machine that may be busy.
+  gateway = await start({ drain: 60_000 });
 });
+const start = (timeouts: Partial<Timeouts>) =>
+  startGateway({ services: { auth: upstream.url, 'content-cache': upstream.url }, timeouts });
 afterAll(async () => {
   await gateway.close();
   await upstream.close();
@@ -103,7 +103,9 @@ describe('size', () => {
   });
 
   test('the answer comes at once, and what follows is read for a limited time only', async () => {
-    const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+    const drainMs = 2_000;
+    const impatient = await start({ drain: drainMs });
+    const socket = connect(Number(new URL(impatient.origin).port), '127.0.0.1');
     socket.on('error', () => undefined);
     const head = `POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n`;
     let raw = '';
@@ -116,6 +118,7 @@ describe('size', () => {
     clearInterval(sending);
     expect(performance.now() - answeredAt).toBeGreaterThan(drainMs / 2);
     expect(statusOf(raw)).toBe(413);
+    await impatient.close();
   });
 });
 

@@ -21,7 +21,7 @@ const hopByHop = new Set([
  * `expect` is answered here, and a forwarded one would keep http-proxy-middleware from telling us of the request.
  */
 const notForClients =
-  /^(?:x-user-.*|x-forwarded(?:-.*)?|x-real-ip|forwarded|traceparent|tracestate|baggage|x-http-method(?:-override)?|x-method-override|x-original-.*|x-rewrite-url|expect)$/;
+  /^(?:x-user-.*|x-forwarded(?:-.*)?|x-real-ip|forwarded|(?:x-(?:cluster-)?|true-)client-ip|cf-connecting-ip|(?:x-)?remote-user|traceparent|tracestate|baggage|x-http-method(?:-override)?|x-method-override|x-original-.*|x-rewrite-url|expect)$/;
 
 /** `headers` without those of the connection, also without those that Connection names. */
 function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {

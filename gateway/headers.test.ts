@@ -34,7 +34,8 @@ test('what a client says of itself, its way and other targets does not arrive; t
     `X-User-Id X-User-Roles X_User_Id X-Forwarded-For X-Forwarded-Proto X-Forwarded-Host X-Forwarded-Port
     X-Forwarded X_Forwarded_For X-Real-IP Forwarded traceparent tracestate baggage X-HTTP-Method-Override X-HTTP-Method
     X-Method-Override X-Original-URL X-Rewrite-URL TE Trailer Keep-Alive Proxy-Authorization Proxy-Connection
-    HTTP2-Settings`.split(/\s+/);
+    HTTP2-Settings X-Client-IP X_Client_IP True-Client-IP CF-Connecting-IP X-Cluster-Client-IP Remote-User
+    X-Remote-User`.split(/\s+/);
   const gateway = await start({ publicUrl: 'https://api.example.com' });
   const headers = await arriving(
     gateway,

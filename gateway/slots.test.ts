@@ -11,7 +11,15 @@ const patient = { connect: 30_000, connectTotal: 40_000, response: 60_000 };
 
 test('more requests than there may be at once wait for their turn', async () => {
   const held: ServerResponse[] = [];
-  scene.upstream.answer = (_request, response) => void held.push(response);
+  let [open, most] = [0, 0];
+  const note = (response: ServerResponse) => {
+    most = Math.max(most, (open += 1));
+    response.once('close', () => (open -= 1));
+  };
+  scene.upstream.answer = (_request, response) => {
+    note(response);
+    held.push(response);
+  };
   await scene.start(scene.upstream.url, { timeouts: patient });
   // Sent ahead on a few connections: all are asked for at once.
   let raw = '';
@@ -21,26 +29,34 @@ test('more requests than there may be at once wait for their turn', async () => 
     socket.write(rawGet().repeat(20));
   }
   await until('as many as there may be are at the service', () => held.length === 512);
-  scene.upstream.answer = sayOk;
+  scene.upstream.answer = (request, response) => {
+    note(response);
+    sayOk(request, response);
+  };
   for (const response of held) response.end('{}');
   const statuses = () => raw.match(/HTTP\/1\.1 \d+/g) ?? [];
   await until('all are answered', () => statuses().length === 800);
   for (const socket of sockets) socket.destroy();
   expect(new Set(statuses())).toEqual(new Set(['HTTP/1.1 200']));
-  expect(scene.upstream.connections).toBe(512);
+  expect(most).toBe(512);
 });
 
 test('who waits too long for a turn is told so', async () => {
   const endless: ServerResponse[] = [];
-  scene.upstream.answer = (_request, response) => void endless.push(response);
-  const timer = setInterval(() => endless.forEach((response) => response.write('more')), 100);
+  const goOn = (response: ServerResponse) => response.write('more');
+  scene.upstream.answer = (_request, response) => {
+    endless.push(response);
+    goOn(response);
+  };
+  const timer = setInterval(() => endless.forEach(goOn), 1_000);
   scene.closeLater(() => clearInterval(timer));
   await scene.start(scene.upstream.url, { timeouts: { ...patient, response: 4_000 } });
-  const sockets = Array.from({ length: 30 }, () => scene.connect());
-  for (const socket of sockets) {
+  const sockets = Array.from({ length: 26 }, () => scene.connect());
+  // Not all at once: none may wait for long for the beginning of its reply.
+  for (const [index, socket] of sockets.entries()) {
     socket.write(rawGet().repeat(20));
+    await until('they are at the service', () => endless.length === Math.min(20 * (index + 1), 512));
   }
-  await until('there is no room', () => endless.length === 512);
   expect(await errorOf(await scene.get())).toEqual([503, 'service_unavailable']);
   expect((await scene.upstreamErrors())['busy']).toBeGreaterThan(0);
   for (const socket of sockets) socket.destroy();
@@ -74,4 +90,16 @@ test('clients that are gone before their request is sent take up no room', async
   const answered = await fetch(`${scene.gateway.origin}/api/me`, { headers: { Authorization: 'Bearer x' } });
   expect(answered.status).toBe(200);
   expect(scene.upstream.received).toHaveLength(1);
+});
+
+test('clients that do not read their replies keep no room of a service that has answered', async () => {
+  const large = Buffer.alloc(5_000_000, 'x');
+  scene.upstream.answer = ({ url }, response) => void response.end(url!.endsWith('large') ? large : '{}');
+  await scene.start(scene.upstream.url, { timeouts: patient });
+  const sockets = Array.from({ length: 30 }, () => scene.connect().pause());
+  scene.closeLater(() => sockets.forEach((socket) => socket.destroy()));
+  const start = rawGet().replace(' HTTP', '?large HTTP');
+  for (const socket of sockets) socket.write(start + rawGet().repeat(19));
+  await until('there was no room left', () => scene.upstream.received.length >= 512);
+  expect((await scene.get({ signal: AbortSignal.timeout(30_000) })).status).toBe(200);
 });

@@ -28,9 +28,10 @@ describe.each([
   [
     'dot segments, plain, encoded, with matrix parameters',
     `/. /.. /api/. /api/.. /api/./me /api/../me /../api/me /api/..;/me /api/.;x/me /api/..;
-     /api/%2e/me /api/%2E%2e/me /api/.%2e/me /api/%2e./me /api/%2e%2e%2fme /api/me%2e`,
+     /api/%2e/me /api/%2E%2e/me /api/.%2e/me /api/%2e./me /api/%2e%2e%2fme /api/me%2e
+     /api/..%3b/me /api/.%3Bx/me /api/..%3b`,
   ],
-  ['empty segments', '/api//me // /api/me// ///api/me /api/;/me /api/;x=y/me /;'],
+  ['empty segments', '/api//me // /api/me// ///api/me /api/;/me /api/;x=y/me /; /api/%3b/me /%3Bx=y'],
   [
     'structure that decoding would make',
     String.raw`/api%2fme /api%2Fme /api%5cme /api%5Cme /api\me /api/..\me /api%252fme /api/%25 /api/%252e%252e/me

@@ -44,12 +44,12 @@ export function checkTarget(target: string): string {
   const query = mark === -1 ? '' : target.slice(mark + 1);
   if (!pathForm.test(path))
     throw malformed('The target must be a path of plain or percent-encoded characters.');
-  if (emptySegment.test(path)) throw malformed('The path contains an empty segment.');
-  if (dotSegment.test(path)) throw malformed('The path contains a dot segment.');
   if (ambiguous.test(path))
     throw malformed('The path contains an encoded character that must stand plainly.');
+  const decoded = decode(path);
+  if (emptySegment.test(decoded)) throw malformed('The path contains an empty segment.');
+  if (dotSegment.test(decoded)) throw malformed('The path contains a dot segment.');
   if (!queryForm.test(query)) throw malformed('The query contains a character that must be encoded.');
-  decode(path);
   decode(query);
   return path;
 }

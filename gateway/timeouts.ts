@@ -10,9 +10,17 @@ export interface Timeouts {
   response: number;
   /** For what still comes of a request that is refused already. */
   drain: number;
+  /** For a client that takes nothing of its reply. Longer than everything above, during which nothing is sent to it. */
+  idle: number;
 }
 
-export const timeouts: Timeouts = { connect: 2_000, connectTotal: 2_800, response: 15_000, drain: 5_000 };
+export const timeouts: Timeouts = {
+  connect: 2_000,
+  connectTotal: 2_800,
+  response: 15_000,
+  drain: 5_000,
+  idle: 60_000,
+};
 
 /** Of the connections with clients. The header block is limited to 16 KB by `run`, as everywhere. */
 export const serverOptions: ServerOptions = {

@@ -96,6 +96,32 @@ test('a client that hangs up in the middle of a reply ends it, too', async () =>
   expect(await scene.upstreamErrors()).toEqual({});
 });
 
+test('a client that does not read its reply is left after a while, and the service is not blamed', async () => {
+  scene.upstream.answer = (_request, response) => void response.end(Buffer.alloc(20_000_000, 'x'));
+  await scene.start(scene.upstream.url, { timeouts: { response: 1_000, idle: 3_000 } });
+  const socket = scene.connect().pause();
+  socket.on('error', () => undefined).write(rawGet());
+  await until('its request is over', () => scene.gateway.log.join('').includes('"message":"request"'));
+  expect(await scene.upstreamErrors()).toEqual({});
+  socket.destroy();
+});
+
+test('a client that pauses in the middle of its reply gets all of it', async () => {
+  scene.upstream.answer = (_request, response) => void response.end(Buffer.alloc(20_000_000, 'x'));
+  await scene.start(scene.upstream.url, { timeouts: { response: 1_000, idle: 10_000 } });
+  const socket = scene.connect();
+  let bytes = 0;
+  socket.on('data', (chunk) => (bytes += chunk.length));
+  socket.once('data', () => {
+    socket.pause();
+    setTimeout(() => socket.resume(), 3_000);
+  });
+  socket.write(rawGet('Connection: close\r\n'));
+  await once(socket, 'close');
+  expect(bytes).toBeGreaterThan(20_000_000);
+  expect(await scene.upstreamErrors()).toEqual({});
+});
+
 test('a reply goes through as it is: status, body, ETag, 304 and 204', async () => {
   await scene.start(scene.upstream.url);
   scene.upstream.answer = (_request, response) =>

@@ -22,6 +22,7 @@ export interface UpstreamOptions {
 /** A request that is at the service. */
 interface Attempt {
   timer: NodeJS.Timeout;
+  release: Release;
   timedOut: boolean;
   failed: boolean;
   sent?: ClientRequest;
@@ -86,7 +87,9 @@ export function createUpstream(service: string, address: string, options: Upstre
     const attempt = attempts.get(response)!;
     attempt.sent = sent;
     sent.once('close', () => {
-      if (attempt.sent !== sent || response.headersSent) return;
+      if (attempt.sent !== sent) return;
+      // The reply is here, whole; how long the client takes for it concerns the service no more.
+      if (response.headersSent) return leave(attempt);
       fail(new Error('the connection was closed without a reply'), request, response);
     });
   }
@@ -136,6 +139,19 @@ export function createUpstream(service: string, address: string, options: Upstre
     response.destroy();
   }
 
+  function leave({ timer, release }: Attempt): void {
+    clearTimeout(timer);
+    release();
+  }
+
+  function giveUp(attempt: Attempt, request: Request, response: GatewayResponse): void {
+    // It is the client that takes nothing; the server's own limit is for that one.
+    if (response.writableNeedDrain) return void attempt.timer.refresh();
+    attempt.timedOut = true;
+    attempt.sent?.destroy();
+    fail(new Error(`nothing came for ${timeouts.response} ms`), request, response);
+  }
+
   async function waitForSlot(response: GatewayResponse): Promise<Release | undefined> {
     const waiting = new AbortController();
     const stop = () => waiting.abort(new Error(`${maxRequests} requests are at ${service}`));
@@ -159,19 +175,13 @@ export function createUpstream(service: string, address: string, options: Upstre
     const release = slots.take() ?? (await waitForSlot(response));
     if (!release) return;
     const attempt: Attempt = {
-      timer: setTimeout(() => {
-        attempt.timedOut = true;
-        attempt.sent?.destroy();
-        fail(new Error(`nothing came for ${timeouts.response} ms`), request, response);
-      }, timeouts.response),
+      timer: setTimeout(() => giveUp(attempt, request, response), timeouts.response),
+      release,
       timedOut: false,
       failed: false,
     };
     attempts.set(response, attempt);
-    response.once('close', () => {
-      clearTimeout(attempt.timer);
-      release();
-    });
+    response.once('close', () => leave(attempt));
     request.headers = requestHeaders(request.headers, response.locals);
     send(request, response);
   };

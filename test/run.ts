@@ -12,6 +12,8 @@ import { isAbandoned } from '../deploy/local/state.ts';
 import { createTerminal, type Terminal } from '../deploy/local/terminal.ts';
 import { untilStopped } from '../deploy/local/until-stopped.ts';
 import { runChecks } from './checks.ts';
+import { isWell } from './support/stack.ts';
+import { until } from './support/wait.ts';
 
 interface Counts {
   passed: number;
@@ -86,6 +88,10 @@ async function testStack(pattern: string[], terminal: Terminal, signal: AbortSig
     running.publish();
     const ended = new AbortController();
     void running.ended.then((reason) => ended.abort(reason));
+    process.env['STACK_FILE'] = join(state, 'stack.json');
+    // A new consumer clears everything once when it joins: not under the first tests.
+    const broken = running.ended.then((reason) => Promise.reject(reason));
+    await Promise.race([until('all is well', isWell, 120_000), broken]);
     const counts = await runJest(
       pattern,
       join(state, 'stack.json'),

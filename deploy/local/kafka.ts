@@ -136,7 +136,7 @@ async function brokerSpec(
     ];
     const { code, output } = await runCommand(java, ['-Xmx128m', ...common, ...format], {
       signal,
-      within: 60_000,
+      within: 120_000,
     });
     if (code !== 0) throw new Problem(`Kafka's data folder ${data} could not be made.`, lastLines(output));
   }
@@ -146,7 +146,7 @@ async function brokerSpec(
     args: ['-Xmx256m', ...common, 'kafka.Kafka', properties],
     cwd: folder,
     ready: () => answers(`${HOST}:${port}`),
-    readyWithinMs: 60_000,
+    readyWithinMs: 120_000,
     stopSignal: 'SIGTERM',
   };
 }

@@ -33,7 +33,7 @@ export const freePort = (): Promise<number> =>
  */
 export async function freeRow(length: number): Promise<number> {
   for (;;) {
-    const base = 20_000 + Math.floor(Math.random() * 1_000) * 10;
+    const base = 20_000 + Math.floor(Math.random() * 10_000);
     const row = Array.from({ length }, (_, index) => [base + index, base + index + INTERNAL_OFFSET]).flat();
     if ((await Promise.all(row.map(isFree))).every(Boolean)) return base;
   }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { clearModel, clearPattern } from '@content-platform/contract';
+import { clearModel, clearPattern, type Model } from '@content-platform/contract';
 import { read } from '../support/platform.ts';
 import { closeRecords, database, freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
@@ -15,10 +15,9 @@ afterAll(async () => {
   await closeRecords();
 });
 
-async function cached(id: number): Promise<void> {
-  await save(model, id, 'Old');
-  await read(model, id);
-  expect(await read(model, id)).toMatchObject({ cache: 'hit', title: 'Old' });
+async function cached(id: number, of: Model = model): Promise<void> {
+  await save(of, id, 'Old');
+  await until('it is cached', async () => (await read(of, id)).cache === 'hit');
 }
 
 describeEndpoint(
@@ -113,10 +112,7 @@ describeEndpoint(
   ({ ask, send }) => {
     test('every record of the model is cleared, and no other', async () => {
       const ids = [freshId(), freshId(), freshId()];
-      for (const id of ids) {
-        await save('condition', id, 'Old');
-        await read('condition', id);
-      }
+      for (const id of ids) await cached(id, 'condition');
       const other = freshId();
       await cached(other);
       await redis.set(`condition:${ids[0]}:json`, 'x');

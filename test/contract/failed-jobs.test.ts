@@ -65,7 +65,10 @@ describeEndpoint(contract.listFailedJobs, { path, as: 'sre' }, ({ ask, send }) =
     });
     const bytes =
       job.value === null ? null : Buffer.from(job.value, job.encoding === 'utf8' ? 'utf8' : 'base64');
-    expect(bytes).toEqual(value === null ? null : Buffer.from(value));
+    // As text: byte by byte a megabyte takes jest seconds.
+    expect(bytes?.toString('base64')).toBe(
+      value === null ? undefined : Buffer.from(value).toString('base64'),
+    );
 
     await save('webform', record, 'Old');
     await read('webform', record);

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { stack } from '../support/stack.ts';
 import type { CallOptions } from '@content-platform/contract/client';
+import { until } from '../support/wait.ts';
 import { describeEndpoint, type Subject } from './describe-endpoint.ts';
 
 function isConditional<E extends contract.Endpoint>({ ask }: Subject<E>, options: CallOptions<E> = {}): void {
@@ -15,7 +16,11 @@ function isConditional<E extends contract.Endpoint>({ ask }: Subject<E>, options
 describeEndpoint(contract.health, { path: '/health' }, ({ ask }) => {
   test('all is well', async () => {
     const services = { auth: 'up', 'content-cache': 'up' };
-    expect(await ask()).toMatchObject({ status: 200, body: { status: 'ok', services } });
+    const answer = await until('all is well', async () => {
+      const now = await ask();
+      return now.body?.status === 'ok' && now;
+    });
+    expect(answer).toMatchObject({ status: 200, body: { status: 'ok', services } });
   });
 });
 

@@ -7,41 +7,39 @@ import { announce, closeEvents } from '../support/events.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { clear, read } from '../support/platform.ts';
 import { closeRecords, database, freshId, save } from '../support/records.ts';
-import { stack } from '../support/stack.ts';
+import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
 /** These tests kill things, so they have a stack of their own; it starts again what dies, as npm start does. */
 let own: OwnStack;
 const model: Model = 'pathway';
+/** Kafka may have to start, and a group to notice that a member is gone. */
+const patienceMs = 120_000;
 
 beforeAll(async () => {
   own = await startOwnStack();
   await Promise.all((['user', 'machine'] as const).map((account) => tokenOf(stack().gateway, account)));
-}, 180_000);
+}, 300_000);
 afterAll(async () => {
   await closeEvents();
   await closeRecords();
   await own?.stop();
-}, 30_000);
-beforeEach(() => until('all is well', isWell, 60_000), 70_000);
-
-async function isWell(): Promise<boolean> {
-  const ready = await Promise.all(
-    Object.values(stack().services).map(async ({ internal }) => {
-      const response = await fetch(`${internal}/health/ready`);
-      return ((await response.json()) as { status: string }).status === 'ok';
-    }),
-  );
-  return ready.every(Boolean);
-}
+});
+beforeEach(() => until('all is well', isWell, 150_000));
 
 const event = (id: number) => JSON.stringify({ model, id });
 
+/** A record that is in the cache. */
+async function cachedRecord(title: string): Promise<number> {
+  const id = freshId();
+  await save(model, id, title);
+  await until('it is cached', async () => (await read(model, id)).cache === 'hit');
+  return id;
+}
+
 /** A record whose old version is in the cache and whose new one is in the database. */
 async function changedRecord(): Promise<number> {
-  const id = freshId();
-  await save(model, id, 'Old');
-  await read(model, id);
+  const id = await cachedRecord('Old');
   await save(model, id, 'New');
   expect(await read(model, id)).toMatchObject({ cache: 'hit', title: 'Old' });
   return id;
@@ -59,7 +57,7 @@ describe('Redis hangs', () => {
         expect(answer).toMatchObject({ status: 200, cache: 'bypass', title: 'New' });
       const start = performance.now();
       await expect(clear(model, id)).rejects.toThrow('503 cache_unavailable');
-      expect(performance.now() - start).toBeLessThan(1_000);
+      expect(performance.now() - start).toBeLessThan(3_000);
     } finally {
       kill('redis', 'SIGCONT');
     }
@@ -83,7 +81,8 @@ describe('Redis is killed', () => {
     const redis = new Redis(stack().redis);
     await redis.save();
     redis.disconnect();
-    await clear(model, id);
+    // Writing its file, Redis may have been taken for dead.
+    await until('the clear is acknowledged', async () => (await clear(model, id)) >= 0);
     kill('redis', 'SIGKILL');
     await until('the cache is used again', async () => {
       const answer = await read(model, id).catch(() => undefined);
@@ -94,62 +93,69 @@ describe('Redis is killed', () => {
 });
 
 describe('Kafka is killed under events', () => {
-  test('none is lost', async () => {
-    const ids = await Promise.all(Array.from({ length: 40 }, changedRecord));
-    const sending = (async () => {
+  test(
+    'none is lost',
+    async () => {
+      const ids = await Promise.all(Array.from({ length: 40 }, changedRecord));
+      let sent = 0;
+      const sending = (async () => {
+        for (const id of ids) {
+          await until('the event is sent', async () => announce(event(id), `${model}:${id}`), patienceMs);
+          sent += 1;
+          await sleep(20);
+        }
+      })();
+      await until('some are sent', () => sent >= 10);
+      kill('kafka', 'SIGKILL');
+      await sending;
       for (const id of ids) {
-        await until('the event is sent', async () => announce(event(id), `${model}:${id}`), 60_000);
-        await sleep(20);
+        await until(
+          'the event is carried out',
+          async () => (await read(model, id)).title === 'New',
+          patienceMs,
+        );
       }
-    })();
-    await sleep(300);
-    kill('kafka', 'SIGKILL');
-    await sending;
-    for (const id of ids) {
-      await until('the event is carried out', async () => (await read(model, id)).title === 'New', 60_000);
-    }
-  }, 150_000);
+    },
+    3 * patienceMs,
+  );
 });
 
 describe('the consumer is killed under events', () => {
-  test('every event is carried out, every bad one is listed once', async () => {
-    const ids = await Promise.all(Array.from({ length: 40 }, changedRecord));
-    const bad: { partition: number; offset: number }[] = [];
-    for (const [index, id] of ids.entries()) {
-      if (index % 10 === 5) bad.push(await announce(`not json ${id}`));
-      await announce(event(id), `${model}:${id}`);
-      if (index === 20) kill('content-cache', 'SIGKILL');
-    }
-    for (const id of ids) {
-      await until(
-        'the event is carried out',
-        async () => (await read(model, id).catch(() => undefined))?.title === 'New',
-        60_000,
-      );
-    }
-    for (const { partition, offset } of bad) {
-      const { rowCount } = await until('the bad event is listed', async () => {
-        const found = await database().query(
-          'SELECT FROM content.failed_job WHERE "partition" = $1 AND "offset" = $2',
-          [partition, offset],
+  test(
+    'every event is carried out, every bad one is listed once',
+    async () => {
+      const ids = await Promise.all(Array.from({ length: 40 }, changedRecord));
+      const bad: { partition: number; offset: number }[] = [];
+      for (const [index, id] of ids.entries()) {
+        if (index % 10 === 5) bad.push(await announce(`not json ${id}`));
+        await announce(event(id), `${model}:${id}`);
+        if (index === 20) kill('content-cache', 'SIGKILL');
+      }
+      for (const id of ids) {
+        await until(
+          'the event is carried out',
+          async () => (await read(model, id).catch(() => undefined))?.title === 'New',
+          patienceMs,
         );
-        return found.rowCount ? found : undefined;
-      });
-      expect(rowCount).toBe(1);
-    }
-  }, 150_000);
+      }
+      for (const { partition, offset } of bad) {
+        const { rowCount } = await until('the bad event is listed', async () => {
+          const found = await database().query(
+            'SELECT FROM content.failed_job WHERE "partition" = $1 AND "offset" = $2',
+            [partition, offset],
+          );
+          return found.rowCount ? found : undefined;
+        });
+        expect(rowCount).toBe(1);
+      }
+    },
+    3 * patienceMs,
+  );
 });
 
 describe('PostgreSQL', () => {
-  async function cachedRecord(): Promise<number> {
-    const id = freshId();
-    await save(model, id, 'Cached');
-    await read(model, id);
-    return id;
-  }
-
   test('hangs: reads that need it answer 503 in time, reads from the cache go on', async () => {
-    const cached = await cachedRecord();
+    const cached = await cachedRecord('Cached');
     const { rows } = await database().query<{ pid: number }>(
       "SELECT pid FROM pg_stat_activity WHERE application_name = 'content-cache'",
     );
@@ -166,7 +172,7 @@ describe('PostgreSQL', () => {
   });
 
   test('dies: 503, reads from the cache go on, and all is well again by itself', async () => {
-    const cached = await cachedRecord();
+    const cached = await cachedRecord('Cached');
     kill('postgres', 'SIGQUIT');
     await until('a read is refused', async () => (await read(model, freshId())).status === 503);
     expect(await read(model, cached)).toMatchObject({ status: 200, cache: 'hit' });

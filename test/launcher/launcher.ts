@@ -8,7 +8,7 @@ import type { Stack } from '../../deploy/local/stack-file.ts';
 import { until } from '../support/wait.ts';
 
 /** Longer than anything takes that is not hung. */
-export const LIMIT_MS = 150_000;
+export const LIMIT_MS = 300_000;
 
 /** A launcher that runs, with all it has printed so far. */
 export interface Launcher {

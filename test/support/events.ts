@@ -23,7 +23,11 @@ export async function announce(
   value: string | Buffer | null,
   key: string | Buffer | null = null,
 ): Promise<Sent> {
-  producer ??= connect();
+  producer ??= connect().catch((error: unknown) => {
+    // The next event tries anew: Kafka may be just starting.
+    producer = undefined;
+    throw error;
+  });
   const [sent] = await (
     await producer
   ).send({

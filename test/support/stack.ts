@@ -8,6 +8,17 @@ export type { Stack };
 /** The stack under test, as it is now: STACK_FILE names its stack.json, which is written anew when a process restarts. */
 export const stack = (): Stack => readStack();
 
+/** Every service is ready, and lacks nothing: Redis is used, events are consumed. */
+export async function isWell(): Promise<boolean> {
+  const ready = await Promise.all(
+    Object.values(stack().services).map(async ({ internal }) => {
+      const response = await fetch(`${internal}/health/ready`);
+      return ((await response.json()) as { status: string }).status === 'ok';
+    }),
+  );
+  return ready.every(Boolean);
+}
+
 /** The pid of any process of the stack, `postgres`, `redis` and `kafka` included, as it is now. */
 export function pidOf(name: string): number {
   const file = join(dirname(process.env.STACK_FILE ?? ''), 'run', `${name}.json`);

@@ -101,7 +101,9 @@ test(
   'the disturbed race catches a protocol without the incarnation',
   async () => {
     const caches = await startCaches(brokenScripts.withoutIncarnation);
-    expect((await disturbedRace(caches, ['crash', 'crash', 'crash'])).stale).toBeGreaterThan(0);
+    // It ends with the first stale read; a crash that undoes no clear shows nothing.
+    const kinds = Array.from({ length: 8 }, (): Disturbance => 'crash');
+    expect((await disturbedRace(caches, kinds)).stale).toBeGreaterThan(0);
   },
   HUNG_MS,
 );
@@ -122,7 +124,8 @@ const broken: Record<string, () => Promise<RaceCache[]>> = {
 test.each(Object.entries(broken))(
   'the race catches %s',
   async (_, start) => {
-    const figures = await race(await start(), ({ stale, reads }) => stale > 0 || reads >= READS);
+    // The first stale read ends it. How soon it comes is a matter of chance, and mostly it comes at once.
+    const figures = await race(await start(), ({ stale, reads }) => stale > 0 || reads >= 10 * READS);
     expect(figures.stale).toBeGreaterThan(0);
   },
   HUNG_MS,

@@ -3,12 +3,18 @@ import { randomUUID } from 'node:crypto';
 import type { CacheConnection } from './connection.ts';
 import { CacheError } from './errors.ts';
 import { recordKey, type View } from './keys.ts';
+import { createSlots } from './slots.ts';
 import { createWaitingRoom, type WaitReply } from './waiting-room.ts';
 
 /** How long one reader may take to fill before the next one takes over. The promise does not hang on it. */
 const LEASE_MS = 3000;
-/** The most bytes of UTF-8 that are cached: one connection carries everything, and a larger reply holds up the others. */
+/** The most bytes of UTF-8 that are cached. */
 const MAX_PAYLOAD_BYTES = 256 * 1024;
+/**
+ * READs at a time, and FILLs. One connection carries everything, in order: a clear has at most so many payloads, 2 MB,
+ * before it, however many readers there are. Redis does one at a time anyway.
+ */
+const IN_FLIGHT = 8;
 
 /** What stands in the cache for a record that does not exist: no JSON text is empty. */
 const ABSENT = { version: 0, payload: '' };
@@ -61,8 +67,11 @@ export interface RecordCache {
 export function createRecordCache(options: RecordCacheOptions): RecordCache {
   const { connection, ttlMs, negativeTtlMs } = options;
 
-  const ask = async (key: string, view: View) =>
-    connection.forReading(key).read(key, view, randomUUID(), LEASE_MS);
+  const readSlot = createSlots(IN_FLIGHT);
+  // Of their own: a fill that queued behind a thousand READs would keep those waiting.
+  const fillSlot = createSlots(IN_FLIGHT);
+  const ask = (key: string, view: View) =>
+    readSlot(async () => connection.forReading(key).read(key, view, randomUUID(), LEASE_MS));
   const waitingRoom = createWaitingRoom(ask);
 
   /** A hit, a lease to fill under, or a turn: another reader fills, and has not in time. */
@@ -76,7 +85,7 @@ export function createRecordCache(options: RecordCacheOptions): RecordCache {
     const spread = Math.round(ttl * (0.9 + Math.random() * 0.2));
     const fill = { view, lease, ttlMs: spread, ...entryOf(record) };
     // A refused or lost FILL harms nobody: this request is answered with what it read, the next one reads again.
-    await unlessCacheError(async () => connection.forReading(key).fill(key, fill));
+    await unlessCacheError(() => fillSlot(async () => connection.forReading(key).fill(key, fill)));
   }
 
   return {

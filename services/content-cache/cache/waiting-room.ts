@@ -89,7 +89,7 @@ function handOut(room: Room, asking: Waiter[], reply: ReadReply, askedAt: number
     // Until the question, not until now: when this process was busy all the time, a last question shall find what came
     // in meanwhile.
     const waited = askedAt - waiter.since;
-    const isTurn = waited >= PATIENCE_MS && room.turns < TURNS;
+    const isTurn = waited >= waiter.limitMs || (waited >= PATIENCE_MS && room.turns < TURNS);
     if (isTurn) giveTurn(room, waiter);
     return !isTurn;
   });

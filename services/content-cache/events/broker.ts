@@ -14,6 +14,8 @@ export interface PartitionOffsets {
 }
 
 const closeMs = 1_000;
+/** The number that topics have among what has settings. kafkajs exports its names where Node does not see them. */
+const topicResource = 2;
 
 /** How the topic is made. */
 function describeTopic(topic: string, brokers: number): ITopicConfig {
@@ -96,6 +98,16 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
         await admin.disconnect();
       }
     },
+
+    /** The topic's `compression.type`. */
+    compression: (): Promise<string | undefined> =>
+      use(async (admin) => {
+        const { resources } = await admin.describeConfigs({
+          includeSynonyms: false,
+          resources: [{ type: topicResource, name: topic, configNames: ['compression.type'] }],
+        });
+        return resources[0]?.configEntries[0]?.configValue;
+      }),
 
     /** Committed offsets by partition. */
     committed: () => use(committed),

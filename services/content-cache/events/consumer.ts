@@ -25,6 +25,11 @@ const longestPauseMs = 10_000;
 /** Leaving the group takes so long at most: a broker that hangs does not keep the process. */
 const leaveMs = 5_000;
 
+const readableCompression = ['uncompressed', 'gzip'];
+/** What is said of batches that kafkajs has no codec for. */
+export const compressionAdvice =
+  'events compressed with snappy, lz4 or zstd cannot be read: producers must use gzip or none, or the topic compression.type=uncompressed';
+
 export type EventConsumer = ReturnType<typeof createConsumer>;
 
 /**
@@ -40,6 +45,7 @@ export function createConsumer(options: ConsumerOptions) {
   const heartbeatMs = Math.ceil(sessionTimeoutMs / 10);
   /** Made here, and not checked since: a consumer that crashes before that leaves it so. */
   let topicIsNew = false;
+  let compressionKnown = false;
   let continuity: Continuity | undefined;
   let consuming = false;
   let running: Promise<void> | undefined;
@@ -54,6 +60,27 @@ export function createConsumer(options: ConsumerOptions) {
       allowAutoTopicCreation: false,
       retry: { restartOnFailure: () => Promise.resolve(false) },
     });
+  }
+
+  /** A topic that others made may keep what we cannot read: said once, before it happens. */
+  async function lookAtCompression(): Promise<void> {
+    if (compressionKnown) return;
+    // Who may read the topic need not have the right to read its settings.
+    const compression = await broker.compression().catch(() => undefined);
+    compressionKnown = true;
+    if (compression === undefined || readableCompression.includes(compression)) return;
+    logger.warn({ topic, 'compression.type': compression }, compressionAdvice);
+  }
+
+  /** Says why a consumer ended. Where it cannot read an event nothing is skipped: the queue grows until it can. */
+  function logEnd(error: unknown, pause: number): void {
+    const { name } = error as Error;
+    if (name === 'KafkaJSNotImplemented') {
+      const wayOut =
+        'delete the records up to those with kafka-delete-records, and everything is cleared instead';
+      logger.error({ error, topic }, `${compressionAdvice}; ${wayOut}`);
+    }
+    logger.warn({ error }, `the consumer ended; a new one is made in ${pause} ms`);
   }
 
   async function eachBatch(
@@ -111,6 +138,7 @@ export function createConsumer(options: ConsumerOptions) {
     if (isMade === undefined) return;
     if (isMade) logger.info({ topic }, 'the topic was missing and has been made');
     topicIsNew ||= isMade;
+    await Promise.race([lookAtCompression(), stopped]);
     const over = new AbortController();
     const signal = AbortSignal.any([stopping.signal, over.signal]);
     const consumer = make();
@@ -134,7 +162,7 @@ export function createConsumer(options: ConsumerOptions) {
       try {
         await live();
       } catch (error) {
-        logger.warn({ error }, `the consumer ended; a new one is made in ${pause} ms`);
+        logEnd(error, pause);
       }
       await sleep(pause, undefined, { signal: stopping.signal }).catch(() => undefined);
       const lasted = performance.now() - start > 60_000;

@@ -39,8 +39,7 @@ const startAgain = async () => {
 };
 async function warm(): Promise<void> {
   for (const model of models) {
-    await read(service, model, 1);
-    expect((await read(service, model, 1)).cache).toBe('hit');
+    await until('it is cached', async () => (await read(service, model, 1)).cache === 'hit');
   }
 }
 /** Models whose record is not in the cache. Reads fill it again. */

@@ -28,8 +28,7 @@ afterEach(async () => {
 });
 
 async function warm(model: Model, id: number): Promise<void> {
-  await read(service, model, id);
-  expect((await read(service, model, id)).cache).toBe('hit');
+  await until('it is cached', async () => (await read(service, model, id)).cache === 'hit');
 }
 const cached = async (model: Model, id: number) => (await read(service, model, id)).cache === 'hit';
 const failedJobs = () =>

@@ -4,14 +4,22 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
+import {
+  AssignerProtocol,
+  CompressionCodecs,
+  CompressionTypes,
+  type Consumer,
+  type PartitionAssigner,
+} from 'kafkajs';
 import { until } from '../../../test/support/wait.ts';
+import { compressionAdvice } from './consumer.ts';
 import { createTestKafka, type TestKafka } from '../testing/kafka.ts';
 import { startProxy } from '../testing/proxy.ts';
 import type { TestService } from '../testing/service.ts';
 import { read, startWorld, type World } from '../testing/world.ts';
 
-const sessionTimeoutMs = 2_500;
+/** Short for production, and longer than a busy machine keeps a heartbeat waiting. */
+const sessionTimeoutMs = 5_000;
 
 let world: World;
 let kafka: TestKafka;
@@ -50,8 +58,7 @@ const lag = async () =>
 /** Records 1 to 5 are in the cache. */
 async function warm(service: TestService): Promise<void> {
   for (const id of [1, 2, 3, 4, 5]) {
-    await read(service, 'webform', id);
-    expect((await read(service, 'webform', id)).cache).toBe('hit');
+    await until('it is cached', async () => (await read(service, 'webform', id)).cache === 'hit');
   }
 }
 /** Keys that are left of what was cached. */
@@ -73,7 +80,7 @@ test('Redis hangs under events, and goes on: all are cleared', async () => {
   await service.stop();
 });
 
-test('Redis is away for three session timeouts: nobody leaves the group, nothing is skipped, models neither', async () => {
+test('Redis is away for two session timeouts: nobody leaves the group, nothing is skipped, models neither', async () => {
   const service = await startConsumer();
   await warm(service);
   await world.redis.admin.save();
@@ -82,7 +89,7 @@ test('Redis is away for three session timeouts: nobody leaves the group, nothing
   await kafka.send({ value: { pattern: 'webform:*' }, partition: 3 });
   await waiting(service);
   const before = await kafka.offsets();
-  await sleep(3 * sessionTimeoutMs);
+  await sleep(2 * sessionTimeoutMs);
   expect(await kafka.offsets()).toEqual(before);
   expect(await lag()).toBe(3);
   expect(await kafka.members()).toBe(1);
@@ -160,7 +167,7 @@ test('another process joins while a batch waits: the batch ends without a commit
   await announce();
   await waiting(service);
   const other = await world.service({ kafka, sessionTimeoutMs });
-  await until('both are in the group', async () => (await kafka.members()) === 2 && joins(service) === 2);
+  await until('both are in the group', async () => (await kafka.members()) === 2 && joins(service) >= 2);
   expect(await lag()).toBe(5);
   world.redis.resume();
   await kafka.consumed();
@@ -179,22 +186,26 @@ const foreign: PartitionAssigner = () => ({
   }),
 });
 
-test('a consumer that crashed for good is made anew, and reading goes on meanwhile', async () => {
+async function intrude(topic: string): Promise<Consumer> {
   const intruder = kafka.kafka.consumer({
     groupId: kafka.group,
     partitionAssigners: [foreign],
     sessionTimeout: 6_000,
   });
   await intruder.connect();
-  await intruder.subscribe({ topic: kafka.topic });
+  await intruder.subscribe({ topic });
   const joined = new Promise((resolve) => intruder.on(intruder.events.GROUP_JOIN, resolve));
   await intruder.run({ eachMessage: () => Promise.resolve() });
   await joined;
+  return intruder;
+}
+const crashes = (service: TestService) =>
+  until('it crashed', () => service.log.some(({ message }) => /consumer ended/.test(String(message))));
+
+test('a consumer that crashed for good is made anew, and reading goes on meanwhile', async () => {
+  const intruder = await intrude(kafka.topic);
   const service = await world.service({ kafka, sessionTimeoutMs });
-  await until(
-    'it crashed',
-    () => service.log.filter(({ message }) => /consumer ended/.test(String(message))).length > 0,
-  );
+  await crashes(service);
   expect(await service.check('kafka')).toBe(false);
   await warm(service);
   await announce();
@@ -202,6 +213,63 @@ test('a consumer that crashed for good is made anew, and reading goes on meanwhi
   await kafka.consumed();
   expect(await left()).toEqual([]);
   await service.stop();
+});
+
+test('a topic is still new to the consumer that follows one that crashed before it had looked', async () => {
+  const elsewhere = await createTestKafka();
+  await elsewhere.makeTopic();
+  await kafka.deleteTopic();
+  const intruder = await intrude(elsewhere.topic);
+  const service = await world.service({ kafka, sessionTimeoutMs });
+  await crashes(service);
+  expect(lines(service, 'the topic was missing and has been made')).toHaveLength(1);
+  await announce();
+  await intruder.disconnect();
+  await kafka.consumed();
+  expect(await world.sql('SELECT class FROM content.failed_job')).toEqual([]);
+  await service.stop();
+  await elsewhere.close();
+});
+
+test('a batch that is compressed with what kafkajs cannot read: it is said, before and after, and the way out works', async () => {
+  await kafka.deleteTopic();
+  const configEntries = [{ name: 'compression.type', value: 'producer' }];
+  await kafka.admin.createTopics({ topics: [{ topic: kafka.topic, numPartitions: 8, configEntries }] });
+  const producer = kafka.kafka.producer();
+  await producer.connect();
+  const messages = [{ value: '{"model":"webform","id":1}', partition: 0 }];
+  await producer.send({ topic: kafka.topic, compression: CompressionTypes.GZIP, messages });
+  await producer.disconnect();
+  const gzip = CompressionCodecs[CompressionTypes.GZIP];
+  // gzip stands in for zstd: a broker needs libraries for the others.
+  CompressionCodecs[CompressionTypes.GZIP] = CompressionCodecs[CompressionTypes.ZSTD];
+  try {
+    const service = await world.service({ kafka, sessionTimeoutMs });
+    await crashes(service);
+    expect(lines(service, compressionAdvice)).toMatchObject([
+      { level: 'warn', 'compression.type': 'producer' },
+    ]);
+    expect(service.log).toContainEqual(
+      expect.objectContaining({
+        level: 'error',
+        message: expect.stringMatching(/gzip or none.*kafka-delete-records/),
+      }),
+    );
+    await until(
+      'the queue is measured',
+      async () => (await service.metric('invalidation_queue_length')) === 1,
+    );
+    await warm(service);
+    await kafka.deleteEventsBefore(1);
+    await kafka.send({ value: { model: 'webform', id: 2 } });
+    await kafka.consumed();
+    expect(await left()).toEqual([]);
+    const jobs = await world.sql('SELECT error FROM content.failed_job ORDER BY id');
+    expect(jobs.at(-1)).toEqual({ error: expect.stringContaining(', oldest 1)') });
+    await service.stop();
+  } finally {
+    CompressionCodecs[CompressionTypes.GZIP] = gzip;
+  }
 });
 
 test('Kafka is away at the start: reading goes on, and it connects when Kafka is there', async () => {

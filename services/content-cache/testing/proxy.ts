@@ -27,9 +27,12 @@ export async function startProxy(to: URL): Promise<Proxy> {
     new Transform({
       transform(bytes: Buffer, _, done) {
         void (async () => {
-          for (let rest = bytes; rest.length > 0; rest = rest.subarray(width)) {
-            this.push(rest.subarray(0, width));
-            if (rest.length > width) await sleep(10);
+          // The width may change while it sleeps: not a byte may be lost by that.
+          for (let sent = 0; sent < bytes.length;) {
+            const piece = bytes.subarray(sent, sent + width);
+            this.push(piece);
+            sent += piece.length;
+            if (sent < bytes.length) await sleep(10);
           }
           done();
         })();
