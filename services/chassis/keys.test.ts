@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../test/support/wait.ts';
 import { remoteKeys } from './keys.ts';
 import { createLogger } from './logger.ts';
@@ -6,7 +7,8 @@ import { createTestKey, startJwksServer, type JwksServer } from './testing/jwks-
 
 const [first, second] = [createTestKey('first'), createTestKey('second')];
 const minutes = 60_000;
-const logger = createLogger('gateway', 'silent');
+const log: string[] = [];
+const logger = createLogger('gateway', 'info', { write: (line) => void log.push(line) });
 const realNow = performance.now.bind(performance);
 
 let server: JwksServer;
@@ -15,6 +17,7 @@ let passed: number;
 beforeEach(async () => {
   server = await startJwksServer(first);
   passed = 0;
+  log.length = 0;
   jest.spyOn(performance, 'now').mockImplementation(() => realNow() + passed);
 });
 afterEach(() => {
@@ -63,6 +66,12 @@ test('while auth is away a kid that is not in the set cannot be judged; those wh
   for (const one of invented) await expect(one).rejects.toEqual(away);
   expect(server.paths).toHaveLength(2);
   expect(await keys.get('first')).toBeDefined();
+  const began = realNow();
+  while (realNow() < began + 700)
+    await Promise.race([keys.get('invented').catch(() => undefined), sleep(10)]);
+  expect(server.paths.length).toBeLessThanOrEqual(3 + (realNow() - began) / 500);
+  expect(server.paths.length).toBeGreaterThan(2);
+  expect(log.filter((line) => line.includes(`:${new URL(server.url).port}/`))).toHaveLength(1);
 });
 
 test('a set is kept fresh without traffic: a key that is published is known before it signs', async () => {

@@ -83,7 +83,7 @@ export function remoteKeys(url: string, logger: Logger, times = remoteKeyTimes):
     async get(kid) {
       if (isUsable() && keys.has(kid)) return keys.get(kid);
       // A set that is younger has every key that signs: they are published long before.
-      if (failing() || performance.now() - fetchedAt > times.coolDown) await refresh();
+      if (performance.now() - fetchedAt > times.coolDown) await refresh();
       if (!isUsable() || (failing() && !keys.has(kid)))
         throw unavailable('Tokens cannot be checked at the moment.');
       return keys.get(kid);

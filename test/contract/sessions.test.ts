@@ -16,12 +16,12 @@ async function sessionsOf(token: string) {
 describeEndpoint(listSessions, { path, as: 'user' }, ({ ask, send }) => {
   test('one’s own, newest first, and which one it is', async () => {
     const user = await newUser();
-    const { token } = await logIn(user.email, user.password);
+    const { token, address } = await logIn(user.email, user.password);
     const { body } = await ask({ token });
     const now = Date.now();
     expect(body!.items).toMatchObject([
-      { device: 'node', address: '127.0.0.1', current: true },
-      { device: 'node', address: '127.0.0.1', current: false },
+      { device: 'node', address, current: true },
+      { device: 'node', address: user.address, current: false },
     ]);
     for (const { created_at, last_used_at } of body!.items) {
       expect(Math.abs(now - Date.parse(created_at))).toBeLessThan(60_000);

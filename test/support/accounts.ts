@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { stack } from './stack.ts';
@@ -10,6 +10,10 @@ export const machine = { id: 'content-server', secret: 'demo-secret' };
 
 /** `temporary`: a person who has logged in with a temporary password, and not changed it. */
 export type Account = keyof typeof emails | 'machine' | 'temporary';
+
+/** A client of its own: guesses and logins are limited by address, and all tests come from one. */
+export const newAddress = (): string => `10.${randomInt(256)}.${randomInt(256)}.${randomInt(1, 255)}`;
+const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } });
 
 const tokens = new Map<string, Promise<string>>();
 
@@ -26,7 +30,7 @@ async function temporaryToken(gateway: string): Promise<string> {
 async function fetchToken(gateway: string, account: Account): Promise<string> {
   if (account === 'machine') {
     const body = { grant_type: 'client_credentials', client_id: machine.id, client_secret: machine.secret };
-    const answer = await call(gateway, contract.token, { body });
+    const answer = await call(gateway, contract.token, { body, ...from(newAddress()) });
     if (answer.error) throw new Error(`no token for the machine client: ${answer.error.message}`);
     return answer.body.access_token;
   }
@@ -42,23 +46,25 @@ export function tokenOf(gateway: string, account: Account): Promise<string> {
   return token;
 }
 
-export interface OwnUser {
+export interface Login {
+  token: string;
+  refreshToken: string;
+  /** where it came from */
+  address: string;
+}
+
+export interface OwnUser extends Login {
   id: number;
   email: string;
   password: string;
-  token: string;
-  refreshToken: string;
 }
 
-/** Logs in at the gateway. Throws when that is refused. */
-export async function logIn(
-  email: string,
-  secret: string,
-  gateway = stack().gateway,
-): Promise<{ token: string; refreshToken: string }> {
-  const answer = await call(gateway, contract.login, { body: { email, password: secret } });
+/** Logs in at the gateway, from an address of its own. Throws when that is refused. */
+export async function logIn(email: string, secret: string, gateway = stack().gateway): Promise<Login> {
+  const address = newAddress();
+  const answer = await call(gateway, contract.login, { body: { email, password: secret }, ...from(address) });
   if (answer.error) throw new Error(`cannot log in as ${email}: ${answer.error.message}`);
-  return { token: answer.body.token, refreshToken: answer.body.refresh_token };
+  return { token: answer.body.token, refreshToken: answer.body.refresh_token, address };
 }
 
 /**
