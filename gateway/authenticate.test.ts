@@ -76,6 +76,26 @@ test.each([
   expect(upstream.received).toHaveLength(status === 200 ? 1 : 0);
 });
 
+test('a token from a temporary password leads to a password, and nowhere else', async () => {
+  const token = mint({ must_change_password: true, scope: 'users:admin jobs:manage' });
+  for (const path of [
+    '/api/sessions',
+    '/api/content/webform/1',
+    '/api/admin/failed-jobs',
+    '/api/admin/users',
+  ]) {
+    const answer = await ask(path, `Bearer ${token}`);
+    expect(answer).toMatchObject({ status: 403, error: 'password_change_required' });
+  }
+  expect(upstream.received).toEqual([]);
+  for (const [path, method] of [
+    ['/api/me', 'GET'],
+    ['/api/logout', 'POST'],
+    ['/api/password', 'POST'],
+  ] as const)
+    expect((await ask(path, `Bearer ${token}`, method)).status).toBe(200);
+});
+
 test('a public endpoint takes any Authorization, and hands it on', async () => {
   expect((await ask('/.well-known/jwks.json', 'Basic eDp5')).status).toBe(200);
   expect(upstream.received[0]!.headers.authorization).toBe('Basic eDp5');

@@ -74,7 +74,7 @@ export function createAuth(deps: AuthDeps) {
   const sessions = createSessions(database, tokens, deps.refreshSecret);
   const guesses = createGuesses(deps.failures);
   const logins = createLogins(metrics);
-  const identity = createIdentityService(deps.identity, issuer);
+  const identity = createIdentityService(deps.identity, issuer, logger);
   const verifier = createTokenVerifier(issuer, keys, revocations);
   const grants = {
     client_credentials: clientCredentials({ clients, passwords, tokens, database, logger }),

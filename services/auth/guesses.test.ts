@@ -207,19 +207,14 @@ describe('counted in Redis', () => {
     expect(log.join('')).toContain('guesses are counted in this process');
   });
 
-  test('Redis hangs: counted here, and logins do not wait for it one by one; afterwards it counts again', async () => {
+  test('Redis hangs: counted here, and no more than one login a second waits for it; afterwards it counts again', async () => {
     const by = await open(server.url, redisTimeoutMs);
     await guess(ann, here, { by });
     server.pause();
     try {
       const start = performance.now();
-      for (let round = 0; round < 3; round += 1) {
-        const many = Array.from({ length: 20 }, (_, n) =>
-          guess(`${n}@example.com`, elsewhere, { by, right: true }),
-        );
-        expect(await Promise.all(many)).toEqual(Array(20).fill('in'));
-      }
-      // One by one it would be 120 timeouts.
+      for (let n = 0; n < 40; n += 1) expect(await guess(ann, elsewhere, { by, right: true })).toBe('in');
+      // If all waited it would be 40 timeouts and more.
       expect(performance.now() - start).toBeLessThan(20 * redisTimeoutMs);
       await guessTimes(10, bob, elsewhere, { by });
       expect(await guess(bob, elsewhere, { by })).toBe(1);

@@ -16,6 +16,7 @@ import { loadSecret } from './secrets.ts';
 import { createSigningKeyStore } from './signing-key-store.ts';
 import { loadSigningKeys, type SigningKeys } from './signing-keys.ts';
 import { keySecret } from './testing.ts';
+import { startUpkeep } from './upkeep.ts';
 
 const nextSecret = `${keySecret}, and another`;
 const times = { ...signingKeyTimes, reload: 0.05, coolDown: 0.05 };
@@ -105,7 +106,9 @@ test('a new key is published at once, signs later, and the old one goes when its
   }
   const kids = 'SELECT kid FROM auth.signing_key';
   expect((await database.query('kids', kids)).rowCount).toBe(2);
-  await store.forget(kept);
+  const endUpkeep = startUpkeep(database.query, createLogger('auth', 'error'));
+  await until('it is deleted', async () => (await database.query('kids', kids)).rowCount === 1);
+  endUpkeep();
   expect((await database.query('kids', kids)).rows).toEqual([{ kid }]);
 });
 

@@ -79,3 +79,9 @@ test('a secret that is too short is one line and exit 1, and is not shown', asyn
   expect(output.stderr).toMatch(/^auth: AUTH_KEY_SECRET must be a secret of 32 or more characters, .+\n$/);
   expect(output.stderr).not.toContain('too short');
 });
+
+test('an identity service that is configured in part is one line and exit 1', async () => {
+  const { ended, output } = await start({ IDENTITY_ISSUER: 'https://id.example.com' });
+  expect(await ended).toBe(1);
+  expect(output.stderr).toMatch(/^auth: IDENTITY_CLIENT_ID and IDENTITY_CLIENT_SECRET are not set; .+\n$/);
+});

@@ -47,13 +47,12 @@ return reply
 /** GIVE_BACK keys; blocked_until and before for each key. */
 const GIVE_BACK = `#!lua flags=allow-oom
 for i, key in ipairs(KEYS) do
-  if redis.call('EXISTS', key) == 1 then
-    local failures = redis.call('HINCRBY', key, 'failures', -1)
-    if redis.call('HGET', key, 'blocked_until') == ARGV[2 * i - 1] then
-      redis.call('HSET', key, 'blocked_until', ARGV[2 * i])
-    end
-    if failures <= 0 then redis.call('UNLINK', key) end
+  local failures = redis.call('HINCRBY', key, 'failures', -1)
+  if redis.call('HGET', key, 'blocked_until') == ARGV[2 * i - 1] then
+    redis.call('HSET', key, 'blocked_until', ARGV[2 * i])
   end
+  -- Also what was forgotten meanwhile.
+  if failures <= 0 then redis.call('UNLINK', key) end
 end
 `;
 

@@ -255,3 +255,16 @@ test('each access is given to those who may, and to nobody else', async () => {
     }
   }
 });
+
+test('who has to choose a password first can call what leads there, and nothing else', async () => {
+  const restricted = await tokens.verify(withClaims({ must_change_password: true, scope: scopes.join(' ') }));
+  expect(restricted).toMatchObject({ mustChangePassword: true });
+  expect(() => authorize(restricted, { access: 'user', beforePasswordChange: true })).not.toThrow();
+  const forbidden = expect.objectContaining({ status: 403, error: 'password_change_required' });
+  for (const access of ['token', 'user', ...scopes] as const) {
+    expect(() => authorize(restricted, { access })).toThrow(forbidden);
+  }
+  await expect(tokens.verify(withClaims({ must_change_password: 'true' }))).rejects.toMatchObject({
+    status: 401,
+  });
+});

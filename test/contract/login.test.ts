@@ -1,6 +1,10 @@
 import { expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { login } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
 import { emails, password } from '../support/accounts.ts';
+import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const body = { email: emails.user, password };
@@ -26,6 +30,29 @@ describeEndpoint(login, { path: '/api/login', body }, ({ ask, send }) => {
     expect({ ...unknown.error, request_id: '' }).toEqual({ ...wrong.error, request_id: '' });
     const names = (headers: Headers) => [...headers.keys()].toSorted();
     expect(names(unknown.headers)).toEqual(names(wrong.headers));
+  });
+
+  test('after ten failures: 429, counted in Redis', async () => {
+    const redis = new Redis(stack().redis);
+    // Straight at the service, which believes the address: the gateway's own would be spent for the other tests.
+    const address = `203.0.113.${Math.floor(Math.random() * 256)}`;
+    const headers = { 'X-Forwarded-For': address };
+    const fail = () =>
+      call(stack().services['auth']!.public, login, {
+        body: { email: 'nobody@example.com', password: 'not-the-password' },
+        headers,
+      });
+    try {
+      const limited = await until('there were too many failures', async () => {
+        const answers = await Promise.all(Array.from({ length: 11 }, fail));
+        return answers.find(({ status }) => status === 429);
+      });
+      expect(limited.error?.error).toBe('rate_limited');
+      expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(Number(await redis.hget(`guesses:address:${address}`, 'failures'))).toBeGreaterThanOrEqual(10);
+    } finally {
+      redis.disconnect();
+    }
   });
 
   test.each([

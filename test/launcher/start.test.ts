@@ -7,6 +7,7 @@ import { login, readContent } from '@content-platform/contract';
 import { ROOT } from '../../deploy/local/config.ts';
 import { freeRow } from '../../deploy/local/ports.ts';
 import { SERVICES } from '../../deploy/local/services.ts';
+import { createBrowser } from '../support/identity.ts';
 import { until } from '../support/wait.ts';
 import {
   alive,
@@ -72,7 +73,7 @@ async function killAndWait(name: string): Promise<void> {
 }
 
 beforeAll(async () => {
-  env = { STATE_DIR: state, GATEWAY_PORT: String(await freeRow(SERVICES.length)) };
+  env = { STATE_DIR: state, GATEWAY_PORT: String(await freeRow(SERVICES.length)), IDENTITY_DEMO: '1' };
   await start();
 }, LIMIT_MS);
 
@@ -139,12 +140,29 @@ test(
 );
 
 test(
+  'the printed login at the identity service works as it is printed',
+  async () => {
+    const output = running().output();
+    const address = /^ {2}(http\S+\/login\?\S+)$/m.exec(output)?.[1] ?? '';
+    const browser = createBrowser();
+    const there = (await browser.go(address)).headers.get('location')!;
+    const back = await browser.logInThere(new URL(there), 'uma');
+    const end = new URL((await browser.go(back)).headers.get('location')!);
+    const code = end.searchParams.get('code')!;
+    expect(await (await browser.go(end)).text()).toContain(code);
+    const command = /^ {2}(curl .*code=)CODE$/m.exec(output)?.[1] + code;
+    expect(execFileSync('bash', ['-c', command], { encoding: 'utf8' })).toMatch(/^{"access_token":"eyJ/);
+  },
+  LIMIT_MS,
+);
+
+test(
   'a second start says that it is already running, and where',
   async () => {
     const second = launch(npmStart, env);
     expect(await second.ended).toBe(1);
     expect(second.output()).toMatch(new RegExp(`already running: ${stackOf(state).gateway} `));
-    expect(alive(processesOf(state))).toHaveLength(SERVICES.length + 3);
+    expect(alive(processesOf(state))).toHaveLength(SERVICES.length + 4);
   },
   LIMIT_MS,
 );

@@ -1,4 +1,4 @@
-import { HttpError, type Gate } from '@content-platform/chassis';
+import { HttpError, type Gate, type Logger } from '@content-platform/chassis';
 import { createBrowserCookie } from './browser.ts';
 import { createProvider } from './provider.ts';
 import type { IdentitySettings } from './settings.ts';
@@ -6,8 +6,9 @@ import type { IdentitySettings } from './settings.ts';
 export type IdentityService = ReturnType<typeof createIdentityService>;
 
 /** What the endpoints of the identity service share. `publicUrl`: where browsers reach us. */
-export function createIdentityService(settings: IdentitySettings, publicUrl: string) {
-  const { name, provider } = settings;
+export function createIdentityService(settings: IdentitySettings, publicUrl: string, logger: Logger) {
+  const { name, provider, returnTo } = settings;
+  if (provider && returnTo.length === 0) logger.warn('IDENTITY_RETURN_TO is empty: no login can begin');
   const gate: Gate = ({ identity }) => {
     if (identity !== name)
       throw new HttpError(404, 'not_found', 'There is no identity service of this name.');

@@ -1,0 +1,62 @@
+import { expect, test } from '@jest/globals';
+import { changePassword, login } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { logIn, newUser, type OwnUser } from '../support/accounts.ts';
+import { refresh } from '../support/refresh.ts';
+import { untilRefused } from '../support/revoked.ts';
+import { stack } from '../support/stack.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+const new_password = 'eleven quiet herons read maps';
+/** Well-formed, and refused: a demo account keeps its password. */
+const example = { current_password: 'not the password', new_password };
+
+let own: Promise<OwnUser> | undefined;
+/** Somebody whose password stays what it is. */
+const owner = () => (own ??= newUser());
+
+describeEndpoint(changePassword, { path: '/api/password', as: 'user', body: example }, ({ ask, send }) => {
+  test('the new one is the password from now on, and all sessions end', async () => {
+    const user = await newUser();
+    const elsewhere = await logIn(user.email, user.password);
+    const body = { current_password: user.password, new_password };
+    expect(await ask({ token: user.token, body })).toMatchObject({ status: 204 });
+    await Promise.all([user, elsewhere].map(({ token }) => untilRefused(token)));
+    expect(await refresh(elsewhere.refreshToken)).toMatchObject({ reason: 'revoked' });
+    expect((await logIn(user.email, new_password)).token).toBeTruthy();
+    const old = { email: user.email, password: user.password };
+    const { error } = await call(stack().gateway, login, { body: old });
+    expect(error?.error).toBe('invalid_credentials');
+  });
+
+  test.each([
+    ['a wrong current one', { current_password: 'a guess' }, 'body.current_password'],
+    ['one of 14 characters', { new_password: 'kXw9!vTqmZ4#pL' }, 'body.new_password'],
+    ['one of 129', { new_password: `${new_password} `.repeat(5).slice(0, 129) }, 'body.new_password'],
+    ['one that is soon guessed', { new_password: 'passwordpassword' }, 'body.new_password'],
+    ['the service’s name', { new_password: 'Content Platform' }, 'body.new_password'],
+  ])('%s: 422 says which field and why', async (_, wrong, path) => {
+    const { token, password: current_password } = await owner();
+    const { error } = await ask({ token, body: { current_password, new_password, ...wrong } });
+    const message = expect.stringMatching(/^(Is|Must) .+\.$/) as unknown;
+    expect(error).toMatchObject({ error: 'validation_failed', code: 422, details: [{ path, message }] });
+  });
+
+  test('the current one again: 422', async () => {
+    const { token, password: current } = await owner();
+    const { error } = await ask({ token, body: { current_password: current, new_password: current } });
+    expect(error).toMatchObject({ error: 'validation_failed', details: [{ path: 'body.new_password' }] });
+  });
+
+  test.each([
+    { current_password: 'a guess' },
+    { new_password },
+    { ...example, current_password: '' },
+    { ...example, new_password: `${new_password}\0` },
+    { ...example, new_password: 'x'.repeat(1_025) },
+    { ...example, new_password: ['x'] },
+    { ...example, email: 'admin@example.com' },
+  ])('%.60j: 422', async (wrong) => {
+    expect((await send({ body: JSON.stringify(wrong) })).error?.error).toBe('validation_failed');
+  });
+});

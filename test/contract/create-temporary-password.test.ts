@@ -1,0 +1,103 @@
+import { expect, test } from '@jest/globals';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { logIn, newUser, tokenOf } from '../support/accounts.ts';
+import { refresh } from '../support/refresh.ts';
+import { untilRefused } from '../support/revoked.ts';
+import { stack } from '../support/stack.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+const nobody = '/api/admin/users/9007199254740991/temporary-password';
+const { gateway, services } = stack();
+const new_password = 'eleven quiet herons read maps';
+
+describeEndpoint(
+  contract.createTemporaryPassword,
+  { path: nobody, as: 'admin', body: { expires_in: 3_600 } },
+  ({ ask, send }) => {
+    test('one login, with which one can choose a password and nothing else', async () => {
+      const { id, email, password, token: own } = await newUser('sre');
+      const answer = await ask({ params: { id } });
+      expect(answer.headers.get('cache-control')).toBe('no-store');
+      const { temporary_password: temporary, expires_at } = answer.body!;
+      expect(temporary).toMatch(/^([2-9a-km-np-z]{4}-){3}[2-9a-km-np-z]{4}$/);
+      expect(Math.abs(Date.parse(expires_at) - Date.now() - 86_400_000)).toBeLessThan(60_000);
+
+      const body = { email, password: temporary };
+      const first = await call(gateway, contract.login, { body });
+      expect(first).toMatchObject({ status: 200, body: { must_change_password: true } });
+      const second = await call(gateway, contract.login, { body });
+      expect(second.error?.error).toBe('invalid_credentials');
+
+      const refreshed = await refresh(first.body!.refresh_token);
+      for (const token of [first.body!.token, refreshed.body!.access_token]) await expectRestricted(token);
+      // Nobody is locked out meanwhile.
+      expect((await call(gateway, contract.listSessions, { token: own })).status).toBe(200);
+      expect((await logIn(email, password)).token).toBeTruthy();
+
+      const change = { current_password: temporary, new_password };
+      const options = { body: change, token: refreshed.body!.access_token };
+      expect((await call(gateway, contract.changePassword, options)).status).toBe(204);
+      await untilRefused(own);
+      const { token } = await logIn(email, new_password);
+      expect((await call(gateway, contract.listSessions, { token })).status).toBe(200);
+    });
+
+    test('a logout ends it as any session', async () => {
+      const { id, email } = await newUser();
+      const { body } = await ask({ params: { id }, body: { expires_in: 60 } });
+      const { token } = await logIn(email, body!.temporary_password);
+      expect((await call(gateway, contract.logout, { token })).status).toBe(204);
+      await untilRefused(token);
+    });
+
+    test('it lasts as long as is said', async () => {
+      const { id } = await newUser();
+      const { body } = await ask({ params: { id }, body: { expires_in: 604_800 } });
+      expect(Math.abs(Date.parse(body!.expires_at) - Date.now() - 604_800_000)).toBeLessThan(60_000);
+    });
+
+    test('it is on record, without itself', async () => {
+      const { id } = await newUser();
+      const { body } = await ask({ params: { id } });
+      const query = { user_id: id, event: 'temporary_password_created' };
+      const token = await tokenOf(gateway, 'admin');
+      const { items } = (await call(gateway, contract.listAudit, { query, token })).body!;
+      expect(items).toMatchObject([{ user_id: id, details: { expires_at: body!.expires_at } }]);
+      expect(JSON.stringify(items)).not.toContain(body!.temporary_password);
+    });
+
+    test('no such user: 404', async () => {
+      expect((await send({})).error?.error).toBe('not_found');
+    });
+
+    test.each([
+      { expires_in: 0 },
+      { expires_in: 59 },
+      { expires_in: 604_801 },
+      { expires_in: 60.5 },
+      { expires_in: '60' },
+      { password: 'chosen for them by somebody' },
+    ])('%j: 422', async (wrong) => {
+      expect((await send({ body: JSON.stringify(wrong) })).error?.error).toBe('validation_failed');
+    });
+  },
+);
+
+/** Only what leads to a password of one's own is open, at the gateway and at the services past it. */
+async function expectRestricted(token: string): Promise<void> {
+  const auth = services['auth']!.public;
+  const content = services['content-cache']!.public;
+  for (const at of [gateway, auth]) {
+    expect((await call(at, contract.me, { token })).status).toBe(200);
+    const { error } = await call(at, contract.listSessions, { token });
+    expect(error).toMatchObject({ error: 'password_change_required', code: 403 });
+  }
+  for (const at of [gateway, content]) {
+    const params = { model: 'webform', id: 1 };
+    const read = await call(at, contract.readContent, { params, token });
+    expect(read.error).toMatchObject({ error: 'password_change_required', code: 403 });
+    const jobs = await call(at, contract.listFailedJobs, { token });
+    expect(jobs.error).toMatchObject({ error: 'password_change_required', code: 403 });
+  }
+}
