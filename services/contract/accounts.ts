@@ -47,7 +47,12 @@ export const changePassword = defineEndpoint({
   body: {
     kinds: ['json'],
     maxBytes: 16_384,
-    schema: z.strictObject({ current_password: text(1, 1024), new_password: text(1, 1024) }),
+    schema: z.strictObject({
+      current_password: text(1, 1024),
+      new_password: text(1, 1024).meta({
+        description: '15 to 128 characters of any kind, unless configured otherwise, and not easy to guess.',
+      }),
+    }),
   },
   responses: { 204: { description: 'Changed. All sessions have ended, this one too.' } },
 });

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DOWNLOADS, environmentWith, ROOT } from '../../deploy/local/config.ts';
 import { Problem } from '../../deploy/local/problem.ts';
 import { untilStopped } from '../../deploy/local/until-stopped.ts';
@@ -11,8 +12,9 @@ import { stack } from '../support/stack.ts';
 import { separation } from './roc.ts';
 
 const triesEach = 2_000;
-/** Fewer than the service checks and keeps waiting at once: what is measured is no queue. */
 const concurrency = 8;
+/** Ms at most. Without pauses those that were refused at the same moment would come again together, as a queue. */
+const longestPause = 500;
 const highestArea = 0.55;
 
 /** Hashes of one password that nobody types here; who has an account was imported with one. */
@@ -84,6 +86,7 @@ async function measureAll(tries: readonly Try[], signal: AbortSignal): Promise<M
     for (const [number, one] of left) {
       signal.throwIfAborted();
       times.get(one.kind)!.push(await measure(one, number));
+      await sleep(Math.random() * longestPause);
     }
   };
   await Promise.all(Array.from({ length: concurrency }, worker));

@@ -206,7 +206,8 @@ describe('with an identity service that does not keep to the rules', () => {
   let scene: Scene;
   beforeAll(async () => {
     evil = await startEvilProvider();
-    scene = await startScene({ issuer: evil.issuer });
+    scene = await startScene({ issuer: evil.issuer, linkByEmail: true });
+    await scene.auth.addUser('pat@example.com', 'a long password of theirs');
   });
   afterEach(() => evil.repent());
   afterAll(async () => {
@@ -216,7 +217,7 @@ describe('with an identity service that does not keep to the rules', () => {
 
   async function comeBack() {
     const { browser, there } = await scene.begin();
-    evil.claims = { nonce: there.searchParams.get('nonce'), ...evil.claims };
+    evil.claims = { ...evil.claims, nonce: there.searchParams.get('nonce') };
     return scene.finish(new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer), browser);
   }
 
@@ -258,9 +259,12 @@ describe('with an identity service that does not keep to the rules', () => {
     expect(await comeBack()).toMatchObject({ status: 302, error: code, code: undefined });
   });
 
-  test('a verified address as a text is not verified', async () => {
-    evil.claims['sub'] = 'other';
-    evil.userinfo = { sub: 'other', email: 'somebody@example.com', email_verified: 'true' };
+  test('only true is verified: an address with the text "true" makes nobody the user who has it', async () => {
+    const pat = { sub: 'pat', email: 'pat@example.com' };
+    evil.claims['sub'] = 'pat';
+    evil.userinfo = { ...pat, email_verified: 'true' };
     expect((await comeBack()).error).toBe('identity_email_taken');
+    evil.userinfo = { ...pat, email_verified: true };
+    expect((await comeBack()).code).toBeDefined();
   });
 });

@@ -49,7 +49,7 @@ test('an ID token of another identity service is not sent to this one', async ()
   expect((await logout(scene, token)).body).toEqual({});
 });
 
-test('an identity service without such a place, or away, keeps nobody logged in here', async () => {
+test('an identity service without such a place keeps nobody logged in here', async () => {
   const evil: EvilProvider = await startEvilProvider();
   const own = await startScene({ issuer: evil.issuer });
   const { browser, there, verifier } = await own.begin();
@@ -59,6 +59,19 @@ test('an identity service without such a place, or away, keeps nobody logged in 
   const { access_token: token } = (await own.redeem(code!, verifier)).body!;
   evil.close();
   expect((await logout(own, token)).body).toEqual({});
+  await isOut(own, token);
+  await own.stop();
+});
+
+test('neither does one that is away', async () => {
+  const own = await startScene({ issuer: 'http://127.0.0.1:1' });
+  const who = { email: 'pat@example.com', password: 'a long password of theirs' };
+  await own.auth.addUser(who.email, who.password);
+  const { token } = (await call(own.auth.origin, contract.login, { body: who })).body!;
+  // As if they had come from there before the service was started anew.
+  const origin = `UPDATE auth.session SET identity_issuer = $1, id_token = 'a.b.c', suborgs = '{}'`;
+  await own.auth.database.query('origin', origin, [own.issuer]);
+  expect(await logout(own, token)).toMatchObject({ status: 200, body: {} });
   await isOut(own, token);
   await own.stop();
 });

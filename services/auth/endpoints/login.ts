@@ -108,8 +108,8 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
       const reason = reasonOf(user, kind);
       logins.inc({ outcome: 'failure' });
       logger.info({ reason, user_id: user?.id }, 'a login failed');
-      await audit(database.query, { event: 'login_failed', userId: user?.id, address, details: { reason } });
-      await beforeRefusal(start);
+      const entry = { userId: user?.id, address, details: { reason } };
+      await Promise.all([beforeRefusal(start), audit(database.query, { event: 'login_failed', ...entry })]);
       throw new HttpError(401, 'invalid_credentials', 'The email or the password is wrong.');
     }
     const temporary = kind === 'temporary';

@@ -56,6 +56,9 @@ test('a code that comes again is refused, and ends the session of the first time
 
 test('of many who come at once with one code, one at most has a session, and it ends', async () => {
   const { code, verifier } = await codeOf();
+  // Each finds a connection ready, so that they really meet.
+  const ready = Array.from({ length: 10 }, () => scene.auth.database.query('wait', 'SELECT pg_sleep(0.1)'));
+  await Promise.all(ready);
   const answers = await Promise.all(Array.from({ length: 10 }, () => scene.redeem(code, verifier)));
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   const { rows } = await scene.auth.database.query<{ live: string }>(
