@@ -18,8 +18,8 @@ const serviceName = 'content platform';
 
 /**
  * What of a password is looked at. With the library's own limits 128 digits and signs take seconds, in which nothing
- * else happens; with these some 30 ms. When the first 40 characters are too easy, it is
- * refused whatever follows.
+ * else happens; with these some 30 ms. When the first 40 characters are too easy, it does
+ * not matter what follows.
  */
 const effort = { maxLength: 40, l33tMaxSubstitutions: 5 };
 

@@ -50,8 +50,8 @@ test.each(['a wrong password', given])(
       }),
     );
     for (const work of works) expect(work).toEqual(works[0]);
-  // A second hash is for what looks like a temporary password alone.
-  expect(works[0]).toHaveLength(typed === given ? 2 : 1);
+    // A second hash is for what looks like a temporary password alone.
+    expect(works[0]).toHaveLength(typed === given ? 2 : 1);
   },
 );
 

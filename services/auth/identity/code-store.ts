@@ -35,6 +35,10 @@ export function createIdentityCodeStore(query: Database['query']) {
 
     /** Looks a code up and locks it until the transaction ends. */
     async present(hash: Buffer): Promise<PresentedCode | undefined> {
+      // The user first, as who deletes one does: the other way round the two would wait for each other.
+      const user =
+        'SELECT FROM auth.user WHERE id = (SELECT user_id FROM auth.identity_code WHERE hash = $1) FOR UPDATE';
+      await query('lock_user_of_code', user, [hash]);
       const text = `SELECT user_id, code_challenge AS "codeChallenge", issuer, id_token AS "idToken", suborgs, session_id,
           CASE WHEN used_at IS NOT NULL THEN 'reused'
                WHEN created_at < now() - make_interval(secs => $2) THEN 'expired'
