@@ -72,8 +72,12 @@ async function killAndWait(name: string): Promise<void> {
   expect(processesOf(state)[name]?.pid).not.toBe(before.pid);
 }
 
+/** With PostgreSQL, Redis, Kafka and the identity service, whose port is nine above the gateway's. */
+const PROCESSES = SERVICES.length + 4;
+const ROW = 10;
+
 beforeAll(async () => {
-  env = { STATE_DIR: state, GATEWAY_PORT: String(await freeRow(SERVICES.length)), IDENTITY_DEMO: '1' };
+  env = { STATE_DIR: state, GATEWAY_PORT: String(await freeRow(ROW)), IDENTITY_DEMO: '1' };
   await start();
 }, LIMIT_MS);
 
@@ -162,7 +166,7 @@ test(
     const second = launch(npmStart, env);
     expect(await second.ended).toBe(1);
     expect(second.output()).toMatch(new RegExp(`already running: ${stackOf(state).gateway} `));
-    expect(alive(processesOf(state))).toHaveLength(SERVICES.length + 4);
+    expect(alive(processesOf(state))).toHaveLength(PROCESSES);
   },
   LIMIT_MS,
 );
@@ -225,7 +229,7 @@ test(
     await start();
     expect(running().output()).toMatch(/stopped \d+ processes that a killed run had left/);
     expect(alive(left)).toEqual([]);
-    expect(alive(processesOf(state))).toHaveLength(SERVICES.length + 3);
+    expect(alive(processesOf(state))).toHaveLength(PROCESSES);
   },
   2 * LIMIT_MS,
 );
