@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { audience } from '@content-platform/chassis';
 import type { Scope } from '@content-platform/contract';
 import { scopesOf } from './rights.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import type { SigningKeys } from './keys/signing-keys.ts';
 import type { User } from './user-store.ts';
 
 /** Seconds. */

@@ -8,7 +8,7 @@ import {
 import type { Role, Scope } from '@content-platform/contract';
 import { addClient, addUser, command } from './administration.ts';
 import { createClientStore } from './client-store.ts';
-import { createPasswords } from './passwords.ts';
+import { createPasswords } from './passwords/passwords.ts';
 import { createUserStore } from './user-store.ts';
 
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;

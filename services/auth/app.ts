@@ -30,20 +30,20 @@ import { readUser } from './endpoints/read-user.ts';
 import { token } from './endpoints/token.ts';
 import { updateUser } from './endpoints/update-user.ts';
 import { updateSuborg } from './endpoints/update-suborg.ts';
-import type { FailureCounts } from './failure-counts.ts';
+import type { FailureCounts } from './guessing/failure-counts.ts';
 import { clientCredentials } from './grants/client-credentials.ts';
 import { identityCode } from './grants/identity-code.ts';
 import { refreshToken } from './grants/refresh-token.ts';
 import { createIdentityService } from './identity/identity.ts';
 import { createIdentityLoginStore } from './identity/login-store.ts';
 import type { IdentitySettings } from './identity/settings.ts';
-import { createGuesses } from './guesses.ts';
+import { createGuesses } from './guessing/guesses.ts';
 import { createLogins } from './metrics.ts';
-import { createPasswordPolicy } from './password-policy.ts';
-import { createPasswords } from './passwords.ts';
-import { createSessionStore } from './session-store.ts';
-import { createSessions } from './sessions.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import { createPasswordPolicy } from './passwords/password-policy.ts';
+import { createPasswords } from './passwords/passwords.ts';
+import { createSessionStore } from './sessions/session-store.ts';
+import { createSessions } from './sessions/sessions.ts';
+import type { SigningKeys } from './keys/signing-keys.ts';
 import { createUserStore } from './user-store.ts';
 
 export interface AuthDeps {

@@ -16,12 +16,12 @@ import { until } from '../../test/support/wait.ts';
 import { ensureClient, ensureUser, openAccounts } from './accounts.ts';
 import { createAuth } from './app.ts';
 import type { IdentitySettings } from './identity/settings.ts';
-import { signingKeyTimes } from './key-rotation.ts';
-import { createMemoryCounts } from './failure-counts.ts';
-import { guessBackoff } from './guesses.ts';
-import { revocationsAfter } from './revocations.ts';
-import { loadSecret } from './secrets.ts';
-import { loadSigningKeys } from './signing-keys.ts';
+import { signingKeyTimes } from './keys/key-rotation.ts';
+import { createMemoryCounts } from './guessing/failure-counts.ts';
+import { guessBackoff } from './guessing/guesses.ts';
+import { revocationsAfter } from './sessions/revocations.ts';
+import { loadSecret } from './keys/secrets.ts';
+import { loadSigningKeys } from './keys/signing-keys.ts';
 
 export const issuer = 'http://platform.test';
 export const keySecret = 'a secret for tests, long enough to be taken';

@@ -1,10 +1,10 @@
 import type { Database, Logger } from '@content-platform/chassis';
-import { signingKeyTimes } from './key-rotation.ts';
+import { signingKeyTimes } from './keys/key-rotation.ts';
 import { createIdentityCodeStore } from './identity/code-store.ts';
 import { createIdentityLoginStore } from './identity/login-store.ts';
-import { forgetRevocations } from './revocations.ts';
-import { createSessionStore } from './session-store.ts';
-import { createSigningKeyStore } from './signing-key-store.ts';
+import { forgetRevocations } from './sessions/revocations.ts';
+import { createSessionStore } from './sessions/session-store.ts';
+import { createSigningKeyStore } from './keys/signing-key-store.ts';
 
 const everyMs = 3_600_000;
 

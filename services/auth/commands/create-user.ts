@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { addUser, command } from '../administration.ts';
-import { createPasswordPolicy } from '../password-policy.ts';
+import { createPasswordPolicy } from '../passwords/password-policy.ts';
 import { checked, email, newPassword, personName, userRoles } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 import { readPassword } from './read-password.ts';

@@ -2,7 +2,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { addUser, command } from '../administration.ts';
-import { isSupported } from '../passwords.ts';
+import { isSupported } from '../passwords/passwords.ts';
 import type { NewUser } from '../user-store.ts';
 import { checked, email, personName, userRoles } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';

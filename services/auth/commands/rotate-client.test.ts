@@ -3,7 +3,7 @@ import { Readable, Writable } from 'node:stream';
 import { token } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { openAccounts } from '../accounts.ts';
-import { revocationsAfter } from '../revocations.ts';
+import { revocationsAfter } from '../sessions/revocations.ts';
 import { decode, startAuth, type TestAuth } from '../testing.ts';
 import { rotateClient } from './rotate-client.ts';
 

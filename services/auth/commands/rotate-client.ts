@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from '../administration.ts';
 import { audit } from '../audit.ts';
 import { createClientStore } from '../client-store.ts';
-import { revoke } from '../revocations.ts';
+import { revoke } from '../sessions/revocations.ts';
 import { clientNamed } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 

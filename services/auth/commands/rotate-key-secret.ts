@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { rotateKeySecret as rotate } from '../key-secret.ts';
+import { rotateKeySecret as rotate } from '../keys/key-secret.ts';
 import { CommandError, type Command } from './command.ts';
 
 const restart = `Now set AUTH_KEY_SECRET to what AUTH_KEY_SECRET_NEW is, in every place where the auth service is

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { rotateSigningKey, signingKeyTimes } from '../key-rotation.ts';
+import { rotateSigningKey, signingKeyTimes } from '../keys/key-rotation.ts';
 import { CommandError, type Command } from './command.ts';
 
 /** As `2026-01-31 12:00:00 UTC`. */

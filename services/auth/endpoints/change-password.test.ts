@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { createSessionStore } from '../session-store.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
 import { decode, holdOpen, startAuth, type TestAuth, untilBlocked } from '../testing.ts';
 import { createUserStore } from '../user-store.ts';
 

@@ -1,11 +1,11 @@
 import { type Database, type Handler, HttpError } from '@content-platform/chassis';
 import type { changePassword as contract } from '@content-platform/contract';
 import { audit } from '../audit.ts';
-import type { Guesses } from '../guesses.ts';
-import type { PasswordPolicy } from '../password-policy.ts';
-import type { Passwords } from '../passwords.ts';
-import { createSessionStore } from '../session-store.ts';
-import { recognise } from '../temporary-password.ts';
+import type { Guesses } from '../guessing/guesses.ts';
+import type { PasswordPolicy } from '../passwords/password-policy.ts';
+import type { Passwords } from '../passwords/passwords.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
+import { recognise } from '../passwords/temporary-password.ts';
 import { createUserStore, type User, type UserStore } from '../user-store.ts';
 
 export interface ChangePasswordDeps {

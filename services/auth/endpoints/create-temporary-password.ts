@@ -2,9 +2,9 @@ import type { Database, Handler } from '@content-platform/chassis';
 import { createTemporaryPassword as contract } from '@content-platform/contract';
 import { lockUser } from '../administration.ts';
 import { actorOf, audit } from '../audit.ts';
-import type { Passwords } from '../passwords.ts';
-import { createSessionStore } from '../session-store.ts';
-import { makeTemporaryPassword } from '../temporary-password.ts';
+import type { Passwords } from '../passwords/passwords.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
+import { makeTemporaryPassword } from '../passwords/temporary-password.ts';
 import { createUserStore } from '../user-store.ts';
 
 export interface CreateTemporaryPasswordDeps {

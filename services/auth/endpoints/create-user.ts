@@ -3,8 +3,8 @@ import type { createUser as contract } from '@content-platform/contract';
 import { toAccount } from '../account.ts';
 import { addUser } from '../administration.ts';
 import { actorOf } from '../audit.ts';
-import type { PasswordPolicy } from '../password-policy.ts';
-import type { Passwords } from '../passwords.ts';
+import type { PasswordPolicy } from '../passwords/password-policy.ts';
+import type { Passwords } from '../passwords/passwords.ts';
 import { createUserStore, type UserStore } from '../user-store.ts';
 
 export interface CreateUserDeps {

@@ -1,7 +1,7 @@
 import { type Database, type Handler, HttpError } from '@content-platform/chassis';
 import type { deleteSession as contract } from '@content-platform/contract';
 import { audit } from '../audit.ts';
-import { createSessionStore } from '../session-store.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
 
 export function deleteSession({ database }: { database: Database }): Handler<typeof contract> {
   return async ({ caller, params: { id }, address }) => {

@@ -1,7 +1,7 @@
 import type { Database, Handler } from '@content-platform/chassis';
 import type { deleteSessions as contract } from '@content-platform/contract';
 import { audit } from '../audit.ts';
-import { createSessionStore } from '../session-store.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
 
 export function deleteSessions({ database }: { database: Database }): Handler<typeof contract> {
   return async ({ caller: { id: userId }, address }) => {

@@ -2,7 +2,7 @@ import type { Database, Handler } from '@content-platform/chassis';
 import type { deleteUser as contract } from '@content-platform/contract';
 import { isAdmin, lockUser, refuseLastAdmin } from '../administration.ts';
 import { actorOf, audit } from '../audit.ts';
-import { createSessionStore } from '../session-store.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
 import { createUserStore } from '../user-store.ts';
 
 export function deleteUser({ database }: { database: Database }): Handler<typeof contract> {

@@ -8,7 +8,7 @@ import type { IdentityService } from '../identity/identity.ts';
 import { createIdentityLoginStore, type IdentityLogin } from '../identity/login-store.ts';
 import { personOf } from '../identity/person.ts';
 import { userOf } from '../identity/users.ts';
-import { randomToken, sha256 } from '../opaque-token.ts';
+import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 
 export interface IdentityCallbackDeps {
   identity: IdentityService;

@@ -4,7 +4,7 @@ import { buildAuthorizationUrl, calculatePKCECodeChallenge } from 'openid-client
 import { IdentityFailure } from '../identity/failure.ts';
 import type { IdentityService } from '../identity/identity.ts';
 import type { IdentityLoginStore } from '../identity/login-store.ts';
-import { randomToken, sha256 } from '../opaque-token.ts';
+import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 
 export interface IdentityLoginDeps {
   identity: IdentityService;

@@ -4,7 +4,7 @@ import { buildEndSessionUrl } from 'openid-client';
 import { audit } from '../audit.ts';
 import { IdentityFailure } from '../identity/failure.ts';
 import type { IdentityService } from '../identity/identity.ts';
-import { createSessionStore } from '../session-store.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
 
 export interface IdentityLogoutDeps {
   identity: IdentityService;

@@ -1,6 +1,6 @@
 import type { Handler } from '@content-platform/chassis';
 import type { jwks as contract } from '@content-platform/contract';
-import type { SigningKeys } from '../signing-keys.ts';
+import type { SigningKeys } from '../keys/signing-keys.ts';
 
 export function jwks({ keys }: { keys: SigningKeys }): Handler<typeof contract> {
   return () => ({

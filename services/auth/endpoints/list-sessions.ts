@@ -1,6 +1,6 @@
 import type { Handler } from '@content-platform/chassis';
 import type { listSessions as contract } from '@content-platform/contract';
-import type { SessionStore } from '../session-store.ts';
+import type { SessionStore } from '../sessions/session-store.ts';
 
 export function listSessions({ sessions }: { sessions: SessionStore }): Handler<typeof contract> {
   return async ({ caller, query: { limit, cursor } }) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createMemoryCounts } from '../failure-counts.ts';
+import { createMemoryCounts } from '../guessing/failure-counts.ts';
 import { startAuth, type TestAuth } from '../testing.ts';
 
 const password = 'a-password-to-keep';

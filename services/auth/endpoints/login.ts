@@ -2,14 +2,14 @@ import { type Database, HttpError, type Handler, type Logger } from '@content-pl
 import type { login as contract } from '@content-platform/contract';
 import { accessTokenLifetime } from '../access-tokens.ts';
 import { audit } from '../audit.ts';
-import { deviceName } from '../device-name.ts';
-import type { Guesses } from '../guesses.ts';
+import { deviceName } from '../sessions/device-name.ts';
+import type { Guesses } from '../guessing/guesses.ts';
 import type { Logins } from '../metrics.ts';
-import { isOutdated, type Passwords } from '../passwords.ts';
-import { createRefusals } from '../refusals.ts';
-import { createSessionStore } from '../session-store.ts';
-import type { Sessions } from '../sessions.ts';
-import { recognise, type PasswordKind } from '../temporary-password.ts';
+import { isOutdated, type Passwords } from '../passwords/passwords.ts';
+import { createRefusals } from '../passwords/refusals.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { recognise, type PasswordKind } from '../passwords/temporary-password.ts';
 import { createUserStore, type User, type UserStore } from '../user-store.ts';
 
 export interface LoginDeps {

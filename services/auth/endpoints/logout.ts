@@ -1,7 +1,7 @@
 import type { Database, Handler } from '@content-platform/chassis';
 import type { logout as contract } from '@content-platform/contract';
 import { audit } from '../audit.ts';
-import { createSessionStore } from '../session-store.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
 
 export function logout({ database }: { database: Database }): Handler<typeof contract> {
   return async ({ caller, address }) => {

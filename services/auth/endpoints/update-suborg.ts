@@ -2,7 +2,7 @@ import { type Database, type Handler, HttpError } from '@content-platform/chassi
 import type { updateSuborg as contract } from '@content-platform/contract';
 import { audit } from '../audit.ts';
 import { toProfile, userGone } from '../profile.ts';
-import { createSessionStore } from '../session-store.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
 import { createUserStore } from '../user-store.ts';
 
 /**

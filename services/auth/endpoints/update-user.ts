@@ -3,7 +3,7 @@ import type { Database, Handler } from '@content-platform/chassis';
 import { toAccount } from '../account.ts';
 import { isAdmin, lockUser, refuseLastAdmin } from '../administration.ts';
 import { actorOf, audit } from '../audit.ts';
-import { createSessionStore } from '../session-store.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
 import { createUserStore, type User } from '../user-store.ts';
 
 function changed(user: User, { name, roles, disabled }: Body<typeof contract>): User {

@@ -4,7 +4,7 @@ import type { AccessTokens } from '../access-tokens.ts';
 import { audit } from '../audit.ts';
 import { invalidClient, readClientCredentials } from '../client-credentials.ts';
 import { createClientStore, type Client, type ClientStore } from '../client-store.ts';
-import type { Passwords } from '../passwords.ts';
+import type { Passwords } from '../passwords/passwords.ts';
 import type { Grant } from './grant.ts';
 
 export interface ClientCredentialsDeps {

@@ -1,12 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import { type Database, HttpError } from '@content-platform/chassis';
 import { audit } from '../audit.ts';
-import { deviceName } from '../device-name.ts';
+import { deviceName } from '../sessions/device-name.ts';
 import { createIdentityCodeStore, type PresentedCode } from '../identity/code-store.ts';
-import { isToken, sha256 } from '../opaque-token.ts';
+import { isToken, sha256 } from '../sessions/opaque-token.ts';
 import { scopesOf } from '../rights.ts';
-import { createSessionStore } from '../session-store.ts';
-import { invalidGrant, type Sessions } from '../sessions.ts';
+import { createSessionStore } from '../sessions/session-store.ts';
+import { invalidGrant, type Sessions } from '../sessions/sessions.ts';
 import { createUserStore, type User } from '../user-store.ts';
 import type { Grant } from './grant.ts';
 

@@ -1,6 +1,6 @@
 import { HttpError } from '@content-platform/chassis';
 import { scopesOf } from '../rights.ts';
-import type { Sessions } from '../sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { Grant } from './grant.ts';
 
 /** RFC 6749 §6. The clients are apps and pages, which can keep no secret: the token alone says who it is. */

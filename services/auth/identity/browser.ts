@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { parseCookie, stringifySetCookie } from 'cookie';
-import { isToken, randomToken, sha256 } from '../opaque-token.ts';
+import { isToken, randomToken, sha256 } from '../sessions/opaque-token.ts';
 import { loginSeconds } from './login-store.ts';
 import { isLoopback } from './settings.ts';
 

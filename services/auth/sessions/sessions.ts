@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { type Database, HttpError } from '@content-platform/chassis';
-import type { AccessTokens } from './access-tokens.ts';
-import { audit } from './audit.ts';
+import type { AccessTokens } from '../access-tokens.ts';
+import { audit } from '../audit.ts';
 import { isToken, randomToken, sha256 } from './opaque-token.ts';
 import { createSessionStore, type NewSession } from './session-store.ts';
-import { createUserStore, type User } from './user-store.ts';
+import { createUserStore, type User } from '../user-store.ts';
 
 /** What a client gets at a login and at each refresh. */
 export interface TokenPair {

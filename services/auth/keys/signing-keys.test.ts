@@ -8,10 +8,10 @@ import {
   createSlowLog,
   type Database,
 } from '@content-platform/chassis';
-import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
-import { openAccounts } from './accounts.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
+import { openAccounts } from '../accounts.ts';
 import { loadSigningKeys, type SigningKeys } from './signing-keys.ts';
-import { keySecret } from './testing.ts';
+import { keySecret } from '../testing.ts';
 
 let testDatabase: TestDatabase;
 const logger = createLogger('auth', 'error');

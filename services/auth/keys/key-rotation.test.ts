@@ -7,16 +7,16 @@ import {
   createSlowLog,
   type Database,
 } from '@content-platform/chassis';
-import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
-import { until } from '../../test/support/wait.ts';
-import { type Accounts, openAccounts } from './accounts.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
+import { until } from '../../../test/support/wait.ts';
+import { type Accounts, openAccounts } from '../accounts.ts';
 import { rotateSigningKey, type Rotation, signingKeyTimes } from './key-rotation.ts';
 import { rotateKeySecret } from './key-secret.ts';
 import { loadSecret } from './secrets.ts';
 import { createSigningKeyStore } from './signing-key-store.ts';
 import { loadSigningKeys, type SigningKeys } from './signing-keys.ts';
-import { keySecret } from './testing.ts';
-import { startUpkeep } from './upkeep.ts';
+import { keySecret } from '../testing.ts';
+import { startUpkeep } from '../upkeep.ts';
 
 const nextSecret = `${keySecret}, and another`;
 const times = { ...signingKeyTimes, reload: 0.05, coolDown: 0.05 };

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { listSessions, login, logout, me, token as tokenEndpoint } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { until } from '../../test/support/wait.ts';
+import { until } from '../../../test/support/wait.ts';
 import { createSessionStore } from './session-store.ts';
-import { decode, startAuth, type TestAuth } from './testing.ts';
+import { decode, startAuth, type TestAuth } from '../testing.ts';
 
 const password = 'a-password-to-keep';
 let auth: TestAuth;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createLogger, createRedis } from '@content-platform/chassis';
-import { startRedis, type RedisServer } from '../../test/support/redis-server.ts';
-import { until } from '../../test/support/wait.ts';
+import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
+import { until } from '../../../test/support/wait.ts';
 import { type Backoff, createMemoryCounts, type FailureCounts } from './failure-counts.ts';
 import { createRedisCounts } from './redis-counts.ts';
 

@@ -14,10 +14,10 @@ import {
 } from '@content-platform/chassis';
 import { me } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { until } from '../../test/support/wait.ts';
-import { createAccessTokens } from './access-tokens.ts';
+import { until } from '../../../test/support/wait.ts';
+import { createAccessTokens } from '../access-tokens.ts';
 import { rotateSigningKey } from './key-rotation.ts';
-import { decode, issuer, keySecret, startAuth, type TestAuth } from './testing.ts';
+import { decode, issuer, keySecret, startAuth, type TestAuth } from '../testing.ts';
 
 /** Everything is as it is in production, so many times faster. */
 const faster = 150;

@@ -1,5 +1,5 @@
 import { ConfigError, type Database } from '@content-platform/chassis';
-import { audit } from './audit.ts';
+import { audit } from '../audit.ts';
 import { seal, unseal } from './sealing.ts';
 import { createSigningKeyStore } from './signing-key-store.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createLogger, createRedis, HttpError, redisTimeoutMs } from '@content-platform/chassis';
-import { startRedis, type RedisServer } from '../../test/support/redis-server.ts';
-import { until } from '../../test/support/wait.ts';
+import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
+import { until } from '../../../test/support/wait.ts';
 import { createMemoryCounts, type Backoff } from './failure-counts.ts';
 import { createGuesses, guessBackoff, type Guesses } from './guesses.ts';
 import { createSharedCounts } from './redis-counts.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Passwords } from './passwords.ts';
-import type { User } from './user-store.ts';
+import type { User } from '../user-store.ts';
 
 /** Without 0, 1, l and o, and in lower case alone: it is read aloud. 32 of them are 5 bits each. */
 const alphabet = '23456789abcdefghijkmnpqrstuvwxyz';

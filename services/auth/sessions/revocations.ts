@@ -1,5 +1,5 @@
 import type { Database, RevocationPage } from '@content-platform/chassis';
-import { accessTokenLifetime } from './access-tokens.ts';
+import { accessTokenLifetime } from '../access-tokens.ts';
 
 interface Row {
   id: string;

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { revocationPage } from '@content-platform/chassis';
-import { until } from '../../test/support/wait.ts';
+import { until } from '../../../test/support/wait.ts';
 import { createInternal } from './internal.ts';
 import { forgetRevocations, revocationsAfter, revoke } from './revocations.ts';
-import { startAuth, type TestAuth } from './testing.ts';
+import { startAuth, type TestAuth } from '../testing.ts';
 
 let auth: TestAuth;
 let internal: Server;
