@@ -17,7 +17,8 @@ function beganAt(pid: number): string | undefined {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The second field is the command in parentheses and may hold anything, spaces and parentheses too.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (fields[0] === 'Z') return undefined; // dead, only not yet collected by its parent
+    // Dead, only not yet collected by its parent; with threads left its ports are still taken.
+    if (fields[0] === 'Z' && Number(fields[17]) <= 1) return undefined;
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     return `${boot} ${fields[19]}`;
   } catch {
