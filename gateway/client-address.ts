@@ -4,8 +4,9 @@ import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
+/** Without the zone of a link-local address, which means something on this machine only. */
 function parse(text: string): Address | undefined {
-  return isIP(text) ? ipaddr.process(text) : undefined;
+  return isIP(text) ? ipaddr.process(text.replace(/%.*$/, '')) : undefined;
 }
 
 /**

@@ -157,7 +157,9 @@ export function createService(
 /** Only the gateway and what runs beside it reach a service, and the gateway replaces what a client says. */
 function clientAddress(request: Request): string {
   const told = request.get('x-forwarded-for') ?? '';
-  return isIP(told) ? told : (request.socket.remoteAddress ?? '');
+  const address = isIP(told) ? told : (request.socket.remoteAddress ?? '');
+  // The zone of a link-local address means something on this machine only.
+  return address.replace(/%.*$/, '');
 }
 
 function send(request: Request, response: Response, reply: AnyReply, context: RequestContext): void {

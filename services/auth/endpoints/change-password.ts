@@ -54,8 +54,10 @@ export function changePassword(deps: ChangePasswordDeps): Handler<typeof contrac
     const weakness = policy.complaint(password, user);
     const complaints = weakness === undefined ? [] : [{ path, message: weakness } as const];
     if (!current) return [wrong, ...complaints];
-    if ((await recognise(passwords, user, password)) === undefined) return complaints;
-    return [{ path, message: 'Must not be the current password.' }, ...complaints];
+    // Whether it is the current one is told of good passwords only: that cannot be guessed with.
+    if (complaints.length > 0) return complaints;
+    if ((await recognise(passwords, user, password)) === undefined) return [];
+    return [{ path, message: 'Must not be the current password.' }];
   }
 
   return async ({ caller, body, address }) => {

@@ -109,6 +109,13 @@ test.each(['y@x.de', 'a@x.de', 'b@x.de'])(
   },
 );
 
+test('logins at the same time all get in, though one of them renews the hash', async () => {
+  const passwordHash = await bcrypt.hash(password, { cost: 4 });
+  await auth.accounts.users.create({ email: 'd@x.de', name: 'D', passwordHash, roles: ['user'] });
+  const answers = await Promise.all(Array.from({ length: 8 }, () => logIn('d@x.de')));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+});
+
 test('a failed login leaves the bcrypt hash alone', async () => {
   const passwordHash = await bcrypt.hash(password, { cost: 4 });
   await auth.accounts.users.create({ email: 'c@x.de', name: 'C', passwordHash, roles: ['user'] });

@@ -72,12 +72,20 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
 
   /** Throws 429 after too many failures. For an unknown address it does all that it does for a known one. */
   async function attempt(email: string, password: string, device: string, address: string) {
-    const { account, user } = await users.lookUp(email);
-    const isKnown = (network: string) => isKnownNetwork(user?.id ?? 0, network);
+    let { account, user } = await users.lookUp(email);
+    const known = user?.id ?? 0;
+    const isKnown = (network: string) => isKnownNetwork(known, network);
     let kind: PasswordKind | undefined;
-    const opened = await guesses.guard({ account, address, isKnown }, async () => {
+    async function check() {
       kind = await recognise(passwords, user, password);
       return user && kind && !user.disabled ? openSession(user, kind, device, address) : undefined;
+    }
+    const opened = await guesses.guard({ account, address, isKnown }, async () => {
+      const first = await check();
+      if (first || kind !== 'own' || !isOutdated(user!.passwordHash!)) return first;
+      // Another login of this person has renewed the hash meanwhile.
+      ({ user } = await users.lookUp(email));
+      return check();
     });
     return { user, kind, opened };
   }

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { client } from '../../../test/support/identity.ts';
-import { exchange } from './exchange.ts';
+import { exchange, mergeClaims } from './exchange.ts';
 import type { IdentityFailure } from './failure.ts';
 import { createProvider } from './provider.ts';
 import { type EvilProvider, nonce, otherKey, startEvilProvider } from './testing/evil-provider.ts';
@@ -169,4 +169,41 @@ test.each<[string, string, (told: EvilProvider) => unknown]>([
 ])('when the identity service answers with %s: %s', async (_, code, change) => {
   change(evil);
   expect(await outcome()).toBe(code);
+});
+
+const told = { iss: 'i', sub: 's', aud: 'a', iat: 0, exp: 0 };
+test.each([
+  ['the ID token has none', {}, { email: 'a@x.de', email_verified: true }, 'a@x.de', true],
+  [
+    'userinfo verifies another',
+    { email: 'boss@x.de' },
+    { email: 'a@x.de', email_verified: true },
+    'boss@x.de',
+    undefined,
+  ],
+  [
+    'the ID token verifies, and userinfo has one',
+    { email_verified: true },
+    { email: 'boss@x.de' },
+    'boss@x.de',
+    undefined,
+  ],
+  [
+    'userinfo verifies the same',
+    { email: 'a@x.de' },
+    { email: 'a@x.de', email_verified: true },
+    'a@x.de',
+    true,
+  ],
+  [
+    'the ID token says no',
+    { email: 'a@x.de', email_verified: false },
+    { email: 'a@x.de', email_verified: true },
+    'a@x.de',
+    false,
+  ],
+])('an address is verified by who tells it: %s', (_, idToken, userInfo, email, verified) => {
+  const merged = mergeClaims({ ...told, ...idToken }, { sub: 's', name: 'N', ...userInfo });
+  expect(merged).toMatchObject({ sub: 's', name: 'N', email });
+  expect(merged.email_verified).toBe(verified);
 });

@@ -6,6 +6,7 @@ import {
   fetchUserInfo,
   type IDToken,
   ResponseBodyError,
+  type UserInfoResponse,
 } from 'openid-client';
 import type { IdentityError } from '@content-platform/contract';
 import { IdentityFailure } from './failure.ts';
@@ -69,6 +70,17 @@ function checkIssuer(configuration: Configuration, iss: string | undefined): voi
 }
 
 /**
+ * What the ID token says, and userinfo where it says nothing. An address and whether it is verified are of one source, or
+ * an address that the one was told by anybody would be vouched for by the other's.
+ */
+export function mergeClaims(idToken: IDToken, userInfo: UserInfoResponse): IDToken {
+  const fills =
+    idToken.email === undefined || (idToken.email === userInfo.email && !('email_verified' in idToken));
+  const { email, email_verified } = fills ? userInfo : idToken;
+  return { ...userInfo, ...idToken, email, email_verified } as IDToken;
+}
+
+/**
  * Changes the code of the identity service into what it knows of the person. openid-client checks state, nonce, issuer,
  * audience, times and signature of the ID token (OpenID Connect Core §3.1.3.7). Rejects with IdentityFailure.
  * @param redirectUri as the login gave it
@@ -98,5 +110,5 @@ export async function exchange(
   if (!configuration.serverMetadata().userinfo_endpoint) return { idToken: tokens.id_token!, claims };
   // §5.4: with the code flow the claims of the scopes profile and email are there. §5.3.2: of the same subject.
   const more = await fetchUserInfo(configuration, tokens.access_token, claims.sub).catch(fail);
-  return { idToken: tokens.id_token!, claims: { ...more, ...claims } };
+  return { idToken: tokens.id_token!, claims: mergeClaims(claims, more) };
 }

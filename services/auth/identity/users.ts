@@ -6,6 +6,12 @@ import type { Person } from './person.ts';
 
 type Query = Database['query'];
 
+/** Beyond ASCII another case is another mailbox, whatever the database's lower() makes of it: K is not the Kelvin sign. */
+function isSameAddress(one: string, other: string): boolean {
+  const fold = (address: string) => address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return fold(one) === fold(other);
+}
+
 async function findLinked(query: Query, { issuer, subject }: Person): Promise<User | undefined> {
   const text = 'SELECT user_id FROM auth.identity WHERE issuer = $1 AND subject = $2';
   const { rows } = await query<{ user_id: string }>('find_identity', text, [issuer, subject]);
@@ -37,7 +43,7 @@ async function create(query: Query, email: string, person: Person): Promise<User
  */
 async function linkByEmail(query: Query, email: string, person: Person): Promise<User> {
   const user = await createUserStore(query).findByEmail(email);
-  if (!user || !(await link(query, person, user.id))) {
+  if (!user || !isSameAddress(user.email, email) || !(await link(query, person, user.id))) {
     throw new IdentityFailure('identity_email_taken', 'the user is another subject there', user?.id);
   }
   await audit(query, { event: 'identity_linked', userId: user.id, details: { identity: person.issuer } });

@@ -11,10 +11,14 @@ const after = z
 /** What the other processes ask, on the internal listener: `/revocations?after=<id>`, twice a second each. */
 export function createInternal(query: Database['query']): Router {
   const router = Router();
-  router.get('/revocations', (request, response, next) => {
+  router.get('/revocations', (request, response) => {
     const asked = after.safeParse(request.query['after']);
     if (!asked.success) return void response.status(422).end();
-    revocationsAfter(query, asked.data).then((page) => response.json(page), next);
+    revocationsAfter(query, asked.data).then(
+      (page) => response.json(page),
+      // Those who ask say so in their logs.
+      () => response.status(503).end(),
+    );
   });
   return router;
 }

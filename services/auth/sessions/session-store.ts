@@ -95,7 +95,7 @@ export function createSessionStore(query: Database['query']) {
       await query('add_refresh_token', text, [hash, sessionId]);
     },
 
-    /** Looks a refresh token up. */
+    /** Looks a refresh token up. Its session stays until the transaction ends: who deletes a user waits for that. */
     async present(hash: Buffer): Promise<PresentedToken | undefined> {
       const text = `SELECT session.id, user_id, must_change_password, replaced_at IS NOT NULL AS replaced,
           CASE WHEN ended_at IS NOT NULL THEN 'revoked'
@@ -104,7 +104,7 @@ export function createSessionStore(query: Database['query']) {
                WHEN token.created_at < now() - make_interval(days => $3) THEN 'expired'
                ELSE 'valid' END AS state
         FROM auth.refresh_token AS token JOIN auth.session ON session.id = session_id
-        WHERE hash = $1`;
+        WHERE hash = $1 FOR NO KEY UPDATE OF session`;
       interface Row {
         id: string;
         user_id: string;
@@ -150,7 +150,12 @@ export function createSessionStore(query: Database['query']) {
 
     /** Where the session came from; undefined when that is no identity service. */
     async originOf(userId: number, id: number): Promise<SessionOrigin | undefined> {
-      const text = `SELECT identity_issuer AS issuer, id_token AS "idToken", suborgs FROM auth.session
+      // The suborgs of the newest login: those of an older one may have been taken away since.
+      const text = `SELECT identity_issuer AS issuer, id_token AS "idToken",
+                      (SELECT latest.suborgs FROM auth.session AS latest
+                       WHERE latest.user_id = $1 AND latest.identity_issuer = session.identity_issuer
+                       ORDER BY latest.id DESC LIMIT 1) AS suborgs
+                    FROM auth.session
                     WHERE user_id = $1 AND id = $2 AND identity_issuer IS NOT NULL`;
       return (await query<SessionOrigin & object>('find_session_origin', text, [userId, id])).rows[0];
     },
