@@ -82,18 +82,17 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
   }
 
   return {
-    /** Makes the topic when it is missing. True: it was. */
-    async ensureTopic(): Promise<boolean> {
+    /** Makes the topic when it is missing, tells `onMade` as soon as it is made, and resolves when it can be used. */
+    async ensureTopic(onMade: () => void): Promise<void> {
       // Not over the connection that is there: where it has seen a topic that is gone, kafkajs asks for it in vain.
       const admin = await connect();
       try {
-        if ((await admin.listTopics()).includes(topic)) return false;
+        if ((await admin.listTopics()).includes(topic)) return;
         const { brokers } = await admin.describeCluster();
         // kafkajs waits for leaders, too, but gives up on a broker that has not heard of the topic yet.
         const topics = [describeTopic(topic, brokers.length)];
-        const isMade = await admin.createTopics({ waitForLeaders: false, topics });
+        if (await admin.createTopics({ waitForLeaders: false, topics })) onMade();
         await leaders(admin);
-        return isMade;
       } finally {
         await admin.disconnect();
       }

@@ -50,6 +50,12 @@ export function createConsumer(options: ConsumerOptions) {
   let consuming = false;
   let running: Promise<void> | undefined;
 
+  /** Not once it can be used: what goes wrong in between must not make an old topic of it. */
+  function onTopicMade(): void {
+    topicIsNew = true;
+    logger.info({ topic }, 'the topic was missing and has been made');
+  }
+
   function make(): Consumer {
     return kafka.consumer({
       groupId: group,
@@ -134,10 +140,8 @@ export function createConsumer(options: ConsumerOptions) {
   /** One life of a consumer: ends with a throw when it crashed, and without one when the process stops. */
   async function live(): Promise<void> {
     // What waits for a Kafka that is away is left behind when the process stops.
-    const isMade = await Promise.race([broker.ensureTopic(), stopped]);
-    if (isMade === undefined) return;
-    if (isMade) logger.info({ topic }, 'the topic was missing and has been made');
-    topicIsNew ||= isMade;
+    await Promise.race([broker.ensureTopic(onTopicMade), stopped]);
+    if (stopping.signal.aborted) return;
     await Promise.race([lookAtCompression(), stopped]);
     const over = new AbortController();
     const signal = AbortSignal.any([stopping.signal, over.signal]);

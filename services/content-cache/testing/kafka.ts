@@ -34,7 +34,7 @@ export async function createTestKafka() {
     topic,
     group,
     admin,
-    makeTopic: () => broker.ensureTopic(),
+    makeTopic: () => broker.ensureTopic(() => undefined),
     async deleteTopic(): Promise<void> {
       await admin.deleteTopics({ topics: [topic] });
       await until('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
