@@ -2,12 +2,11 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Request } from 'express';
 import { createProxyMiddleware } from 'http-proxy-middleware';
-import { HttpError, unavailable, type Logger } from '@content-platform/chassis';
+import { createSlots, HttpError, unavailable, type Logger, type Release } from '@content-platform/chassis';
 import type { GatewayResponse } from './exchange.ts';
 import { createRequestHeaders, replyHeaders } from './forwarded-headers.ts';
 import type { GatewayMetrics, UpstreamReason } from './metrics.ts';
 import type { Refuse } from './reply.ts';
-import { createSlots, type Release } from './slots.ts';
 import type { Timeouts } from './timeouts.ts';
 import { closeIdle, createUpstreamAgent, NotConnected } from './upstream-agent.ts';
 

@@ -28,6 +28,7 @@ export { requestId } from './request-id.ts';
 export { type RevocationPage, revocationPage, type Revocations, watchRevocations } from './revocations.ts';
 export { run, type Process, type Running } from './run.ts';
 export { createService, handle, type Call, type Gate, type Handler, type Route } from './service.ts';
+export { createSlots, type Release, type Slots } from './slots.ts';
 export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
 export { tokensFromAuth } from './token-check.ts';
 export {

@@ -1,6 +1,6 @@
 import argon2 from '@node-rs/argon2';
 import bcrypt from '@node-rs/bcrypt';
-import { createLimiter } from './limiter.ts';
+import { createSlots } from '@content-platform/chassis';
 
 /** Hashes and checks passwords and client secrets, a few at a time. All throw 503 when too many wait already. */
 export interface Passwords {
@@ -41,13 +41,14 @@ function matches(hash: string, password: string): Promise<boolean> {
 }
 
 export function createPasswords(): Passwords {
-  const limited = createLimiter(running, waiting);
+  const hashing = createSlots(running, waiting);
+  const admitted = createSlots(running + waiting, 0);
   return {
-    admit: createLimiter(running + waiting, 0),
-    hash: (password) => limited(() => argon2.hash(password.normalize('NFC'), parameters)),
+    admit: (work) => admitted.run(work),
+    hash: (password) => hashing.run(() => argon2.hash(password.normalize('NFC'), parameters)),
     async verify(hash, password) {
       const stored = hash ?? nobody;
-      const valid = await limited(async () => {
+      const valid = await hashing.run(async () => {
         for (const form of formsOf(password, stored)) if (await matches(stored, form)) return true;
         return false;
       });

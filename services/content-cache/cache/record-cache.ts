@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-
+import { createSlots } from '@content-platform/chassis';
 import type { CacheConnection } from './connection.ts';
 import { CacheError } from './errors.ts';
 import { recordKey, type View } from './keys.ts';
-import { createSlots } from './slots.ts';
 import { createWaitingRoom, type WaitReply } from './waiting-room.ts';
 
 /** How long one reader may take to fill before the next one takes over. The promise does not hang on it. */
@@ -67,11 +66,11 @@ export interface RecordCache {
 export function createRecordCache(options: RecordCacheOptions): RecordCache {
   const { connection, ttlMs, negativeTtlMs } = options;
 
-  const readSlot = createSlots(IN_FLIGHT);
+  const reads = createSlots(IN_FLIGHT);
   // Of their own: a fill that queued behind a thousand READs would keep those waiting.
-  const fillSlot = createSlots(IN_FLIGHT);
+  const fills = createSlots(IN_FLIGHT);
   const ask = (key: string, view: View) =>
-    readSlot(async () => connection.forReading(key).read(key, view, randomUUID(), LEASE_MS));
+    reads.run(async () => connection.forReading(key).read(key, view, randomUUID(), LEASE_MS));
   const waitingRoom = createWaitingRoom(ask);
 
   /** A hit, a lease to fill under, or a turn: another reader fills, and has not in time. */
@@ -85,7 +84,7 @@ export function createRecordCache(options: RecordCacheOptions): RecordCache {
     const spread = Math.round(ttl * (0.9 + Math.random() * 0.2));
     const fill = { view, lease, ttlMs: spread, ...entryOf(record) };
     // A refused or lost FILL harms nobody: this request is answered with what it read, the next one reads again.
-    await unlessCacheError(() => fillSlot(async () => connection.forReading(key).fill(key, fill)));
+    await unlessCacheError(() => fills.run(async () => connection.forReading(key).fill(key, fill)));
   }
 
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createLimiter } from './limiter.ts';
+import { createSlots } from './slots.ts';
 
 /** Work that ends when it is told to, and the most that ran at a time. */
 function controlledWork() {
@@ -14,16 +14,16 @@ function controlledWork() {
     return number;
   };
   async function finishAll() {
-    while (state.running > 0) {
+    do {
       finish.shift()?.();
       await new Promise(setImmediate);
-    }
+    } while (state.running > 0);
   }
   return { state, work, finishAll };
 }
 
 test('so many run, so many wait in order, the rest is refused', async () => {
-  const limited = createLimiter(2, 3);
+  const { run: limited } = createSlots(2, 3);
   const { state, work, finishAll } = controlledWork();
   const taken = [1, 2, 3, 4, 5].map((number) => limited(work(number)));
   await expect(limited(work(6))).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
@@ -33,8 +33,8 @@ test('so many run, so many wait in order, the rest is refused', async () => {
   expect(state.ended).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('work that fails gives its place free', async () => {
-  const limited = createLimiter(1, 2);
+test('work that fails gives its slot up', async () => {
+  const { run: limited } = createSlots(1, 2);
   const { state, work, finishAll } = controlledWork();
   const outcomes = Promise.allSettled([limited(work(-1)), limited(work(-2)), limited(work(3))]);
   await finishAll();
@@ -43,4 +43,23 @@ test('work that fails gives its place free', async () => {
   await finishAll();
   expect(await last).toBe(4);
   expect(state.most).toBe(1);
+});
+
+test('who gives up waiting keeps nobody from the slot', async () => {
+  const slots = createSlots(1);
+  const release = slots.take()!;
+  expect(slots.take()).toBeUndefined();
+  const leaver = new AbortController();
+  const left = slots.wait(leaver.signal);
+  const next = slots.wait();
+  leaver.abort(new Error('left'));
+  await expect(left).rejects.toThrow('left');
+  release();
+  // Called twice, it must not give up the slot of the one who came after.
+  release();
+  const nextRelease = await next;
+  expect(slots.take()).toBeUndefined();
+  nextRelease();
+  expect(slots.take()).toBeDefined();
+  await expect(slots.wait(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
 });
