@@ -1,5 +1,6 @@
 import type { Caller, Database } from '@content-platform/chassis';
 import type { AuditEvent } from '@content-platform/contract';
+import { deleteOld } from './delete-old.ts';
 
 export interface AuditEntry {
   event: AuditEvent;
@@ -11,6 +12,9 @@ export interface AuditEntry {
   /** never a secret, and nothing that a stranger typed */
   details?: Record<string, unknown>;
 }
+
+/** For so long entries are kept. Clients ask for tokens all day: those entries would soon be most of all. */
+const kept = { clientToken: '30 days', other: '1 year' };
 
 /** What was written, as it comes back. */
 export interface AuditRecord {
@@ -56,4 +60,11 @@ export async function auditRecords(
     id: Number(row.id),
     userId: row.userId === null ? null : Number(row.userId),
   }));
+}
+
+/** Deletes the old ones. Throws what `query` throws. */
+export async function forgetAudit(query: Database['query']): Promise<void> {
+  const tokens = `event = 'client_token' AND at < now() - interval '${kept.clientToken}'`;
+  await deleteOld(query, 'delete_client_token_audit', 'auth.audit', tokens);
+  await deleteOld(query, 'delete_audit', 'auth.audit', `at < now() - interval '${kept.other}'`);
 }

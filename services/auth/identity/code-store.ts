@@ -1,4 +1,5 @@
 import type { Database } from '@content-platform/chassis';
+import { deleteOld } from '../delete-old.ts';
 
 /** How long a client has to change its code into tokens, in seconds. */
 const codeSeconds = 60;
@@ -55,16 +56,20 @@ export function createIdentityCodeStore(query: Database['query']) {
       };
     },
 
-    /** From now on it is a used one. */
+    /** From now on it is a used one, and `sessionId` is what a further use ends. */
     async use(hash: Buffer, sessionId?: number): Promise<void> {
       const text = 'UPDATE auth.identity_code SET used_at = now(), session_id = $2 WHERE hash = $1';
       await query('use_identity_code', text, [hash, sessionId ?? null]);
     },
 
+    async delete(hash: Buffer): Promise<void> {
+      await query('delete_identity_code', 'DELETE FROM auth.identity_code WHERE hash = $1', [hash]);
+    },
+
     /** Deletes the old ones. For a day a used one that comes again still ends its session. */
     async forget(): Promise<void> {
-      const text = `DELETE FROM auth.identity_code WHERE created_at < now() - interval '1 day'`;
-      await query('delete_identity_codes', text);
+      const old = `created_at < now() - interval '1 day'`;
+      await deleteOld(query, 'delete_identity_codes', 'auth.identity_code', old);
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Database } from '@content-platform/chassis';
+import { deleteOld } from '../delete-old.ts';
 
 /** How long somebody may take to log in at the identity service, in seconds. */
 export const loginSeconds = 600;
@@ -41,8 +42,8 @@ export function createIdentityLoginStore(query: Database['query']) {
 
     /** Deletes those that were never finished. They are told from unknown ones for an hour. */
     async forget(): Promise<void> {
-      const text = `DELETE FROM auth.identity_login WHERE created_at < now() - interval '1 hour'`;
-      await query('delete_identity_logins', text);
+      const old = `created_at < now() - interval '1 hour'`;
+      await deleteOld(query, 'delete_identity_logins', 'auth.identity_login', old);
     },
   };
 }

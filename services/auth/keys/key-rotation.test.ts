@@ -108,7 +108,7 @@ test('a new key is published at once, signs later, and the old one goes when its
   expect((await database.query('kids', kids)).rowCount).toBe(2);
   const endUpkeep = startUpkeep(database.query, createLogger('auth', 'error'));
   await until('it is deleted', async () => (await database.query('kids', kids)).rowCount === 1);
-  endUpkeep();
+  await endUpkeep();
   expect((await database.query('kids', kids)).rows).toEqual([{ kid }]);
 });
 

@@ -1,5 +1,6 @@
 import type { Database, RevocationPage } from '@content-platform/chassis';
 import { accessTokenLifetime } from '../access-tokens.ts';
+import { deleteOld } from '../delete-old.ts';
 
 interface Row {
   id: string;
@@ -44,7 +45,6 @@ export async function revocationsAfter(query: Database['query'], after: number):
 
 /** Deletes those that no living token needs. The newest stays: its id says how far others have got. */
 export async function forgetRevocations(query: Database['query']): Promise<void> {
-  const text = `DELETE FROM auth.revocation WHERE at < now() - make_interval(secs => $1)
-                AND id < (SELECT max(id) FROM auth.revocation)`;
-  await query('delete_revocations', text, [accessTokenLifetime + 60]);
+  const old = 'at < now() - make_interval(secs => $1) AND id < (SELECT max(id) FROM auth.revocation)';
+  await deleteOld(query, 'delete_revocations', 'auth.revocation', old, [accessTokenLifetime + 60]);
 }

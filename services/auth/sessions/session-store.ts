@@ -1,4 +1,5 @@
 import type { Database } from '@content-platform/chassis';
+import { deleteOld } from '../delete-old.ts';
 import { revoke } from './revocations.ts';
 
 export interface Session {
@@ -45,6 +46,12 @@ const lifetime = { idle: 30, total: 90 };
 const graceSeconds = 10;
 /** Live sessions a person can have; one more ends the one unused for longest (ASVS 5.0 7.1.2). */
 const maxSessions = 100;
+
+/**
+ * As the index session_over has it. One from the identity service stays as long as it could have lived: the newest tells
+ * what the person may choose from, also when it was ended.
+ */
+const overSince = 'least(ends_at, CASE WHEN identity_issuer IS NULL THEN ended_at END)';
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
@@ -182,10 +189,13 @@ export function createSessionStore(query: Database['query']) {
     /** Ends those that began with a temporary password. In a transaction, late: it takes a lock. */
     endTemporary: (userId: number) => end(userId, 'must_change_password'),
 
-    /** Deletes those that nobody will ask about any more. */
+    /** Deletes those that are over for so long that no refresh token of theirs would be good any more. */
     async forget(): Promise<void> {
-      const text = `DELETE FROM auth.session WHERE ends_at < now() - make_interval(days => $1)`;
-      await query('delete_sessions', text, [lifetime.idle]);
+      const over = `${overSince} < now() - make_interval(days => $1)`;
+      // First: a session can have thousands, and would take them with it at once.
+      const tokens = `session_id IN (SELECT id FROM auth.session WHERE ${over})`;
+      await deleteOld(query, 'delete_refresh_tokens', 'auth.refresh_token', tokens, [lifetime.idle]);
+      await deleteOld(query, 'delete_sessions', 'auth.session', over, [lifetime.idle]);
     },
   };
 }
