@@ -3,9 +3,10 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { environmentWith, readConfig, ROOT, stackFilePath } from './config.ts';
-import { Problem, printProblem } from './problem.ts';
+import { adoptKeySecret, noteNextKeySecret, readSecrets } from './key-secret.ts';
+import { printProblem } from './problem.ts';
 import { readStack, type Stack } from './stack-file.ts';
-import { randomSecret, readJson, type Secrets, writePrivate } from './state.ts';
+import { readJson } from './state.ts';
 
 const AUTH = join(ROOT, 'services', 'auth');
 
@@ -29,13 +30,6 @@ function readTarget(): Target {
   return { database: named! };
 }
 
-/** @throws Problem when the stack runs without them */
-function readSecrets(file: string): Secrets {
-  const secrets = readJson<Secrets>(file);
-  if (!secrets) throw new Problem(`${file} cannot be read: mend it.`);
-  return secrets;
-}
-
 /** Runs a command of the auth service; resolves with its exit code. `quiet`: only what goes wrong is shown. */
 function runCommand(args: string[], env: NodeJS.ProcessEnv, quiet = false): Promise<number> {
   const child = spawn(process.execPath, [...process.execArgv, join(AUTH, 'admin.ts'), ...args], {
@@ -46,22 +40,12 @@ function runCommand(args: string[], env: NodeJS.ProcessEnv, quiet = false): Prom
   return new Promise((resolve) => child.on('exit', (code) => resolve(code ?? 1)));
 }
 
-/**
- * The stack's secret is one that the launcher made, and so is the next. That is noted before it is used: a run that was
- * interrupted after the keys were encrypted is finished by another.
- */
+/** The stack's secret is one that the launcher made, and so is the next. */
 async function rotateStackSecret(args: string[], database: string, file: string): Promise<number> {
-  const secrets = readSecrets(file);
-  const { authKeySecret, nextAuthKeySecret = randomSecret(), ...others } = secrets;
-  writePrivate(file, { ...secrets, nextAuthKeySecret });
-  const added = {
-    DATABASE_URL: database,
-    AUTH_KEY_SECRET: authKeySecret,
-    AUTH_KEY_SECRET_NEW: nextAuthKeySecret,
-  };
-  const code = await runCommand(args, environmentWith(added), true);
+  const secrets = noteNextKeySecret(file);
+  const code = await runCommand(args, environmentWith({ DATABASE_URL: database, ...secrets }), true);
   if (code !== 0) return code;
-  writePrivate(file, { ...others, authKeySecret: nextAuthKeySecret });
+  adoptKeySecret(file, secrets.AUTH_KEY_SECRET_NEW);
   console.log(
     `Encrypted the stack's keys with a new secret, which is in ${file}.\nRestart the stack when it suits (Ctrl-C, npm start): until then its auth service goes on with the keys that it has.`,
   );

@@ -34,11 +34,12 @@ export function serviceSpec(
   gatewayPort: number,
   stores: Pick<
     Surrounding,
-    'postgres' | 'logs' | 'redis' | 'kafka' | 'trustedProxies' | 'identity' | 'secrets'
+    'postgres' | 'logs' | 'redis' | 'kafka' | 'trustedProxies' | 'identity' | 'secretsFile'
   >,
 ): ProcessSpec {
   const [port, internal] = portsOf(service, gatewayPort);
   const { gateway, services } = addressesOf(gatewayPort, () => 0);
+  const { prepare } = service;
   const urls = Object.fromEntries(Object.entries(services).map(([name, { public: url }]) => [name, url]));
   return {
     name: service.name,
@@ -54,6 +55,7 @@ export function serviceSpec(
       AUTH_INTERNAL_URL: services.auth?.internal ?? '',
       ...service.environment({ ...stores, urls }),
     }),
+    ...(prepare && { prepare: () => prepare({ ...stores, urls }) }),
     ready: () => isReady(`${at(internal)}/health/ready`),
     readyWithinMs: READY_WITHIN_MS,
     stopSignal: 'SIGTERM',

@@ -1,4 +1,4 @@
-import type { Secrets } from './state.ts';
+import { finishKeySecretRotation, readSecrets } from './key-secret.ts';
 
 /** What a process may need to know of the others. */
 export interface Surrounding {
@@ -13,7 +13,8 @@ export interface Surrounding {
   identity?: Record<string, string> | undefined;
   /** The public address of each process, by its name. */
   urls: Record<string, string>;
-  secrets: Secrets;
+  /** Read at each start: `npm run admin -- rotate-key-secret` changes one. */
+  secretsFile: string;
 }
 
 export interface Service {
@@ -23,6 +24,8 @@ export interface Service {
   offset: number;
   /** What it needs beside HOST, PORT, PUBLIC_URL, LOGS_DATABASE_URL, AUTH_URL and AUTH_INTERNAL_URL, which all have. */
   environment: (around: Surrounding) => Record<string, string>;
+  /** What has to be done before each start. */
+  prepare?: (around: Surrounding) => Promise<void>;
 }
 
 /** Every process of the platform: a new service is one more entry here. */
@@ -41,12 +44,13 @@ export const SERVICES: Service[] = [
     name: 'auth',
     main: 'services/auth/main.ts',
     offset: 1,
-    environment: ({ postgres, redis, identity, secrets }) => ({
+    environment: ({ postgres, redis, identity, secretsFile }) => ({
       DATABASE_URL: postgres,
       REDIS_URL: redis,
-      AUTH_KEY_SECRET: secrets.authKeySecret,
+      AUTH_KEY_SECRET: readSecrets(secretsFile).authKeySecret,
       ...identity,
     }),
+    prepare: ({ postgres, secretsFile }) => finishKeySecretRotation(postgres, secretsFile),
   },
   {
     name: 'content-cache',

@@ -197,7 +197,6 @@ class StackRun implements RunningStack {
 
   #service(service: Service): Promise<void> {
     const { postgres = '', logs = '', redis = '', kafka = null } = this.#addresses ?? {};
-    const state = this.#state;
     const stores = {
       postgres,
       logs,
@@ -205,9 +204,7 @@ class StackRun implements RunningStack {
       kafka: kafka ?? '',
       trustedProxies: this.#options.trustedProxies,
       identity: this.#identity,
-      get secrets() {
-        return state.secrets;
-      },
+      secretsFile: this.#state.path('secrets.json'),
     };
     const spec = serviceSpec(service, this.#options.gatewayPort, stores);
     const { name } = service;

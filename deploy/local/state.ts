@@ -32,8 +32,8 @@ export interface RunRecord extends Identity {
 export interface State {
   folder: string;
   path: (...parts: string[]) => string;
-  /** As they are at the moment: `npm run admin -- rotate-key-secret` changes one. */
-  readonly secrets: Secrets;
+  /** As they were when it was opened: `npm run admin -- rotate-key-secret` changes one. */
+  secrets: Secrets;
   record: (name: string, pid: number, stopSignal: NodeJS.Signals) => void;
   forget: (name: string) => void;
   /** What an earlier launcher that was killed has left running. */
@@ -54,14 +54,11 @@ export function openState(folder: string, where: string): State {
     chmodSync(folder, 0o700);
     takeLock(lock, where);
     for (const part of ['run', 'logs']) mkdirSync(path(part), { recursive: true, mode: 0o700 });
-    const readSecrets = (): Secrets => keptSecrets(path('secrets.json'), path('postgres'));
-    readSecrets();
+    const secrets = keptSecrets(path('secrets.json'), path('postgres'));
     return {
       folder,
       path,
-      get secrets() {
-        return readSecrets();
-      },
+      secrets,
       record: (name, pid, stopSignal) => {
         const identity = identityOf(pid);
         if (identity) writePrivate(path('run', `${name}.json`), { ...identity, stopSignal });

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { environmentWith } from '../../deploy/local/config.ts';
@@ -33,7 +33,7 @@ export async function startIdentityStack(people: readonly Person[]) {
   const around = {
     ...usual,
     kafka: '',
-    secrets: JSON.parse(readFileSync(join(dirname(file), 'secrets.json'), 'utf8')) as never,
+    secretsFile: join(dirname(file), 'secrets.json'),
     identity: {
       IDENTITY_ISSUER: provider.issuer,
       IDENTITY_CLIENT_ID: client.id,
