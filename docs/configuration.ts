@@ -1,12 +1,18 @@
 import type { z } from 'zod';
 import { authConfig } from '../services/auth/config.ts';
 import { contentCacheConfig } from '../services/content-cache/config.ts';
+import { devicesConfig } from '../services/devices/config.ts';
+import { lettersConfig } from '../services/letters/config.ts';
+import { mediaUploadConfig } from '../services/media-upload/config.ts';
 import { gatewayConfig } from '../gateway/config.ts';
 
 const processes: Record<string, z.ZodRawShape> = {
   gateway: gatewayConfig,
   auth: authConfig,
   'content-cache': contentCacheConfig,
+  'media-upload': mediaUploadConfig,
+  devices: devicesConfig,
+  letters: lettersConfig,
 };
 
 function defaultOf(schema: z.ZodType): string {

@@ -1,3 +1,4 @@
+import { Transform, type Readable } from 'node:stream';
 import type { Request } from 'express';
 import { mediaTypes, type RequestBody } from '@content-platform/contract';
 import { hasBody, HttpError } from '@content-platform/chassis';
@@ -43,8 +44,29 @@ function readBody(request: Request, maxBytes: number): Promise<Buffer> {
 }
 
 /**
+ * The body as it comes. The stream that comes back is destroyed with 413 as soon as it is too large, and with 400 when
+ * the client goes away; the request itself stays readable, so that it can be answered.
+ */
+function countBody(request: Request, maxBytes: number): Readable {
+  let bytes = 0;
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      done(bytes > maxBytes ? tooLarge(maxBytes) : null, chunk);
+    },
+  });
+  // Whoever takes the stream over listens; before that somebody may wait, and ask for `errored` then.
+  counted.on('error', () => undefined);
+  request.once('close', () => {
+    if (!request.complete) counted.destroy(new HttpError(400, 'malformed_request', 'The body broke off.'));
+  });
+  return request.pipe(counted);
+}
+
+/**
  * Lets through the kind and size of body that the contract takes. The body is held until it is whole: what is too large
- * or breaks off never reaches a service, and a client that sends slowly keeps none of its connections.
+ * or breaks off never reaches a service, and a client that sends slowly keeps none of its connections. Files are not
+ * held but counted on their way.
  */
 export function limitBody(): Step {
   return async (request, response, next) => {
@@ -53,7 +75,8 @@ export function limitBody(): Step {
     if (hasBody(request)) {
       if (!body) throw new HttpError(413, 'payload_too_large', 'This endpoint takes no body.');
       checkHead(request, body);
-      exchange.body = await readBody(request, body.maxBytes);
+      if (body.kinds[0] === 'multipart') exchange.bodyStream = countBody(request, body.maxBytes);
+      else exchange.body = await readBody(request, body.maxBytes);
     }
     next();
   };

@@ -14,6 +14,11 @@ export const gatewayConfig = {
   CONTENT_CACHE_URL: url('http:', 'https:')
     .default('http://127.0.0.1:8082')
     .describe('The content-cache service'),
+  MEDIA_UPLOAD_URL: url('http:', 'https:')
+    .default('http://127.0.0.1:8083')
+    .describe('The media-upload service'),
+  DEVICES_URL: url('http:', 'https:').default('http://127.0.0.1:8084').describe('The devices service'),
+  LETTERS_URL: url('http:', 'https:').default('http://127.0.0.1:8085').describe('The letters service'),
   REDIS_URL: redisUrl,
   CORS_ORIGINS: list(
     z.string().refine((value) => URL.canParse(value) && new URL(value).origin === value, origins),
@@ -35,7 +40,13 @@ export const gatewayConfig = {
 
 /** Where each service is. */
 export function addressesOf(config: GatewayConfig): Record<Exclude<ServiceName, 'gateway'>, string> {
-  return { auth: config.AUTH_URL, 'content-cache': config.CONTENT_CACHE_URL };
+  return {
+    auth: config.AUTH_URL,
+    'content-cache': config.CONTENT_CACHE_URL,
+    'media-upload': config.MEDIA_UPLOAD_URL,
+    devices: config.DEVICES_URL,
+    letters: config.LETTERS_URL,
+  };
 }
 
 export type GatewayConfig = ReturnType<typeof readGatewayConfig>;

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { NextFunction, Request, Response } from 'express';
 import type { Endpoint } from '@content-platform/contract';
 import type { Caller } from '@content-platform/chassis';
@@ -17,6 +18,8 @@ export interface Exchange {
   caller?: Caller;
   /** The body, whole; undefined when there is none. */
   body?: Buffer;
+  /** The body of an upload, on its way; destroyed with what is wrong with it. */
+  bodyStream?: Readable;
   /** The service's Server-Timing. */
   serverTiming?: string;
   /** performance.now() when a reply was written whose request body is still being drained. */

@@ -44,7 +44,13 @@ test('with nothing behind it, it starts, says so, guards, and stops with 0', asy
   const health = await fetch(`${origin}/health`);
   expect(await health.json()).toEqual({
     status: 'degraded',
-    services: { auth: 'down', 'content-cache': 'down' },
+    services: {
+      auth: 'down',
+      'content-cache': 'down',
+      'media-upload': 'down',
+      devices: 'down',
+      letters: 'down',
+    },
   });
   // The server's own errors are answered by the gateway, too.
   expect(statusOf(await sendRaw(origin, 'GET /health HTTP/1.1\r\n\r\n'))).toBe(400);

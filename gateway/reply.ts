@@ -1,12 +1,11 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
-import { envelope, hasBody, toHttpError, type Logger } from '@content-platform/chassis';
+import { endAfterBody, envelope, hasBody, toHttpError, type Logger } from '@content-platform/chassis';
 import type { GatewayResponse } from './exchange.ts';
 
 /**
  * Answers with `body`. When the request's body is still coming, the reply is sent first, whole, and what comes is read
- * and thrown away for `drainMs` at most: a connection closed on a client that is still sending is reset, and the client
- * would lose the reply with it (RFC 9112 §9.6).
+ * and thrown away for `drainMs` at most.
  */
 export function reply(
   request: Request,
@@ -25,21 +24,17 @@ export function reply(
   if (!stillComing) return void response.end(body);
   response.write(body);
   response.locals.answeredAt = performance.now();
-  const end = () => response.end();
-  const timer = setTimeout(end, drainMs);
-  request.once('close', () => {
-    clearTimeout(timer);
-    end();
-  });
-  request.resume();
+  endAfterBody(request, response, drainMs);
 }
 
 /** Answers with what `thrown` says, in the envelope; whatever is not an HttpError is a masked 500. */
 export function createRefusal(logger: Logger, drainMs: number) {
   return (request: Request, response: GatewayResponse, thrown: unknown): void => {
     if (response.headersSent || response.destroyed) return;
-    const { requestId, endpoint } = response.locals;
+    const { requestId, endpoint, bodyStream } = response.locals;
     const error = toHttpError(thrown);
+    // The service shall not wait for the rest.
+    bodyStream?.destroy(error);
     if (error.status >= 500) {
       logger.error(
         { request_id: requestId, route: endpoint?.path, error: error.cause ?? error },

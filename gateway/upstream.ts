@@ -24,6 +24,8 @@ interface Attempt {
   release: Release;
   timedOut: boolean;
   failed: boolean;
+  /** The service's reply has begun. */
+  answered: boolean;
   sent?: ClientRequest;
 }
 
@@ -56,10 +58,11 @@ export function createUpstream(service: string, address: string, options: Upstre
   const proxy = createProxyMiddleware<Request, GatewayResponse>({
     target,
     agent,
-    // The one hook that sees the options of a single request: the held body takes the place of the one that was read.
+    // The one hook that sees the options of a single request: the body that was held or is counted takes its place.
     router(_request, response, own) {
-      const body = response?.locals.body;
-      if (body?.length) own.buffer = Readable.from([body]);
+      const { body, bodyStream } = response?.locals ?? {};
+      if (bodyStream) own.buffer = bodyStream;
+      else if (body?.length) own.buffer = Readable.from([body]);
       return target;
     },
     pathFilter: () => true,
@@ -95,7 +98,9 @@ export function createUpstream(service: string, address: string, options: Upstre
 
   /** The reply as it comes. A reply that breaks off ends the client's connection: it must not look complete. */
   function pass(answer: IncomingMessage, request: Request, response: GatewayResponse): void {
-    const { timer } = attempts.get(response)!;
+    const attempt = attempts.get(response)!;
+    const { timer } = attempt;
+    attempt.answered = true;
     const timing = answer.headers['server-timing'];
     if (typeof timing === 'string') response.locals.serverTiming = timing;
     answer.once('error', (error) => fail(error, request, response));
@@ -138,6 +143,17 @@ export function createUpstream(service: string, address: string, options: Upstre
     response.destroy();
   }
 
+  /** A body on its way: the service's time begins when it has all of it, and what is wrong with it ends the attempt. */
+  function follow(body: Readable, attempt: Attempt, request: Request, response: GatewayResponse): void {
+    request.on('data', () => attempt.timer.refresh());
+    body.once('error', (error) => {
+      if (attempt.failed || attempt.answered) return;
+      attempt.failed = true;
+      attempt.sent?.destroy();
+      refuse(request, response, error);
+    });
+  }
+
   function leave({ timer, release }: Attempt): void {
     clearTimeout(timer);
     release();
@@ -146,6 +162,12 @@ export function createUpstream(service: string, address: string, options: Upstre
   function giveUp(attempt: Attempt, request: Request, response: GatewayResponse): void {
     // It is the client that takes nothing; the server's own limit is for that one.
     if (response.writableNeedDrain) return void attempt.timer.refresh();
+    const { bodyStream } = response.locals;
+    if (bodyStream && !request.complete) {
+      return void bodyStream.destroy(
+        new HttpError(408, 'request_timeout', 'The body does not come any more.'),
+      );
+    }
     attempt.timedOut = true;
     attempt.sent?.destroy();
     fail(new Error(`nothing came for ${timeouts.response} ms`), request, response);
@@ -173,14 +195,22 @@ export function createUpstream(service: string, address: string, options: Upstre
     if (response.destroyed) return;
     const release = slots.take() ?? (await waitForSlot(response));
     if (!release) return;
+    const { endpoint, bodyStream } = response.locals;
+    if (bodyStream?.errored) {
+      release();
+      throw bodyStream.errored;
+    }
+    const within = Math.max(timeouts.response, (endpoint?.replyWithinSeconds ?? 0) * 1_000);
     const attempt: Attempt = {
-      timer: setTimeout(() => giveUp(attempt, request, response), timeouts.response),
+      timer: setTimeout(() => giveUp(attempt, request, response), within),
       release,
       timedOut: false,
       failed: false,
+      answered: false,
     };
     attempts.set(response, attempt);
     response.once('close', () => leave(attempt));
+    if (bodyStream) follow(bodyStream, attempt, request, response);
     request.headers = requestHeaders(request.headers, response.locals);
     send(request, response);
   };

@@ -52,6 +52,7 @@ async function startAuth() {
     logs: '',
     redis: 'redis://127.0.0.1:1',
     kafka: '',
+    media: '',
     secretsFile: file,
   };
   const service = SERVICES.find(({ name }) => name === 'auth')!;

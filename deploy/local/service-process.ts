@@ -32,15 +32,17 @@ export function addressesOf(
 export function serviceSpec(
   service: Service,
   gatewayPort: number,
-  stores: Pick<
-    Surrounding,
-    'postgres' | 'logs' | 'redis' | 'kafka' | 'trustedProxies' | 'identity' | 'secretsFile'
-  >,
+  stores: Omit<Surrounding, 'urls' | 'internalUrls'>,
 ): ProcessSpec {
   const [port, internal] = portsOf(service, gatewayPort);
   const { gateway, services } = addressesOf(gatewayPort, () => 0);
   const { prepare } = service;
-  const urls = Object.fromEntries(Object.entries(services).map(([name, { public: url }]) => [name, url]));
+  const entries = Object.entries(services);
+  const around = {
+    ...stores,
+    urls: Object.fromEntries(entries.map(([name, { public: url }]) => [name, url])),
+    internalUrls: Object.fromEntries(entries.map(([name, { internal }]) => [name, internal])),
+  };
   return {
     name: service.name,
     command: process.execPath,
@@ -51,11 +53,11 @@ export function serviceSpec(
       PORT: String(port),
       PUBLIC_URL: gateway,
       LOGS_DATABASE_URL: stores.logs,
-      AUTH_URL: urls.auth ?? '',
-      AUTH_INTERNAL_URL: services.auth?.internal ?? '',
-      ...service.environment({ ...stores, urls }),
+      AUTH_URL: around.urls.auth ?? '',
+      AUTH_INTERNAL_URL: around.internalUrls.auth ?? '',
+      ...service.environment(around),
     }),
-    ...(prepare && { prepare: () => prepare({ ...stores, urls }) }),
+    ...(prepare && { prepare: () => prepare(around) }),
     ready: () => isReady(`${at(internal)}/health/ready`),
     readyWithinMs: READY_WITHIN_MS,
     stopSignal: 'SIGTERM',

@@ -7,12 +7,16 @@ export interface Surrounding {
   redis: string;
   /** Brokers; empty when there is no Kafka. */
   kafka: string;
+  /** The folder for uploaded files. */
+  media: string;
   /** Networks whose X-Forwarded-For the gateway believes. */
   trustedProxies?: string | undefined;
   /** What auth is told of an identity service. */
   identity?: Record<string, string> | undefined;
   /** The public address of each process, by its name. */
   urls: Record<string, string>;
+  /** The address of each process's internal listener. */
+  internalUrls: Record<string, string>;
   /** Read at each start: `npm run admin -- rotate-key-secret` changes one. */
   secretsFile: string;
 }
@@ -37,6 +41,9 @@ export const SERVICES: Service[] = [
     environment: ({ redis, urls, trustedProxies }) => ({
       REDIS_URL: redis,
       CONTENT_CACHE_URL: urls['content-cache'] ?? '',
+      MEDIA_UPLOAD_URL: urls['media-upload'] ?? '',
+      DEVICES_URL: urls['devices'] ?? '',
+      LETTERS_URL: urls['letters'] ?? '',
       ...(trustedProxies !== undefined && { TRUSTED_PROXIES: trustedProxies }),
     }),
   },
@@ -61,5 +68,23 @@ export const SERVICES: Service[] = [
       REDIS_URL: redis,
       KAFKA_BROKERS: kafka,
     }),
+  },
+  {
+    name: 'media-upload',
+    main: 'services/media-upload/main.ts',
+    offset: 3,
+    environment: ({ postgres, media }) => ({ DATABASE_URL: postgres, MEDIA_FOLDER: media }),
+  },
+  {
+    name: 'devices',
+    main: 'services/devices/main.ts',
+    offset: 4,
+    environment: ({ postgres }) => ({ DATABASE_URL: postgres }),
+  },
+  {
+    name: 'letters',
+    main: 'services/letters/main.ts',
+    offset: 5,
+    environment: ({ postgres }) => ({ DATABASE_URL: postgres }),
   },
 ];

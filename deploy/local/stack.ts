@@ -204,6 +204,7 @@ class StackRun implements RunningStack {
       kafka: kafka ?? '',
       trustedProxies: this.#options.trustedProxies,
       identity: this.#identity,
+      media: this.#state.path('media'),
       secretsFile: this.#state.path('secrets.json'),
     };
     const spec = serviceSpec(service, this.#options.gatewayPort, stores);

@@ -37,8 +37,10 @@ export async function startGateway({
   const log: string[] = [];
   const slow: SlowRequest[] = [];
   const logger = createLogger('gateway', 'debug', { write: (line) => void log.push(line) });
-  const services = options.services ?? {};
   const endpoints = options.endpoints ?? contractEndpoints;
+  // Where a test names none, nobody is.
+  const nobody = Object.fromEntries(endpoints.map(({ service }) => [service, 'http://127.0.0.1:1']));
+  const { gateway: _, ...services } = { ...nobody, ...options.services };
   const metrics = createGatewayMetrics(createMetrics('gateway'), endpoints, Object.keys(services));
   const keys = await startKeyServer();
   const redis = redisUrl === undefined ? undefined : createRedis(redisUrl, logger);

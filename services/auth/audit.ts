@@ -1,6 +1,5 @@
-import type { Caller, Database } from '@content-platform/chassis';
+import { deleteOld, type Database } from '@content-platform/chassis';
 import type { AuditEvent } from '@content-platform/contract';
-import { deleteOld } from './delete-old.ts';
 
 export interface AuditEntry {
   event: AuditEvent;
@@ -25,11 +24,6 @@ export interface AuditRecord {
   actor: string | null;
   address: string | null;
   details: Record<string, unknown>;
-}
-
-/** How an entry names a caller. */
-export function actorOf(caller: Caller): string {
-  return caller.kind === 'user' ? `user:${caller.id}` : `client:${caller.clientId}`;
 }
 
 /** Writes what happened; in the transaction in which it happens, where there is one. */

@@ -4,6 +4,7 @@ import {
   migrate,
   type Process,
   type Running,
+  startUpkeep,
   watchRevocations,
 } from '@content-platform/chassis';
 import { createAuth } from './app.ts';
@@ -14,7 +15,7 @@ import { createSharedCounts } from './guessing/redis-counts.ts';
 import { revocationsAfter } from './sessions/revocations.ts';
 import { loadSecret } from './keys/secrets.ts';
 import { loadSigningKeys } from './keys/signing-keys.ts';
-import { startUpkeep } from './upkeep.ts';
+import { upkeep } from './upkeep.ts';
 
 type Config = ReturnType<typeof readAuthConfig>;
 
@@ -41,7 +42,7 @@ export async function startAuthService({
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());
   const failures = createSharedCounts(redis, logger, guessBackoff);
-  onStop(startUpkeep(database.query, logger));
+  onStop(startUpkeep(database.query, upkeep, logger));
   const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength, identity } = config;
   return {
     app: createAuth({

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createLogger, type Database } from '@content-platform/chassis';
+import { createLogger, type Database, startUpkeep } from '@content-platform/chassis';
 import { until } from '../../test/support/wait.ts';
 import { holdOpen, startAuth, type TestAuth } from './testing.ts';
-import { startUpkeep } from './upkeep.ts';
+import { upkeep } from './upkeep.ts';
 
 let auth: TestAuth;
 beforeAll(async () => {
@@ -28,7 +28,7 @@ async function tidy(): Promise<number[]> {
     deleted.push(result.rowCount!);
     return result;
   };
-  const end = startUpkeep(query, logger);
+  const end = startUpkeep(query, upkeep, logger);
   // Eight tables' last statements have found less than a slice; nothing comes after that.
   const isLast = () => deleted.filter((rows) => rows < 1_000).length === 8;
   await until('a round is over', () => isLast() && statements === deleted.length);
@@ -127,7 +127,7 @@ test('a step that fails stops none of the others, and is done the next time', as
   const old = `audit WHERE at < now() - interval '1 year'`;
   await sql('ALTER TABLE auth.refresh_token RENAME TO hidden');
   await addEntry();
-  const end = startUpkeep(auth.database.query, logger, 100);
+  const end = startUpkeep(auth.database.query, upkeep, logger, 100);
   await until('what comes after it is done', async () => (await count(old)) === 0);
   expect(await count(over)).toBe(1);
   expect(JSON.parse(log[0]!)).toMatchObject({ level: 'warn', rows: 'sessions' });
@@ -153,7 +153,7 @@ test('when the process stops, no further slice begins and nothing is said', asyn
     }
     return auth.database.query<never>(...statement);
   };
-  const end = startUpkeep(query, logger);
+  const end = startUpkeep(query, upkeep, logger);
   await begun.promise;
   const ended = end();
   goOn.resolve();

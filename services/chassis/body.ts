@@ -3,7 +3,11 @@ import express, { type Request, type Response } from 'express';
 import type { Endpoint } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
 
-const kinds = { 'application/json': 'json', 'application/x-www-form-urlencoded': 'form' } as const;
+const kinds = {
+  'application/json': 'json',
+  'application/x-www-form-urlencoded': 'form',
+  'multipart/form-data': 'multipart',
+} as const;
 
 type Parser = ReturnType<typeof express.json>;
 const parsers = new Map<Endpoint, { json: Parser; form: Parser }>();
@@ -28,7 +32,7 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Reads the body into request.body when the contract has one. Throws 413 when it is too large or there should be none,
+ * Reads the body into request.body when the contract has one; a multipart one is left to the handler. Throws 413 when it is too large or there should be none,
  * 415 for a kind, encoding or charset that is not taken, 400 for malformed JSON.
  */
 export async function parseBody(request: Request, response: Response, endpoint: Endpoint): Promise<void> {
@@ -41,6 +45,7 @@ export async function parseBody(request: Request, response: Response, endpoint: 
     const allowed = names.map(([name]) => name).join(' or ');
     throw new HttpError(415, 'unsupported_media_type', `The body must be ${allowed}.`);
   }
+  if (kind === 'multipart') return;
   const parse = parsersOf(endpoint, endpoint.body.maxBytes)[kind];
   await new Promise<void>((resolve, reject) => {
     parse(request, response, (error?: unknown) => (error ? reject(error as Error) : resolve()));

@@ -13,7 +13,10 @@ export {
 export { hasBody } from './body.ts';
 export { type Breaker, createBreaker } from './breaker.ts';
 export { currentContext, runInContext } from './context.ts';
-export { etagOf, isCurrent } from './etag.ts';
+export { deleteOld } from './delete-old.ts';
+export { endAfterBody } from './drain.ts';
+export { etagOf, ifMatchHolds, isCurrent } from './etag.ts';
+export { createIdempotency, type Idempotency, migrateIdempotency } from './idempotency.ts';
 export type { Check } from './health.ts';
 export { envelope, HttpError, toHttpError, unavailable } from './http-error.ts';
 export { createKafka, kafkaConfig } from './kafka.ts';
@@ -31,7 +34,9 @@ export { createService, handle, type Call, type Gate, type Handler, type Route }
 export { createSlots, type Release, type Slots } from './slots.ts';
 export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
 export { tokensFromAuth } from './token-check.ts';
+export { startUpkeep, type UpkeepSteps } from './upkeep.ts';
 export {
+  actorOf,
   audience,
   authorize,
   bearerToken,

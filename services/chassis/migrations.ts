@@ -11,6 +11,8 @@ export interface MigrationOptions {
   schema: string;
   /** Folder of `001-name.sql` files. */
   folder: URL;
+  /** Where it is noted what has been done; a second folder in the same schema needs one of its own. */
+  table?: string;
   logger: Logger;
   /** Ends the waiting for a database that is away. */
   signal?: AbortSignal;
@@ -28,7 +30,8 @@ function lockValue(schema: string): number {
  * Brings a schema up to date, under an advisory lock so that several processes may start at once. While PostgreSQL is
  * away it is tried again. Throws ConfigError when the login or the database is refused.
  */
-export async function migrate({ url, schema, folder, logger, signal }: MigrationOptions): Promise<void> {
+export async function migrate(options: MigrationOptions): Promise<void> {
+  const { url, schema, folder, table = 'migration', logger, signal } = options;
   for (let pause = 250; ; pause = Math.min(pause * 2, 5_000)) {
     try {
       await runner({
@@ -37,7 +40,7 @@ export async function migrate({ url, schema, folder, logger, signal }: Migration
         direction: 'up',
         schema,
         createSchema: true,
-        migrationsTable: 'migration',
+        migrationsTable: table,
         advisoryLockMode: 'wait',
         lockValue: lockValue(schema),
         log: (message) => logger.debug(message),

@@ -1,8 +1,11 @@
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import { pipeline, type Readable } from 'node:stream';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { Body, Endpoint, Params, Query, Reply, ServiceName } from '@content-platform/contract';
 import { parseBody } from './body.ts';
 import { runInContext, type RequestContext } from './context.ts';
+import { endAfterBody } from './drain.ts';
 import { envelope, HttpError, toHttpError } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import { methodLabel, type Metrics } from './metrics.ts';
@@ -17,11 +20,16 @@ type CallerOf<E extends Endpoint> = E['access'] extends 'public'
     ? Extract<Caller, { kind: 'user' }>
     : Caller;
 
+/** Multipart bodies are streams of their handlers. */
+type BodyOf<E extends Endpoint> = E['body'] extends { kinds: readonly ['multipart'] }
+  ? IncomingMessage
+  : Body<E>;
+
 /** A request that has passed every check of the contract, as a handler sees it. */
 export interface Call<E extends Endpoint> {
   params: Params<E>;
   query: Query<E>;
-  body: Body<E>;
+  body: BodyOf<E>;
   caller: CallerOf<E>;
   header(name: string): string | undefined;
   /** The client's address, as the gateway tells it. */
@@ -122,7 +130,9 @@ export function createService(
     await runInContext(context, async () => {
       const reply = await work().catch((thrown: unknown): AnyReply => {
         const error = toHttpError(thrown);
-        if (error.status >= 500) logger.error({ error: error.cause ?? error, route }, 'a request failed');
+        // Who has hung up has ended our work.
+        const level = response.destroyed ? 'debug' : 'error';
+        if (error.status >= 500) logger[level]({ error: error.cause ?? error, route }, 'a request failed');
         return { status: error.status, body: envelope(error, context.requestId), headers: error.headers };
       });
       send(request, response, reply, context);
@@ -162,6 +172,9 @@ function clientAddress(request: Request): string {
   return address.replace(/%.*$/, '');
 }
 
+/** A body that was refused may still be coming: for so long we listen. */
+const drainMs = 5_000;
+
 function send(request: Request, response: Response, reply: AnyReply, context: RequestContext): void {
   if (response.destroyed) return;
   const { calls, ms } = context.database;
@@ -172,9 +185,16 @@ function send(request: Request, response: Response, reply: AnyReply, context: Re
     'Server-Timing': `db;dur=${ms.toFixed(1)};desc="${calls}"${cache}`,
     ...reply.headers,
   });
-  // A body that was refused is still coming: the connection cannot be used again.
-  if (!request.complete) response.set('Connection', 'close');
-  if (reply.body === undefined) response.end();
-  else if (typeof reply.body === 'string') response.type('json').end(reply.body);
-  else response.json(reply.body);
+  const { body } = reply;
+  // What breaks off in the middle must not look whole: the connection ends.
+  if (isStream(body)) return void pipeline(body, response, () => undefined);
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+  if (text !== undefined) response.type('json').set('Content-Length', String(Buffer.byteLength(text)));
+  if (request.complete) return void response.end(text);
+  response.set('Connection', 'close').write(text ?? '');
+  endAfterBody(request, response, drainMs);
+}
+
+function isStream(body: unknown): body is Readable {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 }

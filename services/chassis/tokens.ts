@@ -19,6 +19,11 @@ export type Caller =
     }
   | { kind: 'machine'; clientId: string; scopes: ReadonlySet<Scope> };
 
+/** How an entry names a caller. */
+export function actorOf(caller: Caller): string {
+  return caller.kind === 'user' ? `user:${caller.id}` : `client:${caller.clientId}`;
+}
+
 /** The `aud` of every access token. */
 export const audience = 'content-platform';
 

@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import type { Endpoint, ErrorEnvelope } from '@content-platform/contract';
+import { hasBody } from './body.ts';
 import { HttpError } from './http-error.ts';
 
 type Schema = NonNullable<Endpoint['params'] | Endpoint['query']> | NonNullable<Endpoint['body']>['schema'];
@@ -20,7 +21,7 @@ function check(schema: Schema | undefined, value: unknown, place: string, detail
 }
 
 /**
- * What the contract's schemas make of the request: params, query, body. Throws 422 `validation_failed` with a line for
+ * What the contract's schemas make of the request: params, query, body; a multipart body is the request itself. Throws 422 `validation_failed` with a line for
  * each field, or what the endpoint's `invalidBody` says.
  */
 export function validate(endpoint: Endpoint, request: Request) {
@@ -33,6 +34,7 @@ export function validate(endpoint: Endpoint, request: Request) {
   if (details.length > 0) throw new HttpError(422, 'validation_failed', 'The request is not valid.', details);
   // A form arrives without a prototype, which zod does not take for an object.
   const given = request.body as unknown;
+  if (endpoint.body?.kinds[0] === 'multipart' && hasBody(request)) return { params, query, body: request };
   const plain = given && Object.getPrototypeOf(given) === null ? { ...given } : given;
   const absent = given === undefined && endpoint.body?.optional;
   const body = absent ? undefined : check(endpoint.body?.schema, plain, 'body', details);

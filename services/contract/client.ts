@@ -45,6 +45,12 @@ function target(endpoint: Endpoint, options: CallOptions<Endpoint>): string {
   return query ? `${path}?${query}` : path;
 }
 
+function formData(fields: Record<string, Blob>): FormData {
+  const form = new FormData();
+  for (const [name, file] of Object.entries(fields)) form.set(name, file);
+  return form;
+}
+
 /** Checks an error reply against the contract and returns its envelope. */
 export function checkError(endpoint: Endpoint, status: number, body: unknown): ErrorEnvelope {
   const where = `${endpoint.method} ${endpoint.path} answered ${status}`;
@@ -77,7 +83,9 @@ export async function call<const E extends Endpoint>(
       ? JSON.stringify(options.body)
       : kind === 'form'
         ? new URLSearchParams(options.body as Record<string, string>)
-        : null;
+        : kind === 'multipart'
+          ? formData(options.body as Record<string, Blob>)
+          : null;
   const response = await fetch(baseUrl + target(endpoint, options as CallOptions<Endpoint>), {
     method: endpoint.method,
     headers,

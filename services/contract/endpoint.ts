@@ -2,7 +2,13 @@ import type { z } from 'zod';
 import type { ErrorCode } from './errors.ts';
 
 /** What a token may carry beyond "is valid". A person has those of their roles, a machine client its own. */
-export const scopes = ['cache:clear', 'jobs:manage', 'users:admin'] as const;
+export const scopes = [
+  'cache:clear',
+  'jobs:manage',
+  'users:admin',
+  'letters:write',
+  'devices:manage',
+] as const;
 export type Scope = (typeof scopes)[number];
 
 /**
@@ -11,11 +17,15 @@ export type Scope = (typeof scopes)[number];
  */
 export type Access = 'public' | 'token' | 'user' | Scope;
 
-export type ServiceName = 'gateway' | 'auth' | 'content-cache';
+export type ServiceName = 'gateway' | 'auth' | 'content-cache' | 'media-upload' | 'devices' | 'letters';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Kinds of bodies, and how each is named on the wire. */
-export const mediaTypes = { json: 'application/json', form: 'application/x-www-form-urlencoded' } as const;
+export const mediaTypes = {
+  json: 'application/json',
+  form: 'application/x-www-form-urlencoded',
+  multipart: 'multipart/form-data',
+} as const;
 export type BodyKind = keyof typeof mediaTypes;
 
 export interface RateLimit {
@@ -30,6 +40,7 @@ export interface RequestBody {
   /** The first is what the documentation and the typed client use. */
   kinds: readonly [BodyKind, ...BodyKind[]];
   maxBytes: number;
+  /** Of a multipart body it is for the documents alone: the service reads that one as a stream. */
   schema: z.ZodType;
   /** The request may come without one; its handler then sees undefined. */
   optional?: true;
@@ -40,7 +51,7 @@ export interface Response {
   /** Absent: no body. */
   schema?: z.ZodType;
   /** Default: application/json. Other kinds have no schema. */
-  contentType?: string;
+  contentType?: string | readonly string[];
   /** Headers a client may rely on, each with what it says. */
   headers?: Readonly<Record<string, string>>;
 }
@@ -57,6 +68,8 @@ export interface Endpoint {
   /** Open to a token that a temporary password gave, too; the others answer it 403 `password_change_required`. */
   beforePasswordChange?: true;
   rateLimit: RateLimit;
+  /** How long the service may take for its reply once it has the whole request, when that is longer than usual. */
+  replyWithinSeconds?: number;
   summary: string;
   params?: z.ZodObject;
   query?: z.ZodObject;
@@ -93,10 +106,12 @@ export type BodyInput<E extends Endpoint> = E['body'] extends RequestBody
 type ReplyOf<S extends PropertyKey, R> = S extends number
   ? R extends { schema: infer T extends z.ZodType }
     ? { status: S; body: z.input<T>; headers?: Record<string, string> }
-    : { status: S; headers?: Record<string, string> }
+    : R extends { contentType: string | readonly string[] }
+      ? { status: S; body: AsyncIterable<Uint8Array>; headers: Record<string, string> }
+      : { status: S; headers?: Record<string, string> }
   : never;
 
-/** What a handler may answer: one of the statuses of the contract with its body. */
+/** What a handler may answer: one of the statuses of the contract with its body. Files are streams. */
 export type Reply<E extends Endpoint> = {
   [S in keyof E['responses']]: ReplyOf<S, E['responses'][S]>;
 }[keyof E['responses']];

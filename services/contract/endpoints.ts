@@ -2,8 +2,11 @@ import * as accounts from './accounts.ts';
 import * as auth from './auth.ts';
 import * as cacheAdmin from './cache-admin.ts';
 import * as content from './content.ts';
+import * as devices from './devices.ts';
 import * as failedJobs from './failed-jobs.ts';
 import * as identity from './identity.ts';
+import * as letters from './letters.ts';
+import * as media from './media.ts';
 import * as platform from './platform.ts';
 import * as users from './users.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -23,6 +26,9 @@ export const endpoints: readonly Endpoint[] = [
   content,
   cacheAdmin,
   failedJobs,
+  media,
+  devices,
+  letters,
   platform,
 ].flatMap((module) => Object.values(module).filter(isEndpoint));
 

@@ -53,14 +53,50 @@ export const errors = {
   email_taken: { status: 409, summary: 'Another user has this address.' },
   last_admin: { status: 409, summary: 'Without this one nobody could administer users any more.' },
   retry_failed: { status: 409, summary: 'The job was tried again and failed again.' },
+  idempotency_key_in_use: {
+    status: 409,
+    summary: 'The first request with this Idempotency-Key is under way; come again for its reply.',
+  },
+  letter_closed: {
+    status: 409,
+    summary: 'The letter is sent or closed and does not change any more; details name its state.',
+  },
+  state_change_not_allowed: {
+    status: 409,
+    summary: 'The letter cannot go from its state to this one; details name both.',
+  },
+  precondition_failed: {
+    status: 412,
+    summary: 'The object has changed since the ETag in If-Match; read it again.',
+  },
   payload_too_large: { status: 413, summary: 'The body is larger than this endpoint takes.' },
   unsupported_media_type: {
     status: 415,
     summary: 'The body is of a kind, or encoded in a way, this endpoint does not take.',
   },
+  range_not_satisfiable: {
+    status: 416,
+    summary: 'The file ends before this range begins; Content-Range says how long it is.',
+  },
+  animated_image: { status: 422, summary: 'The picture has more than one frame.' },
+  image_too_large: { status: 422, summary: 'The picture has more than 24 megapixels.' },
+  image_too_costly: { status: 422, summary: 'The picture could not be processed within 20 seconds.' },
+  unreadable_file: {
+    status: 422,
+    summary: 'The file is damaged: it is cut off, its checksums are wrong or its header lies.',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    summary: 'This Idempotency-Key came with another request in the last 24 hours.',
+  },
+  webform_required: { status: 422, summary: 'This webform of the letter cannot be skipped.' },
   validation_failed: {
     status: 422,
     summary: 'The request is well-formed but invalid; details name the fields.',
+  },
+  precondition_required: {
+    status: 428,
+    summary: 'The change needs If-Match with the ETag that it is based on.',
   },
   rate_limited: { status: 429, summary: 'Too many requests; Retry-After says when to come again.' },
   headers_too_large: { status: 431, summary: 'The header block is larger than 16 KB.' },

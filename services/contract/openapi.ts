@@ -9,6 +9,9 @@ type Json = Record<string, unknown>;
 const tags: Record<Endpoint['service'], { name: string; description: string }> = {
   auth: { name: 'Accounts', description: 'Logging in and tokens.' },
   'content-cache': { name: 'Content', description: 'Records, the clearing of their cache, failed jobs.' },
+  'media-upload': { name: 'Media', description: 'Uploaded files and their variants.' },
+  devices: { name: 'Devices', description: 'Phones and browsers that get push messages.' },
+  letters: { name: 'Letters', description: 'Letters and the webforms they ask for.' },
   gateway: { name: 'Platform', description: 'Health and documentation.' },
 };
 
@@ -50,7 +53,9 @@ function successes(endpoint: Endpoint): Json {
       const content = response.schema
         ? { 'application/json': { schema: schemaOf(response.schema, 'output') } }
         : response.contentType
-          ? { [response.contentType]: { schema: { type: 'string' } } }
+          ? Object.fromEntries(
+              [response.contentType].flat().map((type) => [type, { schema: { type: 'string' } }]),
+            )
           : undefined;
       return [
         status,

@@ -33,6 +33,7 @@ export async function startIdentityStack(people: readonly Person[]) {
   const around = {
     ...usual,
     kafka: '',
+    media: join(dirname(file), 'media'),
     secretsFile: join(dirname(file), 'secrets.json'),
     identity: {
       IDENTITY_ISSUER: provider.issuer,
@@ -41,7 +42,7 @@ export async function startIdentityStack(people: readonly Person[]) {
       IDENTITY_RETURN_TO: returnTo,
     },
   };
-  const specs = SERVICES.filter(({ name }) => name !== 'content-cache').map((service) =>
+  const specs = SERVICES.filter(({ name }) => name === 'gateway' || name === 'auth').map((service) =>
     serviceSpec(service, port, around),
   );
   const running = await Promise.all(specs.map(start));

@@ -1,7 +1,7 @@
-import type { Database, Handler } from '@content-platform/chassis';
+import { actorOf, type Database, type Handler } from '@content-platform/chassis';
 import { createTemporaryPassword as contract } from '@content-platform/contract';
 import { lockUser } from '../administration.ts';
-import { actorOf, audit } from '../audit.ts';
+import { audit } from '../audit.ts';
 import type { Passwords } from '../passwords/passwords.ts';
 import { createSessionStore } from '../sessions/session-store.ts';
 import { makeTemporaryPassword } from '../passwords/temporary-password.ts';

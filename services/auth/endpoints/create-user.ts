@@ -1,8 +1,7 @@
-import { type Database, type Handler, HttpError } from '@content-platform/chassis';
+import { actorOf, type Database, type Handler, HttpError } from '@content-platform/chassis';
 import type { createUser as contract } from '@content-platform/contract';
 import { toAccount } from '../account.ts';
 import { addUser } from '../administration.ts';
-import { actorOf } from '../audit.ts';
 import type { PasswordPolicy } from '../passwords/password-policy.ts';
 import type { Passwords } from '../passwords/passwords.ts';
 import { createUserStore, type UserStore } from '../user-store.ts';

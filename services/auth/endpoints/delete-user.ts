@@ -1,7 +1,7 @@
-import type { Database, Handler } from '@content-platform/chassis';
+import { actorOf, type Database, type Handler } from '@content-platform/chassis';
 import type { deleteUser as contract } from '@content-platform/contract';
 import { isAdmin, lockUser, refuseLastAdmin } from '../administration.ts';
-import { actorOf, audit } from '../audit.ts';
+import { audit } from '../audit.ts';
 import { createSessionStore } from '../sessions/session-store.ts';
 import { createUserStore } from '../user-store.ts';
 

@@ -1,8 +1,8 @@
 import type { Body, Role, updateUser as contract } from '@content-platform/contract';
-import type { Database, Handler } from '@content-platform/chassis';
+import { actorOf, type Database, type Handler } from '@content-platform/chassis';
 import { toAccount } from '../account.ts';
 import { isAdmin, lockUser, refuseLastAdmin } from '../administration.ts';
-import { actorOf, audit } from '../audit.ts';
+import { audit } from '../audit.ts';
 import { createSessionStore } from '../sessions/session-store.ts';
 import { createUserStore, type User } from '../user-store.ts';
 

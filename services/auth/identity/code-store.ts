@@ -1,5 +1,4 @@
-import type { Database } from '@content-platform/chassis';
-import { deleteOld } from '../delete-old.ts';
+import { deleteOld, type Database } from '@content-platform/chassis';
 
 /** How long a client has to change its code into tokens, in seconds. */
 const codeSeconds = 60;

@@ -1,5 +1,4 @@
-import type { Database } from '@content-platform/chassis';
-import { deleteOld } from '../delete-old.ts';
+import { deleteOld, type Database } from '@content-platform/chassis';
 
 /** How long somebody may take to log in at the identity service, in seconds. */
 export const loginSeconds = 600;

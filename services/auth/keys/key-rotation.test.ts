@@ -6,6 +6,7 @@ import {
   createMetrics,
   createSlowLog,
   type Database,
+  startUpkeep,
 } from '@content-platform/chassis';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
 import { until } from '../../../test/support/wait.ts';
@@ -16,7 +17,7 @@ import { loadSecret } from './secrets.ts';
 import { createSigningKeyStore } from './signing-key-store.ts';
 import { loadSigningKeys, type SigningKeys } from './signing-keys.ts';
 import { keySecret } from '../testing.ts';
-import { startUpkeep } from '../upkeep.ts';
+import { upkeep } from '../upkeep.ts';
 
 const nextSecret = `${keySecret}, and another`;
 const times = { ...signingKeyTimes, reload: 0.05, coolDown: 0.05 };
@@ -106,7 +107,7 @@ test('a new key is published at once, signs later, and the old one goes when its
   }
   const kids = 'SELECT kid FROM auth.signing_key';
   expect((await database.query('kids', kids)).rowCount).toBe(2);
-  const endUpkeep = startUpkeep(database.query, createLogger('auth', 'error'));
+  const endUpkeep = startUpkeep(database.query, upkeep, createLogger('auth', 'error'));
   await until('it is deleted', async () => (await database.query('kids', kids)).rowCount === 1);
   await endUpkeep();
   expect((await database.query('kids', kids)).rows).toEqual([{ kid }]);

@@ -1,6 +1,5 @@
-import type { Database, RevocationPage } from '@content-platform/chassis';
+import { deleteOld, type Database, type RevocationPage } from '@content-platform/chassis';
 import { accessTokenLifetime } from '../access-tokens.ts';
-import { deleteOld } from '../delete-old.ts';
 
 interface Row {
   id: string;

@@ -1,5 +1,4 @@
-import type { Database } from '@content-platform/chassis';
-import { deleteOld } from '../delete-old.ts';
+import { deleteOld, type Database } from '@content-platform/chassis';
 import { revoke } from './revocations.ts';
 
 export interface Session {

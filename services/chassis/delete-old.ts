@@ -1,4 +1,4 @@
-import type { Database } from '@content-platform/chassis';
+import type { Database } from './postgres.ts';
 
 /** Rows a statement: none holds its locks for long, or comes near the time limit of statements. */
 const slice = 1_000;

@@ -1,0 +1,155 @@
+import { expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endpoints as all, upload, type ErrorEnvelope } from '@content-platform/contract';
+import { until } from '../test/support/wait.ts';
+import { setScene } from './testing/scene.ts';
+import { mint } from './testing/tokens.ts';
+
+const scene = setScene();
+const limit = upload.body.maxBytes;
+/** Without a time of its own. */
+const endpoints = all.map((endpoint) =>
+  endpoint === upload ? { ...upload, replyWithinSeconds: 0 } : endpoint,
+);
+const megabyte = Buffer.alloc(1024 * 1024);
+
+/** What has arrived at the service, and how it ended there. */
+interface Arrived {
+  bytes: number;
+  ended: boolean;
+  broke: boolean;
+  /** It never answers. */
+  silent: boolean;
+}
+
+/** A gateway in front of a service that takes uploads and answers each when it has all of it. */
+async function start(answerAt = Infinity): Promise<Arrived> {
+  const arrived: Arrived = { bytes: 0, ended: false, broke: false, silent: false };
+  const server = createServer((request, response) => {
+    const answer = () => arrived.silent || response.headersSent || response.end('{"ok":true}');
+    request.on('data', (chunk: Buffer) => {
+      arrived.bytes += chunk.length;
+      if (arrived.bytes >= answerAt) answer();
+    });
+    request.once('end', () => {
+      arrived.ended = true;
+      answer();
+    });
+    request.once('error', () => (arrived.broke = true));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  scene.closeLater(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as { port: number };
+  const services = { 'media-upload': `http://127.0.0.1:${port}` };
+  const timeouts = { response: 3_000, drain: 60_000 };
+  await scene.start(scene.upstream.url, { services, endpoints, timeouts });
+  return arrived;
+}
+
+function begin(headers: Record<string, string | number> = {}): ClientRequest {
+  const request = httpRequest(`${scene.gateway.origin}/api/upload`, {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${mint()}`,
+      'Content-Type': 'multipart/form-data; boundary=x',
+      ...headers,
+    },
+  });
+  request.on('error', () => undefined);
+  return request;
+}
+
+async function answerOf(request: ClientRequest) {
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const body = (await json(response)) as Partial<ErrorEnvelope>;
+  return { status: response.statusCode, error: body.error };
+}
+
+test('a body goes on as it comes: it is never held', async () => {
+  const arrived = await start();
+  const request = begin();
+  for (let sent = 1; sent <= 9; sent += 1) {
+    request.write(megabyte);
+    await until('it has arrived', () => arrived.bytes === sent * megabyte.length);
+  }
+  const answered = answerOf(request.end());
+  expect(await answered).toMatchObject({ status: 200 });
+  expect(arrived).toMatchObject({ bytes: 9 * megabyte.length, ended: true });
+});
+
+test('too large by its length: nothing of it arrives', async () => {
+  const arrived = await start();
+  const request = begin({ 'Content-Length': limit + 1 });
+  request.write(megabyte);
+  expect(await answerOf(request)).toEqual({ status: 413, error: 'payload_too_large' });
+  expect(arrived.bytes).toBe(0);
+  request.destroy();
+});
+
+test('too large when it is counted: the service sees it break off, not end', async () => {
+  const arrived = await start();
+  const request = begin();
+  const answered = answerOf(request);
+  for (let sent = 0; sent < 12; sent += 1) request.write(megabyte);
+  expect(await answered).toEqual({ status: 413, error: 'payload_too_large' });
+  await until('the service knows', () => arrived.broke);
+  expect(arrived.ended).toBe(false);
+  expect(arrived.bytes).toBeLessThanOrEqual(limit);
+  request.destroy();
+});
+
+test('a client that goes away in the middle: the service sees it break off, not end', async () => {
+  const arrived = await start();
+  const request = begin();
+  request.write(megabyte);
+  await until('it has arrived', () => arrived.bytes === megabyte.length);
+  request.destroy();
+  await until('the service knows', () => arrived.broke);
+  expect(arrived.ended).toBe(false);
+});
+
+test('who sends slowly has the time for it', async () => {
+  const arrived = await start();
+  const request = begin();
+  const answered = answerOf(request);
+  // Longer in all than the service may take for its reply.
+  for (let sent = 1; sent <= 14; sent += 1) {
+    request.write('piece');
+    await until('it has arrived', () => arrived.bytes === sent * 5);
+    await sleep(300);
+  }
+  request.end();
+  expect(await answered).toMatchObject({ status: 200 });
+});
+
+test('who stops sending is told so, and the service sees it break off', async () => {
+  const arrived = await start();
+  const request = begin();
+  request.write('piece');
+  expect(await answerOf(request)).toEqual({ status: 408, error: 'request_timeout' });
+  await until('the service knows', () => arrived.broke);
+  expect(arrived.ended).toBe(false);
+  request.destroy();
+});
+
+test('a service that takes too long with a whole body: 504', async () => {
+  const arrived = await start();
+  arrived.silent = true;
+  const request = begin();
+  request.end('piece');
+  expect(await answerOf(request)).toEqual({ status: 504, error: 'gateway_timeout' });
+});
+
+test('a reply before the body is whole reaches the client', async () => {
+  await start(1);
+  const request = begin();
+  request.write(megabyte);
+  expect(await answerOf(request)).toMatchObject({ status: 200 });
+  request.destroy();
+});
