@@ -9,13 +9,17 @@ beforeAll(async () => {
 });
 afterAll(() => auth.stop());
 
-/** Each at another account, or guessing would be limited before there is a flood. */
+/** Each at another account or client, or guessing would be limited before there is a flood. */
 let accounts = 0;
 const logIn = () =>
   call(auth.origin, login, { body: { email: `${(accounts += 1)}@b.de`, password: 'guess' } });
 const askToken = () =>
   call(auth.origin, token, {
-    body: { grant_type: 'client_credentials', client_id: 'cms', client_secret: 'guess' },
+    body: {
+      grant_type: 'client_credentials',
+      client_id: `cms-${(accounts += 1)}`,
+      client_secret: 'guess',
+    },
   });
 
 async function queries(operation: string) {

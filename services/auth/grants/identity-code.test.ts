@@ -61,19 +61,41 @@ test('of many who come at once with one code, one at most has a session, and it 
   await Promise.all(ready);
   const answers = await Promise.all(Array.from({ length: 10 }, () => scene.redeem(code, verifier)));
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-  const { rows } = await scene.auth.database.query<{ live: string }>(
-    'count',
-    `SELECT count(*) AS live FROM auth.session JOIN auth.identity_code ON session_id = session.id
-     WHERE hash = $1 AND ended_at IS NULL`,
-    [sha256(code)],
-  );
-  expect(rows[0]!.live).toBe('0');
+  const refresh_token = answers.find(({ body }) => body)!.body!.refresh_token!;
+  const refresh = { grant_type: 'refresh_token', refresh_token };
+  expect(reasonOf(await call(scene.auth.origin, contract.token, { body: refresh }))[1]).toBe('revoked');
 });
 
 test('another client, which has another verifier, gets nothing, and has spent the code', async () => {
   const { code, verifier } = await codeOf();
   expect(reasonOf(await scene.redeem(code, 'v'.repeat(43)))).toEqual(['invalid_grant', 'unknown']);
   expect(reasonOf(await scene.redeem(code, verifier))).toEqual(['invalid_grant', 'reused']);
+});
+
+test('a code that fails is on record with its person, once however often it comes; one that nobody has is not', async () => {
+  const { database } = scene.auth;
+  const [taken, late, barred, spent] = [await codeOf(), await codeOf(), await codeOf(), await codeOf()];
+  await database.query('age', `UPDATE auth.identity_code SET created_at = '2000-01-01' WHERE hash = $1`, [
+    sha256(late.code),
+  ]);
+  const { body } = await scene.redeem(spent.code, spent.verifier);
+  await call(scene.auth.origin, contract.logout, { token: body!.access_token });
+  const { length } = await scene.events();
+  const three = async (code: string, verifier: string) => {
+    for (let times = 0; times < 3; times += 1) await scene.redeem(code, verifier);
+  };
+  await three(taken.code, 'v'.repeat(43));
+  await three(late.code, late.verifier);
+  await three(spent.code, spent.verifier);
+  await three('x'.repeat(43), taken.verifier);
+  await database.query('disable', 'UPDATE auth.user SET disabled = true');
+  await three(barred.code, barred.verifier);
+  await database.query('enable', 'UPDATE auth.user SET disabled = false');
+  const written = (await scene.events()).toReversed().slice(length);
+  const reasons = ['wrong code verifier', 'the code has expired', 'the code came again', 'disabled'];
+  const user_id = expect.stringMatching(/^\d+$/) as unknown as string;
+  const failures = reasons.map((reason) => ({ event: 'login_failed', user_id, details: { reason } }));
+  expect(written).toMatchObject(failures);
 });
 
 test('the challenge itself is no verifier', async () => {
