@@ -9,6 +9,11 @@ ALTER TABLE auth.user
   ADD COLUMN suborg text,
   ADD CHECK ((temp_password_hash IS NULL) = (temp_password_expires_at IS NULL));
 
+-- Addresses are one in either case of A to Z. Beyond that another case is another mailbox, whatever lower() makes of it
+-- in this database's locale.
+DROP INDEX auth.user_email;
+CREATE UNIQUE INDEX user_email ON auth.user (lower(email COLLATE "C"));
+
 CREATE TABLE auth.session (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   user_id bigint NOT NULL REFERENCES auth.user ON DELETE CASCADE,
