@@ -3,15 +3,23 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
 import { type Scene, sha256, startScene } from '../identity/testing/scene.ts';
+import { untilBlocked } from '../testing.ts';
+import { createUserStore } from '../user-store.ts';
 
-const people = [{ subject: 'ann', name: 'Ann', email: 'ann@example.com', emailVerified: true, suborgs: [] }];
+const people = ['ann', 'bea'].map((name) => ({
+  subject: name,
+  name,
+  email: `${name}@example.com`,
+  emailVerified: true,
+  suborgs: [],
+}));
 let scene: Scene;
 
 beforeAll(async () => void (scene = await startScene({ people })));
 afterAll(() => scene.stop());
 
-async function codeOf(): Promise<{ code: string; verifier: string }> {
-  const { code, verifier } = await scene.logIn('ann');
+async function codeOf(subject = 'ann'): Promise<{ code: string; verifier: string }> {
+  const { code, verifier } = await scene.logIn(subject);
   return { code: code!, verifier };
 }
 const reasonOf = ({ error }: Awaited<ReturnType<Scene['redeem']>>) => [
@@ -111,6 +119,21 @@ test('a code is good for 60 seconds', async () => {
   await scene.auth.database.query('age', age, [sha256(old.code), 61]);
   expect((await scene.redeem(young.code, young.verifier)).status).toBe(200);
   expect(reasonOf(await scene.redeem(old.code, old.verifier))).toEqual(['invalid_grant', 'expired']);
+});
+
+test('changing a code and the deletion of its user wait for each other in one order only', async () => {
+  const { database } = scene.auth;
+  const { code, verifier } = await codeOf('bea');
+  const { redeeming } = await database.transaction(async (query) => {
+    const users = createUserStore(query);
+    const { id } = (await users.findByEmail('bea@example.com'))!;
+    await users.lock(id);
+    const redeeming = scene.redeem(code, verifier);
+    await untilBlocked(database);
+    await users.delete(id);
+    return { redeeming };
+  });
+  expect(reasonOf(await redeeming)).toEqual(['invalid_grant', 'unknown']);
 });
 
 test.each(['x', 'x'.repeat(43)])('the code %s is unknown', async (code) => {
