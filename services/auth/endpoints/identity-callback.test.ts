@@ -20,6 +20,7 @@ const people = [
   person('two', { email: 'ANN@example.com' }),
   person('dan'),
   person('lea'),
+  person('una', { emailVerified: false }),
   person('odd', { email: 'no address' }),
 ];
 
@@ -56,8 +57,19 @@ describe('with a real identity service', () => {
       const { error, code } = await scene.logIn(subject);
       expect([error, code]).toEqual(['identity_email_taken', undefined]);
     }
+    const addresses = `SELECT lower(email) AS email, (SELECT count(*)::int FROM auth.identity WHERE user_id = id) AS links
+                       FROM auth.user WHERE lower(email) IN ('taken@example.com', 'ann@example.com') ORDER BY email`;
+    expect((await scene.auth.database.query('find', addresses)).rows).toEqual([
+      { email: 'ann@example.com', links: 1 },
+      { email: 'taken@example.com', links: 0 },
+    ]);
     const [{ event, details }] = (await scene.events()) as [Awaited<ReturnType<Scene['events']>>[number]];
     expect([event, details['reason']]).toEqual(['login_failed', 'identity_email_taken']);
+  });
+
+  test('an address that nobody has here need not be verified there', async () => {
+    const { access_token: token } = await scene.tokensOf('una');
+    expect(await scene.me(token)).toMatchObject({ email: 'una@example.com', roles: ['user'] });
   });
 
   test('without a usable address: told so', async () => {
