@@ -68,7 +68,6 @@ CREATE INDEX audit_of_event ON auth.audit (event, id);
 CREATE INDEX audit_at ON auth.audit (at);
 -- Where a machine client has come from, and when.
 CREATE INDEX audit_of_client_use ON auth.audit (actor, at) WHERE event = 'client_token';
-CREATE INDEX audit_of_client_tokens ON auth.audit (at) WHERE event = 'client_token';
 
 -- What the service keeps to itself, sealed under AUTH_KEY_SECRET with the name as associated data.
 CREATE TABLE auth.secret (
