@@ -126,6 +126,11 @@ test('who is over the limit costs Redis nothing more', async () => {
   expect(await redis.admin.get('rate:health:1.2.3.4')).toBe('5');
 });
 
+test('all who refresh behind one address are many', async () => {
+  const gateway = await start();
+  expect(await passed(gateway, 100, { path: '/api/token', body: '{}' })).toBe(100);
+});
+
 describe('RATE_LIMIT_SCALE', () => {
   const login = { path: '/api/login', body: '{}' };
   test('0 switches limits off, but not those on guessing', async () => {

@@ -77,7 +77,7 @@ export function createAuth(deps: AuthDeps) {
   const identity = createIdentityService(deps.identity, issuer, logger);
   const verifier = createTokenVerifier(issuer, keys, revocations);
   const grants = {
-    client_credentials: clientCredentials({ clients, passwords, tokens, database, logger }),
+    client_credentials: clientCredentials({ clients, passwords, guesses, tokens, database, logger }),
     refresh_token: refreshToken({ sessions }),
     'urn:content-platform:identity-code': identityCode({ database, sessions }),
   };

@@ -51,6 +51,7 @@ async function run(command: Command, args: string[], input = ''): Promise<string
 const typed: Record<string, string> = {
   password,
   'a wrong password': 'not the password of anybody',
+  'a new password': 'eleven quiet herons read maps',
   'an unknown address': 'stranger@nowhere.example',
   'an unknown client': 'stranger-client',
   'a wrong secret': 'not the secret of anything',
@@ -69,6 +70,8 @@ test('every step of an account is on record, and no secret, and nothing that a s
 
   typed['a secret'] = await run(createClient, ['console', '--scope', 'users:admin']);
   typed['a token'] = (await client('console', typed['a secret'])).body!.access_token;
+  // Within the hour: no other row.
+  typed['another token'] = (await client('console', typed['a secret'])).body!.access_token;
   const token = typed['a token'];
   await client('console', typed['a wrong secret']!);
   await client(typed['an unknown client']!, typed['a secret']);
@@ -105,6 +108,8 @@ test('every step of an account is on record, and no secret, and nothing that a s
   await call(origin, contract.updateUser, { params, body: { roles: ['sre'], name: 'Anna' }, token });
   await call(origin, contract.updateUser, { params, body: { roles: ['sre'], name: 'Anna' }, token });
   const second = (await logIn(person.email, password)).body!;
+  const wrong = { current_password: typed['a wrong password']!, new_password: typed['a new password']! };
+  await call(origin, contract.changePassword, { body: wrong, token: second.token });
   await call(origin, contract.logout, { token: second.token });
   const third = (await logIn(person.email, password)).body!;
   await call(origin, contract.deleteSessions, { token: third.token });
@@ -142,7 +147,8 @@ test('every step of an account is on record, and no secret, and nothing that a s
       details: { name: 'changed', roles: { from: ['user'], to: ['sre'] } },
     },
     login,
-    { ...ann, event: 'logout' },
+    { ...ann, event: 'password_change_failed', details: { reason: 'wrong password', session: aSession } },
+    { ...ann, event: 'logout', details: { session: aSession } },
     login,
     { ...ann, event: 'session_revoked', details: { session: 'all' } },
     { ...byClient, event: 'user_changed', details: { disabled: { from: false, to: true } } },

@@ -34,9 +34,9 @@ async function start(env: Record<string, string> = {}) {
   }
   const ended = once(child, 'close').then(([code]) => code as number);
   const origin = `http://127.0.0.1:${port}`;
-  const ready = () =>
-    fetch(`http://127.0.0.1:${port + 1000}/health/ready`).then((response) => response.status === 200);
-  return { child, origin, output, ended, ready };
+  const internal = `http://127.0.0.1:${port + 1000}`;
+  const ready = () => fetch(`${internal}/health/ready`).then((response) => response.status === 200);
+  return { child, origin, internal, output, ended, ready };
 }
 
 test('two that start at once on an empty database sign with one key, and stop when told to', async () => {
@@ -59,6 +59,21 @@ test('two that start at once on an empty database sign with one key, and stop wh
     expect(output.stderr).toBe('');
     for (const secret of [person.password, token, keySecret]) expect(output.stdout).not.toContain(secret);
   }
+});
+
+test('while the database is away the others are answered 503 for what was revoked, and nothing spills', async () => {
+  const lost = await createTestDatabase();
+  const { child, internal, ended, output, ready } = await start({ DATABASE_URL: lost.url });
+  await until('it is ready', ready);
+  const ask = () => fetch(`${internal}/revocations?after=0`);
+  expect((await ask()).status).toBe(200);
+  await lost.drop();
+  const answer = await ask();
+  expect([answer.status, await answer.text()]).toEqual([503, '']);
+  expect((await ask()).status).toBe(503);
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
+  expect(output.stderr).toBe('');
 });
 
 test('another AUTH_KEY_SECRET is one line and exit 1', async () => {

@@ -33,6 +33,12 @@ function toUser(row: Row | undefined): User | undefined {
   return row && { ...row, id: Number(row.id) };
 }
 
+/**
+ * An address as it is compared: as in the unique index, and in every locale of a database. Only A to Z have two cases; K is
+ * not the Kelvin sign, or somebody would get another one's mail, and their account.
+ */
+const folded = (address: string) => `lower(${address} COLLATE "C")`;
+
 /** For a search: what is typed there is no pattern. */
 function containing(part: string): string {
   return `%${part.replace(/[\\%_]/g, '\\$&')}%`;
@@ -40,18 +46,19 @@ function containing(part: string): string {
 
 export type UserStore = ReturnType<typeof createUserStore>;
 
-/** The users. Addresses are compared without regard to case. Everything throws what `query` throws. */
+/** The users. Addresses are compared without regard to the case of A to Z. Everything throws what `query` throws. */
 export function createUserStore(query: Database['query']) {
   return {
     async findByEmail(email: string): Promise<User | undefined> {
-      const text = `SELECT ${columns} FROM auth.user WHERE lower(email) = lower($1)`;
+      const text = `SELECT ${columns} FROM auth.user WHERE ${folded('email')} = ${folded('$1')}`;
       return toUser((await query<Row>('find_user_by_email', text, [email])).rows[0]);
     },
 
     /** Who is meant at a login; `account` names them as they are compared here, and also who is not there. */
     async lookUp(email: string): Promise<{ account: string; user: User | undefined }> {
       const text = `SELECT account, ${columns}
-                    FROM (SELECT lower($1) AS account) AS typed LEFT JOIN auth.user ON lower(email) = account`;
+                    FROM (SELECT ${folded('$1')} AS account) AS typed
+                    LEFT JOIN auth.user ON ${folded('email')} = account`;
       const { rows } = await query<Row & { account: string }>('find_user_by_email', text, [email]);
       const { account, ...row } = rows[0]!;
       return { account, user: row.id === null ? undefined : toUser(row) };
@@ -135,7 +142,7 @@ export function createUserStore(query: Database['query']) {
     /** The new user's id, or undefined when the address is taken. */
     async create({ email, name, passwordHash, roles }: NewUser): Promise<number | undefined> {
       const text = `INSERT INTO auth.user (email, name, password_hash, roles) VALUES ($1, $2, $3, $4)
-                    ON CONFLICT (lower(email)) DO NOTHING RETURNING id`;
+                    ON CONFLICT (${folded('email')}) DO NOTHING RETURNING id`;
       const { rows } = await query<{ id: string }>('create_user', text, [email, name, passwordHash, roles]);
       return rows[0] && Number(rows[0].id);
     },

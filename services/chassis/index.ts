@@ -34,7 +34,7 @@ export { createService, handle, type Call, type Gate, type Handler, type Route }
 export { createSlots, type Release, type Slots } from './slots.ts';
 export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
 export { tokensFromAuth } from './token-check.ts';
-export { startUpkeep, type UpkeepSteps } from './upkeep.ts';
+export { startUpkeep, tidy, type UpkeepSteps } from './upkeep.ts';
 export {
   actorOf,
   audience,

@@ -49,6 +49,14 @@ const fixed = defineEndpoint({
   access: 'public',
 });
 
+const whoAsks = defineEndpoint({
+  ...base,
+  name: 'whoAsks',
+  method: 'GET',
+  path: '/api/who-asks',
+  access: 'public',
+});
+
 const switchedOff = defineEndpoint({
   ...base,
   name: 'switchedOff',
@@ -67,6 +75,8 @@ const log: string[] = [];
 const metrics = createMetrics('auth');
 let server: Server;
 let origin: string;
+/** What the socket tells of the other end, where a test cannot have one there. */
+let peer = '127.0.0.1';
 
 beforeAll(async () => {
   const tokens = {
@@ -80,6 +90,7 @@ beforeAll(async () => {
     handle(echo, ({ params, query, body }) => ({ status: 200 as const, body: { params, query, body } })),
     handle(secret, ({ caller }) => ({ status: 200 as const, body: { kind: caller.kind } })),
     handle(fixed, () => ({ status: 200 as const, body: { fixed: true } })),
+    handle(whoAsks, ({ address }) => ({ status: 200 as const, body: { address } })),
     handle(
       switchedOff,
       () => ({ status: 200 as const, body: {} }),
@@ -92,7 +103,10 @@ beforeAll(async () => {
       throw new Error('the disk is on fire');
     }),
   ]);
-  server = createServer(app).listen(0, '127.0.0.1');
+  server = createServer((request, response) => {
+    Object.defineProperty(request.socket, 'remoteAddress', { value: peer, configurable: true });
+    app(request, response);
+  }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
@@ -178,6 +192,18 @@ test('whether an endpoint is there at all is said after who asks, and before wha
   expect(await ask('/api/other/secret', known)).toMatchObject({ status: 404 });
 });
 
+test('the client’s address is what the gateway tells, or the peer’s, always without a zone', async () => {
+  const tell = async (told?: string) =>
+    (await ask('/api/who-asks', told === undefined ? {} : { headers: { 'X-Forwarded-For': told } })).body;
+  expect(await tell()).toEqual({ address: '127.0.0.1' });
+  expect(await tell('2001:db8::7')).toEqual({ address: '2001:db8::7' });
+  expect(await tell('fe80::1%eth0')).toEqual({ address: 'fe80::1' });
+  expect(await tell('nobody')).toEqual({ address: '127.0.0.1' });
+  peer = 'fe80::2%eth0';
+  expect(await tell()).toEqual({ address: 'fe80::2' });
+  peer = '127.0.0.1';
+});
+
 test('an unexpected error says nothing to the client and all to the log, by the request’s id', async () => {
   const { status, headers, body } = await ask('/api/broken', { headers: { 'X-Request-Id': 'abc-1' } });
   expect(status).toBe(500);
@@ -222,6 +248,7 @@ test('each request is one observation under its template', async () => {
       '/api/echo/all',
       '/api/secret',
       '/api/broken',
+      '/api/who-asks',
       'unknown',
     ]),
   );

@@ -43,7 +43,8 @@ export const token = defineEndpoint({
   path: '/api/token',
   service: 'auth',
   access: 'public',
-  rateLimit: { requests: 60, seconds: 60, guessing: true },
+  // All who refresh behind one address share it. Guessing client secrets is limited by the service itself.
+  rateLimit: { requests: 600, seconds: 60 },
   summary:
     'Get an access token: for a machine client (RFC 6749 §4.4), with a refresh token (§6), which is replaced, or with the code of a login at the identity service (grant urn:content-platform:identity-code).',
   headers: {

@@ -11,6 +11,7 @@ export const auditEvents = [
   'session_revoked',
   'refresh_token_reused',
   'password_changed',
+  'password_change_failed',
   'temporary_password_created',
   'user_created',
   'user_changed',

@@ -66,6 +66,9 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
     expect((await ask({ body: refresh })).body!.refresh_token).toBe(successor);
     const second = await ask({ body: { ...refresh, refresh_token: successor } });
     expect(second.body!.refresh_token).not.toBe(successor);
+    // Another tab, which has the old one still: it gets the one that is good now.
+    const late = await ask({ body: refresh });
+    expect(late.body!.refresh_token).toBe(second.body!.refresh_token);
   });
 
   test('a refresh token of a session that has ended: invalid_grant, revoked', async () => {

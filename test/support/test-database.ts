@@ -8,8 +8,8 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** An empty database of its own on the stack's PostgreSQL server. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/** An empty database of its own on the stack's PostgreSQL server; with a locale (ICU's) other than the server's. */
+export async function createTestDatabase(locale?: string): Promise<TestDatabase> {
   const server = stack().postgres;
   const name = `test_${randomBytes(6).toString('hex')}`;
   const run = async (statement: string) => {
@@ -18,7 +18,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     await client.query(statement);
     await client.end();
   };
-  await run(`CREATE DATABASE ${name}`);
+  const options = locale ? `TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '${locale}'` : '';
+  await run(`CREATE DATABASE ${name} ${options}`);
   const url = new URL(server);
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => run(`DROP DATABASE ${name} WITH (FORCE)`) };

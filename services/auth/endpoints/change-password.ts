@@ -1,4 +1,4 @@
-import { type Database, type Handler, HttpError } from '@content-platform/chassis';
+import { type Caller, type Database, type Handler, HttpError } from '@content-platform/chassis';
 import type { changePassword as contract } from '@content-platform/contract';
 import { audit } from '../audit.ts';
 import type { Guesses } from '../guessing/guesses.ts';
@@ -16,6 +16,7 @@ export interface ChangePasswordDeps {
   guesses: Guesses;
 }
 
+type Person = Extract<Caller, { kind: 'user' }>;
 type Complaint = { path: 'body.current_password' | 'body.new_password'; message: string };
 
 function refused(...complaints: Complaint[]): HttpError<'validation_failed'> {
@@ -39,13 +40,19 @@ export function changePassword(deps: ChangePasswordDeps): Handler<typeof contrac
   const { isKnownNetwork } = createSessionStore(database.query);
 
   /** Whoever has stolen a token can guess here, too. Throws 429 after too many failures. */
-  async function isCurrent(user: User, password: string, temporaryToo: boolean, address: string) {
+  async function isCurrent(user: User, caller: Person, password: string, address: string) {
     const { account } = await users.lookUp(user.email);
     const isKnown = (network: string) => isKnownNetwork(user.id, network);
-    const kind = await guesses.guard({ account, address, isKnown }, async () => {
+    const { result: kind, limited } = await guesses.guard({ account, address, isKnown }, async () => {
       const found = await recognise(passwords, user, password);
-      return found === 'temporary' && !temporaryToo ? undefined : found;
+      return found === 'temporary' && !caller.mustChangePassword ? undefined : found;
     });
+    if (kind === undefined) {
+      const details = { reason: 'wrong password', session: Number(caller.sessionId) };
+      const entry = { userId: user.id, actor: `user:${user.id}`, address, details };
+      await audit(database.query, { event: 'password_change_failed', ...entry });
+    }
+    if (limited) throw limited;
     return kind !== undefined;
   }
 
@@ -65,7 +72,7 @@ export function changePassword(deps: ChangePasswordDeps): Handler<typeof contrac
     const user = await users.findById(id);
     if (!user) throw ended();
     const hash = await passwords.admit(async () => {
-      const current = await isCurrent(user, body.current_password, caller.mustChangePassword, address);
+      const current = await isCurrent(user, caller, body.current_password, address);
       const complaints = await complaintsOf(user, current, body.new_password);
       if (complaints.length > 0) throw refused(...complaints);
       return passwords.hash(body.new_password);

@@ -28,9 +28,12 @@ export function createUser(deps: CreateUserDeps): Handler<typeof contract> {
   }
 
   return async ({ caller, body: { email, name, password, roles }, address }) => {
-    // Before the work of a hash; two at the same time are told apart below.
-    if (await users.findByEmail(email)) throw taken();
-    const passwordHash = password === undefined ? null : await hashOf(password, { email, name });
+    async function check(): Promise<string | null> {
+      // Before the work of a hash; two at the same time are told apart below.
+      if (await users.findByEmail(email)) throw taken();
+      return password === undefined ? null : hashOf(password, { email, name });
+    }
+    const passwordHash = await (password === undefined ? check() : passwords.admit(check));
     const user = await database.transaction(async (query) => {
       const id = await addUser(
         query,

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createBrowser } from '../../../test/support/identity.ts';
 import { type EvilProvider, startEvilProvider } from '../identity/testing/evil-provider.ts';
 import { returnTo, type Scene, sha256, startScene } from '../identity/testing/scene.ts';
-import { decode } from '../testing.ts';
+import { decode, holdOpen, untilBlocked } from '../testing.ts';
 
 const person = (subject: string, more = {}) => ({
   subject,
@@ -19,6 +19,8 @@ const people = [
   person('ute', { email: 'taken@example.com', emailVerified: false }),
   person('two', { email: 'ANN@example.com' }),
   person('dan'),
+  person('lea'),
+  person('una', { emailVerified: false }),
   person('odd', { email: 'no address' }),
 ];
 
@@ -55,8 +57,19 @@ describe('with a real identity service', () => {
       const { error, code } = await scene.logIn(subject);
       expect([error, code]).toEqual(['identity_email_taken', undefined]);
     }
+    const addresses = `SELECT lower(email) AS email, (SELECT count(*)::int FROM auth.identity WHERE user_id = id) AS links
+                       FROM auth.user WHERE lower(email) IN ('taken@example.com', 'ann@example.com') ORDER BY email`;
+    expect((await scene.auth.database.query('find', addresses)).rows).toEqual([
+      { email: 'ann@example.com', links: 1 },
+      { email: 'taken@example.com', links: 0 },
+    ]);
     const [{ event, details }] = (await scene.events()) as [Awaited<ReturnType<Scene['events']>>[number]];
     expect([event, details['reason']]).toEqual(['login_failed', 'identity_email_taken']);
+  });
+
+  test('an address that nobody has here need not be verified there', async () => {
+    const { access_token: token } = await scene.tokensOf('una');
+    expect(await scene.me(token)).toMatchObject({ email: 'una@example.com', roles: ['user'] });
   });
 
   test('without a usable address: told so', async () => {
@@ -72,6 +85,38 @@ describe('with a real identity service', () => {
     const { error } = await scene.redeem(before.code!, before.verifier);
     expect(error?.details).toEqual([{ path: 'reason', message: 'revoked' }]);
     expect((await scene.logIn('dan')).error).toBe('identity_user_disabled');
+  });
+
+  test('who is disabled while they come back is refused', async () => {
+    await scene.tokensOf('lea');
+    const disable = `UPDATE auth.user SET disabled = $1 WHERE email LIKE 'lea@%'`;
+    const commit = await holdOpen(scene.auth.database, (query) => query('disable', disable, [true]));
+    const back = scene.logIn('lea');
+    await untilBlocked(scene.auth.database);
+    await commit();
+    expect((await back).error).toBe('identity_user_disabled');
+    await scene.auth.database.query('enable', disable, [false]);
+  });
+
+  test('who is deleted while they come back is somebody new, as they would be later', async () => {
+    const before = await scene.me((await scene.tokensOf('lea')).access_token);
+    const text = `DELETE FROM auth.user WHERE email LIKE 'lea@%'`;
+    const commit = await holdOpen(scene.auth.database, (query) => query('delete', text));
+    const back = scene.logIn('lea');
+    await untilBlocked(scene.auth.database);
+    await commit();
+    const { code, verifier } = await back;
+    const { body } = await scene.redeem(code!, verifier);
+    const after = await scene.me(body!.access_token);
+    expect(after).toMatchObject({ email: before!.email, roles: ['user'] });
+    expect(after!.id).not.toBe(before!.id);
+  });
+
+  test('who is deleted between callback and tokens gets none', async () => {
+    const { code, verifier } = await scene.logIn('lea');
+    await scene.auth.database.query('delete', `DELETE FROM auth.user WHERE email LIKE 'lea@%'`);
+    const { error } = await scene.redeem(code!, verifier);
+    expect(error?.details).toEqual([{ path: 'reason', message: 'unknown' }]);
   });
 
   test('who says no there comes back with access_denied', async () => {
@@ -181,6 +226,8 @@ describe('with a real identity service', () => {
 
 describe('when users are linked by their address', () => {
   let scene: Scene;
+  /** Of a transaction that is open. */
+  let held: Scene['auth']['database']['query'];
   beforeAll(async () => {
     scene = await startScene({ people, linkByEmail: true });
     await scene.auth.addUser('taken@example.com', 'a long password of theirs', 'sre');
@@ -198,6 +245,23 @@ describe('when users are linked by their address', () => {
     expect(events.slice(0, 2)).toEqual(['login', 'identity_linked']);
     await scene.tokensOf('ann');
     expect((await scene.logIn('two')).error).toBe('identity_email_taken');
+  });
+
+  test('a user who is deleted while somebody is linked to them is no longer there to be', async () => {
+    const { database, addUser } = scene.auth;
+    await addUser('ben@example.com', 'a long password of theirs', 'sre');
+    const email = 'ben@example.com';
+    const commit = await holdOpen(database, async (query) => {
+      await query('lock', 'SELECT FROM auth.user WHERE email = $1 FOR UPDATE', [email]);
+      held = query;
+    });
+    const back = scene.logIn('ben');
+    await untilBlocked(database);
+    await held('delete', 'DELETE FROM auth.user WHERE email = $1', [email]);
+    await commit();
+    expect((await back).error).toBe('identity_email_taken');
+    const { access_token: token } = await scene.tokensOf('ben');
+    expect(await scene.me(token)).toMatchObject({ email, roles: ['user'] });
   });
 });
 

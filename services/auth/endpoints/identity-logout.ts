@@ -40,7 +40,14 @@ export function identityLogout({ identity, database, logger }: IdentityLogoutDep
     const origin = await database.transaction(async (query) => {
       const sessions = createSessionStore(query);
       const found = await sessions.originOf(caller.id, sessionId);
-      await audit(query, { event: 'logout', userId: caller.id, actor: `user:${caller.id}`, address });
+      const details = { session: sessionId };
+      await audit(query, {
+        event: 'logout',
+        userId: caller.id,
+        actor: `user:${caller.id}`,
+        address,
+        details,
+      });
       await sessions.endOne(caller.id, sessionId);
       return found;
     });

@@ -70,7 +70,7 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
     });
   }
 
-  /** Throws 429 after too many failures. For an unknown address it does all that it does for a known one. */
+  /** Throws 429 unchecked after too many failures. For an unknown address it does all that it does for a known one. */
   async function attempt(email: string, password: string, device: string, address: string) {
     let { account, user } = await users.lookUp(email);
     const known = user?.id ?? 0;
@@ -80,14 +80,14 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
       kind = await recognise(passwords, user, password);
       return user && kind && !user.disabled ? openSession(user, kind, device, address) : undefined;
     }
-    const opened = await guesses.guard({ account, address, isKnown }, async () => {
+    const { result: opened, limited } = await guesses.guard({ account, address, isKnown }, async () => {
       const first = await check();
       if (first || kind !== 'own' || !isOutdated(user!.passwordHash!)) return first;
       // Another login of this person has renewed the hash meanwhile.
       ({ user } = await users.lookUp(email));
       return check();
     });
-    return { user, kind, opened };
+    return { user, kind, opened, limited };
   }
 
   /** Counts those that are not let try. `start` as performance.now(). */
@@ -111,14 +111,17 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
   return async ({ body: { email, password }, header, address }) => {
     const start = performance.now();
     const device = deviceName(header('user-agent'));
-    const { user, kind, opened } = await admit(() => attempt(email, password, device, address), start);
+    const { user, kind, opened, limited } = await admit(
+      () => attempt(email, password, device, address),
+      start,
+    );
     if (!user || !opened) {
       const reason = reasonOf(user, kind);
-      logins.inc({ outcome: 'failure' });
+      logins.inc({ outcome: limited ? 'limited' : 'failure' });
       logger.info({ reason, user_id: user?.id }, 'a login failed');
       const entry = { userId: user?.id, address, details: { reason } };
       await Promise.all([beforeRefusal(start), audit(database.query, { event: 'login_failed', ...entry })]);
-      throw new HttpError(401, 'invalid_credentials', 'The email or the password is wrong.');
+      throw limited ?? new HttpError(401, 'invalid_credentials', 'The email or the password is wrong.');
     }
     const temporary = kind === 'temporary';
     if (!temporary) await renewHash(user, password);

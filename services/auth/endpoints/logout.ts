@@ -4,10 +4,12 @@ import { audit } from '../audit.ts';
 import { createSessionStore } from '../sessions/session-store.ts';
 
 export function logout({ database }: { database: Database }): Handler<typeof contract> {
-  return async ({ caller, address }) => {
+  return async ({ caller: { id: userId, sessionId }, address }) => {
+    const session = Number(sessionId);
     await database.transaction(async (query) => {
-      await audit(query, { event: 'logout', userId: caller.id, actor: `user:${caller.id}`, address });
-      await createSessionStore(query).endOne(caller.id, Number(caller.sessionId));
+      const details = { session };
+      await audit(query, { event: 'logout', userId, actor: `user:${userId}`, address, details });
+      await createSessionStore(query).endOne(userId, session);
     });
     return { status: 204 };
   };

@@ -3,15 +3,23 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
 import { type Scene, sha256, startScene } from '../identity/testing/scene.ts';
+import { untilBlocked } from '../testing.ts';
+import { createUserStore } from '../user-store.ts';
 
-const people = [{ subject: 'ann', name: 'Ann', email: 'ann@example.com', emailVerified: true, suborgs: [] }];
+const people = ['ann', 'bea'].map((name) => ({
+  subject: name,
+  name,
+  email: `${name}@example.com`,
+  emailVerified: true,
+  suborgs: [],
+}));
 let scene: Scene;
 
 beforeAll(async () => void (scene = await startScene({ people })));
 afterAll(() => scene.stop());
 
-async function codeOf(): Promise<{ code: string; verifier: string }> {
-  const { code, verifier } = await scene.logIn('ann');
+async function codeOf(subject = 'ann'): Promise<{ code: string; verifier: string }> {
+  const { code, verifier } = await scene.logIn(subject);
   return { code: code!, verifier };
 }
 const reasonOf = ({ error }: Awaited<ReturnType<Scene['redeem']>>) => [
@@ -61,19 +69,41 @@ test('of many who come at once with one code, one at most has a session, and it 
   await Promise.all(ready);
   const answers = await Promise.all(Array.from({ length: 10 }, () => scene.redeem(code, verifier)));
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-  const { rows } = await scene.auth.database.query<{ live: string }>(
-    'count',
-    `SELECT count(*) AS live FROM auth.session JOIN auth.identity_code ON session_id = session.id
-     WHERE hash = $1 AND ended_at IS NULL`,
-    [sha256(code)],
-  );
-  expect(rows[0]!.live).toBe('0');
+  const refresh_token = answers.find(({ body }) => body)!.body!.refresh_token!;
+  const refresh = { grant_type: 'refresh_token', refresh_token };
+  expect(reasonOf(await call(scene.auth.origin, contract.token, { body: refresh }))[1]).toBe('revoked');
 });
 
 test('another client, which has another verifier, gets nothing, and has spent the code', async () => {
   const { code, verifier } = await codeOf();
   expect(reasonOf(await scene.redeem(code, 'v'.repeat(43)))).toEqual(['invalid_grant', 'unknown']);
   expect(reasonOf(await scene.redeem(code, verifier))).toEqual(['invalid_grant', 'reused']);
+});
+
+test('a code that fails is on record with its person, once however often it comes; one that nobody has is not', async () => {
+  const { database } = scene.auth;
+  const [taken, late, barred, spent] = [await codeOf(), await codeOf(), await codeOf(), await codeOf()];
+  await database.query('age', `UPDATE auth.identity_code SET created_at = '2000-01-01' WHERE hash = $1`, [
+    sha256(late.code),
+  ]);
+  const { body } = await scene.redeem(spent.code, spent.verifier);
+  await call(scene.auth.origin, contract.logout, { token: body!.access_token });
+  const { length } = await scene.events();
+  const three = async (code: string, verifier: string) => {
+    for (let times = 0; times < 3; times += 1) await scene.redeem(code, verifier);
+  };
+  await three(taken.code, 'v'.repeat(43));
+  await three(late.code, late.verifier);
+  await three(spent.code, spent.verifier);
+  await three('x'.repeat(43), taken.verifier);
+  await database.query('disable', 'UPDATE auth.user SET disabled = true');
+  await three(barred.code, barred.verifier);
+  await database.query('enable', 'UPDATE auth.user SET disabled = false');
+  const written = (await scene.events()).toReversed().slice(length);
+  const reasons = ['wrong code verifier', 'the code has expired', 'the code came again', 'disabled'];
+  const user_id = expect.stringMatching(/^\d+$/) as unknown as string;
+  const failures = reasons.map((reason) => ({ event: 'login_failed', user_id, details: { reason } }));
+  expect(written).toMatchObject(failures);
 });
 
 test('the challenge itself is no verifier', async () => {
@@ -89,6 +119,21 @@ test('a code is good for 60 seconds', async () => {
   await scene.auth.database.query('age', age, [sha256(old.code), 61]);
   expect((await scene.redeem(young.code, young.verifier)).status).toBe(200);
   expect(reasonOf(await scene.redeem(old.code, old.verifier))).toEqual(['invalid_grant', 'expired']);
+});
+
+test('changing a code and the deletion of its user wait for each other in one order only', async () => {
+  const { database } = scene.auth;
+  const { code, verifier } = await codeOf('bea');
+  const { redeeming } = await database.transaction(async (query) => {
+    const users = createUserStore(query);
+    const { id } = (await users.findByEmail('bea@example.com'))!;
+    await users.lock(id);
+    const redeeming = scene.redeem(code, verifier);
+    await untilBlocked(database);
+    await users.delete(id);
+    return { redeeming };
+  });
+  expect(reasonOf(await redeeming)).toEqual(['invalid_grant', 'unknown']);
 });
 
 test.each(['x', 'x'.repeat(43)])('the code %s is unknown', async (code) => {

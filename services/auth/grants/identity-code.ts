@@ -29,16 +29,19 @@ function verifies(codeVerifier: string, { codeChallenge }: PresentedCode): boole
   return timingSafeEqual(sha256(codeVerifier), Buffer.from(codeChallenge, 'base64url'));
 }
 
+/** Each code fails a few times at most before it is spent or gone: so there are no more rows than logins. */
+async function noteFailure({ userId, issuer }: PresentedCode, reason: string, query: Query, address: string) {
+  await audit(query, { event: 'login_failed', userId, address, details: { reason, identity: issuer } });
+}
+
 /** RFC 6749 §4.1.2: a code that comes again was stolen, now or the first time. */
-async function endSessionOf(
-  { userId, sessionId }: PresentedCode,
-  query: Query,
-  address: string,
-): Promise<void> {
+async function endSessionOf(code: PresentedCode, query: Query, address: string): Promise<void> {
+  const { userId, sessionId } = code;
   if (sessionId === undefined) return;
-  const details = { session: sessionId, reason: 'its code came again' };
-  await audit(query, { event: 'session_revoked', userId, address, details });
-  await createSessionStore(query).endOne(userId, sessionId);
+  if (await createSessionStore(query).endOne(userId, sessionId)) {
+    const details = { session: sessionId, reason: 'its code came again' };
+    await audit(query, { event: 'session_revoked', userId, address, details });
+  } else await noteFailure(code, 'the code came again', query, address);
 }
 
 /** The identity service has taken it away since it was chosen. */
@@ -57,17 +60,30 @@ export function identityCode({ database, sessions }: IdentityCodeDeps): Grant {
   async function redeem(query: Query, hash: Buffer, verifier: string, device: string, address: string) {
     const codes = createIdentityCodeStore(query);
     const code = await codes.present(hash);
+    // Nobody's: a stranger could fill the audit log with those.
     if (!code) return 'unknown';
     const { userId, idToken, issuer, suborgs, state } = code;
-    if (state === 'reused') await endSessionOf(code, query, address);
+    async function discard(reason: string): Promise<void> {
+      await codes.delete(hash);
+      await noteFailure(code!, reason, query, address);
+    }
+    if (state === 'reused') {
+      await endSessionOf(code, query, address);
+      await codes.use(hash);
+    }
+    if (state === 'expired') await discard('the code has expired');
     if (state !== 'valid') return state;
     if (!verifies(verifier, code)) {
       await codes.use(hash);
+      await noteFailure(code, 'wrong code verifier', query, address);
       return 'unknown';
     }
     const user = await createUserStore(query).lock(userId);
     // Since the browser came back.
-    if (!user || user.disabled) return 'revoked';
+    if (!user || user.disabled) {
+      await discard('disabled');
+      return 'revoked';
+    }
     if (user.suborg !== null && !suborgs.includes(user.suborg)) await dropSuborg(user, query);
     const origin = { issuer, idToken, suborgs };
     const opened = await sessions.open(query, user, { device, address, mustChangePassword: false, origin });

@@ -38,10 +38,11 @@ async function guess(
     return known;
   };
   try {
-    const result = await by.guard({ account, address, isKnown }, async () => {
+    const { result, limited } = await by.guard({ account, address, isKnown }, async () => {
       checks += 1;
       return right ? 'in' : undefined;
     });
+    if (limited) throw limited;
     return result ?? 'wrong';
   } catch (error) {
     if (error instanceof HttpError && error.error === 'rate_limited')

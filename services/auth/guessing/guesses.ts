@@ -16,6 +16,13 @@ export interface Guess {
   isKnown(network: string): Promise<boolean>;
 }
 
+export interface Guessed<T> {
+  /** what the check did; undefined: it was wrong */
+  result: T | undefined;
+  /** what a wrong one is to be answered with, for whom others would have had to wait */
+  limited: HttpError<'rate_limited'> | undefined;
+}
+
 export type Guesses = ReturnType<typeof createGuesses>;
 
 function tooMany(waitMs: number): HttpError<'rate_limited'> {
@@ -25,7 +32,7 @@ function tooMany(waitMs: number): HttpError<'rate_limited'> {
 }
 
 /**
- * Slows the guessing of passwords down, and never locks an account: NIST SP 800-63B-4 §3.2.2, whose growing waits and
+ * Slows the guessing of passwords and client secrets down, and never locks an account: NIST SP 800-63B-4 §3.2.2, whose growing waits and
  * known addresses these are, and ASVS 5.0 6.1.1 and 6.3.1. Counts know accounts by their SHA-256: people type
  * passwords into the wrong field.
  */
@@ -33,7 +40,7 @@ export function createGuesses(counts: FailureCounts) {
   return {
     /**
      * Resolves with what `check` does: undefined when the password was wrong. Throws 429 with Retry-After when too many
-     * were wrong before.
+     * were wrong before; then nothing was checked.
      *
      * A known address gets in all the same with the right password, or its neighbours could keep it out; with a wrong
      * one it learns no more than a stranger. For this it has a limit of its own, or the neighbours could guess without
@@ -42,7 +49,7 @@ export function createGuesses(counts: FailureCounts) {
     async guard<T>(
       { account, address, isKnown }: Guess,
       check: () => Promise<T | undefined>,
-    ): Promise<T | undefined> {
+    ): Promise<Guessed<T>> {
       const network = networkOf(address);
       const pair = `${createHash('sha256').update(account).digest('base64url')}:${network}`;
       const known = { key: `known:${pair}`, limit: limits.known };
@@ -63,8 +70,8 @@ export function createGuesses(counts: FailureCounts) {
       });
       if (result !== undefined) {
         await Promise.all([reservation.giveBack(), counts.forget([subjects[0]!.key, known.key])]);
-      } else if (waitMs > 0) throw tooMany(waitMs);
-      return result;
+      }
+      return { result, limited: result === undefined && waitMs > 0 ? tooMany(waitMs) : undefined };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { readConfig } from '@content-platform/chassis';
+import { commonConfig, readConfig } from '@content-platform/chassis';
 import { identityConfig, identitySettings } from './settings.ts';
 
 const three = {
@@ -7,7 +7,8 @@ const three = {
   IDENTITY_CLIENT_ID: 'platform',
   IDENTITY_CLIENT_SECRET: 'a secret',
 };
-const read = (env: Record<string, string>) => identitySettings(readConfig(identityConfig, env));
+const shape = { ...commonConfig(8081), ...identityConfig };
+const read = (env: Record<string, string>) => identitySettings(readConfig(shape, env));
 
 test('without the three it is switched off, with them it is on', () => {
   expect(read({ IDENTITY_ISSUER: '' })).toEqual({
@@ -60,4 +61,20 @@ test.each([
   ['IDENTITY_LINK_BY_EMAIL', 'yes'],
 ])('%s=%s is refused', (name, value) => {
   expect(() => read({ ...three, [name]: value })).toThrow(new RegExp(`^${name} must be `));
+});
+
+const unsafe = 'http://platform.example.com';
+
+test.each(['https://platform.example.com', 'http://127.0.0.1:8080', 'http://localhost', 'http://[::1]:8080'])(
+  'browsers may reach the platform at %s',
+  (PUBLIC_URL) => {
+    expect(read({ ...three, PUBLIC_URL }).provider).toBeDefined();
+  },
+);
+
+test('over http from elsewhere there is no login at an identity service, and everything else', () => {
+  expect(() => read({ ...three, PUBLIC_URL: unsafe })).toThrow(
+    `PUBLIC_URL must be an https address (http on loopback) where people log in at an identity service, not "${unsafe}"`,
+  );
+  expect(read({ PUBLIC_URL: unsafe }).provider).toBeUndefined();
 });

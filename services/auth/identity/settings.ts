@@ -68,8 +68,18 @@ export interface IdentitySettings {
   suborgsClaim: string;
 }
 
-/** Throws ConfigError when the identity service is configured in part. */
-export function identitySettings(config: z.output<z.ZodObject<typeof identityConfig>>): IdentitySettings {
+/** A login is bound to the browser by a cookie that browsers take over https alone; on this machine by another one. */
+function checkPublicUrl(publicUrl: string): void {
+  if (new URL(publicUrl).protocol === 'https:' || isLoopback(publicUrl)) return;
+  throw new ConfigError(
+    `PUBLIC_URL must be an https address (http on loopback) where people log in at an identity service, not ${JSON.stringify(publicUrl)}`,
+  );
+}
+
+/** Throws ConfigError when the identity service is configured in part, or PUBLIC_URL is not safe for logins there. */
+export function identitySettings(
+  config: z.output<z.ZodObject<typeof identityConfig>> & { PUBLIC_URL: string },
+): IdentitySettings {
   const {
     IDENTITY_ISSUER: issuer,
     IDENTITY_CLIENT_ID: clientId,
@@ -87,9 +97,11 @@ export function identitySettings(config: z.output<z.ZodObject<typeof identityCon
       `${missing.join(' and ')} ${verb} not set; set all of ${Object.keys(needed).join(', ')} or none`,
     );
   }
+  const provider = issuer && clientId && clientSecret ? { issuer, clientId, clientSecret } : undefined;
+  if (provider) checkPublicUrl(config.PUBLIC_URL);
   return {
     name: config.IDENTITY_NAME,
-    provider: issuer && clientId && clientSecret ? { issuer, clientId, clientSecret } : undefined,
+    provider,
     returnTo: config.IDENTITY_RETURN_TO,
     linkByEmail: config.IDENTITY_LINK_BY_EMAIL === 'true',
     suborgsClaim: config.IDENTITY_SUBORGS_CLAIM,

@@ -6,16 +6,10 @@ import type { Person } from './person.ts';
 
 type Query = Database['query'];
 
-/** Beyond ASCII another case is another mailbox, whatever the database's lower() makes of it: K is not the Kelvin sign. */
-function isSameAddress(one: string, other: string): boolean {
-  const fold = (address: string) => address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-  return fold(one) === fold(other);
-}
-
 async function findLinked(query: Query, { issuer, subject }: Person): Promise<User | undefined> {
   const text = 'SELECT user_id FROM auth.identity WHERE issuer = $1 AND subject = $2';
   const { rows } = await query<{ user_id: string }>('find_identity', text, [issuer, subject]);
-  return rows[0] && createUserStore(query).findById(Number(rows[0].user_id));
+  return rows[0] && createUserStore(query).lock(Number(rows[0].user_id));
 }
 
 /** False when the user is somebody else at this identity service already. */
@@ -42,9 +36,12 @@ async function create(query: Query, email: string, person: Person): Promise<User
  * theirs would else share the account with its owner.
  */
 async function linkByEmail(query: Query, email: string, person: Person): Promise<User> {
-  const user = await createUserStore(query).findByEmail(email);
-  if (!user || !isSameAddress(user.email, email) || !(await link(query, person, user.id))) {
-    throw new IdentityFailure('identity_email_taken', 'the user is another subject there', user?.id);
+  const users = createUserStore(query);
+  const found = await users.findByEmail(email);
+  const user = found && (await users.lock(found.id));
+  if (!user) throw new IdentityFailure('identity_email_taken', 'the user was deleted meanwhile', found?.id);
+  if (!(await link(query, person, user.id))) {
+    throw new IdentityFailure('identity_email_taken', 'the user is another subject there', user.id);
   }
   await audit(query, { event: 'identity_linked', userId: user.id, details: { identity: person.issuer } });
   return user;
@@ -52,7 +49,8 @@ async function linkByEmail(query: Query, email: string, person: Person): Promise
 
 /**
  * The user somebody is: known by issuer and subject alone (OpenID Connect Core §5.7), found by their address if `linking`
- * is allowed, or new. In a transaction. Rejects with IdentityFailure.
+ * is allowed, or new. In a transaction, until whose end nobody disables or deletes them: who was deleted before is new.
+ * Rejects with IdentityFailure.
  */
 export async function userOf(query: Query, person: Person, linking: boolean): Promise<User> {
   const { issuer, subject, email, emailVerified } = person;

@@ -1,21 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
-import {
-  ConfigError,
-  createDatabase,
-  createLogger,
-  createMetrics,
-  createSlowLog,
-  type Database,
-  startUpkeep,
-} from '@content-platform/chassis';
-import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
+import { ConfigError, createLogger, type Database, startUpkeep } from '@content-platform/chassis';
 import { until } from '../../../test/support/wait.ts';
-import { type Accounts, openAccounts } from '../accounts.ts';
+import type { Accounts } from '../accounts.ts';
 import { rotateSigningKey, type Rotation, signingKeyTimes } from './key-rotation.ts';
 import { rotateKeySecret } from './key-secret.ts';
 import { loadSecret } from './secrets.ts';
 import { createSigningKeyStore } from './signing-key-store.ts';
-import { loadSigningKeys, type SigningKeys } from './signing-keys.ts';
+import type { SigningKeys } from './signing-keys.ts';
+import { type KeyDatabase, openKeyDatabase } from './testing.ts';
 import { keySecret } from '../testing.ts';
 import { upkeep } from '../upkeep.ts';
 
@@ -23,38 +15,19 @@ const nextSecret = `${keySecret}, and another`;
 const times = { ...signingKeyTimes, reload: 0.05, coolDown: 0.05 };
 const away = expect.objectContaining({ status: 503 }) as object;
 
-let own: TestDatabase;
+let own: KeyDatabase;
 let accounts: Accounts;
 let database: Database;
-let log: string[] = [];
-const loaded: SigningKeys[] = [];
+let log: string[];
 
 beforeAll(async () => {
-  own = await createTestDatabase();
-  accounts = await openAccounts(own.url);
-  const logger = createLogger('auth', 'error');
-  const metrics = createMetrics('auth');
-  const slowLog = createSlowLog(undefined, metrics, logger);
-  database = createDatabase({ url: own.url, logger, metrics, slowLog, slowQueryMs: 60_000 });
+  own = await openKeyDatabase();
+  ({ accounts, database, log } = own);
 });
-afterEach(async () => {
-  await Promise.all(loaded.splice(0).map((keys) => keys.close()));
-  await database.query('empty', 'TRUNCATE auth.signing_key, auth.secret, auth.audit');
-  log = [];
-});
-afterAll(async () => {
-  await database.close();
-  await accounts.close();
-  await own.drop();
-});
+afterEach(() => own.empty());
+afterAll(() => own.drop());
 
-/** As one of several processes holds them. */
-async function load(secret = keySecret, from = database, own = times): Promise<SigningKeys> {
-  const logger = createLogger('auth', 'info', { write: (line) => void log.push(line) });
-  const keys = await loadSigningKeys(from, secret, logger, own);
-  loaded.push(keys);
-  return keys;
-}
+const load = (secret = keySecret, from = database, sooner = times) => own.load(secret, from, sooner);
 
 /** As if so much time had passed since the keys were made. */
 async function pass(seconds: number): Promise<void> {

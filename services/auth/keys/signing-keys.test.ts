@@ -1,49 +1,18 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createPublicKey, sign, verify } from 'node:crypto';
-import {
-  ConfigError,
-  createDatabase,
-  createLogger,
-  createMetrics,
-  createSlowLog,
-  type Database,
-} from '@content-platform/chassis';
-import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
-import { openAccounts } from '../accounts.ts';
-import { loadSigningKeys, type SigningKeys } from './signing-keys.ts';
+import { ConfigError } from '@content-platform/chassis';
+import { type KeyDatabase, openKeyDatabase } from './testing.ts';
 import { keySecret } from '../testing.ts';
 
-let testDatabase: TestDatabase;
-const logger = createLogger('auth', 'error');
-const databases: Database[] = [];
-const loaded: SigningKeys[] = [];
-
-function connect(): Database {
-  const metrics = createMetrics('auth');
-  const slowLog = createSlowLog(undefined, metrics, logger);
-  const database = createDatabase({ url: testDatabase.url, logger, metrics, slowLog, slowQueryMs: 60_000 });
-  databases.push(database);
-  return database;
-}
-
-async function load(secret = keySecret): Promise<SigningKeys> {
-  const keys = await loadSigningKeys(connect(), secret, logger);
-  loaded.push(keys);
-  return keys;
-}
+let own: KeyDatabase;
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  await (await openAccounts(testDatabase.url)).close();
+  own = await openKeyDatabase();
 });
-afterAll(async () => {
-  await Promise.all(loaded.map((keys) => keys.close()));
-  await Promise.all(databases.map((database) => database.close()));
-  await testDatabase.drop();
-});
+afterAll(() => own.drop());
 
 test('processes that start at once end up with one key', async () => {
-  const all = await Promise.all(Array.from({ length: 5 }, () => load()));
+  const all = await Promise.all(Array.from({ length: 5 }, () => own.load()));
   expect(new Set(all.map(({ current }) => current.kid)).size).toBe(1);
   const [first] = all;
   expect(first!.public).toHaveLength(1);
@@ -53,15 +22,15 @@ test('processes that start at once end up with one key', async () => {
 });
 
 test('a later start finds the same key', async () => {
-  const [first, second] = [await load(), await load()];
+  const [first, second] = [await own.load(), await own.load()];
   expect(second.current.kid).toBe(first.current.kid);
   expect(await second.get(first.current.kid)).toBeDefined();
   expect(await second.get('another')).toBeUndefined();
 });
 
 test('the private key does not lie open in the database', async () => {
-  const { current } = await load();
-  const { rows } = await connect().query<Record<string, unknown>>('all', 'SELECT * FROM auth.signing_key');
+  const { current } = await own.load();
+  const { rows } = await own.database.query<Record<string, unknown>>('all', 'SELECT * FROM auth.signing_key');
   const sealed = rows[0]!['sealed_private_key'] as Buffer;
   const { d } = current.privateKey.export({ format: 'jwk' });
   const exponent = Buffer.from(d!, 'base64url');
@@ -71,7 +40,7 @@ test('the private key does not lie open in the database', async () => {
 });
 
 test('another AUTH_KEY_SECRET is a mistake in the configuration', async () => {
-  const failure: unknown = await load(`${keySecret}!`).catch((error: unknown) => error);
+  const failure: unknown = await own.load(`${keySecret}!`).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(ConfigError);
   expect((failure as Error).message).toMatch(/^AUTH_KEY_SECRET does not open/);
 });

@@ -28,7 +28,7 @@ CREATE TABLE auth.session (
   CHECK (num_nonnulls(identity_issuer, id_token, suborgs) IN (0, 3))
 );
 CREATE INDEX session_of_user ON auth.session (user_id, id);
-CREATE INDEX session_over ON auth.session (least(ends_at, CASE WHEN identity_issuer IS NULL THEN ended_at END));
+CREATE INDEX session_ends_at ON auth.session (ends_at);
 
 -- Those that were replaced stay as long as their session: coming again they show that somebody else has one.
 CREATE TABLE auth.refresh_token (
@@ -61,9 +61,6 @@ CREATE TABLE auth.audit (
 CREATE INDEX audit_of_user ON auth.audit (user_id, id);
 CREATE INDEX audit_of_event ON auth.audit (event, id);
 CREATE INDEX audit_at ON auth.audit (at);
--- Where a machine client has come from, and when.
-CREATE INDEX audit_of_client_use ON auth.audit (actor, at) WHERE event = 'client_token';
-CREATE INDEX audit_of_client_tokens ON auth.audit (at) WHERE event = 'client_token';
 
 -- What the service keeps to itself, sealed under AUTH_KEY_SECRET with the name as associated data.
 CREATE TABLE auth.secret (

@@ -37,6 +37,8 @@ test.each([
   ['qwertyuiopasdfgh', 'common'],
   ['zxcvbnm,./zxcvbnm', 'it '],
   ['p@ssw0rd123456789', 'common'],
+  ['5up3rm4n5up3rm4n', 'it repeats itself'],
+  ['Adm1n1$tr4t0r123', 'signs in the place of letters'],
   ['ann.archer@mail.example', 'it has your name'],
   ['AnnZoeArcher1984', 'it has your name'],
   ['annzoëarcher2024', 'it has your name'],
@@ -86,12 +88,16 @@ describe('the work', () => {
     'one digit': '1',
     dates: '1.1.1999',
     brackets: '()/\\|_<>-{}[]',
+    years: '1999200020012002',
+    names: 'annzoearcherannarcher',
+    words: 'thewasandforareonitasbeathis',
+    'any characters': 'kX9v#Tq2!mZ7bW',
   };
-  /** Processor time in ms: others may keep this machine busy. */
+  /** Processor time of this thread in ms: others may keep this machine busy. */
   function spent(password: string): number {
-    const start = process.cpuUsage();
+    const start = process.threadCpuUsage();
     complaint(password);
-    return process.cpuUsage(start).user / 1000;
+    return process.threadCpuUsage(start).user / 1000;
   }
   let longest: number;
 
@@ -103,6 +109,6 @@ describe('the work', () => {
   });
 
   test('of the costliest password is bearable: without limits it is seconds', () => {
-    expect(longest).toBeLessThan(300);
+    expect(longest).toBeLessThan(150);
   });
 });

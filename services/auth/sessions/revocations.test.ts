@@ -72,7 +72,14 @@ test('the internal listener answers the feed, and 422 to what is no id', async (
   const ask = (query: string) => fetch(`http://127.0.0.1:${port}/revocations${query}`);
   const page = revocationPage.parse(await (await ask('?after=0')).json());
   expect(page.last).toBeGreaterThan(0);
-  for (const query of ['', '?after=', '?after=-1', '?after=x', '?after=1&after=2']) {
+  for (const query of [
+    '',
+    '?after=',
+    '?after=-1',
+    '?after=x',
+    '?after=1&after=2',
+    `?after=${'1'.repeat(17)}`,
+  ]) {
     expect((await ask(query)).status).toBe(422);
   }
 });

@@ -101,8 +101,20 @@ export function createSessionStore(query: Database['query']) {
       await query('add_refresh_token', text, [hash, sessionId]);
     },
 
-    /** Looks a refresh token up. Its session stays until the transaction ends: who deletes a user waits for that. */
+    /**
+     * Looks a refresh token up, whose session and chain stay as they are until the transaction ends: who deletes a user
+     * waits for that, and so do others with a token of it.
+     */
     async present(hash: Buffer): Promise<PresentedToken | undefined> {
+      // By itself, for a statement that waits for a lock goes on with the tokens of before it waited.
+      const text = `SELECT FROM auth.session
+                    WHERE id = (SELECT session_id FROM auth.refresh_token WHERE hash = $1) FOR NO KEY UPDATE`;
+      await query('lock_session_of_token', text, [hash]);
+      return this.find(hash);
+    },
+
+    /** Looks a refresh token up. */
+    async find(hash: Buffer): Promise<PresentedToken | undefined> {
       const text = `SELECT session.id, user_id, must_change_password, replaced_at IS NOT NULL AS replaced,
           CASE WHEN ended_at IS NOT NULL THEN 'revoked'
                WHEN ends_at < now() THEN 'expired'
@@ -110,7 +122,7 @@ export function createSessionStore(query: Database['query']) {
                WHEN token.created_at < now() - make_interval(days => $3) THEN 'expired'
                ELSE 'valid' END AS state
         FROM auth.refresh_token AS token JOIN auth.session ON session.id = session_id
-        WHERE hash = $1 FOR NO KEY UPDATE OF session`;
+        WHERE hash = $1`;
       interface Row {
         id: string;
         user_id: string;
@@ -118,7 +130,7 @@ export function createSessionStore(query: Database['query']) {
         replaced: boolean;
         state: RefreshTokenState;
       }
-      const { rows } = await query<Row>('present_refresh_token', text, [hash, graceSeconds, lifetime.idle]);
+      const { rows } = await query<Row>('find_refresh_token', text, [hash, graceSeconds, lifetime.idle]);
       const row = rows[0];
       return (
         row && {

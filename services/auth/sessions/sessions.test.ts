@@ -1,9 +1,13 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createHmac } from 'node:crypto';
 import { listSessions, login, logout, me, token as tokenEndpoint } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
+import { loadSecret } from '../keys/secrets.ts';
+import { decode, holdOpen, keySecret, startAuth, type TestAuth, untilBlocked } from '../testing.ts';
+import { createUserStore } from '../user-store.ts';
+import { sha256 } from './opaque-token.ts';
 import { createSessionStore } from './session-store.ts';
-import { decode, startAuth, type TestAuth } from '../testing.ts';
 
 const password = 'a-password-to-keep';
 let auth: TestAuth;
@@ -73,9 +77,68 @@ test('an answer that was lost can be had again for 10 s: everyone stays on one c
   const { refreshToken } = await logIn();
   const [first, again] = [await refresh(refreshToken), await refresh(refreshToken)];
   expect(again.next).toBe(first.next);
-  const further = await refresh(first.next!);
-  expect((await refresh(refreshToken)).next).toBe(first.next);
-  expect((await refresh(first.next!)).next).toBe(further.next);
+});
+
+describe('a token that comes again within 10 s, when its successor was used, too,', () => {
+  /** The tokens of a new session, each of them used but for the last. */
+  async function chain(steps: number) {
+    const { refreshToken, sessionId } = await logIn();
+    const all = [refreshToken];
+    for (let step = 0; step < steps; step += 1) all.push((await refresh(all.at(-1)!)).next!);
+    return { all, newest: all.at(-1)!, sessionId };
+  }
+
+  test('leads to the end of the chain, which is good for longer: nobody is taken for a thief', async () => {
+    const { all, newest, sessionId } = await chain(4);
+    for (const token of all.slice(0, -1)) expect((await refresh(token)).next).toBe(newest);
+    await age(sessionId, '11 seconds');
+    const { status, next } = await refresh(newest);
+    expect(status).toBe(200);
+    expect(all).not.toContain(next);
+    expect(await sql('SELECT FROM auth.refresh_token WHERE session_id = $1', [sessionId])).toHaveLength(6);
+  });
+
+  test('does so also when that happens while it waits for its turn', async () => {
+    const { refreshToken, sessionId } = await logIn();
+    const secret = await loadSecret(auth.database, 'refresh_token', keySecret);
+    const successorOf = (token: string) => createHmac('sha256', secret).update(token).digest('base64url');
+    const second = successorOf(refreshToken);
+    const third = successorOf(second);
+    const release = await holdOpen(auth.database, async (query) => {
+      const store = createSessionStore(query);
+      await query('lock', 'SELECT FROM auth.session WHERE id = $1 FOR UPDATE', [sessionId]);
+      await store.replace(sessionId, sha256(refreshToken), sha256(second));
+      await store.replace(sessionId, sha256(second), sha256(third));
+    });
+    const answer = refresh(refreshToken);
+    await untilBlocked(auth.database);
+    await release();
+    expect((await answer).next).toBe(third);
+  });
+
+  test.each([0, 1, 2])('ends the session when step %i was no moment ago', async (step) => {
+    const { all, newest, sessionId } = await chain(3);
+    const old = `UPDATE auth.refresh_token SET replaced_at = replaced_at - interval '11 s' WHERE hash = $1`;
+    await sql(old, [sha256(all[step]!)]);
+    expect(await refresh(all[0]!)).toMatchObject(refused('reused'));
+    expect(await refresh(newest)).toMatchObject(refused('revoked'));
+    const text = `SELECT FROM auth.audit WHERE event = 'refresh_token_reused' AND details ->> 'session' = $1`;
+    expect(await sql(text, [String(sessionId)])).toHaveLength(1);
+  });
+});
+
+test('a refresh and the deletion of its user wait for each other in one order only', async () => {
+  const { refreshToken, user } = await logIn();
+  const { promise: refreshing } = await auth.database.transaction(async (query) => {
+    const users = createUserStore(query);
+    await users.lock(user.id);
+    await createSessionStore(query).endAll(user.id);
+    const promise = refresh(refreshToken);
+    await untilBlocked(auth.database);
+    await users.delete(user.id);
+    return { promise };
+  });
+  expect(await refreshing).toMatchObject(refused('unknown'));
 });
 
 test('50 refreshes at once with one token: one chain', async () => {

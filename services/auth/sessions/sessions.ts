@@ -3,7 +3,7 @@ import { type Database, HttpError } from '@content-platform/chassis';
 import type { AccessTokens } from '../access-tokens.ts';
 import { audit } from '../audit.ts';
 import { isToken, randomToken, sha256 } from './opaque-token.ts';
-import { createSessionStore, type NewSession } from './session-store.ts';
+import { createSessionStore, type NewSession, type SessionStore } from './session-store.ts';
 import { createUserStore, type User } from '../user-store.ts';
 
 /** What a client gets at a login and at each refresh. */
@@ -30,9 +30,20 @@ export type Sessions = ReturnType<typeof createSessions>;
 /**
  * Opens sessions and keeps them alive. A refresh token is replaced at each use (RFC 9700 §4.14.2); its successor is
  * derived from it under `secret`, so that an answer that was lost can be had again, and two tabs stay on one chain.
+ * What is had again is the end of that chain: a successor that was used meanwhile would be taken for stolen later.
  */
 export function createSessions(database: Database, tokens: AccessTokens, secret: Buffer) {
   const successorOf = (token: string) => createHmac('sha256', secret).update(token).digest('base64url');
+
+  /** The token itself, or, where it was replaced a moment ago, the end of its chain, when each step to it was so, too. */
+  async function newestOf(store: SessionStore, token: string) {
+    let presented = await store.present(sha256(token));
+    while (presented?.state === 'valid' && presented.replaced) {
+      token = successorOf(token);
+      presented = await store.find(sha256(token));
+    }
+    return { newest: token, presented };
+  }
 
   return {
     /** In the transaction of the login, which has checked the user and holds their row. */
@@ -53,11 +64,9 @@ export function createSessions(database: Database, tokens: AccessTokens, secret:
     /** Throws 400 `invalid_grant`. A token that was replaced before ends the whole session: somebody else has it. */
     async refresh(refreshToken: string, address: string): Promise<RefreshedSession> {
       if (!isToken(refreshToken)) throw invalidGrant('unknown');
-      const hash = sha256(refreshToken);
-      const successor = successorOf(refreshToken);
       const outcome = await database.transaction(async (query) => {
         const store = createSessionStore(query);
-        const presented = await store.present(hash);
+        const { newest, presented } = await newestOf(store, refreshToken);
         if (!presented) return 'unknown';
         const { sessionId, userId, mustChangePassword, state } = presented;
         if (state === 'reused') {
@@ -72,11 +81,14 @@ export function createSessions(database: Database, tokens: AccessTokens, secret:
         if (state !== 'valid') return state;
         const user = await createUserStore(query).findById(userId);
         if (!user) return 'revoked';
-        if (!presented.replaced) await store.replace(sessionId, hash, sha256(successor));
-        return { user, accessToken: tokens.forUser(user, sessionId, mustChangePassword) };
+        const accessToken = tokens.forUser(user, sessionId, mustChangePassword);
+        if (newest !== refreshToken) return { user, accessToken, refreshToken: newest };
+        const successor = successorOf(refreshToken);
+        await store.replace(sessionId, sha256(refreshToken), sha256(successor));
+        return { user, accessToken, refreshToken: successor };
       });
       if (typeof outcome === 'string') throw invalidGrant(outcome);
-      return { ...outcome, refreshToken: successor };
+      return outcome;
     },
   };
 }

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { token } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { createMemoryCounts } from '../guessing/failure-counts.ts';
+import { startAuth, type TestAuth } from '../testing.ts';
+
+const secret = 'the secret of a machine';
+let auth: TestAuth;
+
+beforeAll(async () => {
+  // Waits that do not end while a test runs.
+  const failures = createMemoryCounts({ window: 900_000, shortest: 600_000, longest: 900_000 });
+  auth = await startAuth({ failures });
+  await auth.addClient('cms', secret, 'cache:clear');
+});
+afterAll(() => auth.stop());
+
+async function ask(address: string, client_id: string, client_secret = 'a wrong secret', scope?: string) {
+  const body = { grant_type: 'client_credentials', client_id, client_secret, ...(scope && { scope }) };
+  const headers = { 'X-Forwarded-For': address };
+  const answer = await call(auth.origin, token, { body, headers });
+  const { error } = answer;
+  return { error: error?.error, message: error?.message, retryAfter: answer.headers.get('retry-after') };
+}
+
+async function exhaust(address: string, client: string) {
+  for (let n = 0; n < 10; n += 1) expect((await ask(address, client)).error).toBe('invalid_client');
+}
+
+async function lookUps() {
+  const { values } = await auth.metrics.queryDuration.get();
+  const isLookUp = ({ labels, metricName }: (typeof values)[number]) =>
+    labels['operation'] === 'find_client' && metricName?.endsWith('_count');
+  return values.find(isLookUp)?.value ?? 0;
+}
+
+async function refusalsWritten() {
+  const text = `SELECT FROM auth.audit WHERE event = 'client_refused'`;
+  return (await auth.database.query('test', text)).rowCount!;
+}
+
+test.each([
+  ['a client', 'cms', '192.0.2.1'],
+  ['a client that is not there', 'nobody', '192.0.2.2'],
+  ['what is no name', 'c\u{7f}ms', '192.0.2.3'],
+])(
+  'who guesses the secret of %s has to wait, and costs no check and no row then',
+  async (_, client, from) => {
+    await exhaust(from, client);
+    const before = [await lookUps(), await refusalsWritten()];
+    for (const given of ['a wrong secret', secret]) {
+      const answer = await ask(from, client, given);
+      expect(answer).toMatchObject({
+        error: 'rate_limited',
+        message: expect.stringMatching(/^Too many failed/),
+      });
+      expect(Number(answer.retryAfter)).toBeGreaterThan(300);
+    }
+    expect([await lookUps(), await refusalsWritten()]).toEqual(before);
+  },
+);
+
+test('where the client has come from before, the right secret goes on, and wrong ones are on record', async () => {
+  const [home, neighbour] = ['2001:db8:0:1::1', '2001:db8:0:1::2'];
+  expect((await ask(home, 'cms', secret)).error).toBeUndefined();
+  await exhaust(neighbour, 'cms');
+  const before = await refusalsWritten();
+  expect((await ask(neighbour, 'cms')).error).toBe('rate_limited');
+  expect(await refusalsWritten()).toBe(before + 1);
+  expect((await ask(home, 'cms', secret)).error).toBeUndefined();
+});
+
+test('a wish for more than the client has is no guess', async () => {
+  const from = '192.0.2.4';
+  for (let n = 0; n < 11; n += 1) {
+    expect((await ask(from, 'cms', secret, 'users:admin')).error).toBe('invalid_scope');
+  }
+  expect((await ask(from, 'cms', secret)).error).toBeUndefined();
+});
+
+test('a NUL is no error of ours, however often it comes', async () => {
+  const from = '192.0.2.5';
+  const Authorization = `Basic ${Buffer.from('cms%00:x').toString('base64')}`;
+  const headers = { Authorization, 'X-Forwarded-For': from };
+  const statuses = new Set<number>();
+  for (let n = 0; n < 12; n += 1) {
+    const answer = await call(auth.origin, token, { body: { grant_type: 'client_credentials' }, headers });
+    statuses.add(answer.status);
+  }
+  expect([...statuses]).toEqual([401, 429]);
+});

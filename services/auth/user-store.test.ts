@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { type Accounts, openAccounts } from './accounts.ts';
+
+// Where I and \u0130 have other small letters than elsewhere, and the Kelvin sign has one.
+const kelvin = '\u212a';
+let own: TestDatabase;
+let accounts: Accounts;
+
+beforeAll(async () => {
+  own = await createTestDatabase('tr');
+  accounts = await openAccounts(own.url);
+});
+afterAll(async () => {
+  await accounts.close();
+  await own.drop();
+});
+
+const create = (email: string) =>
+  accounts.users.create({ email, name: 'A Person', passwordHash: null, roles: ['user'] });
+
+test('in every locale addresses are one in either case of A to Z, and in no other', async () => {
+  const kim = await create('Kim@Example.com');
+  for (const email of ['kim@example.com', 'KIM@EXAMPLE.COM']) {
+    expect(await create(email)).toBeUndefined();
+    expect(await accounts.users.findByEmail(email)).toMatchObject({ id: kim });
+    const { account, user } = await accounts.users.lookUp(email);
+    expect([account, user?.id]).toEqual(['kim@example.com', kim]);
+  }
+  for (const email of [`${kelvin}im@example.com`, 'k\u0130m@example.com', 'k\u0131m@example.com']) {
+    expect(await accounts.users.findByEmail(email)).toBeUndefined();
+    expect(await accounts.users.lookUp(email)).toEqual({ account: email, user: undefined });
+    const id = await create(email);
+    expect(id).not.toBe(kim);
+    expect(await accounts.users.findByEmail(email)).toMatchObject({ id });
+  }
+});
+
+test('of two that make a user of one address at once, one does', async () => {
+  const made = await Promise.all(['ida@example.com', 'IDA@EXAMPLE.COM'].map(create));
+  expect(made.filter((id) => id !== undefined)).toHaveLength(1);
+});
