@@ -49,6 +49,8 @@ export async function startLetters() {
   const store = createLetterStore(database.query);
   return {
     origin,
+    /** For what opens it itself: commands. */
+    databaseUrl: url,
     database,
     store,
     /** Makes a letter; returns its id. */
