@@ -55,7 +55,8 @@ export async function createLetter(args: string[], open: () => Promise<Database>
     const { id: userId, email } = await findUser(database.query, whom);
     const letter = { userId, title: name, state: 'draft', webforms } as const;
     const id = await createLetterStore(database.query).create(letter, command);
-    return `Created letter ${id} of user ${userId}, ${email}: a draft with ${webforms.length} webforms.`;
+    const many = `${webforms.length} webform${webforms.length === 1 ? '' : 's'}`;
+    return `Created letter ${id} of user ${userId}, ${email}: a draft with ${many}.`;
   } finally {
     await database.close();
   }
