@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { randomInt, randomUUID } from 'node:crypto';
+import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { startUpkeep } from '@content-platform/chassis';
 import { until } from '../../test/support/wait.ts';
 import { type DeviceStore, forgetDevices, maxDevices } from './device-store.ts';
-import { openDevices, type TestDevices } from './testing.ts';
+import { holdOpen, openDevices, type TestDevices, untilBlocked } from './testing.ts';
 
 let own: TestDevices;
 let devices: DeviceStore;
@@ -131,17 +131,11 @@ test('two users at once, who had it or not: exactly one has the token', async ()
 test('a device that is just going to somebody else is not waited for', async () => {
   const [one, another] = [await fullUser(), await fullUser()];
   const [leaving, coming] = [one.tokens[0]!, another.tokens[0]!];
-  const moved = Promise.withResolvers<void>();
-  const goOn = Promise.withResolvers<void>();
-  const moving = own.database.transaction(async (query) => {
-    await query('test', 'UPDATE devices.device SET user_id = $2 WHERE token = $1', [leaving, another.userId]);
-    moved.resolve();
-    await goOn.promise;
-  });
-  await moved.promise;
+  const release = await holdOpen(own.database, (query) =>
+    query('test', 'UPDATE devices.device SET user_id = $2 WHERE token = $1', [leaving, another.userId]),
+  );
   // Waiting would end with the time limit of statements.
-  await devices.register(one.userId, { token: coming }).finally(goOn.resolve);
-  await moving;
+  await devices.register(one.userId, { token: coming }).finally(release);
   for (const { userId } of [one, another]) expect(await tokensOf(userId)).toHaveLength(maxDevices);
   expect(await tokensOf(one.userId)).toContain(coming);
 });
@@ -213,6 +207,25 @@ test('feedback removes what is gone, and counts what nobody has, each token once
   expect(await devices.takeFeedback([])).toEqual({ removed: 0, unknown: 0 });
 });
 
+test('feedback locks what goes in one order, so that two never wait for each other', async () => {
+  const hashOf = (token: string) => createHash('sha256').update(token).digest('hex');
+  const tokens = Array.from({ length: 20 }, newToken).toSorted((a, b) => (hashOf(a) < hashOf(b) ? 1 : -1));
+  for (const token of tokens) await devices.register(someone(), { token });
+  const first = tokens.at(-1)!;
+  const held = await holdOpen(own.database, (query) =>
+    query('test', 'SELECT FROM devices.device WHERE token = $1 FOR UPDATE', [first]),
+  );
+  const told = devices.takeFeedback(tokens.map((token) => ({ token, gone: true })));
+  await untilBlocked(own);
+  const free = await own.sql(
+    'SELECT FROM devices.device WHERE token = ANY ($1) AND token <> $2 FOR UPDATE SKIP LOCKED',
+    [tokens, first],
+  );
+  await held();
+  expect(free).toHaveLength(19);
+  expect(await told).toEqual({ removed: 20, unknown: 0 });
+});
+
 test('feedback of the same tokens from two senders at once: all are removed, once', async () => {
   for (let round = 0; round < 5; round += 1) {
     const tokens = Array.from({ length: 200 }, newToken);
@@ -232,21 +245,12 @@ test('feedback about a token that is just going to another user removes it there
   const [before, after] = [someone(), someone()];
   const token = newToken();
   await devices.register(before, { token });
-  const registered = Promise.withResolvers<void>();
-  const goOn = Promise.withResolvers<void>();
-  const moving = own.database.transaction(async (query) => {
-    const text = `UPDATE devices.device SET user_id = $2, id = nextval(pg_get_serial_sequence('devices.device', 'id'))
-                  WHERE token = $1`;
-    await query('test', text, [token, after]);
-    registered.resolve();
-    await goOn.promise;
-  });
-  await registered.promise;
+  const text = `UPDATE devices.device SET user_id = $2, id = nextval(pg_get_serial_sequence('devices.device', 'id'))
+                WHERE token = $1`;
+  const release = await holdOpen(own.database, (query) => query('test', text, [token, after]));
   const told = devices.takeFeedback([{ token, gone: true }]);
-  const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-  await until('it waits', async () => (await own.sql(waiting)).length > 0);
-  goOn.resolve();
-  await moving;
+  await untilBlocked(own);
+  await release();
   expect(await told).toEqual({ removed: 1, unknown: 0 });
   expect(await tokensOf(after)).toEqual([]);
 });

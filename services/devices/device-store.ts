@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { deleteOld, type Database } from '@content-platform/chassis';
+import { createSlots, deleteOld, type Database } from '@content-platform/chassis';
 import type { Platform } from '@content-platform/contract';
 
 /** What a person is told of a device. */
@@ -44,6 +44,9 @@ export const maxDevices = 20;
 /** Days without a sign of life. */
 export const unseenDays = { stale: 60, removed: 270 };
 
+/** A user's registrations wait for each other: not on all of the connections, and no longer for one than it lasts. */
+const maxRegistering = 5;
+
 const hashOf = (token: string) => createHash('sha256').update(token).digest();
 
 // The whole token stays in the database: its end leaves out the first character of even the shortest.
@@ -62,12 +65,13 @@ export type DeviceStore = ReturnType<typeof createDeviceStore>;
 
 /** The devices, known by the SHA-256 of their tokens. Everything throws what `query` throws. */
 export function createDeviceStore({ query, transaction }: Pick<Database, 'query' | 'transaction'>) {
+  const registering = createSlots(maxRegistering);
+
   /** Those unseen for longest go until there is room for the one that has just come. */
   async function trim(ask: Database['query'], userId: number, newest: string): Promise<void> {
     // One that somebody holds is just leaving us; to wait for it could be a deadlock: they may wait for one of ours.
     const text = `DELETE FROM devices.device WHERE id IN (
-                    SELECT id FROM devices.device
-                    WHERE user_id = $1 AND id = ANY (ARRAY(
+                    SELECT id FROM devices.device WHERE id = ANY (ARRAY(
                       SELECT id FROM devices.device WHERE user_id = $1 AND id <> $2
                       ORDER BY last_seen_at DESC, id DESC OFFSET $3))
                     FOR UPDATE SKIP LOCKED)`;
@@ -93,7 +97,7 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
           last_seen_at = excluded.last_seen_at
         RETURNING ${columns}`;
       const values = [userId, token, hashOf(token), platform ?? null, name ?? null, appVersion ?? null];
-      return transaction(async (ask) => {
+      const work = async (ask: Database['query']) => {
         // Registrations of one user take turns, or each would leave the other's device uncounted.
         const turn = `SELECT pg_advisory_xact_lock(hashtextextended('devices.user ' || $1, 0))`;
         await ask('lock_devices_of_user', turn, [userId]);
@@ -101,7 +105,8 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
         const device = rows[0]!;
         await trim(ask, userId, device.id);
         return { ...device, id: Number(device.id) };
-      });
+      };
+      return registering.run(() => transaction(work));
     },
 
     /** Newest first, from below the id `before` on. */
