@@ -16,7 +16,7 @@ import type { mediaUploadConfig } from './config.ts';
 import { createFileStore } from './file-store.ts';
 import { createUploadMetrics } from './metrics.ts';
 import { createPool, type PoolOptions } from './processing/pool.ts';
-import { createLocalFolderStore } from './stores/local-folder.ts';
+import { storeFromConfig } from './stores/from-config.ts';
 import { createWorkspace } from './workspace.ts';
 
 type Config = z.output<z.ZodObject<typeof mediaUploadConfig>>;
@@ -36,7 +36,7 @@ export async function startMediaUpload(
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => database.close());
 
-  const store = await createLocalFolderStore(join(folder, 'files'));
+  const store = await storeFromConfig(config);
   onStop(() => store.close());
   const workspace = await createWorkspace(join(folder, 'tmp'));
   const idempotency = createIdempotency(database.query, 'media');

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { fileTypeFromFile } from 'file-type';
 import sharp from 'sharp';
-import type { Refusal } from './job.ts';
+import type { Outcome, Refusal } from './job.ts';
 
 /**
  * Pixels of the largest picture: 24 megapixels, as makers of cameras count them. Theirs have up to 24.5 million
@@ -18,7 +18,8 @@ const formats: Record<string, string> = {
   'image/avif': 'heif',
 };
 
-export type Kind = { mime: string; kind: 'picture' | 'pdf' } | { kind: 'refused'; refusal: Refusal };
+/** A picture is still to be decoded. */
+export type Kind = { kind: 'picture'; mime: string } | Extract<Outcome, { kind: 'pdf' | 'refused' }>;
 
 const refused = (refusal: Refusal): Kind => ({ kind: 'refused', refusal });
 
@@ -38,9 +39,9 @@ async function isWholePdf(path: string): Promise<boolean> {
 }
 
 async function inspectPicture(path: string, mime: string): Promise<Kind> {
-  const metadata = await sharp(path)
-    .metadata()
-    .catch(() => undefined);
+  // Its own limit would not tell a picture that is too large from one that is damaged.
+  const header = sharp(path, { limitInputPixels: false }).metadata();
+  const metadata = await header.catch(() => undefined);
   if (!metadata || metadata.format !== formats[mime]) return refused('unreadable_file');
   if ((metadata.pages ?? 1) > 1) return refused('animated_image');
   if (metadata.width * metadata.height > maxPixels) return refused('image_too_large');

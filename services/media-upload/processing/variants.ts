@@ -22,14 +22,27 @@ const fit = (picture: Sharp, side: number): Sharp =>
 
 const pixels = (picture: Sharp): Promise<Pixels> => picture.raw().toBuffer({ resolveWithObject: true });
 
+type FailOn = 'warning' | 'error';
+
+const decodeWith = (path: string, failOn: FailOn): Promise<Pixels> => {
+  const upload = sharp(path, { failOn, limitInputPixels: maxPixels }).autoOrient();
+  return pixels(fit(upload, imageVariants.large).toColourspace('srgb'));
+};
+
+/** What libjpeg says when pixels are missing that the header speaks of; it makes grey ones, and calls that a warning. */
+const missingPixels = /premature end of data/i;
+
 /**
- * The one time that the upload is decoded. What is cut off or has wrong checksums is an error; a warning is not, as
- * phones write files that deserve one; bytes behind the end are never looked at.
+ * The one time that the upload is decoded. What is cut off or has wrong checksums is an error; bytes behind the end are
+ * never looked at. Phones write JPEGs that deserve a warning: those are decoded once more, without minding it.
  */
-async function decode(path: string): Promise<Pixels> {
-  const upload = sharp(path, { failOn: 'error', limitInputPixels: maxPixels }).autoOrient();
+async function decode(path: string, mime: string): Promise<Pixels> {
   try {
-    return await pixels(fit(upload, imageVariants.large).toColourspace('srgb'));
+    if (mime !== 'image/jpeg') return await decodeWith(path, 'error');
+    return await decodeWith(path, 'warning').catch((error: Error) => {
+      if (missingPixels.test(error.message)) throw error;
+      return decodeWith(path, 'error');
+    });
   } catch (error) {
     throw new Unreadable((error as Error).message);
   }
@@ -56,12 +69,14 @@ async function sidesOf(path: string): Promise<{ width: number; height: number }>
  * Makes the variants of the picture at `path` in `folder`, each of the next larger one's pixels, so that nothing of the
  * upload but those gets into them. Throws Unreadable.
  */
-export async function makeVariants(path: string, folder: string): Promise<Omit<Picture, 'kind' | 'mime'>> {
+export async function makeVariants(path: string, mime: string, folder: string): Promise<Picture> {
   const sides = await sidesOf(path);
-  const large = await decode(path);
+  const large = await decode(path, mime);
   const medium = await pixels(fit(from(large), imageVariants.medium));
   const thumb = await pixels(fit(from(medium), imageVariants.thumb));
   return {
+    kind: 'picture',
+    mime,
     ...sides,
     placeholder: await placeholderOf(thumb),
     variants: [

@@ -16,8 +16,7 @@ sharp.unblock({
 
 async function carryOut({ path, folder }: Job): Promise<Outcome> {
   const kind = await inspect(path);
-  if (kind.kind !== 'picture') return kind as Outcome;
-  return { ...kind, kind: 'picture', ...(await makeVariants(path, folder)) };
+  return kind.kind === 'picture' ? makeVariants(path, kind.mime, folder) : kind;
 }
 
 process.on('message', (job: Job) => {
