@@ -40,9 +40,9 @@ async function run(script: string, args: string[], env: NodeJS.ProcessEnv) {
 }
 
 /** As `npm run admin -- <command>` beside the stack. */
-async function admin(command: string, env: NodeJS.ProcessEnv = {}) {
+async function admin(command: string | string[], env: NodeJS.ProcessEnv = {}) {
   const surroundings = { PATH: process.env['PATH'], STACK_FILE: state.path('stack.json') };
-  return (await run('deploy/local/admin.ts', [command], { ...surroundings, ...env })).ended;
+  return (await run('deploy/local/admin.ts', [command].flat(), { ...surroundings, ...env })).ended;
 }
 
 /** Lets the stack's auth service start and stop, as the launcher starts it. Returns its exit code and stderr. */
@@ -76,6 +76,22 @@ async function kids(): Promise<string[]> {
   await client.end();
   return rows.map(({ kid }) => kid);
 }
+
+test('each command goes to the service that it belongs to, and help is of them all', async () => {
+  const args = ['create-user', '--email', 'ann@example.com', '--name', 'Ann'];
+  const surroundings = { PATH: process.env['PATH'], STACK_FILE: state.path('stack.json') };
+  const { child, ended } = await run('deploy/local/admin.ts', args, surroundings);
+  child.stdin.end('wooden lantern drifts past nine\n');
+  expect(await ended).toMatchObject({ code: 0, stdout: 'Created user 1, ann@example.com (user).\n' });
+  expect(await admin(['create-letter', 'ann@example.com', 'Two words', '--webform', '12'])).toMatchObject({
+    code: 0,
+    stdout: 'Created letter 1 of user 1, ann@example.com: a draft with 1 webform.\n',
+  });
+  const { code, stdout } = await admin('help', { STACK_FILE: '' });
+  expect(code).toBe(0);
+  for (const command of ['create-user', 'create-letter']) expect(stdout).toContain(command);
+  expect((await admin('constructor')).stderr).toBe('admin: There is no command constructor; try help.\n');
+});
 
 test('rotate-keys has the stack’s secret and says what happens when; a second one has to wait', async () => {
   expect((await startAuth()).code).toBe(0);

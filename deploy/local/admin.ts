@@ -1,6 +1,6 @@
-// `npm run admin -- …`: the auth service's commands, on the running stack's database unless DATABASE_URL names another.
+// `npm run admin -- …`: the services' commands, on the running stack's database unless DATABASE_URL names another.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { environmentWith, readConfig, ROOT, stackFilePath } from './config.ts';
 import { adoptKeySecret, noteNextKeySecret, readSecrets } from './key-secret.ts';
@@ -8,11 +8,13 @@ import { printProblem } from './problem.ts';
 import { readStack, type Stack } from './stack-file.ts';
 import { readJson } from './state.ts';
 
-const AUTH = join(ROOT, 'services', 'auth');
+const SERVICES = join(ROOT, 'services');
 
-/** Commands are files; help, and what is no command at all, are answered without a database. */
-const needsDatabase = (command: string | undefined): boolean =>
-  existsSync(join(AUTH, 'commands', `${command}.ts`));
+/** The services that have commands: an admin.ts, and in `commands` a file with the name of each. */
+const withCommands = readdirSync(SERVICES).filter((name) => existsSync(join(SERVICES, name, 'admin.ts')));
+
+const ownerOf = (command: string): string | undefined =>
+  withCommands.find((name) => existsSync(join(SERVICES, name, 'commands', `${command}.ts`)));
 
 /** The database that a command works on; `secretsFile` when it is the running stack's. */
 interface Target {
@@ -30,9 +32,9 @@ function readTarget(): Target {
   return { database: named! };
 }
 
-/** Runs a command of the auth service; resolves with its exit code. `quiet`: only what goes wrong is shown. */
-function runCommand(args: string[], env: NodeJS.ProcessEnv, quiet = false): Promise<number> {
-  const child = spawn(process.execPath, [...process.execArgv, join(AUTH, 'admin.ts'), ...args], {
+/** Runs a command of a service; resolves with its exit code. `quiet`: only what goes wrong is shown. */
+function runCommand(service: string, args: string[], env: NodeJS.ProcessEnv, quiet = false): Promise<number> {
+  const child = spawn(process.execPath, [...process.execArgv, join(SERVICES, service, 'admin.ts'), ...args], {
     stdio: ['inherit', quiet ? 'ignore' : 'inherit', 'inherit'],
     env,
   });
@@ -43,7 +45,7 @@ function runCommand(args: string[], env: NodeJS.ProcessEnv, quiet = false): Prom
 /** The stack's secret is one that the launcher made, and so is the next. */
 async function rotateStackSecret(args: string[], database: string, file: string): Promise<number> {
   const secrets = noteNextKeySecret(file);
-  const code = await runCommand(args, environmentWith({ DATABASE_URL: database, ...secrets }), true);
+  const code = await runCommand('auth', args, environmentWith({ DATABASE_URL: database, ...secrets }), true);
   if (code !== 0) return code;
   adoptKeySecret(file, secrets.AUTH_KEY_SECRET_NEW);
   console.log(
@@ -52,14 +54,25 @@ async function rotateStackSecret(args: string[], database: string, file: string)
   return 0;
 }
 
+/** What all services have to say. */
+async function help(): Promise<number> {
+  for (const service of withCommands) await runCommand(service, ['help'], environmentWith({}));
+  return 0;
+}
+
 async function run(args: string[]): Promise<number> {
-  if (!needsDatabase(args[0])) return runCommand(args, environmentWith({}));
+  const [command = 'help'] = args;
+  if (command === 'help') return help();
+  const owner = ownerOf(command);
+  // What is no command at all is answered without a database.
+  if (owner === undefined) return runCommand('auth', args, environmentWith({}));
   const { database, secretsFile } = readTarget();
   const added = { DATABASE_URL: database };
-  if (secretsFile === undefined) return runCommand(args, environmentWith(added));
-  if (args[0] === 'rotate-key-secret') return rotateStackSecret(args, database, secretsFile);
+  if (secretsFile === undefined) return runCommand(owner, args, environmentWith(added));
+  if (command === 'rotate-key-secret') return rotateStackSecret(args, database, secretsFile);
   const { authKeySecret: AUTH_KEY_SECRET } = readSecrets(secretsFile);
-  return runCommand(args, environmentWith({ ...added, AUTH_KEY_SECRET }));
+  const MEDIA_FOLDER = join(dirname(secretsFile), 'media');
+  return runCommand(owner, args, environmentWith({ ...added, AUTH_KEY_SECRET, MEDIA_FOLDER }));
 }
 
 try {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { aptInstall, canInstall } from './apt.ts';
 import { containerSpec, hasDocker } from './docker.ts';
-import { classPath, downloadJars, findJava, kafkaVersion } from './kafka-jars.ts';
+import { kafkaJars } from './kafka-jars.ts';
+import { findJava } from './maven-jars.ts';
 import { freePort, HOST, usualOrFree } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
@@ -74,15 +75,15 @@ export async function prepareKafka(
   const withJava = async (): Promise<PreparedKafka | string> => {
     const java = await findJava(signal);
     if (!java) return 'there is no Java 17 or newer';
-    if (!classPath()) {
+    if (!kafkaJars.classPath()) {
       tell('downloading its jars with Maven');
-      const failure = await downloadJars(signal);
+      const failure = await kafkaJars.download(signal);
       if (failure) return failure;
     }
     tell('');
     return {
       brokers: `${HOST}:${port}`,
-      version: kafkaVersion(),
+      version: kafkaJars.version,
       spec: await brokerSpec(state, java, port, signal),
     };
   };
@@ -123,7 +124,7 @@ async function brokerSpec(
   );
 
   const logging = `-Dlog4j2.configurationFile=${join(import.meta.dirname, 'kafka', 'log4j2.properties')}`;
-  const common = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', logging, '-cp', classPath() ?? ''];
+  const common = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', logging, '-cp', kafkaJars.classPath() ?? ''];
   if (!existsSync(join(data, 'meta.properties'))) {
     const format = [
       'kafka.tools.StorageTool',
@@ -171,7 +172,7 @@ function dockerKafka(state: State, port: number): PreparedKafka {
   const brokers = `${HOST}:${port}`;
   const container = {
     name: 'kafka',
-    image: `apache/kafka:${kafkaVersion()}`,
+    image: `apache/kafka:${kafkaJars.version}`,
     port,
     inside: port,
     env,

@@ -1,8 +1,10 @@
 import { ensureClient, ensureUser, openAccounts } from '@content-platform/auth/accounts';
+import { ensureLetters, openLetters } from '@content-platform/letters/letters';
 import pg from 'pg';
 import { CREDENTIALS_FILE, type Credentials } from './content-server/settings.ts';
 import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-accounts.ts';
 import { demoRecords } from './demo-content.ts';
+import { DEMO_LETTERS, DEMO_LETTERS_OF } from './demo-letters.ts';
 import { Problem } from './problem.ts';
 import { type State, writePrivate } from './state.ts';
 
@@ -38,7 +40,7 @@ export async function seed(database: string, state: State): Promise<Credentials>
   } finally {
     await client.end();
   }
-  await addAccounts(database);
+  await addLetters(database, await addAccounts(database));
   const own = new URL(database);
   own.username = 'content_server';
   own.password = state.secrets.contentServerPassword;
@@ -63,13 +65,27 @@ async function admitContentServer(client: pg.Client, password: string): Promise<
   await client.query(`alter role content_server login password ${pg.escapeLiteral(password)}`);
 }
 
-async function addAccounts(database: string): Promise<void> {
+/** Returns the id of the user whom the demo's letters are for. */
+async function addAccounts(database: string): Promise<number> {
   const accounts = await openAccounts(database);
   try {
     // One after the other: each has the same id in every new database.
     for (const user of DEMO_USERS) await ensureUser(accounts, { ...user, password: DEMO_PASSWORD });
     await ensureClient(accounts, DEMO_CLIENT);
+    return (await accounts.users.findByEmail(DEMO_LETTERS_OF))!.id;
   } finally {
     await accounts.close();
+  }
+}
+
+async function addLetters(database: string, userId: number): Promise<void> {
+  const letters = await openLetters(database);
+  try {
+    await ensureLetters(
+      letters,
+      DEMO_LETTERS.map((letter) => ({ ...letter, userId })),
+    );
+  } finally {
+    await letters.close();
   }
 }

@@ -51,8 +51,9 @@ export const SERVICES: Service[] = [
     name: 'auth',
     main: 'services/auth/main.ts',
     offset: 1,
-    environment: ({ postgres, redis, identity, secretsFile }) => ({
+    environment: ({ postgres, redis, identity, internalUrls, secretsFile }) => ({
       DATABASE_URL: postgres,
+      DEVICES_INTERNAL_URL: internalUrls['devices'] ?? '',
       REDIS_URL: redis,
       AUTH_KEY_SECRET: readSecrets(secretsFile).authKeySecret,
       ...identity,

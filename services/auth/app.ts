@@ -41,6 +41,7 @@ import { createGuesses } from './guessing/guesses.ts';
 import { createLogins } from './metrics.ts';
 import { createPasswordPolicy } from './passwords/password-policy.ts';
 import { createPasswords } from './passwords/passwords.ts';
+import type { PushDevices } from './sessions/push-devices.ts';
 import { createSessionStore } from './sessions/session-store.ts';
 import { createSessions } from './sessions/sessions.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
@@ -59,6 +60,8 @@ export interface AuthDeps {
   /** PASSWORD_MIN_LENGTH */
   passwordMinLength: number;
   identity: IdentitySettings;
+  /** What a logout takes its push token from. */
+  pushDevices: PushDevices;
   logger: Logger;
   metrics: Metrics;
 }
@@ -84,7 +87,7 @@ export function createAuth(deps: AuthDeps) {
   return createService({ name: 'auth', logger, metrics, tokens: verifier }, [
     handle(contract.login, login({ database, users, passwords, guesses, sessions, logins, logger })),
     handle(contract.token, token({ grants })),
-    handle(contract.logout, logout({ database })),
+    handle(contract.logout, logout({ database, pushDevices: deps.pushDevices })),
     handle(contract.me, me({ users })),
     handle(contract.changePassword, changePassword({ database, users, passwords, policy, guesses })),
     handle(contract.listSessions, listSessions({ sessions: createSessionStore(query) })),

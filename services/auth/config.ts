@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { commonConfig, databaseUrl, integer, readConfig, redisUrl } from '@content-platform/chassis';
+import { commonConfig, databaseUrl, integer, readConfig, redisUrl, url } from '@content-platform/chassis';
 import { identityConfig, identitySettings } from './identity/settings.ts';
 
 const message = 'a secret of 32 or more characters';
@@ -16,6 +16,11 @@ export const authConfig = {
     'Encrypts the signing keys in the database; with another one the service does not start',
   ),
   PASSWORD_MIN_LENGTH: passwordMinLength,
+  DEVICES_INTERNAL_URL: url('http:', 'https:')
+    .optional()
+    .describe(
+      'The internal listener of the devices service, which a logout tells of its push token; without it none is told',
+    ),
   ...identityConfig,
 };
 

@@ -11,6 +11,7 @@ import { createAuth } from './app.ts';
 import type { readAuthConfig } from './config.ts';
 import { guessBackoff } from './guessing/guesses.ts';
 import { createInternal } from './sessions/internal.ts';
+import { createPushDevices } from './sessions/push-devices.ts';
 import { createSharedCounts } from './guessing/redis-counts.ts';
 import { revocationsAfter } from './sessions/revocations.ts';
 import { loadSecret } from './keys/secrets.ts';
@@ -54,6 +55,7 @@ export async function startAuthService({
       failures,
       passwordMinLength,
       identity,
+      pushDevices: createPushDevices(config.DEVICES_INTERNAL_URL, logger),
       logger,
       metrics,
     }),

@@ -19,6 +19,7 @@ import type { IdentitySettings } from './identity/settings.ts';
 import { signingKeyTimes } from './keys/key-rotation.ts';
 import { createMemoryCounts } from './guessing/failure-counts.ts';
 import { guessBackoff } from './guessing/guesses.ts';
+import { createPushDevices } from './sessions/push-devices.ts';
 import { revocationsAfter } from './sessions/revocations.ts';
 import { loadSecret } from './keys/secrets.ts';
 import { loadSigningKeys } from './keys/signing-keys.ts';
@@ -61,6 +62,7 @@ export async function startAuth({
     failures,
     passwordMinLength: 15,
     identity,
+    pushDevices: createPushDevices(undefined, logger),
     logger,
     metrics,
   });

@@ -31,9 +31,20 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
+/** A multipart body is its handler's to read, and to stop reading when it is longer than it may be. */
+function checkStream({ headers }: IncomingMessage, maxBytes: number): void {
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
+    throw new HttpError(415, 'unsupported_media_type', 'The body must not be compressed or encoded.');
+  }
+  if (Number(headers['content-length'] ?? 0) > maxBytes) {
+    throw new HttpError(413, 'payload_too_large', 'The body is too large.');
+  }
+}
+
 /**
- * Reads the body into request.body when the contract has one; a multipart one is left to the handler. Throws 413 when it is too large or there should be none,
- * 415 for a kind, encoding or charset that is not taken, 400 for malformed JSON.
+ * Reads the body into request.body when the contract has one; a multipart one is left to the handler. Throws 413 when it
+ * is too large, or says so, or there should be none, 415 for a kind, encoding or charset that is not taken, 400 for
+ * malformed JSON.
  */
 export async function parseBody(request: Request, response: Response, endpoint: Endpoint): Promise<void> {
   if (!hasBody(request)) return;
@@ -45,7 +56,7 @@ export async function parseBody(request: Request, response: Response, endpoint: 
     const allowed = names.map(([name]) => name).join(' or ');
     throw new HttpError(415, 'unsupported_media_type', `The body must be ${allowed}.`);
   }
-  if (kind === 'multipart') return;
+  if (kind === 'multipart') return checkStream(request, endpoint.body.maxBytes);
   const parse = parsersOf(endpoint, endpoint.body.maxBytes)[kind];
   await new Promise<void>((resolve, reject) => {
     parse(request, response, (error?: unknown) => (error ? reject(error as Error) : resolve()));

@@ -10,7 +10,7 @@ export interface Breaker {
 const pauseMs = 1_000;
 
 /**
- * After a failure Redis is asked once a second, by one request, until it answers: a Redis that hangs then costs one
+ * After a failure the other side is asked once a second, by one request, until it answers: one that hangs then costs one
  * request a second its timeout, and the others nothing. `instead` is logged: what happens meanwhile.
  */
 export function createBreaker(logger: Logger, instead: string): Breaker {

@@ -72,7 +72,7 @@ export const authInternalUrl = url('http:', 'https:')
 export const tokenConfig = { AUTH_URL: authUrl, AUTH_INTERNAL_URL: authInternalUrl };
 
 /** Settings whose value must not be shown in an error, and that can be given as a file. */
-const secret = /(_SECRET|_SECRET_NEW|_PASSWORD|_URL)$/;
+const secret = /(_SECRET|_SECRET_NEW|_PASSWORD|_URL|_ACCESS_KEY)$/;
 
 function withFiles(env: NodeJS.ProcessEnv, names: string[]): Record<string, string | undefined> {
   const values: Record<string, string | undefined> = {};

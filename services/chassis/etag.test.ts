@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { etagOf, isCurrent } from './etag.ts';
+import { etagOf, ifMatchHolds, isCurrent } from './etag.ts';
 
 const etag = etagOf('{"a":1}');
 
@@ -15,6 +15,8 @@ test.each([
   [' * ', true],
   [etag, true],
   [`W/${etag}`, true],
+  [`W/"other",W/${etag}`, true],
+  ['W/"other"', false],
   [`"other", W/"and, this", ${etag}`, true],
   ['"other"', false],
   [etag.slice(1, -1), false],
@@ -22,4 +24,23 @@ test.each([
   [etag.toUpperCase(), false],
 ])('If-None-Match: %s', (header, current) => {
   expect(isCurrent(header, etag)).toBe(current);
+});
+
+test.each([
+  [undefined, true],
+  ['*', true],
+  [' * ', true],
+  [etag, true],
+  [`"other", ${etag}`, true],
+  [`W/"other",${etag}`, true],
+  ['', false],
+  ['"other"', false],
+  // Weak ones may name what differs: they never match (RFC 9110 §8.8.3.2).
+  [`W/${etag}`, false],
+  [`W/"other", W/${etag}`, false],
+  [etag.slice(1, -1), false],
+  [`"x${etag.slice(1)}`, false],
+  [etag.toUpperCase(), false],
+])('If-Match: %s', (header, holds) => {
+  expect(ifMatchHolds(header, etag)).toBe(holds);
 });

@@ -176,7 +176,12 @@ function clientAddress(request: Request): string {
 const drainMs = 5_000;
 
 function send(request: Request, response: Response, reply: AnyReply, context: RequestContext): void {
-  if (response.destroyed) return;
+  const { body } = reply;
+  if (response.destroyed) {
+    // Nobody will read the file that was opened.
+    if (isStream(body)) body.destroy();
+    return;
+  }
   const { calls, ms } = context.database;
   const cache = context.cache ? `, cache;desc="${context.cache}"` : '';
   response.status(reply.status).set({
@@ -185,7 +190,6 @@ function send(request: Request, response: Response, reply: AnyReply, context: Re
     'Server-Timing': `db;dur=${ms.toFixed(1)};desc="${calls}"${cache}`,
     ...reply.headers,
   });
-  const { body } = reply;
   // What breaks off in the middle must not look whole: the connection ends.
   if (isStream(body)) return void pipeline(body, response, () => undefined);
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);

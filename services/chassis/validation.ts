@@ -21,8 +21,8 @@ function check(schema: Schema | undefined, value: unknown, place: string, detail
 }
 
 /**
- * What the contract's schemas make of the request: params, query, body; a multipart body is the request itself. Throws 422 `validation_failed` with a line for
- * each field, or what the endpoint's `invalidBody` says.
+ * What the contract's schemas make of the request: params, query, body; a multipart body is the request itself. Throws
+ * 422 `validation_failed` with a line for each field, or what the endpoint's `invalidBody` says.
  */
 export function validate(endpoint: Endpoint, request: Request) {
   const details: Details = [];

@@ -32,6 +32,7 @@ export const letterEvents = [
   'created',
   'webform_skipped',
   'webform_unskipped',
+  'skip_reason_changed',
   'title_changed',
   'state_changed',
 ] as const;
@@ -58,7 +59,9 @@ export const updateLetterSkippedWebform = defineEndpoint({
       letter_id: id,
       webform_id: id,
       skipped: z.boolean(),
-      reason: text(0, 500).optional(),
+      reason: text(0, 500).optional().meta({
+        description: 'Why it is skipped; left out: as before, empty: none. Skipping it again may change it.',
+      }),
     }),
   },
   responses: {
@@ -118,7 +121,7 @@ export const readLetterHistory = defineEndpoint({
           id,
           at: time,
           event: z.enum(letterEvents),
-          actor: z.string().nullable().meta({ description: 'Who did it: user:<id>, or command.' }),
+          actor: z.string().meta({ description: 'Who did it: user:<id>, client:<name> or command.' }),
           details: z.record(z.string(), z.unknown()),
         }),
       ),
@@ -136,12 +139,21 @@ export const updateLetter = defineEndpoint({
   rateLimit,
   summary: "Change anybody's letter: its title, or its state along the allowed ways.",
   params,
-  headers: { 'If-Match': "The letter's ETag; needed." },
+  headers: { 'If-Match': "The letter's ETag; needed. 412 when it has changed since." },
   body: {
     kinds: ['json'],
     maxBytes: 16_384,
-    schema: z.strictObject({ title: text(1, 200).optional(), state: state.optional() }),
+    schema: z
+      .strictObject({ title: text(1, 200).optional(), state: state.optional() })
+      .refine((change) => Object.keys(change).length > 0, 'Give a title or a state.')
+      .meta({ minProperties: 1 }),
   },
   responses: { 200: { description: 'The letter as it is now.', schema: letter, headers: etag } },
-  errors: ['not_found', 'state_change_not_allowed', 'precondition_failed', 'precondition_required'],
+  errors: [
+    'not_found',
+    'precondition_required',
+    'precondition_failed',
+    'letter_closed',
+    'state_change_not_allowed',
+  ],
 });

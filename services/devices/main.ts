@@ -1,6 +1,8 @@
-import { createDatabase, migrate, run, tokensFromAuth } from '@content-platform/chassis';
+import { createDatabase, migrate, run, startUpkeep, tokensFromAuth } from '@content-platform/chassis';
 import { createDevices } from './app.ts';
 import { readDevicesConfig } from './config.ts';
+import { createDeviceStore, forgetDevices } from './device-store.ts';
+import { createInternal } from './internal.ts';
 
 await run('devices', readDevicesConfig, async (process) => {
   const { config, logger, metrics, slowLog, onStop } = process;
@@ -8,8 +10,11 @@ await run('devices', readDevicesConfig, async (process) => {
   await migrate({ url, schema: 'devices', folder: new URL('migrations/', import.meta.url), logger });
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => database.close());
+  onStop(startUpkeep(database.query, (query) => ({ devices: () => forgetDevices(query) }), logger));
+  const devices = createDeviceStore(database);
   return {
-    app: createDevices({ database, tokens: tokensFromAuth(process), logger, metrics }),
+    app: createDevices({ devices, tokens: tokensFromAuth(process), logger, metrics }),
+    internal: createInternal(devices, logger),
     checks: { postgres: { required: true, check: () => database.ping() } },
   };
 });

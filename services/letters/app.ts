@@ -1,10 +1,19 @@
+import * as contract from '@content-platform/contract';
 import {
+  createIdempotency,
   createService,
+  handle,
   type Database,
   type Logger,
   type Metrics,
   type TokenVerifier,
 } from '@content-platform/chassis';
+import { listLetters } from './endpoints/list-letters.ts';
+import { readLetter } from './endpoints/read-letter.ts';
+import { readLetterHistory } from './endpoints/read-letter-history.ts';
+import { updateLetter } from './endpoints/update-letter.ts';
+import { updateLetterSkippedWebform } from './endpoints/update-letter-skipped-webform.ts';
+import { createLetterStore } from './letter-store.ts';
 
 export interface LettersDeps {
   database: Database;
@@ -13,6 +22,14 @@ export interface LettersDeps {
   metrics: Metrics;
 }
 
-export function createLetters({ tokens, logger, metrics }: LettersDeps) {
-  return createService({ name: 'letters', logger, metrics, tokens }, []);
+export function createLetters({ database, tokens, logger, metrics }: LettersDeps) {
+  const letters = createLetterStore(database.query);
+  const idempotency = createIdempotency(database.query, 'letters');
+  return createService({ name: 'letters', logger, metrics, tokens }, [
+    handle(contract.updateLetterSkippedWebform, updateLetterSkippedWebform({ database, idempotency })),
+    handle(contract.listLetters, listLetters({ letters })),
+    handle(contract.readLetter, readLetter({ letters })),
+    handle(contract.readLetterHistory, readLetterHistory({ letters })),
+    handle(contract.updateLetter, updateLetter({ database })),
+  ]);
 }

@@ -10,3 +10,8 @@ export const lettersConfig = {
 export function readLettersConfig() {
   return readConfig(lettersConfig, process.env);
 }
+
+/** What the admin command needs of it. Throws ConfigError. */
+export function readAdminConfig() {
+  return readConfig({ DATABASE_URL: databaseUrl }, process.env);
+}

@@ -1,13 +1,25 @@
-import { createDatabase, migrate, run, tokensFromAuth } from '@content-platform/chassis';
+import {
+  createDatabase,
+  createIdempotency,
+  run,
+  startUpkeep,
+  tokensFromAuth,
+} from '@content-platform/chassis';
 import { createLetters } from './app.ts';
 import { readLettersConfig } from './config.ts';
+import { migrateLetters } from './schema.ts';
 
 await run('letters', readLettersConfig, async (process) => {
   const { config, logger, metrics, slowLog, onStop } = process;
   const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
-  await migrate({ url, schema: 'letters', folder: new URL('migrations/', import.meta.url), logger });
+  await migrateLetters(url, logger);
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => database.close());
+  const { query } = database;
+  const steps = (ask: typeof query) => ({
+    'idempotency keys': () => createIdempotency(ask, 'letters').forget(),
+  });
+  onStop(startUpkeep(query, steps, logger));
   return {
     app: createLetters({ database, tokens: tokensFromAuth(process), logger, metrics }),
     checks: { postgres: { required: true, check: () => database.ping() } },

@@ -1,14 +1,39 @@
 import { z } from 'zod';
-import { commonConfig, databaseUrl, readConfig, tokenConfig } from '@content-platform/chassis';
+import { commonConfig, databaseUrl, readConfig, tokenConfig, url } from '@content-platform/chassis';
+
+/** Where files are kept. */
+export const storeConfig = {
+  MEDIA_FOLDER: z
+    .string()
+    .min(1)
+    .default('media')
+    .describe('Folder of the uploaded files; with S3, of those that are under way only'),
+  S3_BUCKET: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'the name of a bucket')
+    .optional()
+    .describe('Bucket of the uploaded files; without S3 they are in MEDIA_FOLDER'),
+  S3_ENDPOINT: url('http:', 'https:')
+    .optional()
+    .describe('A server that speaks S3; without it Amazon’s in S3_REGION'),
+  S3_REGION: z.string().min(1).default('us-east-1').describe('Region of the bucket'),
+  S3_ACCESS_KEY_ID: z.string().min(1).optional().describe('Who may read and write the bucket'),
+  S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe('The secret of S3_ACCESS_KEY_ID'),
+};
 
 export const mediaUploadConfig = {
   ...commonConfig(8083),
   ...tokenConfig,
   DATABASE_URL: databaseUrl,
-  MEDIA_FOLDER: z.string().min(1).default('media').describe('Folder of the uploaded files'),
+  ...storeConfig,
 };
 
 /** Throws ConfigError. */
 export function readMediaUploadConfig() {
   return readConfig(mediaUploadConfig, process.env);
+}
+
+/** What the commands for administrators read. Throws ConfigError. */
+export function readAdminConfig() {
+  return readConfig({ DATABASE_URL: databaseUrl, ...storeConfig }, process.env);
 }

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { logout } from '@content-platform/contract';
 import { logIn, newUser } from '../support/accounts.ts';
+import { newPushToken, pushTokensOf, register } from '../support/devices.ts';
 import { refresh } from '../support/refresh.ts';
 import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
@@ -19,6 +20,23 @@ describeEndpoint(logout, { path: '/api/logout', as: 'user', body: {} }, ({ ask, 
 
     expect(await isTakenEverywhere(other.token)).toBe(true);
     expect(await refresh(other.refreshToken)).toMatchObject({ status: 200 });
+  });
+
+  test('with its push token the device gets no messages any more, the others do', async () => {
+    const { token, id } = await newUser();
+    const [goes, stays] = [newPushToken(), newPushToken()];
+    for (const push of [goes, stays]) await register(token, { token: push });
+    expect(await ask({ token, body: { fcm_token: goes } })).toMatchObject({ status: 204 });
+    expect(await pushTokensOf(id)).toEqual([stays]);
+  });
+
+  test('with the push token of somebody else’s device, that one stays', async () => {
+    const [one, another] = [await newUser(), await newUser()];
+    const theirs = newPushToken();
+    await register(another.token, { token: theirs });
+    expect(await ask({ token: one.token, body: { fcm_token: theirs } })).toMatchObject({ status: 204 });
+    await untilRefused(one.token);
+    expect(await pushTokensOf(another.id)).toEqual([theirs]);
   });
 
   test('with the push token of a device that nobody knows', async () => {

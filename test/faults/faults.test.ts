@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import type { Model } from '@content-platform/contract';
-import { machine, password, tokenOf } from '../support/accounts.ts';
+import { logout, type Model } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { machine, newUser, password, tokenOf } from '../support/accounts.ts';
+import { newPushToken, register } from '../support/devices.ts';
 import { announce, closeEvents } from '../support/events.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { clear, read } from '../support/platform.ts';
 import { closeRecords, database, freshId, save } from '../support/records.ts';
+import { untilRefused } from '../support/revoked.ts';
 import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
@@ -192,6 +195,32 @@ describe('auth is away', () => {
       kill('auth', 'SIGCONT');
     }
   });
+});
+
+describe('devices is away', () => {
+  const warnings = () => own.logs().split('a device stays registered after its logout').length - 1;
+
+  test.each(['SIGKILL', 'SIGSTOP'] as const)(
+    '%s: a logout with its push token ends the session in time, and the log says of whom a device stays',
+    async (signal) => {
+      const { token } = await newUser();
+      const push = newPushToken();
+      await register(token, { token: push });
+      const before = warnings();
+      kill('devices', signal);
+      try {
+        const start = performance.now();
+        const answer = await call(stack().gateway, logout, { token, body: { fcm_token: push } });
+        expect(answer.status).toBe(204);
+        expect(performance.now() - start).toBeLessThan(3_000);
+        await untilRefused(token);
+      } finally {
+        if (signal === 'SIGSTOP') kill('devices', 'SIGCONT');
+      }
+      await until('it is logged', () => warnings() === before + 1);
+      expect(own.logs()).not.toContain(push);
+    },
+  );
 });
 
 describe('a service is away', () => {

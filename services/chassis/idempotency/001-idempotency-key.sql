@@ -7,8 +7,8 @@ CREATE TABLE idempotency_key (
   -- who carries it out; what comes from an earlier one that was given up does not count any more
   run uuid NOT NULL,
   held_until timestamptz NOT NULL,
-  -- null while it is under way
-  reply jsonb,
+  -- null while it is under way; json keeps the order of fields: the reply is the same to the byte
+  reply json,
   created_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (caller, endpoint, key)
 );

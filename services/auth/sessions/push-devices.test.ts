@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { createLogger, runInContext } from '@content-platform/chassis';
+import { until } from '../../../test/support/wait.ts';
+import { createPushDevices } from './push-devices.ts';
+
+/** Stands for the devices service: what it was asked, and how it answers. */
+let asked: object[] = [];
+let answer: (response: ServerResponse) => void;
+const devices = createServer((request, response) => void take(request, response));
+async function take(request: IncomingMessage, response: ServerResponse) {
+  const { method, url, headers } = request;
+  asked.push({ method, url, requestId: headers['x-request-id'], body: await json(request) });
+  answer(response);
+}
+const done = (response: ServerResponse) => void response.writeHead(204).end();
+
+let url: string;
+let log: string[];
+beforeAll(async () => {
+  await once(devices.listen(0, '127.0.0.1'), 'listening');
+  url = `http://127.0.0.1:${(devices.address() as AddressInfo).port}`;
+});
+beforeEach(() => {
+  [asked, log, answer] = [[], [], done];
+});
+afterAll(() => {
+  devices.closeAllConnections();
+  devices.close();
+});
+
+const token = 'a-push-token:that-nobody-may-see';
+/** `unregister` as a logout calls it. */
+function start(at: string | undefined) {
+  const pushDevices = createPushDevices(
+    at,
+    createLogger('auth', 'debug', { write: (line) => void log.push(line) }),
+  );
+  const context = { requestId: 'the-logout', route: '/api/logout', database: { calls: 0, ms: 0 } };
+  return () => runInContext(context, () => pushDevices.unregister(7, token));
+}
+const logged = () => log.map((line) => JSON.parse(line) as Record<string, unknown>);
+const staying = () =>
+  logged().filter(({ message }) => message === 'a device stays registered after its logout');
+
+test('the devices service is told whose device it was, and nothing is logged', async () => {
+  await start(url)();
+  expect(asked).toEqual([
+    { method: 'POST', url: '/unregister', requestId: 'the-logout', body: { user_id: 7, token } },
+  ]);
+  expect(log).toEqual([]);
+});
+
+test('without such a service nothing is asked or logged', async () => {
+  await start(undefined)();
+  expect([asked, log]).toEqual([[], []]);
+});
+
+test.each<[string, (response: ServerResponse) => void]>([
+  ['fails', (response) => void response.writeHead(503).end()],
+  ['answers something else', (response) => void response.writeHead(200).end('<html>')],
+  ['sends elsewhere', (response) => void response.writeHead(307, { Location: '/elsewhere' }).end()],
+  ['breaks off', (response) => void response.destroy()],
+])('it %s: the log says why, and of whom a device stays, not which', async (_, how) => {
+  answer = how;
+  await start(url)();
+  expect(asked).toHaveLength(1);
+  expect(logged()).toMatchObject([
+    { level: 'warn', request_id: 'the-logout', error: expect.anything() },
+    { level: 'warn', request_id: 'the-logout', user_id: 7 },
+  ]);
+  expect(staying()).toHaveLength(1);
+  expect(log.join()).not.toContain(token);
+});
+
+test('nobody listens: the same', async () => {
+  await start('http://127.0.0.1:1')();
+  expect(staying()).toHaveLength(1);
+  expect(log.join()).not.toContain(token);
+});
+
+test('it hangs: a logout waits a second and the next ones do not; later it is asked again', async () => {
+  answer = () => undefined;
+  const unregister = start(url);
+  const from = performance.now();
+  await unregister();
+  const waited = performance.now() - from;
+  expect(waited).toBeGreaterThan(900);
+  expect(waited).toBeLessThan(10_000);
+  // What is not asked is answered in the same tick.
+  await Promise.all(Array.from({ length: 50 }, unregister));
+  expect(asked).toHaveLength(1);
+  expect(staying()).toHaveLength(51);
+
+  answer = done;
+  await until('it is asked again', async () => {
+    const before = staying().length;
+    await unregister();
+    return staying().length === before;
+  });
+  expect(asked).toHaveLength(2);
+  await Promise.all([unregister(), unregister()]);
+  expect(asked).toHaveLength(4);
+});

@@ -1,0 +1,45 @@
+import { createBreaker, currentContext, type Logger } from '@content-platform/chassis';
+
+/** The devices that a person gets push messages on, which another service keeps. */
+export interface PushDevices {
+  /** The person's device with this token shall get no messages any more. Takes 1 s at most, and never rejects. */
+  unregister(userId: number, token: string): Promise<void>;
+}
+
+/** A logout waits so long at most. */
+const timeoutMs = 1_000;
+
+/** Asks the devices service's internal listener at `url`; undefined: there is no such service. */
+export function createPushDevices(url: string | undefined, logger: Logger): PushDevices {
+  if (!url) return { unregister: () => Promise.resolve() };
+  const breaker = createBreaker(logger, 'the devices service does not answer: it is asked once a second');
+
+  async function ask(userId: number, token: string): Promise<void> {
+    const response = await fetch(`${url}/unregister`, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/json',
+        'X-Request-Id': currentContext()?.requestId ?? '',
+      },
+      body: JSON.stringify({ user_id: userId, token }),
+      signal: AbortSignal.timeout(timeoutMs),
+      redirect: 'error',
+    });
+    await response.body?.cancel();
+    if (response.status !== 204) throw new Error(`${url}/unregister answered ${response.status}`);
+  }
+
+  return {
+    async unregister(userId, token) {
+      if (breaker.allows()) {
+        try {
+          await ask(userId, token);
+          return breaker.report(true);
+        } catch (error) {
+          breaker.report(false, error);
+        }
+      }
+      logger.warn({ user_id: userId }, 'a device stays registered after its logout');
+    },
+  };
+}

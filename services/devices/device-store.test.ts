@@ -1,0 +1,282 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createHash, randomInt, randomUUID } from 'node:crypto';
+import { startUpkeep } from '@content-platform/chassis';
+import { until } from '../../test/support/wait.ts';
+import { type DeviceStore, forgetDevices, maxDevices } from './device-store.ts';
+import { holdOpen, openDevices, type TestDevices, untilBlocked } from './testing.ts';
+
+let own: TestDevices;
+let devices: DeviceStore;
+beforeAll(async () => {
+  own = await openDevices();
+  ({ devices } = own);
+});
+afterAll(() => own.close());
+
+const someone = () => randomInt(1, 2 ** 40);
+const newToken = () => `token-${randomUUID()}`;
+const tokensOf = async (userId: number) =>
+  (await devices.listTokens(userId, undefined, 100)).items.map(({ token }) => token);
+/** As if the device had not been seen for so many days. */
+const age = (token: string, days: number) =>
+  own.sql('UPDATE devices.device SET last_seen_at = now() - make_interval(days => $2) WHERE token = $1', [
+    token,
+    days,
+  ]);
+/** A user with all the devices there can be, the longest unseen first. */
+async function fullUser() {
+  const userId = someone();
+  const tokens = Array.from({ length: maxDevices }, newToken);
+  for (const [index, token] of tokens.entries()) {
+    await devices.register(userId, { token });
+    await age(token, maxDevices - index);
+  }
+  return { userId, tokens };
+}
+
+test('a device is known by its token; what is not given again stays', async () => {
+  const userId = someone();
+  const token = newToken();
+  const first = await devices.register(userId, { token, platform: 'ios', name: 'Phone', appVersion: '1.0' });
+  await age(token, 61);
+  expect((await devices.list(userId, undefined, 10)).items).toMatchObject([{ id: first.id, stale: true }]);
+  const again = await devices.register(userId, { token, name: 'My phone', appVersion: '1.1' });
+  expect(again).toEqual({ ...first, name: 'My phone', lastSeenAt: again.lastSeenAt, stale: false });
+  expect(again.lastSeenAt.getTime()).toBeGreaterThan(first.lastSeenAt.getTime());
+  expect(await own.sql('SELECT app_version FROM devices.device WHERE token = $1', [token])).toEqual([
+    { app_version: '1.1' },
+  ]);
+});
+
+test('a token that another had is a new device, with nothing of the old one', async () => {
+  const [before, after] = [someone(), someone()];
+  const token = newToken();
+  const old = await devices.register(before, {
+    token,
+    platform: 'ios',
+    name: 'Her phone',
+    appVersion: '1.0',
+  });
+  const kept = await devices.register(after, { token: newToken() });
+  const moved = await devices.register(after, { token });
+  expect(moved).toMatchObject({ platform: null, name: null, tokenEnd: token.slice(-6) });
+  expect(moved.id).toBeGreaterThan(kept.id);
+  expect(moved.registeredAt.getTime()).toBeGreaterThan(old.registeredAt.getTime());
+  expect(await own.sql('SELECT app_version FROM devices.device WHERE token = $1', [token])).toEqual([
+    { app_version: null },
+  ]);
+  expect(await devices.list(before, undefined, 10)).toEqual({ items: [], next: null });
+  expect((await devices.list(after, undefined, 10)).items.map(({ id }) => id)).toEqual([moved.id, kept.id]);
+  expect(await devices.delete(before, moved.id)).toBe(false);
+});
+
+test.each([
+  ['a', ''],
+  ['ab', 'b'],
+  ['abcdef', 'bcdef'],
+  ['abcdefg', 'bcdefg'],
+  ['x'.repeat(4_090) + '"\\$1;~', '"\\$1;~'],
+])('the whole of a token is never shown: %#', async (token, tokenEnd) => {
+  expect(await devices.register(someone(), { token })).toMatchObject({ tokenEnd });
+});
+
+test('tokens that differ in case, or behind thousands of equal characters, are two', async () => {
+  const userId = someone();
+  const long = randomUUID().padEnd(4_095, 'x');
+  const tokens = ['a', 'A'].flatMap((end) => [long + end, `${end}-${userId}`]);
+  for (const token of tokens) await devices.register(userId, { token });
+  expect(await tokensOf(userId)).toEqual(tokens.toReversed());
+});
+
+test('of too many devices the longest unseen goes', async () => {
+  const { userId, tokens } = await fullUser();
+  const [first, second, third] = tokens as [string, string, string];
+  await devices.register(userId, { token: first });
+  expect(await tokensOf(userId)).toHaveLength(maxDevices);
+  const newest = newToken();
+  await devices.register(userId, { token: newest });
+  const left = await tokensOf(userId);
+  expect(left).toHaveLength(maxDevices);
+  expect(left).toEqual(expect.arrayContaining([newest, first, third]));
+  expect(left).not.toContain(second);
+});
+
+test('40 at once: 20 remain, and each round’s newest is among them', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const userId = someone();
+    const registered = await Promise.all(
+      Array.from({ length: 40 }, () => devices.register(userId, { token: newToken() })),
+    );
+    const { items } = await devices.list(userId, undefined, 100);
+    expect(items).toHaveLength(maxDevices);
+    const latest = registered.reduce((a, b) => (a.lastSeenAt > b.lastSeenAt ? a : b));
+    expect(items.map(({ id }) => id)).toContain(latest.id);
+  }
+});
+
+test('two users at once, who had it or not: exactly one has the token', async () => {
+  for (let round = 0; round < 50; round += 1) {
+    const users = [someone(), someone()];
+    const token = newToken();
+    if (round % 2) await devices.register(someone(), { token });
+    await Promise.all(users.map((userId) => devices.register(userId, { token })));
+    const owners = await own.sql<{ user_id: string }>('SELECT user_id FROM devices.device WHERE token = $1', [
+      token,
+    ]);
+    expect(owners).toHaveLength(1);
+    expect(users).toContain(Number(owners[0]!.user_id));
+  }
+});
+
+test('a device that is just going to somebody else is not waited for', async () => {
+  const [one, another] = [await fullUser(), await fullUser()];
+  const [leaving, coming] = [one.tokens[0]!, another.tokens[0]!];
+  const release = await holdOpen(own.database, (query) =>
+    query('test', 'UPDATE devices.device SET user_id = $2 WHERE token = $1', [leaving, another.userId]),
+  );
+  // Waiting would end with the time limit of statements.
+  await devices.register(one.userId, { token: coming }).finally(release);
+  for (const { userId } of [one, another]) expect(await tokensOf(userId)).toHaveLength(maxDevices);
+  expect(await tokensOf(one.userId)).toContain(coming);
+});
+
+test('users who swap their longest unseen devices never block each other', async () => {
+  const [one, another] = [await fullUser(), await fullUser()];
+  for (let round = 0; round < 50; round += 1) {
+    const longest = await Promise.all([one, another].map(({ userId }) => oldestOf(userId)));
+    await Promise.all([
+      devices.register(one.userId, { token: longest[1]! }),
+      devices.register(another.userId, { token: longest[0]! }),
+    ]);
+    for (const { userId } of [one, another])
+      expect((await tokensOf(userId)).length).toBeLessThanOrEqual(maxDevices);
+  }
+});
+async function oldestOf(userId: number): Promise<string> {
+  const text = 'SELECT token FROM devices.device WHERE user_id = $1 ORDER BY last_seen_at, id LIMIT 1';
+  return (await own.sql<{ token: string }>(text, [userId]))[0]!.token;
+}
+
+test('pages go from the newest down, each device once', async () => {
+  const { userId, tokens } = await fullUser();
+  const seen: string[] = [];
+  let before: number | undefined;
+  do {
+    const { items, next } = await devices.listTokens(userId, before, 7);
+    seen.push(...items.map(({ token }) => token));
+    before = next ?? undefined;
+  } while (before !== undefined);
+  expect(seen).toEqual(tokens.toReversed());
+  expect((await devices.list(userId, undefined, maxDevices)).next).toBeNull();
+});
+
+test('only the user’s own device is unregistered', async () => {
+  const [one, another] = [someone(), someone()];
+  const token = newToken();
+  await devices.register(one, { token });
+  await devices.unregister(another, token);
+  await devices.unregister(one, newToken());
+  expect(await tokensOf(one)).toEqual([token]);
+  await devices.unregister(one, token);
+  expect(await tokensOf(one)).toEqual([]);
+});
+
+test('feedback removes what is gone, and counts what nobody has, each token once', async () => {
+  const userId = someone();
+  const [gone, delivered, both, stays] = Array.from({ length: 4 }, newToken) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  for (const token of [gone, delivered, both, stays]) await devices.register(userId, { token });
+  const [noOne, nobody] = [newToken(), newToken()];
+  const feedback = [
+    { token: gone, gone: true },
+    { token: gone, gone: true },
+    { token: delivered, gone: false },
+    { token: both, gone: true },
+    { token: both, gone: false },
+    { token: noOne, gone: true },
+    { token: noOne, gone: true },
+    { token: nobody, gone: false },
+  ];
+  expect(await devices.takeFeedback(feedback)).toEqual({ removed: 2, unknown: 2 });
+  expect(await tokensOf(userId)).toEqual([stays, delivered]);
+  expect(await devices.takeFeedback(feedback)).toEqual({ removed: 0, unknown: 4 });
+  expect(await devices.takeFeedback([])).toEqual({ removed: 0, unknown: 0 });
+});
+
+test('feedback locks what goes in one order, so that two never wait for each other', async () => {
+  const hashOf = (token: string) => createHash('sha256').update(token).digest('hex');
+  const tokens = Array.from({ length: 20 }, newToken).toSorted((a, b) => (hashOf(a) < hashOf(b) ? 1 : -1));
+  for (const token of tokens) await devices.register(someone(), { token });
+  const first = tokens.at(-1)!;
+  const held = await holdOpen(own.database, (query) =>
+    query('test', 'SELECT FROM devices.device WHERE token = $1 FOR UPDATE', [first]),
+  );
+  const told = devices.takeFeedback(tokens.map((token) => ({ token, gone: true })));
+  await untilBlocked(own);
+  const free = await own.sql(
+    'SELECT FROM devices.device WHERE token = ANY ($1) AND token <> $2 FOR UPDATE SKIP LOCKED',
+    [tokens, first],
+  );
+  await held();
+  expect(free).toHaveLength(19);
+  expect(await told).toEqual({ removed: 20, unknown: 0 });
+});
+
+test('feedback of the same tokens from two senders at once: all are removed, once', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const tokens = Array.from({ length: 200 }, newToken);
+    await Promise.all(tokens.map((token) => devices.register(someone(), { token })));
+    const feedback = tokens.map((token) => ({ token, gone: true }));
+    const more = Array.from({ length: 700 }, () => ({ token: newToken(), gone: true }));
+    const counts = await Promise.all([
+      devices.takeFeedback(feedback),
+      devices.takeFeedback([...more, ...feedback.toReversed()]),
+    ]);
+    expect(counts[0]!.removed + counts[1]!.removed).toBe(200);
+    expect(counts[0]!.unknown + counts[1]!.unknown).toBe(900);
+  }
+});
+
+test('feedback about a token that is just going to another user removes it there', async () => {
+  const [before, after] = [someone(), someone()];
+  const token = newToken();
+  await devices.register(before, { token });
+  const text = `UPDATE devices.device SET user_id = $2, id = nextval(pg_get_serial_sequence('devices.device', 'id'))
+                WHERE token = $1`;
+  const release = await holdOpen(own.database, (query) => query('test', text, [token, after]));
+  const told = devices.takeFeedback([{ token, gone: true }]);
+  await untilBlocked(own);
+  await release();
+  expect(await told).toEqual({ removed: 1, unknown: 0 });
+  expect(await tokensOf(after)).toEqual([]);
+});
+
+test('unseen for 270 days: removed; before that it stays', async () => {
+  const userId = someone();
+  const [stays, goes] = [newToken(), newToken()];
+  for (const token of [goes, stays]) await devices.register(userId, { token });
+  await age(stays, 269);
+  await age(goes, 271);
+  const end = startUpkeep(
+    own.database.query,
+    (query) => ({ devices: () => forgetDevices(query) }),
+    own.logger,
+  );
+  await until('one is removed', async () => (await tokensOf(userId)).length === 1);
+  await end();
+  expect((await devices.list(userId, undefined, 10)).items).toMatchObject([
+    { tokenEnd: stays.slice(-6), stale: true },
+  ]);
+});
+
+test('fresh until 60 days have passed', async () => {
+  const userId = someone();
+  const token = newToken();
+  await devices.register(userId, { token });
+  await age(token, 59);
+  expect((await devices.list(userId, undefined, 10)).items).toMatchObject([{ stale: false }]);
+});

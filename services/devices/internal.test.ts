@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createInternal } from './internal.ts';
+import { openDevices, type TestDevices } from './testing.ts';
+import express from 'express';
+
+let own: TestDevices;
+let server: Server;
+let url: string;
+beforeAll(async () => {
+  own = await openDevices();
+  server = createServer(express().use(createInternal(own.devices, own.logger)));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/unregister`;
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await own.close();
+});
+
+async function tell(body: unknown): Promise<number> {
+  const headers = { 'Content-Type': 'application/json', 'X-Request-Id': 'the-logout' };
+  return (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).status;
+}
+const tokensOf = async (userId: number) =>
+  (await own.devices.listTokens(userId, undefined, 10)).items.map(({ token }) => token);
+
+test('the device of this user with this token goes, and nothing else', async () => {
+  for (const token of ['goes', 'stays']) await own.devices.register(1, { token });
+  await own.devices.register(2, { token: 'another’s' });
+  for (const token of ['goes', 'goes', 'another’s', 'nobody’s'])
+    expect(await tell({ user_id: 1, token })).toBe(204);
+  expect(await tokensOf(1)).toEqual(['stays']);
+  expect(await tokensOf(2)).toEqual(['another’s']);
+});
+
+test('the longest token that a logout may bring', async () => {
+  expect(await tell({ user_id: 1, token: '\u0001'.repeat(4_096) })).toBe(204);
+});
+
+test.each([
+  {},
+  { user_id: 1 },
+  { user_id: 1, token: '' },
+  { user_id: '1', token: 'x' },
+  { user_id: 0, token: 'x' },
+])('%j: 422', async (body) => expect(await tell(body)).toBe(422));
+
+test('what fails is logged with the request id and without the token: 503', async () => {
+  await own.sql('ALTER TABLE devices.device RENAME TO hidden');
+  own.log.length = 0;
+  expect(await tell({ user_id: 1, token: 'a-token-to-keep-secret' })).toBe(503);
+  await own.sql('ALTER TABLE devices.hidden RENAME TO device');
+  expect(own.log.map((line) => JSON.parse(line) as object)).toMatchObject([
+    { level: 'error', route: '/unregister', request_id: 'the-logout' },
+  ]);
+  expect(own.log.join()).not.toContain('a-token-to-keep-secret');
+});

@@ -1,0 +1,33 @@
+import express, { Router } from 'express';
+import { z } from 'zod';
+import { type Logger, requestId, runInContext } from '@content-platform/chassis';
+import { id, text } from '@content-platform/contract';
+import type { DeviceStore } from './device-store.ts';
+
+const route = '/unregister';
+const unregistration = z.strictObject({ user_id: id, token: text(1, 4096) });
+
+/** What auth tells at a logout, on the internal listener: `POST /unregister {user_id, token}`, 204 also for none. */
+export function createInternal(devices: DeviceStore, logger: Logger): Router {
+  const router = Router();
+  router.post(route, express.json({ limit: 65_536 }), (request, response) => {
+    const told = unregistration.safeParse(request.body);
+    if (!told.success) return void response.status(422).end();
+    const { user_id: userId, token } = told.data;
+    const context = {
+      requestId: requestId(request.get('x-request-id')),
+      route,
+      database: { calls: 0, ms: 0 },
+    };
+    void runInContext(context, () =>
+      devices.unregister(userId, token).then(
+        () => response.status(204).end(),
+        (error: unknown) => {
+          logger.error({ error, route }, 'a request failed');
+          response.status(503).end();
+        },
+      ),
+    );
+  });
+  return router;
+}

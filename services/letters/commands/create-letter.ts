@@ -1,0 +1,63 @@
+import { parseArgs } from 'node:util';
+import { text } from '@content-platform/contract';
+import type { Database } from '@content-platform/chassis';
+import { createLetterStore } from '../letter-store.ts';
+import { command } from '../letters.ts';
+
+interface Webform {
+  webform_id: number;
+  required: boolean;
+}
+
+const title = text(1, 200);
+
+function webformOf(given: string): Webform {
+  const [, digits, required] = /^([1-9]\d{0,15})(:required)?$/.exec(given) ?? [];
+  const webform_id = Number(digits);
+  if (Number.isSafeInteger(webform_id)) return { webform_id, required: required !== undefined };
+  throw new Error(`--webform must be an id, or an id and :required, not ${given}.`);
+}
+
+function webformsOf(given: readonly string[]): Webform[] {
+  const webforms = given.map(webformOf);
+  const ids = new Set(webforms.map(({ webform_id }) => webform_id));
+  if (ids.size < webforms.length) throw new Error('A webform is named twice.');
+  return webforms;
+}
+
+/**
+ * The user with this address or id. The one look into another service's schema: who types knows people by their
+ * addresses, and a letter for somebody who is not there would be nobody's.
+ */
+async function findUser(query: Database['query'], whom: string): Promise<{ id: number; email: string }> {
+  const condition = /^\d+$/.test(whom) ? 'id::text = $1' : 'lower(email) = lower($1)';
+  const statement = `SELECT id, email FROM auth.user WHERE ${condition}`;
+  const { rows } = await query<{ id: string; email: string }>('find_user', statement, [whom]);
+  if (rows[0]) return { id: Number(rows[0].id), email: rows[0].email };
+  throw new Error(`There is no user ${whom}.`);
+}
+
+/** create-letter EMAIL-or-USER-ID TITLE [--webform ID[:required]]…; returns what to print. */
+export async function createLetter(args: string[], open: () => Promise<Database>): Promise<string> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: { webform: { type: 'string', multiple: true, default: [] } },
+  });
+  const [whom, name, ...more] = positionals;
+  if (whom === undefined || name === undefined || more.length > 0) {
+    throw new Error('Give EMAIL-or-USER-ID and TITLE; a title of several words in quotes.');
+  }
+  if (!title.safeParse(name).success) throw new Error('TITLE must have 1 to 200 characters.');
+  const webforms = webformsOf(values.webform);
+  const database = await open();
+  try {
+    const { id: userId, email } = await findUser(database.query, whom);
+    const letter = { userId, title: name, state: 'draft', webforms } as const;
+    const id = await createLetterStore(database.query).create(letter, command);
+    const many = `${webforms.length} webform${webforms.length === 1 ? '' : 's'}`;
+    return `Created letter ${id} of user ${userId}, ${email}: a draft with ${many}.`;
+  } finally {
+    await database.close();
+  }
+}

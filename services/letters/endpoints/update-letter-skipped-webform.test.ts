@@ -1,0 +1,267 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { startLetters, type TestLetters } from '../testing.ts';
+
+let letters: TestLetters;
+beforeAll(async () => {
+  letters = await startLetters();
+});
+afterAll(() => letters.stop());
+
+const stale = { 'If-Match': '"stale"' };
+
+describe('skipping a webform', () => {
+  test('the reply is the letter as it is now, with its ETag', async () => {
+    const id = await letters.letter();
+    const before = (await letters.read(id)).letter;
+    const { status, body, headers } = await letters.skip({
+      letter_id: id,
+      webform_id: 2,
+      skipped: true,
+      reason: 'No.',
+    });
+    expect(status).toBe(200);
+    const { letter, etag } = await letters.read(id);
+    expect(body).toEqual({ success: true, letter });
+    expect(headers.get('etag')).toBe(etag);
+    expect(letter).toMatchObject({ version: 2, created_at: before.created_at });
+    expect(Date.parse(letter.updated_at)).toBeGreaterThan(Date.parse(before.updated_at));
+    const [first, second, third] = letter.webforms;
+    expect(second).toMatchObject({ webform_id: 2, skipped: true, reason: 'No.' });
+    expect(Math.abs(Date.parse(second!.skipped_at!) - Date.now())).toBeLessThan(60_000);
+    expect([first, third]).toEqual([before.webforms[0], before.webforms[2]]);
+    expect(await letters.history(id)).toEqual([
+      { event: 'webform_skipped', actor: 'user:1', details: { webform_id: 2, reason: 'No.' } },
+      expect.objectContaining({ event: 'created', actor: 'command' }),
+    ]);
+  });
+
+  test('a draft’s, too', async () => {
+    const id = await letters.letter({ state: 'draft' });
+    expect(await letters.skip({ letter_id: id, webform_id: 2, skipped: true })).toMatchObject({
+      status: 200,
+    });
+  });
+
+  test('taking it back leaves no trace but in the history', async () => {
+    const id = await letters.letter();
+    const before = (await letters.read(id)).letter;
+    await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: 'No.' });
+    const back = await letters.skip({ letter_id: id, webform_id: 2, skipped: false, reason: 'After all.' });
+    expect(back.body!.letter).toMatchObject({ webforms: before.webforms, version: 3 });
+    expect((await letters.history(id))[0]).toEqual({
+      event: 'webform_unskipped',
+      actor: 'user:1',
+      details: { webform_id: 2, reason: 'After all.' },
+    });
+  });
+
+  test.each([
+    ['skipped with this reason', { skipped: true, reason: 'No.' }],
+    ['skipped, nothing said of a reason', { skipped: true }],
+  ])('the same again, %s: nothing new', async (_, again) => {
+    const id = await letters.letter();
+    await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: 'No.' });
+    const { letter, etag } = await letters.read(id);
+    const history = await letters.history(id);
+    const answer = await letters.skip({ letter_id: id, webform_id: 2, ...again });
+    expect(answer).toMatchObject({ status: 200, body: { letter } });
+    expect(answer.headers.get('etag')).toBe(etag);
+    expect(await letters.history(id)).toEqual(history);
+  });
+
+  test.each([1, 2])('what is not skipped, webform %i, is not taken back: nothing new', async (webform_id) => {
+    const id = await letters.letter();
+    const { letter } = await letters.read(id);
+    const answer = await letters.skip({ letter_id: id, webform_id, skipped: false, reason: 'x' });
+    expect(answer).toMatchObject({ status: 200, body: { letter } });
+    expect(await letters.history(id)).toHaveLength(1);
+  });
+
+  test('another reason is a change of the reason alone; an empty one is none', async () => {
+    const id = await letters.letter();
+    const first = await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: 'No.' });
+    const { skipped_at } = first.body!.letter.webforms[1]!;
+    const other = await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: 'Never.' });
+    expect(other.body!.letter.version).toBe(3);
+    expect(other.body!.letter.webforms[1]).toMatchObject({ skipped: true, skipped_at, reason: 'Never.' });
+    const none = await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: '' });
+    expect(none.body!.letter.webforms[1]).toMatchObject({ skipped: true, skipped_at, reason: null });
+    const changes = (await letters.history(id)).slice(0, 2);
+    expect(changes.map(({ event, details }) => ({ event, ...details }))).toEqual([
+      { event: 'skip_reason_changed', webform_id: 2, from: 'Never.', to: null },
+      { event: 'skip_reason_changed', webform_id: 2, from: 'No.', to: 'Never.' },
+    ]);
+  });
+});
+
+describe('what is refused changes nothing', () => {
+  test('another user’s letter, also by staff, and none: the same 404', async () => {
+    const id = await letters.letter();
+    const wish = { webform_id: 99, skipped: true };
+    const texts = await Promise.all(
+      [
+        { letter_id: id, token: 'user.2' },
+        { letter_id: id, token: 'staff.9' },
+        { letter_id: 9_000_000, token: 'user.2' },
+      ].map(async ({ letter_id, token }) => {
+        const { error } = await letters.skip({ letter_id, ...wish }, stale, token);
+        return JSON.stringify({ ...error, request_id: '' }).replaceAll(String(letter_id), '<id>');
+      }),
+    );
+    expect(new Set(texts)).toEqual(
+      new Set(['{"error":"not_found","code":404,"message":"There is no letter <id>.","request_id":""}']),
+    );
+    expect(await letters.history(id)).toHaveLength(1);
+  });
+
+  test.each(['sent', 'closed'] as const)('a letter that is %s: 409 before anything else', async (state) => {
+    const id = await letters.letter({ state });
+    for (const webform_id of [1, 2, 99]) {
+      const { error } = await letters.skip({ letter_id: id, webform_id, skipped: true }, stale);
+      expect(error).toMatchObject({
+        error: 'letter_closed',
+        code: 409,
+        details: [{ path: 'state', message: state }],
+      });
+    }
+    expect((await letters.read(id)).letter.version).toBe(1);
+  });
+
+  test('an old ETag: 412; the current one, or *: done', async () => {
+    const id = await letters.letter();
+    const { etag } = await letters.read(id);
+    const wish = (webform_id: number) => ({ letter_id: id, webform_id, skipped: true });
+    await letters.skip(wish(2), { 'If-Match': etag });
+    const { letter } = await letters.read(id);
+    expect(letter.version).toBe(2);
+    for (const webform_id of [1, 2, 3, 99]) {
+      const { error } = await letters.skip(wish(webform_id), { 'If-Match': etag });
+      expect(error).toMatchObject({ error: 'precondition_failed', code: 412 });
+    }
+    expect((await letters.read(id)).letter).toEqual(letter);
+    expect(await letters.skip(wish(3), { 'If-Match': '*' })).toMatchObject({ status: 200 });
+  });
+
+  test('a webform that the letter does not have: 422', async () => {
+    const id = await letters.letter();
+    for (const skipped of [true, false]) {
+      const { error } = await letters.skip({ letter_id: id, webform_id: 99, skipped });
+      expect(error).toMatchObject({
+        error: 'validation_failed',
+        details: [{ path: 'body.webform_id', message: `Letter ${id} has no webform 99.` }],
+      });
+    }
+  });
+
+  test('a required one: 422', async () => {
+    const id = await letters.letter();
+    const { error } = await letters.skip({ letter_id: id, webform_id: 1, skipped: true });
+    expect(error).toMatchObject({ error: 'webform_required', code: 422 });
+    expect(await letters.history(id)).toHaveLength(1);
+  });
+});
+
+describe('with an Idempotency-Key', () => {
+  test('the same again has the same reply to the byte, though the letter has changed since', async () => {
+    const id = await letters.letter();
+    const { etag } = await letters.read(id);
+    const request = () =>
+      fetch(`${letters.origin}/api/updateLetterSkippedWebform`, {
+        method: 'POST',
+        headers: {
+          Authorization: 'Bearer user.1',
+          'Content-Type': 'application/json',
+          'Idempotency-Key': 'a',
+          'If-Match': etag,
+        },
+        body: JSON.stringify({ letter_id: id, webform_id: 2, skipped: true }),
+      });
+    const first = await request();
+    const text = await first.text();
+    await letters.skip({ letter_id: id, webform_id: 2, skipped: false });
+    const again = await request();
+    expect({ status: again.status, etag: again.headers.get('etag'), text: await again.text() }).toEqual({
+      status: 200,
+      etag: first.headers.get('etag'),
+      text,
+    });
+    expect((await letters.read(id)).letter).toMatchObject({
+      version: 3,
+      webforms: [{}, { skipped: false }, {}],
+    });
+  });
+
+  test('another body, or another If-Match: 422', async () => {
+    const id = await letters.letter();
+    const wish = { letter_id: id, webform_id: 2, skipped: true };
+    await letters.skip(wish, { 'Idempotency-Key': 'b' });
+    const others = [
+      letters.skip({ ...wish, skipped: false }, { 'Idempotency-Key': 'b' }),
+      letters.skip({ ...wish, reason: 'No.' }, { 'Idempotency-Key': 'b' }),
+      letters.skip(wish, { 'Idempotency-Key': 'b', 'If-Match': '*' }),
+    ];
+    for (const answer of others)
+      expect((await answer).error).toMatchObject({ error: 'idempotency_key_reused', code: 422 });
+    expect((await letters.read(id)).letter.version).toBe(2);
+  });
+
+  test('a refusal is kept, too', async () => {
+    const id = await letters.letter({ state: 'draft' });
+    const wish = { letter_id: id, webform_id: 1, skipped: true };
+    const first = await letters.skip(wish, { 'Idempotency-Key': 'c' });
+    await letters.database.query('test', 'UPDATE letters.webform SET required = false WHERE letter_id = $1', [
+      id,
+    ]);
+    const again = await letters.skip(wish, { 'Idempotency-Key': 'c' });
+    expect({ ...again.error, request_id: '' }).toEqual({ ...first.error, request_id: '' });
+  });
+});
+
+describe('at once', () => {
+  const rounds = Array.from({ length: 5 }, (_, round) => round + 1);
+
+  test.each(rounds)('20 on as many webforms: all land, each is one version (round %i)', async () => {
+    const ids = Array.from({ length: 20 }, (_, n) => n + 1);
+    const id = await letters.letter({
+      webforms: ids.map((webform_id) => ({ webform_id, required: false })),
+    });
+    const answers = await Promise.all(
+      ids.map((webform_id) => letters.skip({ letter_id: id, webform_id, skipped: true })),
+    );
+    const versions = answers.map(({ body }) => body!.letter.version);
+    expect(versions.toSorted((a, b) => a - b)).toEqual(ids.map((n) => n + 1));
+    // Each has seen what came before it.
+    for (const { body } of answers) {
+      const skipped = body!.letter.webforms.filter((webform) => webform.skipped);
+      expect(skipped).toHaveLength(body!.letter.version - 1);
+    }
+    const { letter } = await letters.read(id);
+    expect(letter.version).toBe(21);
+    expect(letter.webforms.every(({ skipped }) => skipped)).toBe(true);
+    expect(await letters.history(id)).toHaveLength(21);
+  });
+
+  test.each(rounds)('20 times the same: one change (round %i)', async () => {
+    const id = await letters.letter();
+    const wish = { letter_id: id, webform_id: 2, skipped: true };
+    await Promise.all(rounds.flatMap(() => [1, 2, 3, 4].map(() => letters.skip(wish))));
+    expect((await letters.read(id)).letter.version).toBe(2);
+    expect(await letters.history(id)).toHaveLength(2);
+  });
+
+  test.each(rounds)('20 with the same If-Match: one lands, the others have 412 (round %i)', async () => {
+    const ids = Array.from({ length: 20 }, (_, n) => n + 1);
+    const id = await letters.letter({
+      webforms: ids.map((webform_id) => ({ webform_id, required: false })),
+    });
+    const { etag } = await letters.read(id);
+    const answers = await Promise.all(
+      ids.map((webform_id) =>
+        letters.skip({ letter_id: id, webform_id, skipped: true }, { 'If-Match': etag }),
+      ),
+    );
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+    expect(statuses).toEqual([200, ...Array.from({ length: 19 }, () => 412)]);
+    expect((await letters.read(id)).letter.version).toBe(2);
+  });
+});

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import { updateLetterSkippedWebform as contract, type Body, type Letter } from '@content-platform/contract';
+import { actorOf, HttpError, type Database, type Handler, type Idempotency } from '@content-platform/chassis';
+import { isSettled } from '../letter-states.ts';
+import { createLetterStore, type Happening } from '../letter-store.ts';
+import { checkIfMatch, etagOfLetter, letterClosed, noLetter } from '../replies.ts';
+
+type Wish = Body<typeof contract>;
+
+interface Change extends Happening {
+  skip: { reason: string | null } | null;
+}
+
+/** Throws 422 when the letter does not have the webform. */
+function webformOf(letter: Letter, id: number): Letter['webforms'][number] {
+  const webform = letter.webforms.find(({ webform_id }) => webform_id === id);
+  if (webform) return webform;
+  throw new HttpError(422, 'validation_failed', 'The request is not valid.', [
+    { path: 'body.webform_id', message: `Letter ${letter.id} has no webform ${id}.` },
+  ]);
+}
+
+/** What the wish changes; undefined: it is so already. Throws 422 when it cannot come true. */
+function changeOf(letter: Letter, { webform_id, skipped, reason: given }: Wish): Change | undefined {
+  const webform = webformOf(letter, webform_id);
+  if (!skipped) {
+    if (!webform.skipped) return undefined;
+    return { event: 'webform_unskipped', details: { webform_id, reason: given || null }, skip: null };
+  }
+  if (webform.required) {
+    throw new HttpError(422, 'webform_required', `Webform ${webform_id} of letter ${letter.id} is required.`);
+  }
+  // Who does not speak of a reason leaves the one there is.
+  const reason = given === undefined ? webform.reason : given || null;
+  if (!webform.skipped)
+    return { event: 'webform_skipped', details: { webform_id, reason }, skip: { reason } };
+  if (reason === webform.reason) return undefined;
+  const details = { webform_id, from: webform.reason, to: reason };
+  return { event: 'skip_reason_changed', details, skip: { reason } };
+}
+
+interface Deps {
+  database: Database;
+  idempotency: Idempotency;
+}
+
+export function updateLetterSkippedWebform({ database, idempotency }: Deps): Handler<typeof contract> {
+  return ({ caller, body, header }) => {
+    const ifMatch = header('if-match');
+    const fingerprint = createHash('sha256')
+      .update(JSON.stringify([body, ifMatch]))
+      .digest('base64url');
+    const request = { endpoint: contract, caller, key: header('idempotency-key'), fingerprint };
+
+    async function update(query: Database['query']): Promise<Letter> {
+      const letters = createLetterStore(query);
+      const letter = await letters.lock(body.letter_id, caller.id);
+      if (!letter) throw noLetter(body.letter_id);
+      if (isSettled(letter.state)) throw letterClosed(letter);
+      checkIfMatch(ifMatch, letter);
+      const change = changeOf(letter, body);
+      if (!change) return letter;
+      const { skip, event, details } = change;
+      await letters.setSkip(letter.id, body.webform_id, skip);
+      return letters.changed(letter, actorOf(caller), [{ event, details }]);
+    }
+
+    return idempotency.once(request, async () => {
+      const letter = await database.transaction(update);
+      return { status: 200, body: { success: true, letter }, headers: { ETag: etagOfLetter(letter) } };
+    });
+  };
+}

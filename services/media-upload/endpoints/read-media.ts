@@ -1,0 +1,13 @@
+import type { Handler } from '@content-platform/chassis';
+import type { readMedia as contract } from '@content-platform/contract';
+import type { FileStore } from '../file-store.ts';
+import { mediaFile } from '../media-file.ts';
+import { noSuchFile } from '../no-such-file.ts';
+
+export function readMedia(deps: { files: FileStore; publicUrl: string }): Handler<typeof contract> {
+  return async ({ params: { id }, caller }) => {
+    const file = await deps.files.find(caller.id, id);
+    if (!file) throw noSuchFile();
+    return { status: 200, body: mediaFile(deps.publicUrl, file) };
+  };
+}

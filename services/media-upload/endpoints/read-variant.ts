@@ -1,0 +1,71 @@
+import { etagOf, HttpError, isCurrent, type Handler, type Logger } from '@content-platform/chassis';
+import type { readVariant as contract } from '@content-platform/contract';
+import { parseRange } from '../byte-range.ts';
+import { disposition, webpName } from '../file-name.ts';
+import type { File, FileStore } from '../file-store.ts';
+import { keyOf } from '../media-file.ts';
+import { noSuchFile } from '../no-such-file.ts';
+import type { Store } from '../stores/store.ts';
+
+/** What every answer with the file, a part of it or none of it says. */
+function headersOf(etag: string): Record<string, string> {
+  return {
+    ETag: etag,
+    'Cache-Control': 'private, max-age=31536000, immutable',
+    'Accept-Ranges': 'bytes',
+    'X-Content-Type-Options': 'nosniff',
+    // Whatever it is taken for: it runs nothing and loads nothing.
+    'Content-Security-Policy': "default-src 'none'; sandbox",
+  };
+}
+
+/** Only what we have made is shown in a browser. */
+function kindOf({ mime, name }: File): Record<string, string> {
+  const isPdf = mime === 'application/pdf';
+  return {
+    'Content-Type': isPdf ? mime : 'image/webp',
+    'Content-Disposition': isPdf ? disposition('attachment', name) : disposition('inline', webpName(name)),
+  };
+}
+
+export function readVariant({
+  files,
+  store,
+  logger,
+}: {
+  files: FileStore;
+  store: Store;
+  logger: Logger;
+}): Handler<typeof contract> {
+  return async ({ params, caller, header, signal }) => {
+    const file = await files.find(caller.id, params.id);
+    const variant = file?.variants.find(({ name }) => name === params.variant);
+    if (!file || !variant) throw noSuchFile();
+    const key = keyOf(file.object, variant.name);
+    const etag = etagOf(key);
+    const headers = headersOf(etag);
+    if (isCurrent(header('if-none-match'), etag)) return { status: 304, headers };
+
+    const { bytes } = variant;
+    const ifRange = header('if-range');
+    const range = ifRange === undefined || ifRange === etag ? parseRange(header('range'), bytes) : undefined;
+    if (range === 'unsatisfiable') {
+      throw new HttpError(416, 'range_not_satisfiable', `The file has ${bytes} bytes.`, undefined, {
+        headers: { 'Content-Range': `bytes */${bytes}` },
+      });
+    }
+    const body = await store.get(key, range, signal);
+    if (!body) {
+      logger.error({ key, id: file.id }, 'a file is missing in the store');
+      throw noSuchFile();
+    }
+    const all = { ...headers, ...kindOf(file) };
+    if (!range) return { status: 200, body, headers: { ...all, 'Content-Length': String(bytes) } };
+    const { start, end } = range;
+    const part = {
+      'Content-Length': String(end - start + 1),
+      'Content-Range': `bytes ${start}-${end}/${bytes}`,
+    };
+    return { status: 206, body, headers: { ...all, ...part } };
+  };
+}

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import {
+  createSlots,
+  type Handler,
+  HttpError,
+  type Idempotency,
+  unavailable,
+} from '@content-platform/chassis';
+import { upload as contract } from '@content-platform/contract';
+import { cleanName } from '../file-name.ts';
+import type { File, FileStore, NewFile } from '../file-store.ts';
+import { keyOf, keysOf, mediaFile } from '../media-file.ts';
+import type { UploadMetrics, UploadOutcome } from '../metrics.ts';
+import type { Outcome, Refusal } from '../processing/job.ts';
+import type { Pool } from '../processing/pool.ts';
+import { receiveFile, type ReceivedFile } from '../receive-file.ts';
+import type { Store } from '../stores/store.ts';
+import type { Workspace } from '../workspace.ts';
+
+export interface UploadDeps {
+  files: FileStore;
+  store: Store;
+  pool: Pool;
+  workspace: Workspace;
+  idempotency: Idempotency;
+  uploadMetrics: UploadMetrics;
+  publicUrl: string;
+}
+
+/** Uploads that are taken in or worked on at once; each may be a file on the disk, and a slow client. */
+const maxUploads = 64;
+
+const refusals: Record<Refusal, () => HttpError> = {
+  unsupported_media_type: () =>
+    new HttpError(415, 'unsupported_media_type', 'The file is no JPEG, PNG, WebP, AVIF, GIF or PDF.'),
+  animated_image: () => new HttpError(422, 'animated_image', 'The picture has more than one frame.'),
+  image_too_large: () => new HttpError(422, 'image_too_large', 'The picture has more than 24 megapixels.'),
+  image_too_costly: () =>
+    new HttpError(422, 'image_too_costly', 'The picture could not be processed within 20 seconds.'),
+  unreadable_file: () => new HttpError(422, 'unreadable_file', 'The file is damaged.'),
+};
+
+type Made = Exclude<Outcome, { kind: 'refused' | 'failed' }>;
+
+/** Throws what the client is told. */
+function made(outcome: Outcome): Made {
+  if (outcome.kind === 'refused') throw refusals[outcome.refusal]();
+  if (outcome.kind === 'failed') throw new Error(outcome.message);
+  return outcome;
+}
+
+function newFile(userId: number, { checksum, bytes, name }: ReceivedFile, outcome: Made): NewFile {
+  const { mime } = outcome;
+  const common = { userId, object: randomUUID(), checksum, bytes, mime, name: cleanName(name) };
+  if (outcome.kind === 'pdf') {
+    const variants = [{ name: 'original' as const, width: null, height: null, bytes }];
+    return { ...common, width: null, height: null, placeholder: null, variants };
+  }
+  const { width, height, placeholder } = outcome;
+  const variants = outcome.variants.map(({ name, width, height, bytes }) => ({ name, width, height, bytes }));
+  return { ...common, width, height, placeholder, variants };
+}
+
+export function upload(deps: UploadDeps): Handler<typeof contract> {
+  const { files, store, pool, workspace, idempotency, uploadMetrics, publicUrl } = deps;
+  const slots = createSlots(maxUploads);
+
+  /** Puts all into the store, or nothing of it. */
+  async function putAll(file: NewFile, path: string, outcome: Made): Promise<void> {
+    const variants = outcome.kind === 'pdf' ? [] : outcome.variants;
+    const parts = [{ name: 'original' as const, path }, ...variants];
+    const done = await Promise.allSettled(
+      parts.map((part) => store.put(keyOf(file.object, part.name), part.path)),
+    );
+    const failed = done.find(({ status }) => status === 'rejected');
+    if (!failed) return;
+    await removeAll(file);
+    throw (failed as PromiseRejectedResult).reason;
+  }
+
+  /** What stays is swept. */
+  async function removeAll(file: NewFile): Promise<void> {
+    await Promise.allSettled(keysOf(file).map((key) => store.remove(key)));
+  }
+
+  /**
+   * The files go into the store first, then the row: a crash in between leaves files that nobody knows of, never a row
+   * without them. When the row's fate is unknown, the files stay: the sweep knows.
+   */
+  async function keep(userId: number, received: ReceivedFile, path: string, outcome: Made) {
+    const file = newFile(userId, received, outcome);
+    await putAll(file, path, outcome);
+    const kept = await files.add(file);
+    const isNew = kept.object === file.object;
+    if (!isNew) await removeAll(file);
+    return { kept, isNew };
+  }
+
+  const reply = (status: 200 | 201, file: File) => ({ status, body: mediaFile(publicUrl, file) });
+
+  const take: Handler<typeof contract> = ({ body, caller, header, signal }) =>
+    workspace.use(async (folder) => {
+      const path = join(folder, 'upload');
+      const received = await receiveFile(body, path);
+      const request = {
+        endpoint: contract,
+        caller,
+        key: header('idempotency-key'),
+        fingerprint: received.checksum.toString('hex'),
+      };
+      return idempotency.once(request, async () => {
+        const known = await files.findUpload(caller.id, received.checksum);
+        if (known) return reply(200, known);
+        const outcome = made(await pool.run({ path, folder }, signal));
+        const { kept, isNew } = await keep(caller.id, received, path, outcome);
+        return reply(isNew ? 201 : 200, kept);
+      });
+    });
+
+  return async (call) => {
+    const count = (outcome: UploadOutcome) => uploadMetrics.uploads.inc({ outcome });
+    const release = slots.take();
+    try {
+      if (!release) throw unavailable('There is too much to do at the moment.');
+      const answer = await take(call);
+      count(answer.status === 201 ? 'created' : 'existing');
+      return answer;
+    } catch (error) {
+      count(outcomeOf(error, call.signal));
+      throw error;
+    } finally {
+      release?.();
+    }
+  };
+}
+
+function outcomeOf(error: unknown, signal: AbortSignal): UploadOutcome {
+  if (signal.aborted) return 'hung_up';
+  if (!(error instanceof HttpError)) return 'failed';
+  return error.status < 500 ? 'refused' : error.status === 503 ? 'busy' : 'failed';
+}

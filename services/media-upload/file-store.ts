@@ -1,0 +1,98 @@
+import type { Database } from '@content-platform/chassis';
+import type { VariantName } from '@content-platform/contract';
+
+export interface Variant {
+  name: VariantName;
+  /** Pixels; null for a PDF. */
+  width: number | null;
+  height: number | null;
+  bytes: number;
+}
+
+/** What is known of an upload. */
+export interface NewFile {
+  userId: number;
+  /** Begins the keys of its files in the store. */
+  object: string;
+  checksum: Buffer;
+  mime: string;
+  bytes: number;
+  name: string;
+  width: number | null;
+  height: number | null;
+  placeholder: string | null;
+  variants: Variant[];
+}
+
+export interface File extends NewFile {
+  id: number;
+  createdAt: Date;
+}
+
+interface Row extends Omit<File, 'id' | 'userId' | 'createdAt'> {
+  id: string;
+  user_id: string;
+  created_at: Date;
+}
+
+const columns =
+  'id, user_id, object, checksum, mime, bytes, name, width, height, placeholder, variants, created_at';
+
+function fileOf({ id, user_id, created_at, ...row }: Row): File {
+  return { ...row, id: Number(id), userId: Number(user_id), createdAt: created_at };
+}
+
+export type FileStore = ReturnType<typeof createFileStore>;
+
+/** The table media.file. Everything throws what `query` throws. */
+export function createFileStore(query: Database['query']) {
+  async function findUpload(userId: number, checksum: Buffer): Promise<File | undefined> {
+    const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND checksum = $2`;
+    const { rows } = await query<Row>('find_upload', text, [userId, checksum]);
+    return rows[0] && fileOf(rows[0]);
+  }
+
+  async function insert(file: NewFile): Promise<File | undefined> {
+    const text = `INSERT INTO media.file
+                    (user_id, object, checksum, mime, bytes, name, width, height, placeholder, variants)
+                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                  ON CONFLICT (user_id, checksum) DO NOTHING
+                  RETURNING ${columns}`;
+    const { userId, object, checksum, mime, bytes, name, width, height, placeholder, variants } = file;
+    const values = [userId, object, checksum, mime, bytes, name, width, height, placeholder];
+    const { rows } = await query<Row>('add_file', text, [...values, JSON.stringify(variants)]);
+    return rows[0] && fileOf(rows[0]);
+  }
+
+  return {
+    /** The file that this user has uploaded with these bytes. */
+    findUpload,
+    /** Adds a file, or finds the one that this user has with the same bytes: that one has another `object`. */
+    async add(file: NewFile): Promise<File> {
+      for (;;) {
+        const added = (await insert(file)) ?? (await findUpload(file.userId, file.checksum));
+        // Neither: the other one was deleted in between.
+        if (added) return added;
+      }
+    },
+    async find(userId: number, id: number): Promise<File | undefined> {
+      const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND id = $2`;
+      const { rows } = await query<Row>('find_file', text, [userId, id]);
+      return rows[0] && fileOf(rows[0]);
+    },
+    /** Newest first, from behind `cursor`; `next` is the next page's cursor. */
+    async list(userId: number, cursor = Number.MAX_SAFE_INTEGER, limit = 50) {
+      const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND id < $2
+                    ORDER BY id DESC LIMIT $3`;
+      const { rows } = await query<Row>('list_files', text, [userId, cursor, limit + 1]);
+      const files = rows.slice(0, limit).map(fileOf);
+      return { files, next: rows.length > limit ? files.at(-1)!.id : null };
+    },
+    /** What was deleted; undefined when there was no such file. */
+    async remove(userId: number, id: number): Promise<File | undefined> {
+      const text = `DELETE FROM media.file WHERE user_id = $1 AND id = $2 RETURNING ${columns}`;
+      const { rows } = await query<Row>('delete_file', text, [userId, id]);
+      return rows[0] && fileOf(rows[0]);
+    },
+  };
+}

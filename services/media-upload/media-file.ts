@@ -1,0 +1,29 @@
+import type { MediaFile, VariantName } from '@content-platform/contract';
+import type { File, NewFile } from './file-store.ts';
+
+/** A file as clients see it. */
+export function mediaFile(publicUrl: string, file: File): MediaFile {
+  const { id, mime, bytes, width, height, checksum, placeholder, createdAt, variants } = file;
+  return {
+    id,
+    mime,
+    bytes,
+    width,
+    height,
+    checksum: checksum.toString('hex'),
+    placeholder,
+    created_at: createdAt.toISOString(),
+    variants: variants.map((variant) => ({
+      ...variant,
+      url: `${publicUrl}/api/media/${id}/${variant.name}`,
+    })),
+  };
+}
+
+export const keyOf = (object: string, name: VariantName): string => `${object}-${name}`;
+
+/** The keys of all that is kept of a file: what is served, and the upload itself. */
+export function keysOf({ object, variants }: Pick<NewFile, 'object' | 'variants'>): string[] {
+  const names = new Set<VariantName>(['original', ...variants.map(({ name }) => name)]);
+  return [...names].map((name) => keyOf(object, name));
+}

@@ -1,0 +1,30 @@
+import { Counter, Histogram } from 'prom-client';
+import type { Metrics } from '@content-platform/chassis';
+
+/**
+ * created; existing: the user had it already; refused: 4xx; busy: 503 because there is too much to do; hung_up: the
+ * client went away; failed: anything else.
+ */
+export const uploadOutcomes = ['created', 'existing', 'refused', 'busy', 'hung_up', 'failed'] as const;
+export type UploadOutcome = (typeof uploadOutcomes)[number];
+
+export type UploadMetrics = ReturnType<typeof createUploadMetrics>;
+
+/** The signals of this service. */
+export function createUploadMetrics({ registry }: Metrics) {
+  const registers = [registry];
+  const uploads = new Counter({
+    name: 'uploads_total',
+    help: 'Uploads by how they ended',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const processing = new Histogram({
+    name: 'upload_processing_seconds',
+    help: 'Time in which a file was looked at and its variants were made, without waiting for it',
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20],
+    registers,
+  });
+  for (const outcome of uploadOutcomes) uploads.inc({ outcome }, 0);
+  return { uploads, processing };
+}

@@ -1,0 +1,319 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import sharp from 'sharp';
+import * as corpus from '../testing/corpus.ts';
+import { createTestPool, type TestPool } from '../testing/pools.ts';
+import type { Outcome, Picture } from './job.ts';
+
+let pool: TestPool;
+let valid: Record<string, Buffer>;
+beforeAll(async () => {
+  pool = await createTestPool();
+  valid = await corpus.validPictures();
+});
+afterAll(() => pool?.close());
+
+const types = ['image/jpeg', 'image/png', 'image/webp', 'image/gif', 'image/avif'];
+
+async function pictureOf(bytes: Buffer): Promise<Picture> {
+  const outcome = await pool.process(bytes);
+  if (outcome.kind !== 'picture') throw new Error(JSON.stringify(outcome));
+  return outcome;
+}
+
+const refused = (refusal: string) => ({ kind: 'refused', refusal });
+
+/** Average colour of a part of a picture: [left, top] in tenths. */
+async function colourAt(path: string, [left, top]: readonly [number, number]): Promise<number[]> {
+  const { width, height } = await sharp(path).metadata();
+  const part = {
+    left: Math.floor((width * left) / 10),
+    top: Math.floor((height * top) / 10),
+    width: Math.ceil(width / 10),
+    height: Math.ceil(height / 10),
+  };
+  const { channels } = await sharp(await sharp(path).extract(part).png().toBuffer()).stats();
+  return channels.map(({ mean }) => Math.round(mean));
+}
+
+describe('what is taken', () => {
+  test.each(types)('%s: three variants as WebP, none of them larger than it', async (mime) => {
+    const made = await pictureOf(valid[mime]!);
+    expect(made).toMatchObject({ mime, width: 300, height: 200 });
+    expect(made.placeholder).toMatch(/^[\w+/]{20,40}=*$/);
+    expect(made.variants.map(({ name, width, height }) => [name, width, height])).toEqual([
+      ['thumb', 300, 200],
+      ['medium', 300, 200],
+      ['large', 300, 200],
+    ]);
+    for (const { path, width, height } of made.variants) {
+      expect(await sharp(path).metadata()).toMatchObject({ format: 'webp', width, height, space: 'srgb' });
+    }
+  });
+
+  test('the longest side: 320, 1280 and 2560 pixels', async () => {
+    const made = await pictureOf(await corpus.picture(1500, 3000).jpeg().toBuffer());
+    expect(made.variants.map(({ width, height }) => [width, height])).toEqual([
+      [160, 320],
+      [640, 1280],
+      [1280, 2560],
+    ]);
+  });
+
+  test('what was seen is what is shown', async () => {
+    const source = corpus.picture(900, 600);
+    const made = await pictureOf(await source.clone().png().toBuffer());
+    const expected = await sharp(await source.png().toBuffer()).stats();
+    for (const { path } of made.variants) {
+      const { channels } = await sharp(path).stats();
+      channels.forEach(({ mean }, index) =>
+        expect(Math.abs(mean - expected.channels[index]!.mean)).toBeLessThan(3),
+      );
+    }
+  });
+
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])('EXIF orientation %d is upright', async (orientation) => {
+    const upright = sharp({
+      create: { width: 400, height: 200, channels: 3, background: 'white' },
+    }).composite([
+      { input: { create: { width: 100, height: 50, channels: 3, background: 'red' } }, left: 0, top: 0 },
+    ]);
+    // What a camera that was held so has stored (EXIF 2.32, tag 274).
+    const turn = async (bytes: Buffer, quarters: number) =>
+      sharp(bytes)
+        .rotate(quarters * 90)
+        .toBuffer();
+    const white = await upright.png().toBuffer();
+    const turned = [
+      white,
+      await sharp(white).flop().toBuffer(),
+      await turn(white, 2),
+      await sharp(white).flip().toBuffer(),
+      await sharp(await turn(white, 1))
+        .flop()
+        .toBuffer(),
+      await turn(white, 3),
+      await sharp(await turn(white, 3))
+        .flop()
+        .toBuffer(),
+      await turn(white, 1),
+    ][orientation - 1]!;
+    const made = await pictureOf(await sharp(turned).withMetadata({ orientation }).jpeg().toBuffer());
+    expect(made).toMatchObject({ width: 400, height: 200 });
+    for (const { path, width, height } of made.variants) {
+      expect(width).toBe(2 * height);
+      const [red, green] = await colourAt(path, [0.5, 0.5]);
+      expect(red! - green!).toBeGreaterThan(200);
+      for (const corner of [
+        [9, 0],
+        [0, 9],
+        [9, 9],
+      ] as const) {
+        expect((await colourAt(path, corner))[1]).toBeGreaterThan(230);
+      }
+      expect((await sharp(path).metadata()).orientation).toBeUndefined();
+    }
+  });
+
+  test.each<[string, () => Promise<Buffer>, number]>([
+    ['CMYK', () => corpus.picture(300, 200).toColourspace('cmyk').jpeg().toBuffer(), 3],
+    ['16 bit', () => corpus.picture(300, 200).toColourspace('rgb16').png().toBuffer(), 3],
+    ['16 bit with alpha', () => corpus.picture(300, 200, 4).toColourspace('rgb16').png().toBuffer(), 4],
+    ['grey', () => corpus.picture(300, 200, 1).toColourspace('b-w').jpeg().toBuffer(), 3],
+    ['grey with 16 bit', () => corpus.picture(300, 200, 1).toColourspace('grey16').png().toBuffer(), 3],
+    ['grey with alpha', () => corpus.picture(300, 200, 2).toColourspace('b-w').png().toBuffer(), 4],
+    ['a palette', () => corpus.picture(300, 200).png({ palette: true }).toBuffer(), 3],
+    ['interlaced', () => corpus.picture(300, 200).png({ progressive: true }).toBuffer(), 3],
+    ['progressive', () => corpus.picture(300, 200).jpeg({ progressive: true }).toBuffer(), 3],
+    ['1 × 1', () => corpus.picture(1, 1).png().toBuffer(), 3],
+    ['10000 × 1', () => corpus.picture(10_000, 1).png().toBuffer(), 3],
+    ['1 × 10000', () => corpus.picture(1, 10_000).jpeg().toBuffer(), 3],
+    ['a wide gamut', () => corpus.picture(300, 200).withIccProfile('p3').jpeg().toBuffer(), 3],
+    ['one frame of a GIF', () => corpus.picture(30, 20, 4).gif().toBuffer(), 4],
+  ])('%s becomes sRGB with 8 bits', async (_, make, channels) => {
+    const made = await pictureOf(await make());
+    expect(made.variants).toHaveLength(3);
+    for (const { path } of made.variants) {
+      const metadata = await sharp(path).metadata();
+      expect(metadata).toMatchObject({ space: 'srgb', depth: 'uchar', channels, hasProfile: false });
+    }
+  });
+
+  test('24 megapixels as makers of cameras count them, and not one row more', async () => {
+    expect(await pictureOf(await corpus.blackPng(5712, 4284))).toMatchObject({ width: 5712 });
+    expect(await pool.process(corpus.blackPng(6144, 4096))).toMatchObject({ kind: 'picture' });
+    expect(await pool.process(corpus.blackPng(6144, 4097))).toEqual(refused('image_too_large'));
+  });
+
+  test('bytes behind the end', async () => {
+    for (const [mime, bytes] of Object.entries(valid)) {
+      const longer = Buffer.concat([bytes, corpus.html, Buffer.alloc(10_000, 'x')]);
+      expect(await pool.process(longer)).toMatchObject({ kind: 'picture', mime });
+    }
+  });
+
+  test('a PDF, as it is', async () => {
+    expect(await pool.process(corpus.pdf)).toEqual({ kind: 'pdf', mime: 'application/pdf' });
+    const withHtml = Buffer.concat([corpus.pdf.subarray(0, 20), corpus.html, corpus.pdf.subarray(20)]);
+    expect(await pool.process(withHtml)).toEqual({ kind: 'pdf', mime: 'application/pdf' });
+  });
+});
+
+test('nothing of the metadata is in what is served: GPS, names, profiles, comments', async () => {
+  const source = corpus
+    .picture(300, 200)
+    .withExif({
+      IFD0: { Artist: 'Secret Name', ImageDescription: 'secret place' },
+      IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '52/1 31/1 0/1' },
+    })
+    .withXmp('<x:xmpmeta xmlns:x="adobe:ns:meta/">secret packet</x:xmpmeta>')
+    .withIccProfile('p3');
+  for (const bytes of [
+    await source.clone().jpeg().toBuffer(),
+    await source.clone().png().toBuffer(),
+    await source.clone().webp().toBuffer(),
+    await source.clone().avif({ effort: 1 }).toBuffer(),
+  ]) {
+    expect((await sharp(bytes).metadata()).exif).toBeDefined();
+    for (const { path } of (await pictureOf(bytes)).variants) {
+      const metadata = await sharp(path).metadata();
+      for (const kind of ['exif', 'xmp', 'iptc', 'icc', 'comments', 'orientation'] as const) {
+        expect(metadata[kind]).toBeUndefined();
+      }
+      const { data } = await sharp(path).toBuffer({ resolveWithObject: true });
+      expect(data.toString('latin1')).not.toMatch(/secret/i);
+    }
+  }
+});
+
+describe('what is refused', () => {
+  test.each(Object.keys(corpus.others))('%s', async (name) => {
+    expect(await pool.process(corpus.others[name]!)).toEqual(refused('unsupported_media_type'));
+  });
+
+  test('animations', async () => {
+    const avif = Buffer.from(valid['image/avif']!);
+    avif.write('avis', 8, 'latin1');
+    for (const bytes of [
+      await corpus.animation('gif'),
+      await corpus.animation('webp'),
+      corpus.apng(valid['image/png']!),
+      avif,
+    ]) {
+      expect(await pool.process(bytes)).toEqual(refused('animated_image'));
+    }
+  });
+
+  test.each([...types, 'application/pdf'])('%s, cut off at each tenth', async (mime) => {
+    const bytes = valid[mime] ?? corpus.pdf;
+    for (let tenths = 1; tenths < 10; tenths += 1) {
+      const outcome = await pool.process(bytes.subarray(0, (bytes.length * tenths) / 10));
+      expect([refused('unreadable_file'), refused('unsupported_media_type')]).toContainEqual(outcome);
+    }
+  });
+
+  test('a PNG whose checksums are wrong', async () => {
+    const png = valid['image/png']!;
+    for (const place of ['IHDR', 'IDAT']) {
+      const broken = Buffer.from(png);
+      const at = broken.indexOf(place) + 6;
+      broken[at] = broken[at]! ^ 1;
+      expect(await pool.process(broken)).toMatchObject({ kind: 'refused' });
+    }
+  });
+
+  test('headers that lie', async () => {
+    expect(await pool.process(corpus.blackPng(1000, 1000, { rows: 10 }))).toEqual(refused('unreadable_file'));
+    expect(await pool.process(corpus.blackPng(100, 1000, { rowWidth: 10 }))).toEqual(
+      refused('unreadable_file'),
+    );
+    const jpeg = Buffer.from(valid['image/jpeg']!);
+    jpeg.writeUInt16BE(4000, jpeg.indexOf(Buffer.from('ffc0', 'hex')) + 5);
+    expect(await pool.process(jpeg)).toEqual(refused('unreadable_file'));
+    // A coded frame of 108 megapixels in a file that says 100 × 100.
+    const large = { width: 12_000, height: 9_000, channels: 3, background: 'red' } as const;
+    const avif = await sharp({ create: large }).avif({ effort: 0 }).toBuffer();
+    const sides = avif.indexOf('ispe') + 8;
+    avif.writeUInt32BE(100, sides);
+    avif.writeUInt32BE(100, sides + 4);
+    expect(await pool.process(avif)).toEqual(refused('unreadable_file'));
+  });
+
+  test('bombs, before a pixel is decoded', async () => {
+    const inflated = { rows: 100 };
+    for (const [width, height] of [
+      [30_000, 30_000],
+      [65_535, 65_535],
+      [25_165_825, 1],
+    ] as const) {
+      const begun = performance.now();
+      const bomb = corpus.blackPng(width, height, { ...inflated, rowWidth: 100 });
+      expect(await pool.process(bomb)).toEqual(refused('image_too_large'));
+      expect(performance.now() - begun).toBeLessThan(5_000);
+    }
+    for (const side of [2 ** 31 - 1, 2 ** 32 - 1]) {
+      const bomb = corpus.blackPng(side, side, { ...inflated, rowWidth: 100 });
+      expect(await pool.process(bomb)).toMatchObject({ kind: 'refused' });
+    }
+    // Within the limit it is a picture like any other: a thousandth of its pixels' size.
+    const dense = corpus.blackPng(6_000, 4_000);
+    expect(dense.length).toBeLessThan(24 * 1_100);
+    expect(await pool.process(dense)).toMatchObject({ kind: 'picture' });
+  });
+
+  test.each(types)('anything behind the first bytes of %s', async (mime) => {
+    const noise = fc.sample(fc.uint8Array({ minLength: 1_000, maxLength: 20_000 }), { numRuns: 10, seed: 7 });
+    for (const bytes of noise) {
+      const outcome = await pool.process(Buffer.concat([corpus.magic[mime]!, bytes]));
+      expect([refused('unreadable_file'), refused('unsupported_media_type')]).toContainEqual(outcome);
+    }
+  });
+
+  test('a page that begins like a GIF', async () => {
+    const page = Buffer.concat([
+      Buffer.from('GIF89a/*'),
+      Buffer.alloc(20, 1),
+      Buffer.from('*/=1;'),
+      corpus.html,
+    ]);
+    expect(await pool.process(page)).toMatchObject({ kind: 'refused' });
+  });
+});
+
+test('500 mutants: each is a picture or refused, and no child dies', async () => {
+  const files = [...Object.values(valid), corpus.pdf];
+  const mutation = fc.record({
+    file: fc.nat(files.length - 1),
+    cuts: fc.array(
+      fc.record({
+        at: fc.double({ min: 0, max: 1, noNaN: true }),
+        bytes: fc.uint8Array({ maxLength: 16 }),
+        drop: fc.nat(64),
+      }),
+      { minLength: 1, maxLength: 8 },
+    ),
+  });
+  const mutants = fc.sample(mutation, { numRuns: 500, seed: 20_26 }).map(({ file, cuts }) =>
+    cuts.reduce((bytes, { at, bytes: put, drop }) => {
+      const place = Math.floor(at * bytes.length);
+      return Buffer.concat([bytes.subarray(0, place), put, bytes.subarray(place + drop)]);
+    }, files[file]!),
+  );
+  const counts: Record<string, number> = {};
+  const outcomes: Outcome[] = await Promise.all(mutants.map((mutant) => pool.process(mutant)));
+  for (const outcome of outcomes) {
+    const name = outcome.kind === 'refused' ? outcome.refusal : outcome.kind;
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  expect(Object.keys(counts).toSorted()).toEqual(
+    [
+      'animated_image',
+      'image_too_large',
+      'pdf',
+      'picture',
+      'unreadable_file',
+      'unsupported_media_type',
+    ].filter((name) => name in counts),
+  );
+  expect(pool.log).toEqual([]);
+});

@@ -1,0 +1,88 @@
+import { join } from 'node:path';
+import sharp, { type OutputInfo, type Sharp } from 'sharp';
+import { rgbaToThumbHash } from 'thumbhash';
+import { imageVariants, type ImageVariant } from '@content-platform/contract';
+import { maxPixels } from './inspect.ts';
+import type { MadeVariant, Picture } from './job.ts';
+
+/** Decoded pixels: sRGB, 8 bits, upright. */
+interface Pixels {
+  data: Buffer;
+  info: OutputInfo;
+}
+
+/** The decoder gives up: the file is damaged. */
+export class Unreadable extends Error {}
+
+const from = ({ data, info: { width, height, channels } }: Pixels): Sharp =>
+  sharp(data, { raw: { width, height, channels } });
+
+const fit = (picture: Sharp, side: number): Sharp =>
+  picture.resize(side, side, { fit: 'inside', withoutEnlargement: true });
+
+const pixels = (picture: Sharp): Promise<Pixels> => picture.raw().toBuffer({ resolveWithObject: true });
+
+type FailOn = 'warning' | 'error';
+
+const decodeWith = (path: string, failOn: FailOn): Promise<Pixels> => {
+  const upload = sharp(path, { failOn, limitInputPixels: maxPixels }).autoOrient();
+  return pixels(fit(upload, imageVariants.large).toColourspace('srgb'));
+};
+
+/** What libjpeg says when pixels are missing that the header speaks of; it makes grey ones, and calls that a warning. */
+const missingPixels = /premature end of data/i;
+
+/**
+ * The one time that the upload is decoded. What is cut off or has wrong checksums is an error; bytes behind the end are
+ * never looked at. Phones write JPEGs that deserve a warning: those are decoded once more, without minding it.
+ */
+async function decode(path: string, mime: string): Promise<Pixels> {
+  try {
+    if (mime !== 'image/jpeg') return await decodeWith(path, 'error');
+    return await decodeWith(path, 'warning').catch((error: Error) => {
+      if (missingPixels.test(error.message)) throw error;
+      return decodeWith(path, 'error');
+    });
+  } catch (error) {
+    throw new Unreadable((error as Error).message);
+  }
+}
+
+async function write(picture: Pixels, folder: string, name: ImageVariant): Promise<MadeVariant> {
+  const path = join(folder, name);
+  const { width, height, size } = await from(picture).webp().toFile(path);
+  return { name, path, width, height, bytes: size };
+}
+
+async function placeholderOf(picture: Pixels): Promise<string> {
+  const { data, info } = await pixels(fit(from(picture), 100).ensureAlpha());
+  return Buffer.from(rgbaToThumbHash(info.width, info.height, data)).toString('base64');
+}
+
+/** How a picture is seen: its sides upright. */
+async function sidesOf(path: string): Promise<{ width: number; height: number }> {
+  const { autoOrient } = await sharp(path).metadata();
+  return { width: autoOrient.width, height: autoOrient.height };
+}
+
+/**
+ * Makes the variants of the picture at `path` in `folder`, each of the next larger one's pixels, so that nothing of the
+ * upload but those gets into them. Throws Unreadable.
+ */
+export async function makeVariants(path: string, mime: string, folder: string): Promise<Picture> {
+  const sides = await sidesOf(path);
+  const large = await decode(path, mime);
+  const medium = await pixels(fit(from(large), imageVariants.medium));
+  const thumb = await pixels(fit(from(medium), imageVariants.thumb));
+  return {
+    kind: 'picture',
+    mime,
+    ...sides,
+    placeholder: await placeholderOf(thumb),
+    variants: [
+      await write(thumb, folder, 'thumb'),
+      await write(medium, folder, 'medium'),
+      await write(large, folder, 'large'),
+    ],
+  };
+}

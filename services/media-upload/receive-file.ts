@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import busboy from 'busboy';
+import { HttpError } from '@content-platform/chassis';
+import { maxUploadBytes } from '@content-platform/contract';
+
+export interface ReceivedFile {
+  /** SHA-256. */
+  checksum: Buffer;
+  bytes: number;
+  /** As the client says it. */
+  name: string | undefined;
+}
+
+function malformed(cause: unknown): HttpError {
+  const message = 'The body is not well-formed multipart/form-data.';
+  return new HttpError(400, 'malformed_request', message, undefined, { cause });
+}
+
+function invalid(message: string): HttpError {
+  const details = [{ path: 'body.file', message }];
+  return new HttpError(422, 'validation_failed', 'The request is not valid.', details);
+}
+
+function createParser({ headers }: IncomingMessage): busboy.Busboy {
+  try {
+    return busboy({ headers, defParamCharset: 'utf8', limits: { files: 1, fields: 0, headerPairs: 20 } });
+  } catch (error) {
+    throw malformed(error);
+  }
+}
+
+async function save(file: Readable, path: string): Promise<Omit<ReceivedFile, 'name'>> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  async function* counted(source: AsyncIterable<Buffer>) {
+    for await (const chunk of source) {
+      bytes += chunk.length;
+      if (bytes > maxUploadBytes) {
+        throw new HttpError(413, 'payload_too_large', `The file is larger than ${maxUploadBytes} bytes.`);
+      }
+      hash.update(chunk);
+      yield chunk;
+    }
+  }
+  await pipeline(file, counted, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
+  if (bytes === 0) throw invalid('The file is empty.');
+  return { checksum: hash.digest(), bytes };
+}
+
+/**
+ * Reads a form with one file in the field `file` and nothing else, and writes that file to `path` as it comes. What is
+ * wrong is told as soon as it is seen: the rest of the body is left unread. Throws 400, 413 or 422.
+ */
+export async function receiveFile(request: IncomingMessage, path: string): Promise<ReceivedFile> {
+  const parser = createParser(request);
+  const { promise, resolve, reject } = Promise.withResolvers<ReceivedFile>();
+  let saving: Promise<ReceivedFile> | undefined;
+
+  parser.on('file', (field, file, { filename: name }) => {
+    if (field !== 'file') {
+      file.resume();
+      return reject(invalid('The field of the file must be named file.'));
+    }
+    saving = save(file, path).then((saved) => ({ ...saved, name }));
+    saving.catch(reject);
+  });
+  parser.once('fieldsLimit', () => reject(invalid('There must be no other field.')));
+  parser.once('filesLimit', () => reject(invalid('There must be one file.')));
+  parser.once('error', (error) => reject(malformed(error)));
+  parser.once('close', () => resolve(saving ?? Promise.reject(invalid('There is no file.'))));
+  request.once('error', reject);
+  request.once('close', () => request.complete || reject(malformed(new Error('the body broke off'))));
+
+  request.pipe(parser);
+  try {
+    return await promise;
+  } finally {
+    request.unpipe(parser);
+    parser.destroy();
+    // Until its last write is over, the file cannot be removed for good.
+    await saving?.catch(() => undefined);
+  }
+}

@@ -1,0 +1,82 @@
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import type { z } from 'zod';
+import {
+  createDatabase,
+  createIdempotency,
+  migrate,
+  migrateIdempotency,
+  type Process,
+  type Running,
+  startUpkeep,
+  tokensFromAuth,
+} from '@content-platform/chassis';
+import { createMediaUpload } from './app.ts';
+import type { mediaUploadConfig } from './config.ts';
+import { createFileStore } from './file-store.ts';
+import { createUploadMetrics } from './metrics.ts';
+import { createPool, type PoolOptions } from './processing/pool.ts';
+import { storeFromConfig } from './stores/from-config.ts';
+import { createWorkspace } from './workspace.ts';
+
+type Config = z.output<z.ZodObject<typeof mediaUploadConfig>>;
+
+/** Uploads that may wait for each child, so that the last of them waits some seconds only. */
+const waitingPerChild = 8;
+
+/** Brings up what the service stands on, and builds its app. */
+export async function startMediaUpload(
+  process: Process<Config>,
+  forTests: Partial<PoolOptions> = {},
+): Promise<Running> {
+  const { config, logger, metrics, slowLog, onStop } = process;
+  const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs, MEDIA_FOLDER: folder } = config;
+  await migrate({ url, schema: 'media', folder: new URL('migrations/', import.meta.url), logger });
+  await migrateIdempotency({ url, schema: 'media', logger });
+  const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
+  onStop(() => database.close());
+
+  const store = await storeFromConfig(config);
+  onStop(() => store.close());
+  const workspace = await createWorkspace(join(folder, 'tmp'));
+  const idempotency = createIdempotency(database.query, 'media');
+  onStop(
+    startUpkeep(
+      database.query,
+      () => ({ 'idempotency keys': () => idempotency.forget(), 'abandoned uploads': () => workspace.tidy() }),
+      logger,
+    ),
+  );
+
+  const uploadMetrics = createUploadMetrics(metrics);
+  const size = availableParallelism();
+  const pool = createPool({
+    size,
+    maxWaiting: size * waitingPerChild,
+    waitMs: 15_000,
+    jobMs: 20_000,
+    logger,
+    onDone: (seconds) => uploadMetrics.processing.observe(seconds),
+    ...forTests,
+  });
+  onStop(() => pool.close());
+
+  return {
+    app: createMediaUpload({
+      files: createFileStore(database.query),
+      store,
+      pool,
+      workspace,
+      idempotency,
+      uploadMetrics,
+      publicUrl: config.PUBLIC_URL,
+      tokens: tokensFromAuth(process),
+      logger,
+      metrics,
+    }),
+    checks: {
+      postgres: { required: true, check: () => database.ping() },
+      store: { required: true, check: () => store.check() },
+    },
+  };
+}

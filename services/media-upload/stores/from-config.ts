@@ -1,0 +1,29 @@
+import { join } from 'node:path';
+import type { z } from 'zod';
+import { ConfigError } from '@content-platform/chassis';
+import type { storeConfig } from '../config.ts';
+import { createLocalFolderStore } from './local-folder.ts';
+import { createS3Store } from './s3.ts';
+import type { Store } from './store.ts';
+
+type Config = z.output<z.ZodObject<typeof storeConfig>>;
+
+/** The bucket when one is named, otherwise the folder. Throws ConfigError when S3 is configured in part. */
+export async function storeFromConfig(config: Config): Promise<Store> {
+  const { S3_BUCKET, S3_ENDPOINT, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY } = config;
+  const needed = { S3_BUCKET, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY };
+  const given = Object.values({ ...needed, S3_ENDPOINT }).some((value) => value !== undefined);
+  if (!given) return createLocalFolderStore(join(config.MEDIA_FOLDER, 'files'));
+  for (const [name, value] of Object.entries(needed)) {
+    if (value === undefined) {
+      throw new ConfigError(`${name} is not set; S3 needs all of ${Object.keys(needed).join(', ')}`);
+    }
+  }
+  return createS3Store({
+    bucket: S3_BUCKET!,
+    endpoint: S3_ENDPOINT,
+    region: S3_REGION,
+    accessKeyId: S3_ACCESS_KEY_ID!,
+    secretAccessKey: S3_SECRET_ACCESS_KEY!,
+  });
+}

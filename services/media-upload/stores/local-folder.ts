@@ -1,0 +1,55 @@
+import { constants } from 'node:fs';
+import { access, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Store } from './store.ts';
+
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
+
+/** What was written may be in memory only, until it is asked for. */
+async function sync(path: string): Promise<void> {
+  const handle = await open(path);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * Files in `folder`, which is made when it is missing. What is put must come from the same file system: it is complete
+ * before it gets its name.
+ */
+export async function createLocalFolderStore(folder: string): Promise<Store> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const pathOf = (key: string) => join(folder, key);
+
+  return {
+    async put(key, path) {
+      await sync(path);
+      await rename(path, pathOf(key));
+      // The name, too, is lost in a crash unless the folder is written.
+      await sync(folder);
+    },
+    async get(key, range) {
+      try {
+        const handle = await open(pathOf(key));
+        return handle.createReadStream({ ...range });
+      } catch (error) {
+        if (isMissing(error)) return undefined;
+        throw error;
+      }
+    },
+    remove: (key) => rm(pathOf(key), { force: true }),
+    async *list() {
+      for await (const { name } of await opendir(folder)) {
+        const found = await stat(pathOf(name)).catch((error: unknown) => {
+          if (isMissing(error)) return undefined;
+          throw error;
+        });
+        if (found?.isFile()) yield { key: name, ageMs: Date.now() - found.ctimeMs };
+      }
+    },
+    check: () => access(folder, constants.R_OK | constants.W_OK),
+    close: () => undefined,
+  };
+}

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { readConfig } from '@content-platform/chassis';
+import { type S3Server, startS3Server } from '../../../test/support/s3-server.ts';
+import { storeConfig } from '../config.ts';
+import { storeFromConfig } from './from-config.ts';
+import { createLocalFolderStore } from './local-folder.ts';
+import { createS3Store, type S3Settings } from './s3.ts';
+import type { Store } from './store.ts';
+
+let root: string;
+let server: S3Server;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'stores-'));
+  server = await startS3Server();
+}, 300_000);
+afterAll(async () => {
+  await server?.stop();
+  await rm(root, { recursive: true, force: true });
+});
+
+const s3 = (more: Partial<S3Settings> = {}): Store =>
+  createS3Store({ ...server, region: 'us-east-1', ...more });
+
+const stores: Record<string, () => Promise<Store>> = {
+  'a folder': () => createLocalFolderStore(join(root, 'files')),
+  S3: () => Promise.resolve(s3()),
+};
+
+async function fileOf(bytes: Buffer): Promise<string> {
+  const path = join(root, randomUUID());
+  await writeFile(path, bytes);
+  return path;
+}
+
+async function keysOf(store: Store): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.list()) keys.push(key);
+  return keys.toSorted();
+}
+
+describe.each(Object.keys(stores))('%s', (name) => {
+  let store: Store;
+  beforeAll(async () => {
+    store = await stores[name]!();
+  });
+  afterAll(() => store?.close());
+
+  const read = async (key: string, range?: { start: number; end: number }) => {
+    const stream = await store.get(key, range);
+    return stream && (await buffer(stream));
+  };
+
+  test('what is put is there, whole, also another time', async () => {
+    const key = `${randomUUID()}-large`;
+    for (const size of [0, 1, 3_000_000]) {
+      const bytes = randomBytes(size);
+      await store.put(key, await fileOf(bytes));
+      expect(bytes.equals((await read(key))!)).toBe(true);
+    }
+    await store.remove(key);
+  });
+
+  test('a part of it', async () => {
+    const key = `${randomUUID()}-thumb`;
+    const bytes = randomBytes(200_000);
+    await store.put(key, await fileOf(bytes));
+    for (const [start, end] of [
+      [0, 0],
+      [10, 70_000],
+      [199_999, 199_999],
+      [0, 199_999],
+    ] as const) {
+      expect(bytes.subarray(start, end + 1).equals((await read(key, { start, end }))!)).toBe(true);
+    }
+    await store.remove(key);
+  });
+
+  test('what is not there, or not any more', async () => {
+    const key = `${randomUUID()}-original`;
+    expect(await store.get(key)).toBeUndefined();
+    expect(await store.get(key, { start: 0, end: 5 })).toBeUndefined();
+    await store.remove(key);
+    await store.put(key, await fileOf(Buffer.from('x')));
+    await store.remove(key);
+    expect(await store.get(key)).toBeUndefined();
+  });
+
+  test('everything is listed, with its age', async () => {
+    // More than S3 tells at once.
+    const keys = Array.from({ length: name === 'S3' ? 1_005 : 20 }, () => `${randomUUID()}-thumb`);
+    const begun = Date.now();
+    const path = await fileOf(Buffer.from('x'));
+    for (let at = 0; at < keys.length; at += 20) {
+      await Promise.all(
+        keys
+          .slice(at, at + 20)
+          .map(async (key) => store.put(key, name === 'S3' ? path : await fileOf(Buffer.of(1)))),
+      );
+    }
+    expect(await keysOf(store)).toEqual(keys.toSorted());
+    for await (const { ageMs } of store.list()) {
+      // S3 tells seconds.
+      expect(ageMs).toBeGreaterThan(-2_000);
+      expect(ageMs).toBeLessThan(Date.now() - begun + 2_000);
+    }
+    for (let at = 0; at < keys.length; at += 20) {
+      await Promise.all(keys.slice(at, at + 20).map((key) => store.remove(key)));
+    }
+    expect(await keysOf(store)).toEqual([]);
+  });
+
+  test('a file that cannot be read is not put', async () => {
+    const key = `${randomUUID()}-large`;
+    await expect(store.put(key, join(root, 'nothing'))).rejects.toThrow('ENOENT');
+    expect(await store.get(key)).toBeUndefined();
+  });
+
+  test('it can be used', async () => {
+    await expect(store.check()).resolves.toBeUndefined();
+  });
+});
+
+test('a folder that is gone cannot be used', async () => {
+  const folder = join(root, randomUUID());
+  const store = await createLocalFolderStore(folder);
+  await rm(folder, { recursive: true });
+  await expect(store.check()).rejects.toThrow('ENOENT');
+});
+
+test('nothing stands in the folder under its name before it is whole', async () => {
+  const folder = join(root, randomUUID());
+  const store = await createLocalFolderStore(folder);
+  const [path, seen] = [await fileOf(randomBytes(20_000_000)), new Set<number>()];
+  const putting = store.put('a-large', path).then(() => true);
+  while (!(await Promise.race([putting, new Promise<false>((resolve) => setImmediate(resolve, false))]))) {
+    if ((await readdir(folder)).length === 0) continue;
+    const stream = (await store.get('a-large'))!;
+    seen.add((await buffer(stream)).length);
+  }
+  for (const size of seen) expect(size).toBe(20_000_000);
+});
+
+test('S3: a wrong secret, or no such bucket, is told', async () => {
+  const wrong = s3({ secretAccessKey: 'wrong' });
+  await expect(wrong.check()).rejects.toThrow();
+  await expect(wrong.get('x')).rejects.toThrow();
+  const missing = s3({ bucket: 'missing' });
+  await expect(missing.check()).rejects.toThrow();
+  for (const store of [wrong, missing]) store.close();
+});
+
+describe('the configuration', () => {
+  const open = async (env: Record<string, string>) =>
+    storeFromConfig(readConfig(storeConfig, { MEDIA_FOLDER: join(root, 'configured'), ...env }));
+
+  test('with S3: a bucket', async () => {
+    const { endpoint, bucket, accessKeyId, secretAccessKey } = server;
+    const store = await open({
+      S3_ENDPOINT: endpoint,
+      S3_BUCKET: bucket,
+      S3_ACCESS_KEY_ID: accessKeyId,
+      S3_SECRET_ACCESS_KEY: secretAccessKey,
+    });
+    await store.put('configured', await fileOf(Buffer.from('x')));
+    const other = s3();
+    expect(await keysOf(other)).toEqual(['configured']);
+    await other.remove('configured');
+    for (const each of [store, other]) each.close();
+  });
+
+  test('without: a folder', async () => {
+    const store = await open({});
+    await store.put('configured', await fileOf(Buffer.from('x')));
+    expect(await readdir(join(root, 'configured', 'files'))).toEqual(['configured']);
+  });
+
+  test.each([
+    [{ S3_BUCKET: 'uploads' }, 'S3_ACCESS_KEY_ID is not set'],
+    [{ S3_BUCKET: 'uploads', S3_ACCESS_KEY_ID: 'x' }, 'S3_SECRET_ACCESS_KEY is not set'],
+    [{ S3_ACCESS_KEY_ID: 'x', S3_SECRET_ACCESS_KEY: 'y' }, 'S3_BUCKET is not set'],
+    [{ S3_ENDPOINT: 'http://127.0.0.1:1' }, 'S3_BUCKET is not set'],
+    [{ S3_BUCKET: 'No Bucket' }, 'S3_BUCKET must be the name of a bucket'],
+    [{ S3_ENDPOINT: 'ftp://host' }, 'S3_ENDPOINT must be an address'],
+  ])('in part or wrong, %j: it does not start', async (env, message) => {
+    await expect(open(env)).rejects.toThrow(message);
+  });
+});

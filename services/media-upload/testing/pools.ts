@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile, mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLogger } from '@content-platform/chassis';
+import type { Outcome } from '../processing/job.ts';
+import { createPool, type Pool, type PoolOptions } from '../processing/pool.ts';
+
+export interface TestPool extends Pool {
+  /** Has a child look at these bytes; the variants stay until the pool is closed. */
+  process(bytes: Buffer, signal?: AbortSignal): Promise<Outcome>;
+  /** What the children and their keeper have said. */
+  log: Record<string, unknown>[];
+}
+
+/** A pool with a folder of its own. */
+export async function createTestPool(options: Partial<PoolOptions> = {}): Promise<TestPool> {
+  const root = await mkdtemp(join(tmpdir(), 'pool-'));
+  const log: Record<string, unknown>[] = [];
+  const write = (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>);
+  const logger = createLogger('media-upload', 'info', { write });
+  const pool = createPool({ size: 2, maxWaiting: 1_000, waitMs: 60_000, jobMs: 20_000, logger, ...options });
+  return {
+    ...pool,
+    log,
+    async process(bytes, signal = new AbortController().signal) {
+      const folder = join(root, randomUUID());
+      await mkdir(folder);
+      const path = join(folder, 'upload');
+      await writeFile(path, bytes);
+      return pool.run({ path, folder }, signal);
+    },
+    async close() {
+      await pool.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}

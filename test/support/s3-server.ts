@@ -1,0 +1,83 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findJava, mavenJars } from '../../deploy/local/maven-jars.ts';
+import { freePort } from '../../deploy/local/ports.ts';
+import { until } from './wait.ts';
+
+/** A real server that speaks S3 (S3Proxy), of a test's own, which checks signatures. It has one empty bucket. */
+export interface S3Server {
+  endpoint: string;
+  bucket: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** SIGSTOP: it hangs, connections stay open. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+  stop(): Promise<void>;
+}
+
+const FOLDER = join(import.meta.dirname, 's3');
+const jars = mavenJars('s3proxy', join(FOLDER, 'pom.xml'), 's3proxy');
+const flags = ['-Xmx128m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
+
+/** Throws when there is no Java 17, or no Maven to download it with. */
+async function commandLine(settings: string): Promise<[string, string[]]> {
+  const { signal } = new AbortController();
+  const java = await findJava(signal);
+  if (!java) throw new Error('there is no Java 17 or newer');
+  const failure = jars.classPath() ? undefined : await jars.download(signal);
+  if (failure) throw new Error(failure);
+  const logging = `-Dlogback.configurationFile=${join(FOLDER, 'logback.xml')}`;
+  const main = ['-cp', jars.classPath()!, 'org.gaul.s3proxy.Main', '--properties', settings];
+  return [java, [...flags, logging, ...main]];
+}
+
+export async function startS3Server(): Promise<S3Server> {
+  const folder = await mkdtemp(join(tmpdir(), 's3-'));
+  const [bucket, accessKeyId, secretAccessKey] = ['uploads', 'test-key-id', 'a secret key of the tests'];
+  const endpoint = `http://127.0.0.1:${await freePort()}`;
+  await mkdir(join(folder, 'data', bucket), { recursive: true });
+  const settings = {
+    's3proxy.endpoint': endpoint,
+    's3proxy.authorization': 'aws-v4',
+    's3proxy.identity': accessKeyId,
+    's3proxy.credential': secretAccessKey,
+    'jclouds.provider': 'filesystem-nio2',
+    'jclouds.filesystem.basedir': join(folder, 'data'),
+  };
+  const file = join(folder, 's3proxy.properties');
+  await writeFile(
+    file,
+    Object.entries(settings)
+      .map((line) => line.join('='))
+      .join('\n'),
+  );
+  const child: ChildProcess = spawn(...(await commandLine(file)), {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const exited = once(child, 'exit');
+  await until('the S3 server answers', async () => {
+    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`);
+    return (await fetch(endpoint)).status === 403;
+  });
+  return {
+    endpoint,
+    bucket,
+    accessKeyId,
+    secretAccessKey,
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+    async stop() {
+      kill();
+      await exited;
+      process.removeListener('exit', kill);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
