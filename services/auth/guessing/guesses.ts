@@ -32,9 +32,9 @@ function tooMany(waitMs: number): HttpError<'rate_limited'> {
 }
 
 /**
- * Slows the guessing of passwords and client secrets down, and never locks an account: NIST SP 800-63B-4 §3.2.2, whose growing waits and
- * known addresses these are, and ASVS 5.0 6.1.1 and 6.3.1. Counts know accounts by their SHA-256: people type
- * passwords into the wrong field.
+ * Slows the guessing of passwords and client secrets down, and never locks an account: NIST SP 800-63B-4 §3.2.2, whose
+ * growing waits and known addresses these are, and ASVS 5.0 6.1.1 and 6.3.1. Counts know accounts by their SHA-256:
+ * people type passwords into the wrong field.
  */
 export function createGuesses(counts: FailureCounts) {
   return {
