@@ -61,6 +61,8 @@ export async function receiveFile(request: IncomingMessage, path: string): Promi
   let saving: Promise<ReceivedFile> | undefined;
 
   parser.on('file', (field, file, { filename: name }) => {
+    // It is told when the form breaks off, also when nobody reads it any more.
+    file.on('error', () => undefined);
     if (field !== 'file') {
       file.resume();
       return reject(invalid('The field of the file must be named file.'));
@@ -70,9 +72,9 @@ export async function receiveFile(request: IncomingMessage, path: string): Promi
   });
   parser.once('fieldsLimit', () => reject(invalid('There must be no other field.')));
   parser.once('filesLimit', () => reject(invalid('There must be one file.')));
-  parser.once('error', (error) => reject(malformed(error)));
-  parser.once('close', () => resolve(saving ?? Promise.reject(invalid('There is no file.'))));
-  request.once('error', reject);
+  parser.on('error', (error) => reject(malformed(error)));
+  parser.once('close', () => (saving ? resolve(saving) : reject(invalid('There is no file.'))));
+  request.once('error', (error) => reject(malformed(error)));
   request.once('close', () => request.complete || reject(malformed(new Error('the body broke off'))));
 
   request.pipe(parser);

@@ -3,6 +3,7 @@ import { errorsOf, type Endpoint, type ErrorCode } from '@content-platform/contr
 import { call, checkError, type Answer, type CallOptions } from '@content-platform/contract/client';
 import { stack } from '../support/stack.ts';
 import { tokenOf, type Account } from '../support/accounts.ts';
+import { formOf } from '../support/form.ts';
 import { sendRaw } from '../support/raw-http.ts';
 
 /** Errors that need a service to be away or many requests; they have their tests in test/faults and in the gateway. */
@@ -14,6 +15,7 @@ const elsewhere: readonly ErrorCode[] = [
   'cache_unavailable',
   'identity_unavailable',
   'rate_limited',
+  'image_too_costly',
 ];
 
 export interface Subject<E extends Endpoint> {
@@ -22,7 +24,7 @@ export interface Subject<E extends Endpoint> {
   /** Sends what the typed client would not: any path and any body. */
   send(options: {
     path?: string;
-    body?: string;
+    body?: string | Uint8Array<ArrayBuffer>;
     headers?: Record<string, string>;
     as?: Account;
   }): Promise<Answer<E>>;
@@ -33,8 +35,15 @@ export interface Example {
   path: string;
   /** Who may call it. */
   as?: Account;
-  /** A body that is accepted; needed where the contract has one. */
-  body?: Record<string, unknown>;
+  /** A body that is accepted; needed where the contract has one. Of a form: the bytes of its file. */
+  body?: Record<string, unknown> | Uint8Array<ArrayBuffer>;
+}
+
+/** The body as it is sent, and its type. */
+function encode({ body }: Example): { type?: string; body?: string | Uint8Array<ArrayBuffer> } {
+  if (body === undefined) return {};
+  if (body instanceof Uint8Array) return formOf([{ bytes: body }]);
+  return { type: 'application/json', body: JSON.stringify(body) };
 }
 
 /**
@@ -56,7 +65,8 @@ export function describeEndpoint<E extends Endpoint>(
   }
   const bearer = async (as: Account | undefined) =>
     as ? { Authorization: `Bearer ${await tokenOf(gateway, as)}` } : {};
-  const json = example.body ? { 'Content-Type': 'application/json' } : {};
+  const { type, body } = encode(example);
+  const withType: Record<string, string> = type === undefined ? {} : { 'Content-Type': type };
 
   const subject: Subject<E> = {
     async ask({ as = example.as, at = gateway, ...options } = {}) {
@@ -66,7 +76,7 @@ export function describeEndpoint<E extends Endpoint>(
     async send({ path = example.path, body, headers, as = example.as }) {
       const response = await fetch(gateway + path, {
         method: endpoint.method,
-        headers: { ...json, ...(await bearer(as)), ...headers },
+        headers: { ...withType, ...(await bearer(as)), ...headers },
         ...(body === undefined ? {} : { body }),
         redirect: 'manual',
       });
@@ -80,10 +90,12 @@ export function describeEndpoint<E extends Endpoint>(
   };
 
   describe(`${endpoint.method} ${endpoint.path}`, () => {
-    const body = example.body && JSON.stringify(example.body);
     if (endpoint.access !== 'public') protectedTests(endpoint, example, subject);
-    if (endpoint.body) bodyTests(endpoint, example, subject);
-    else {
+    if (endpoint.body) {
+      bodyTests(endpoint, example, subject);
+      if (endpoint.body.kinds[0] === 'multipart') formTests(subject);
+      else jsonTests(endpoint, example, subject);
+    } else {
       test('a body is refused', async () => {
         const { hostname, port } = new URL(gateway);
         const head = Object.entries({
@@ -122,7 +134,7 @@ export function describeEndpoint<E extends Endpoint>(
 }
 
 function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
-  const body = example.body ? { body: JSON.stringify(example.body) } : {};
+  const body = example.body ? { body: encode(example).body! } : {};
   const path = example.path;
   test('without a token: 401', async () => {
     const response = await fetch(stack().gateway + path, { method: endpoint.method });
@@ -151,26 +163,32 @@ function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { sen
   }
 }
 
-function bodyTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
-  const { body: limits, invalidBody } = endpoint;
-  const invalid = invalidBody ?? 'validation_failed';
-  const valid = JSON.stringify(example.body);
+function bodyTests<E extends Endpoint>({ body: limits }: E, example: Example, { send }: Subject<E>): void {
+  const { type = '', body } = encode(example);
+  const valid = body!;
   test.each([
     ['text', 'text/plain', {}],
     ['no type', '', {}],
-    ['gzip', 'application/json', { 'Content-Encoding': 'gzip' }],
+    ['gzip', type, { 'Content-Encoding': 'gzip' }],
   ])('a body as %s: 415', async (_, type, more) => {
     const { error } = await send({ body: valid, headers: { 'Content-Type': type, ...more } });
     expect(error?.error).toBe('unsupported_media_type');
   });
+  test('too large: 413', async () => {
+    const filler = Buffer.alloc(limits!.maxBytes, ' ');
+    const body = Buffer.concat([filler, Buffer.from(valid)]);
+    expect((await send({ body })).error?.error).toBe('payload_too_large');
+  });
+}
+
+function jsonTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
+  const invalid = endpoint.invalidBody ?? 'validation_failed';
+  const valid = JSON.stringify(example.body);
   test('malformed JSON: 400', async () => {
     expect((await send({ body: `${valid} x` })).error?.error).toBe('malformed_json');
   });
-  test('too large: 413', async () => {
-    const filler = ' '.repeat(limits!.maxBytes);
-    expect((await send({ body: filler + valid })).error?.error).toBe('payload_too_large');
-    const depth = Math.max(500_000, limits!.maxBytes);
-    const nested = '['.repeat(depth) + ']'.repeat(depth);
+  test('too deep, and too large: 413', async () => {
+    const nested = '['.repeat(500_000) + ']'.repeat(500_000);
     expect((await send({ body: nested })).error?.error).toBe('payload_too_large');
   });
   test.each([
@@ -182,5 +200,21 @@ function bodyTests<E extends Endpoint>(endpoint: E, example: Example, { send }: 
     '['.repeat(5_000) + ']'.repeat(5_000),
   ])('the body %.40s: refused', async (body) => {
     expect((await send({ body })).error?.error).toBe(invalid);
+  });
+}
+
+function formTests<E extends Endpoint>({ send }: Subject<E>): void {
+  test.each([
+    ['no boundary', 'multipart/form-data', 'x'],
+    ['no form', 'multipart/form-data; boundary=x', 'x'],
+    [
+      'no end',
+      'multipart/form-data; boundary=x',
+      '--x\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\nx',
+    ],
+    ['no headers', 'multipart/form-data; boundary=x', '--x\r\nx\r\n--x--\r\n'],
+  ])('%s: 400', async (_, type, body) => {
+    const { error } = await send({ body, headers: { 'Content-Type': type } });
+    expect(error?.error).toBe('malformed_request');
   });
 }

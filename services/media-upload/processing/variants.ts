@@ -17,16 +17,29 @@ export class Unreadable extends Error {}
 const from = ({ data, info: { width, height, channels } }: Pixels): Sharp =>
   sharp(data, { raw: { width, height, channels } });
 
-const fit = (picture: Sharp, side: number): Sharp =>
-  picture.resize(side, side, { fit: 'inside', withoutEnlargement: true });
+interface Sides {
+  width: number;
+  height: number;
+}
+
+/** The sides of what fits into a square; what is smaller stays as it is. */
+function within(side: number, { width, height }: Sides): Sides {
+  const scale = Math.min(1, side / Math.max(width, height));
+  const scaled = (length: number) => Math.max(1, Math.round(length * scale));
+  return { width: scaled(width), height: scaled(height) };
+}
+
+/** `sides` are the whole picture's, so that what is rounded does not add up from one variant to the next. */
+const fit = (picture: Sharp, side: number, sides: Sides): Sharp =>
+  picture.resize({ ...within(side, sides), fit: 'fill' });
 
 const pixels = (picture: Sharp): Promise<Pixels> => picture.raw().toBuffer({ resolveWithObject: true });
 
 type FailOn = 'warning' | 'error';
 
-const decodeWith = (path: string, failOn: FailOn): Promise<Pixels> => {
+const decodeWith = (path: string, sides: Sides, failOn: FailOn): Promise<Pixels> => {
   const upload = sharp(path, { failOn, limitInputPixels: maxPixels }).autoOrient();
-  return pixels(fit(upload, imageVariants.large).toColourspace('srgb'));
+  return pixels(fit(upload, imageVariants.large, sides).toColourspace('srgb'));
 };
 
 /** What libjpeg says when pixels are missing that the header speaks of; it makes grey ones, and calls that a warning. */
@@ -36,12 +49,12 @@ const missingPixels = /premature end of data/i;
  * The one time that the upload is decoded. What is cut off or has wrong checksums is an error; bytes behind the end are
  * never looked at. Phones write JPEGs that deserve a warning: those are decoded once more, without minding it.
  */
-async function decode(path: string, mime: string): Promise<Pixels> {
+async function decode(path: string, mime: string, sides: Sides): Promise<Pixels> {
   try {
-    if (mime !== 'image/jpeg') return await decodeWith(path, 'error');
-    return await decodeWith(path, 'warning').catch((error: Error) => {
+    if (mime !== 'image/jpeg') return await decodeWith(path, sides, 'error');
+    return await decodeWith(path, sides, 'warning').catch((error: Error) => {
       if (missingPixels.test(error.message)) throw error;
-      return decodeWith(path, 'error');
+      return decodeWith(path, sides, 'error');
     });
   } catch (error) {
     throw new Unreadable((error as Error).message);
@@ -55,12 +68,12 @@ async function write(picture: Pixels, folder: string, name: ImageVariant): Promi
 }
 
 async function placeholderOf(picture: Pixels): Promise<string> {
-  const { data, info } = await pixels(fit(from(picture), 100).ensureAlpha());
+  const { data, info } = await pixels(fit(from(picture), 100, picture.info).ensureAlpha());
   return Buffer.from(rgbaToThumbHash(info.width, info.height, data)).toString('base64');
 }
 
 /** How a picture is seen: its sides upright. */
-async function sidesOf(path: string): Promise<{ width: number; height: number }> {
+async function sidesOf(path: string): Promise<Sides> {
   const { autoOrient } = await sharp(path).metadata();
   return { width: autoOrient.width, height: autoOrient.height };
 }
@@ -71,9 +84,9 @@ async function sidesOf(path: string): Promise<{ width: number; height: number }>
  */
 export async function makeVariants(path: string, mime: string, folder: string): Promise<Picture> {
   const sides = await sidesOf(path);
-  const large = await decode(path, mime);
-  const medium = await pixels(fit(from(large), imageVariants.medium));
-  const thumb = await pixels(fit(from(medium), imageVariants.thumb));
+  const large = await decode(path, mime, sides);
+  const medium = await pixels(fit(from(large), imageVariants.medium, sides));
+  const thumb = await pixels(fit(from(medium), imageVariants.thumb, sides));
   return {
     kind: 'picture',
     mime,

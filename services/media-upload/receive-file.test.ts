@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer, request as httpRequest, type Server } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { HttpError } from '@content-platform/chassis';
+import { maxUploadBytes } from '@content-platform/contract';
+import { formOf } from '../../test/support/form.ts';
+import { until } from '../../test/support/wait.ts';
+import { receiveFile, type ReceivedFile } from './receive-file.ts';
+
+let folder: string;
+let server: Server;
+let path: string;
+/** What came of each request. */
+const ends: (ReceivedFile | Error)[] = [];
+let count = 0;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'receive-'));
+  server = createServer((request, response) => {
+    path = join(folder, String((count += 1)));
+    void receiveFile(request, path)
+      .then(
+        (received) => ends.push(received),
+        (error: Error) => ends.push(error),
+      )
+      .finally(() => {
+        response.end();
+        request.resume();
+      });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const origin = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+async function receive(body: Uint8Array<ArrayBuffer>, type: string): Promise<ReceivedFile | Error> {
+  const before = ends.length;
+  await fetch(origin(), { method: 'POST', body, headers: { 'Content-Type': type } });
+  return until('it has ended', () => ends[before]);
+}
+
+const statusOf = (end: ReceivedFile | Error) => (end instanceof HttpError ? end.status : end);
+
+test('a file is written as it comes, and hashed', async () => {
+  const bytes = Buffer.alloc(3_000_000, 'some bytes');
+  const { type, body } = formOf([{ bytes, name: 'Föhr.jpg' }]);
+  const checksum = createHash('sha256').update(bytes).digest();
+  expect(await receive(body, type)).toEqual({ checksum, bytes: bytes.length, name: 'Föhr.jpg' });
+  expect((await readFile(path)).equals(bytes)).toBe(true);
+});
+
+test('10 MB, and not one byte more', async () => {
+  const form = (size: number) => formOf([{ bytes: Buffer.alloc(size) }]);
+  const { type, body } = form(maxUploadBytes);
+  expect(await receive(body, type)).toMatchObject({ bytes: maxUploadBytes });
+  expect(statusOf(await receive(form(maxUploadBytes + 1).body, type))).toBe(413);
+});
+
+test('what breaks off, anywhere, is refused', async () => {
+  const { type, body } = formOf([
+    { bytes: Buffer.alloc(1_000, 'x') },
+    { bytes: Buffer.alloc(10), field: 'other' },
+  ]);
+  for (let length = 0; length < body.length - 1; length += 97) {
+    expect([400, 422]).toContain(statusOf(await receive(body.subarray(0, length), type)));
+  }
+});
+
+test('a client that goes away', async () => {
+  const before = ends.length;
+  const { type, body } = formOf([{ bytes: Buffer.alloc(500_000) }]);
+  const headers = { 'Content-Type': type, 'Content-Length': body.length };
+  const request = httpRequest(origin(), { method: 'POST', headers });
+  request.on('error', () => undefined);
+  request.write(body.subarray(0, 400_000));
+  await until('it is on its way', () => count > before);
+  request.destroy();
+  expect(statusOf(await until('it has ended', () => ends[before]))).toBe(400);
+});
+
+test('300 forms with something wrong in them: each is taken or refused, none does harm', async () => {
+  const whole = formOf([
+    { bytes: Buffer.from('some bytes') },
+    { bytes: Buffer.from('more'), field: 'b', name: null },
+  ]);
+  const one = formOf([{ bytes: Buffer.alloc(300, 'picture') }]);
+  const cut = fc.record({
+    form: fc.constantFrom(whole, one),
+    at: fc.double({ min: 0, max: 1, noNaN: true }),
+    put: fc.oneof(
+      fc.uint8Array({ maxLength: 20 }),
+      fc.constantFrom('\r\n', '--', '\r\n\r\n', '"', ';', ':').map((text) => Buffer.from(text)),
+    ),
+    drop: fc.nat(40),
+  });
+  for (const { form, at, put, drop } of fc.sample(cut, { numRuns: 300, seed: 5 })) {
+    const place = Math.floor(at * form.body.length);
+    const body = Buffer.concat([form.body.subarray(0, place), put, form.body.subarray(place + drop)]);
+    const end = await receive(body, form.type);
+    if (end instanceof Error) expect([400, 413, 422]).toContain(statusOf(end));
+  }
+});
+
+test.each([
+  'multipart/form-data',
+  'multipart/form-data; boundary=',
+  `multipart/form-data; boundary=${'x'.repeat(5_000)}`,
+  'multipart/form-data; boundary="a',
+  'multipart/form-data; boundary=a; charset=nothing',
+  'multipart/mixed; boundary=a',
+])('the type %.60s', async (type) => {
+  expect([400, 422]).toContain(statusOf(await receive(Buffer.from('--a--\r\n'), type)));
+});

@@ -1,0 +1,196 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { createHash, randomUUID } from 'node:crypto';
+import { request as httpRequest } from 'node:http';
+import { maxUploadBytes, upload, type MediaFile } from '@content-platform/contract';
+import sharp from 'sharp';
+import { newUser, tokenOf } from '../support/accounts.ts';
+import { formOf, type FormPart } from '../support/form.ts';
+import { download, fileOf, largePicture, newPdf, newPicture, type Bytes } from '../support/media.ts';
+import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+const example = await newPicture();
+let token: string;
+beforeAll(async () => {
+  token = await tokenOf(stack().gateway, 'user');
+});
+
+describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ ask, send }) => {
+  const sendForm = (parts: FormPart[], headers: Record<string, string> = {}) => {
+    const { type, body } = formOf(parts);
+    return send({ body, headers: { ...headers, 'Content-Type': type } });
+  };
+  const bytes = Buffer.from('x');
+
+  test('a picture: three variants, served as WebP', async () => {
+    const picture = await largePicture(3000, 2000);
+    const answer = await ask({ body: fileOf(picture, 'Föhr "2".JPG') });
+    expect(answer).toMatchObject({
+      status: 201,
+      body: {
+        mime: 'image/jpeg',
+        bytes: picture.length,
+        width: 3000,
+        height: 2000,
+        checksum: createHash('sha256').update(picture).digest('hex'),
+        placeholder: expect.stringMatching(/^[\w+/]+=*$/),
+      },
+    });
+    const { id, variants } = answer.body as MediaFile;
+    expect(variants.map(({ name, width, height }) => [name, width, height])).toEqual([
+      ['thumb', 320, 213],
+      ['medium', 1280, 853],
+      ['large', 2560, 1707],
+    ]);
+    for (const { url, width, height, bytes, name } of variants) {
+      expect(url).toBe(`${stack().gateway}/api/media/${id}/${name}`);
+      const { status, body } = await download(url, token);
+      expect(status).toBe(200);
+      expect(body.length).toBe(bytes);
+      expect(await sharp(body).metadata()).toMatchObject({ format: 'webp', width, height });
+    }
+  });
+
+  test('a PDF, as it is', async () => {
+    const pdf = newPdf();
+    const answer = await ask({ body: fileOf(pdf, 'letter.pdf') });
+    const nothing = { width: null, height: null };
+    expect(answer).toMatchObject({
+      status: 201,
+      body: {
+        mime: 'application/pdf',
+        ...nothing,
+        placeholder: null,
+        variants: [{ name: 'original', bytes: pdf.length, ...nothing }],
+      },
+    });
+    const { body } = await download((answer.body as MediaFile).variants[0]!.url, token);
+    expect(body.equals(pdf)).toBe(true);
+  });
+
+  test('the same bytes again: 200 with the file there is; another user’s are another file', async () => {
+    const picture = await newPicture();
+    const first = await ask({ body: fileOf(picture) });
+    expect(first.status).toBe(201);
+    const again = await ask({ body: fileOf(picture, 'another name.png') });
+    expect(again).toMatchObject({ status: 200, body: first.body });
+    const other = await newUser();
+    const theirs = await ask({ body: fileOf(picture), token: other.token });
+    expect(theirs.status).toBe(201);
+    expect((theirs.body as MediaFile).id).not.toBe((first.body as MediaFile).id);
+  });
+
+  test('the same bytes many times at once: one file', async () => {
+    const picture = await newPicture();
+    const answers = await Promise.all(Array.from({ length: 6 }, () => ask({ body: fileOf(picture) })));
+    const ids = new Set(answers.map(({ body }) => (body as MediaFile).id));
+    expect(ids.size).toBe(1);
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+  });
+
+  describe('with an Idempotency-Key', () => {
+    const withKey = (key: string, picture: Bytes) =>
+      ask({ body: fileOf(picture), headers: { 'Idempotency-Key': key } });
+
+    test('the same file has the same reply, another file none', async () => {
+      const key = randomUUID();
+      const picture = await newPicture();
+      const first = await withKey(key, picture);
+      expect(first.status).toBe(201);
+      expect(await withKey(key, picture)).toMatchObject({ status: 201, body: first.body });
+      expect((await withKey(key, await newPicture())).error?.error).toBe('idempotency_key_reused');
+    });
+
+    test('a refusal is the same again, too', async () => {
+      const key = randomUUID();
+      const text = Buffer.from('text');
+      for (const _ of [1, 2]) expect((await withKey(key, text)).error?.error).toBe('unsupported_media_type');
+    });
+
+    test('while the first is under way: 409', async () => {
+      const key = randomUUID();
+      const picture = await largePicture(4000, 3000);
+      const answers = await Promise.all([withKey(key, picture), withKey(key, picture)]);
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409]);
+      expect(answers.find(({ error }) => error)!.error).toMatchObject({ error: 'idempotency_key_in_use' });
+    });
+
+    test.each(['', 'é', 'x'.repeat(256)])('the key %.10j: 422', async (key) => {
+      const { type, body } = formOf([{ bytes: example }]);
+      const headers = { 'Content-Type': type, 'Idempotency-Key': Buffer.from(key).toString('latin1') };
+      const { error } = await send({ body, headers });
+      expect(error?.details?.[0]?.path).toBe('header.Idempotency-Key');
+    });
+  });
+
+  test.each<[string, FormPart[]]>([
+    ['no file', []],
+    ['an empty file', [{ bytes: Buffer.alloc(0) }]],
+    ['another field', [{ bytes, field: 'picture' }]],
+    ['two files', [{ bytes }, { bytes }]],
+    ['two files in two fields', [{ bytes }, { bytes, field: 'other' }]],
+    ['a field beside it', [{ bytes }, { bytes, field: 'title', name: null }]],
+    ['a field before it', [{ bytes, field: 'title', name: null }, { bytes }]],
+    ['text in its place', [{ bytes, name: null }]],
+  ])('%s: 422', async (_, parts) => {
+    const { error } = await sendForm(parts);
+    expect(error).toMatchObject({ error: 'validation_failed', details: [{ path: 'body.file' }] });
+  });
+
+  test('10 MB are taken, one byte more is not', async () => {
+    const picture = await newPicture();
+    const filled = (size: number) => Buffer.concat([picture, Buffer.alloc(size - picture.length)]);
+    expect(await ask({ body: fileOf(filled(maxUploadBytes)) })).toMatchObject({ status: 201 });
+    expect(await ask({ body: fileOf(filled(maxUploadBytes + 1)) })).toMatchObject({
+      status: 413,
+      error: { error: 'payload_too_large' },
+    });
+  });
+
+  test.each([
+    '../../../etc/passwd',
+    'a\u202egpj.exe',
+    'x'.repeat(5_000),
+    '',
+    '..',
+    '💥.jpg',
+  ])('the name %.20j is data', async (name) => {
+    const answer = await sendForm([{ bytes: await newPicture(), name }]);
+    expect(answer.status).toBe(201);
+  });
+
+  test('what the client says of it does not count', async () => {
+    const page = Buffer.from('<html><script>alert(1)</script>');
+    const { error } = await sendForm([{ bytes: page, name: 'x.jpg"\r\nContent-Type: image/jpeg\r\nX: "' }]);
+    expect(error?.error).toBe('unsupported_media_type');
+  });
+
+  test('more than one frame, too many pixels, cut off', async () => {
+    const raw = { width: 8, height: 16, channels: 3, pageHeight: 8 } as const;
+    const gif = await sharp(Buffer.alloc(8 * 16 * 3, 0).fill(255, 0, 192), { raw })
+      .gif()
+      .toBuffer();
+    expect((await ask({ body: fileOf(gif as Bytes) })).error?.error).toBe('animated_image');
+    const create = { width: 6_000, height: 5_000, channels: 3, background: 'red' } as const;
+    const large = await sharp({ create }).png().toBuffer();
+    expect((await ask({ body: fileOf(large as Bytes) })).error?.error).toBe('image_too_large');
+    const cut = (await newPicture(600, 400)).subarray(0, 20_000);
+    expect((await ask({ body: fileOf(cut) })).error?.error).toBe('unreadable_file');
+  });
+
+  test('a client that hangs up in the middle leaves nothing', async () => {
+    const { token } = await newUser();
+    const { type, body } = formOf([{ bytes: await largePicture(4000, 3000) }]);
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type, 'Content-Length': body.length };
+    const request = httpRequest(`${stack().gateway}/api/upload`, { method: 'POST', headers });
+    request.on('error', () => undefined);
+    request.write(body.subarray(0, body.length / 2));
+    await until('it is on its way', () => request.writableLength === 0);
+    request.destroy();
+    const list = await fetch(`${stack().gateway}/api/media`, {
+      headers: { Authorization: `Bearer ${token}` },
+    });
+    expect(await list.json()).toEqual({ items: [], next_cursor: null });
+  });
+});

@@ -1,0 +1,21 @@
+/** A part of a form as it is sent. */
+export interface FormPart {
+  bytes: Uint8Array;
+  /** The field, `file` unless said otherwise. */
+  field?: string;
+  /** null: a field that is no file. */
+  name?: string | null;
+}
+
+const boundary = '----the-boundary-of-the-tests';
+
+/** multipart/form-data (RFC 7578), with whatever names. */
+export function formOf(parts: FormPart[]): { type: string; body: Uint8Array<ArrayBuffer> } {
+  const pieces = parts.flatMap(({ bytes, field = 'file', name = 'picture.jpg' }) => {
+    const file = name === null ? '' : `; filename="${name}"\r\nContent-Type: application/octet-stream`;
+    const head = `--${boundary}\r\nContent-Disposition: form-data; name="${field}"${file}\r\n\r\n`;
+    return [Buffer.from(head), bytes, Buffer.from('\r\n')];
+  });
+  const body = Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]);
+  return { type: `multipart/form-data; boundary=${boundary}`, body };
+}
