@@ -1,13 +1,10 @@
-// `npm run bench:login-timing`: whether the time of a refused login tells what was wrong. On a stack of its own.
-import { mkdirSync } from 'node:fs';
+// `npm run bench -- login-timing`: whether the time of a refused login tells what was wrong, on the stack that is running.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DOWNLOADS, environmentWith, ROOT } from '../../deploy/local/config.ts';
+import { environmentWith, ROOT } from '../../deploy/local/config.ts';
 import { Problem } from '../../deploy/local/problem.ts';
-import { untilStopped } from '../../deploy/local/until-stopped.ts';
-import { startOwnStack } from '../support/own-stack.ts';
 import { stack } from '../support/stack.ts';
 import { separation } from './roc.ts';
 
@@ -79,12 +76,11 @@ async function measure({ email }: Try, number: number): Promise<number> {
   return ms;
 }
 
-async function measureAll(tries: readonly Try[], signal: AbortSignal): Promise<Map<string, number[]>> {
+async function measureAll(tries: readonly Try[]): Promise<Map<string, number[]>> {
   const times = new Map(Object.keys(kinds).map((kind) => [kind, [] as number[]]));
   const left = tries.entries();
   const worker = async () => {
     for (const [number, one] of left) {
-      signal.throwIfAborted();
       times.get(one.kind)!.push(await measure(one, number));
       await sleep(Math.random() * longestPause);
     }
@@ -115,16 +111,8 @@ function printAreas(times: Map<string, number[]>): boolean {
   return areas.every((area) => area <= highestArea);
 }
 
-await untilStopped(async (signal) => {
-  mkdirSync(DOWNLOADS, { recursive: true });
-  const own = await startOwnStack();
-  try {
-    const tries = plan();
-    await importAccounts(tries);
-    const times = await measureAll(tries, signal);
-    printTimes(times);
-    return printAreas(times) ? 0 : 1;
-  } finally {
-    await own.stop();
-  }
-}, 1);
+const tries = plan();
+await importAccounts(tries);
+const times = await measureAll(tries);
+printTimes(times);
+process.exitCode = printAreas(times) ? 0 : 1;

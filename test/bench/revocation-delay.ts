@@ -1,4 +1,4 @@
-// `npm run bench:revocation`: how long after a logout's answer a token is still taken, at the gateway and at a service
+// `npm run bench -- revocation`: how long after a logout's answer a token is still taken, at the gateway and at a service
 // reached directly, on the stack that is running.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { login, logout } from '@content-platform/contract';

@@ -16,8 +16,11 @@ export interface OwnStack {
   stop(): Promise<void>;
 }
 
-/** A stack for one test file that does it harm. From now on `stack()` and all of test/support speak of this one. */
-export async function startOwnStack(): Promise<OwnStack> {
+/**
+ * A stack for one test file that does it harm, or for benches. From now on `stack()` and all of test/support speak of
+ * this one. `signal` ends its start.
+ */
+export async function startOwnStack(signal?: AbortSignal): Promise<OwnStack> {
   const state = mkdtempSync(join(ROOT, '.local', 'test-'));
   const stopping = new AbortController();
   const running = await startStack({
@@ -29,7 +32,7 @@ export async function startOwnStack(): Promise<OwnStack> {
     needsKafka: true,
     showLogs: false,
     terminal: createTerminal(),
-    signal: stopping.signal,
+    signal: AbortSignal.any([stopping.signal, ...(signal ? [signal] : [])]),
   });
   running.publish();
   process.env['STACK_FILE'] = join(state, 'stack.json');

@@ -1,0 +1,64 @@
+// `npm run bench [-- names]`: the named benches, or all, one after the other, against a stack of their own whose rate
+// limits are off.
+import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DOWNLOADS, environmentWith, ROOT } from '../../deploy/local/config.ts';
+import { Problem } from '../../deploy/local/problem.ts';
+import { untilStopped } from '../../deploy/local/until-stopped.ts';
+import { startOwnStack } from '../support/own-stack.ts';
+import { isWell } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+
+const FILES: Record<string, string> = {
+  devices: 'devices-letters.ts',
+  letters: 'devices-letters.ts',
+  upload: 'upload.ts',
+  'login-timing': 'login-timing.ts',
+  revocation: 'revocation-delay.ts',
+};
+
+/** @throws Problem when there is no such bench */
+function filesOf(names: readonly string[]): Set<string> {
+  const unknown = names.find((name) => !Object.hasOwn(FILES, name));
+  if (unknown !== undefined)
+    throw new Problem(`There is no bench ${unknown}; there are ${Object.keys(FILES).join(', ')}.`);
+  return new Set(names.map((name) => FILES[name]!));
+}
+
+/** Runs a bench in a process of its own, and to its end; resolves with its exit code. */
+async function runBench(file: string, signal: AbortSignal): Promise<number> {
+  signal.throwIfAborted();
+  const child = spawn(process.execPath, [...process.execArgv, join(import.meta.dirname, file)], {
+    cwd: ROOT,
+    // STACK_FILE is set by the stack.
+    env: environmentWith({}),
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const kill = (): void => void child.kill();
+  signal.addEventListener('abort', kill);
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  signal.removeEventListener('abort', kill);
+  signal.throwIfAborted();
+  return code ?? 1;
+}
+
+await untilStopped(async (signal) => {
+  const names = process.argv.slice(2);
+  const files = filesOf(names.length > 0 ? names : Object.keys(FILES));
+  mkdirSync(DOWNLOADS, { recursive: true });
+  process.env['RATE_LIMIT_SCALE'] = '0';
+  const own = await startOwnStack(signal);
+  let failed = 0;
+  try {
+    // A new consumer clears everything once when it joins: not under the first bench.
+    await until('all is well', isWell, 120_000);
+    for (const file of files) {
+      console.log('');
+      failed += (await runBench(file, signal)) === 0 ? 0 : 1;
+    }
+  } finally {
+    await own.stop();
+  }
+  return failed === 0 ? 0 : 1;
+}, 1);
