@@ -120,7 +120,7 @@ export function createLetterStore(query: Database['query']) {
                       WHERE id = $1 RETURNING updated_at)
                     INSERT INTO letters.history (letter_id, at, actor, event, details)
                     SELECT $1, updated_at, $4, event, details
-                    FROM changed, json_to_recordset($5) AS happened (event text, details jsonb)`;
+                    FROM changed, json_to_recordset($5) AS happened (event text, details json)`;
       await query('change_letter', text, [id, title, state, actor, JSON.stringify(happenings)]);
       return (await find(id, 'anybody'))!;
     },

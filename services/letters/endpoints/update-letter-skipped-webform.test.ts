@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { until } from '../../../test/support/wait.ts';
+import { createLetterStore } from '../letter-store.ts';
 import { startLetters, type TestLetters } from '../testing.ts';
 
 let letters: TestLetters;
@@ -239,6 +241,24 @@ describe('at once', () => {
     expect(letter.version).toBe(21);
     expect(letter.webforms.every(({ skipped }) => skipped)).toBe(true);
     expect(await letters.history(id)).toHaveLength(21);
+  });
+
+  test('who had to wait comes later: times grow with versions', async () => {
+    const id = await letters.letter();
+    const { database } = letters;
+    const [waited, before] = await database.transaction(async (query) => {
+      const store = createLetterStore(query);
+      const letter = (await store.lock(id, 'anybody'))!;
+      const waiting = letters.skip({ letter_id: id, webform_id: 2, skipped: true });
+      const blocked = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+      await until('it waits', async () => (await database.query('test', blocked)).rowCount === 1);
+      // A clock that stood still would tell nothing.
+      await query('test', 'SELECT pg_sleep(0.01)');
+      return [waiting, await store.changed(letter, 'command', [])] as const;
+    });
+    const after = (await waited).body!.letter;
+    expect([before.version, after.version]).toEqual([2, 3]);
+    expect(after.updated_at >= before.updated_at).toBe(true);
   });
 
   test.each(rounds)('20 times the same: one change (round %i)', async () => {

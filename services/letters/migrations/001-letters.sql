@@ -28,6 +28,7 @@ CREATE TABLE letters.history (
   at timestamptz NOT NULL,
   event text NOT NULL,
   actor text NOT NULL,
-  details jsonb NOT NULL
+  -- json keeps the order of its fields
+  details json NOT NULL
 );
 CREATE INDEX history_letter_id ON letters.history (letter_id, id);
