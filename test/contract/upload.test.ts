@@ -148,17 +148,13 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
     });
   });
 
-  test.each([
-    '../../../etc/passwd',
-    'a\u202egpj.exe',
-    'x'.repeat(5_000),
-    '',
-    '..',
-    '💥.jpg',
-  ])('the name %.20j is data', async (name) => {
-    const answer = await sendForm([{ bytes: await newPicture(), name }]);
-    expect(answer.status).toBe(201);
-  });
+  test.each(['../../../etc/passwd', 'a\u202egpj.exe', 'x'.repeat(5_000), '', '..', '💥.jpg'])(
+    'the name %.20j is data',
+    async (name) => {
+      const answer = await sendForm([{ bytes: await newPicture(), name }]);
+      expect(answer.status).toBe(201);
+    },
+  );
 
   test('what the client says of it does not count', async () => {
     const page = Buffer.from('<html><script>alert(1)</script>');

@@ -1,0 +1,118 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { until } from '../../../test/support/wait.ts';
+import * as corpus from '../testing/corpus.ts';
+import { createTestPool, type TestPool } from '../testing/pools.ts';
+import { descendantsOf, isAlive } from '../../../test/support/processes.ts';
+import type { PoolOptions } from './pool.ts';
+
+const worker = new URL('../testing/unruly-worker.ts', import.meta.url);
+const pools: TestPool[] = [];
+async function unrulyPool(options: Partial<PoolOptions> = {}): Promise<TestPool> {
+  const pool = await createTestPool({ worker, ...options });
+  pools.push(pool);
+  return pool;
+}
+afterEach(() => Promise.all(pools.splice(0).map((pool) => pool.close())));
+
+const order = (pool: TestPool, text: string, signal?: AbortSignal) => pool.process(Buffer.from(text), signal);
+const done = { kind: 'pdf', mime: expect.stringMatching(/^pid \d+$/) };
+
+async function pidOf(pool: TestPool): Promise<number> {
+  const outcome = await order(pool, '0');
+  return Number((outcome as { mime: string }).mime.slice(4));
+}
+
+test('children are kept, and each does one job at a time', async () => {
+  const pool = await unrulyPool({ size: 1 });
+  const pid = await pidOf(pool);
+  const begun = performance.now();
+  await Promise.all([order(pool, '200'), order(pool, '200'), order(pool, '200')]);
+  expect(performance.now() - begun).toBeGreaterThan(595);
+  expect(await pidOf(pool)).toBe(pid);
+});
+
+test('a child that crashes takes its own job along, and no other', async () => {
+  const pool = await unrulyPool();
+  const outcomes = await Promise.all(
+    ['1000', 'crash', '10', '10', 'crash', '10'].map((text) => order(pool, text)),
+  );
+  const crashed = { kind: 'refused', refusal: 'unreadable_file' };
+  expect(outcomes).toEqual([done, crashed, done, done, crashed, done]);
+  expect(pool.log).toMatchObject([{ signal: 'SIGSEGV' }, { signal: 'SIGSEGV' }]);
+});
+
+test('a job that takes too long is ended', async () => {
+  const pool = await unrulyPool({ size: 1, jobMs: 1_000 });
+  const pid = await pidOf(pool);
+  expect(await order(pool, 'hang')).toEqual({ kind: 'refused', refusal: 'image_too_costly' });
+  expect(isAlive(pid)).toBe(false);
+  expect(await order(pool, '10')).toEqual(done);
+});
+
+test('who hangs up ends its work, or its waiting', async () => {
+  const pool = await unrulyPool({ size: 1 });
+  const pid = await pidOf(pool);
+  const [working, waiting] = [new AbortController(), new AbortController()];
+  const worked = order(pool, 'hang', working.signal);
+  const waited = order(pool, '10', waiting.signal);
+  waiting.abort(new Error('gone'));
+  await expect(waited).rejects.toThrow('gone');
+  working.abort(new Error('gone, too'));
+  await expect(worked).rejects.toThrow('gone, too');
+  expect(isAlive(pid)).toBe(false);
+  expect(await order(pool, '10')).toEqual(done);
+});
+
+test('too many: 503 at once; waiting too long: 503', async () => {
+  const pool = await unrulyPool({ size: 1, maxWaiting: 1, waitMs: 500 });
+  await pidOf(pool);
+  const first = order(pool, '1500');
+  const begun = performance.now();
+  const second = order(pool, '0');
+  second.catch(() => undefined);
+  const busy = { status: 503, headers: { 'Retry-After': expect.any(String) } };
+  await until('it waits', () => performance.now() - begun > 100);
+  await expect(order(pool, '0')).rejects.toMatchObject(busy);
+  await expect(second).rejects.toMatchObject(busy);
+  expect(await first).toEqual(done);
+  expect(await order(pool, '0')).toEqual(done);
+});
+
+test('a child that dies while it has nothing to do is replaced', async () => {
+  const pool = await unrulyPool({ size: 1 });
+  const pid = await pidOf(pool);
+  process.kill(pid, 'SIGKILL');
+  await until('it is noticed', () => pool.log.length > 0);
+  expect(await order(pool, '0')).toEqual(done);
+});
+
+test('closing ends the children', async () => {
+  const pool = await createTestPool({ worker });
+  const pid = await pidOf(pool);
+  await pool.close();
+  expect(isAlive(pid)).toBe(false);
+  expect(pool.log).toEqual([]);
+});
+
+test('children never outlive their parent, not even in the middle of a picture', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'orphans-'));
+  const path = join(folder, 'upload');
+  await writeFile(path, await corpus.picture(5_700, 4_200).avif({ effort: 0, quality: 90 }).toBuffer());
+  const main = new URL('../testing/pool-process.ts', import.meta.url).pathname;
+  const parent = spawn(process.execPath, [main, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(parent.stdout, 'data');
+  const children = await until('there are two', () => {
+    const found = descendantsOf(parent.pid!);
+    return found.length === 2 && found;
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) for (const pid of children) process.kill(pid, signal);
+  parent.kill('SIGKILL');
+  await once(parent, 'exit');
+  await until('they are gone', () => !children.some(isAlive), 10_000);
+  await rm(folder, { recursive: true });
+});

@@ -1,0 +1,45 @@
+import { execFileSync } from 'node:child_process';
+
+interface Entry {
+  pid: number;
+  parent: number;
+  /** Memory that it has in use, in bytes. */
+  rss: number;
+}
+
+function table(): Entry[] {
+  const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,rss=,stat='], { encoding: 'utf8' });
+  return output
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , , state]) => !state!.startsWith('Z'))
+    .map(([pid, parent, rss]) => ({ pid: Number(pid), parent: Number(parent), rss: Number(rss) * 1024 }));
+}
+
+function below(all: Entry[], of: number): Entry[] {
+  return all.filter(({ parent }) => parent === of).flatMap((entry) => [entry, ...below(all, entry.pid)]);
+}
+
+/** The processes that `pid` has started and that are still there, and what they have started. */
+export function descendantsOf(pid: number): number[] {
+  return below(table(), pid).map((entry) => entry.pid);
+}
+
+/** Memory that a process and all of its descendants have in use, in bytes. */
+export function treeRss(pid: number): number {
+  const all = table();
+  return [...all.filter((entry) => entry.pid === pid), ...below(all, pid)].reduce(
+    (sum, { rss }) => sum + rss,
+    0,
+  );
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
