@@ -7,7 +7,7 @@ const platform = z.enum(platforms);
 export type Platform = (typeof platforms)[number];
 
 /** A token of the push service. */
-const token = z.string().regex(/^[\x21-\x7e]{1,4096}$/, 'Must be 1 to 4096 printable ASCII characters.');
+const token = z.string().regex(/^[\x20-\x7e]{1,4096}$/, 'Must be 1 to 4096 printable ASCII characters.');
 
 /** What the push service said of a message to a token. */
 export const outcomes = ['delivered', 'unregistered', 'invalid'] as const;
@@ -109,8 +109,8 @@ export const deviceFeedback = defineEndpoint({
     'Tell what the push service said of up to 1,000 tokens: unregistered and invalid ones are removed.',
   body: {
     kinds: ['json'],
-    // 1,000 of the longest tokens.
-    maxBytes: 5 * 1024 * 1024,
+    // 1,000 of the longest tokens, every character of them escaped.
+    maxBytes: 9 * 1024 * 1024,
     schema: z.strictObject({
       results: z.array(z.strictObject({ token, outcome: z.enum(outcomes) })).max(1_000),
     }),

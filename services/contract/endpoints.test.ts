@@ -28,7 +28,7 @@ describe.each(endpoints.map((endpoint) => [endpoint.name, endpoint] as const))(
   '%s',
   (_, endpoint: Endpoint) => {
     test('its path is plain, and its parameters are those of its schema', () => {
-      expect(endpoint.path).toMatch(/^(\/(\.?[a-z][a-z-]*(\.json)?|:[a-z]+))+$/);
+      expect(endpoint.path).toMatch(/^(\/(\.?[a-z][a-zA-Z-]*(\.json)?|:[a-z]+))+$/);
       const names = [...endpoint.path.matchAll(/:(\w+)/g)].map((match) => match[1]);
       expect(Object.keys(endpoint.params?.shape ?? {})).toEqual(names);
     });
