@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { until } from '../../test/support/wait.ts';
 import { createLetterStore } from './letter-store.ts';
 import { ensureLetters, openLetters } from './letters.ts';
 import { startLetters, type TestLetters } from './testing.ts';
@@ -48,18 +49,21 @@ test('what is there stays as it is, and what is missing comes', async () => {
   expect(await letters.history(3)).toHaveLength(1);
 });
 
-test('ids that were given already are not given again', async () => {
-  for (let n = 0; n < 5; n += 1) await letters.letter();
+test('a letter that is made meanwhile keeps its id', async () => {
   await ensureLetters(letters.database, wanted);
-  expect(await letters.letter()).toBe(6);
-});
-
-test('letters that are made meanwhile have ids of their own', async () => {
-  const others = Array.from({ length: 10 }, () => letters.letter());
-  await ensureLetters(letters.database, wanted);
-  const more = Array.from({ length: 10 }, () => letters.letter());
-  const ids = await Promise.all([...others, ...more]);
-  expect(new Set(ids).size).toBe(20);
+  const { transaction, query } = letters.database;
+  const ensured = await transaction(async (own) => {
+    const { userId, title, state, webforms } = wanted[0]!;
+    expect(await createLetterStore(own).create({ userId, title, state, webforms }, 'command')).toBe(4);
+    const waiting = ensureLetters(letters.database, wanted);
+    const blocked = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+    const isOver = waiting.then(() => true);
+    const isBlocked = async () => (await query('test', blocked)).rowCount === 1;
+    await until('it waits', async () => Promise.race([isOver, isBlocked()]));
+    return [waiting];
+  });
+  await ensured[0];
+  expect(await letters.letter()).toBe(5);
 });
 
 test('the schema need not be there', async () => {

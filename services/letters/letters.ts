@@ -37,13 +37,10 @@ export async function ensureLetters(
   letters: readonly (NewLetter & { id: number })[],
 ): Promise<void> {
   await database.transaction(async (query) => {
-    // Nobody else may take an id while these take theirs, or the next ids would be taken twice.
+    // Whoever makes a letter now has committed it, or has no id yet: the next id is the one after the greatest.
     await query('lock_letters', 'LOCK TABLE letters.letter IN SHARE ROW EXCLUSIVE MODE');
     for (const letter of letters) await createLetterStore(query).create(letter, command, letter.id);
-    await query(
-      'move_letter_ids',
-      `SELECT setval('letters.letter_id_seq', greatest(max(id), (SELECT last_value FROM letters.letter_id_seq)))
-       FROM letters.letter`,
-    );
+    const next = `SELECT setval(pg_get_serial_sequence('letters.letter', 'id'), max(id)) FROM letters.letter`;
+    await query('move_letter_ids', next);
   });
 }
