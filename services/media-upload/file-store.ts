@@ -94,5 +94,19 @@ export function createFileStore(query: Database['query']) {
       const { rows } = await query<Row>('delete_file', text, [userId, id]);
       return rows[0] && fileOf(rows[0]);
     },
+    /** Every file there is, whoever's. */
+    async *all(): AsyncGenerator<Pick<File, 'id' | 'object' | 'variants'>> {
+      const text = 'SELECT id, object, variants FROM media.file WHERE id > $1 ORDER BY id LIMIT 1000';
+      for (let last = 0; ;) {
+        const { rows } = await query<Pick<Row, 'id' | 'object' | 'variants'>>('list_all_files', text, [last]);
+        for (const { id, object, variants } of rows) yield { id: Number(id), object, variants };
+        if (rows.length === 0) return;
+        last = Number(rows.at(-1)!.id);
+      }
+    },
+    /** Deletes a row whose files are not there. */
+    async forget(id: number, object: string): Promise<void> {
+      await query('forget_file', 'DELETE FROM media.file WHERE id = $1 AND object = $2', [id, object]);
+    },
   };
 }

@@ -4,8 +4,6 @@ import type { z } from 'zod';
 import {
   createDatabase,
   createIdempotency,
-  migrate,
-  migrateIdempotency,
   type Process,
   type Running,
   startUpkeep,
@@ -16,6 +14,7 @@ import type { mediaUploadConfig } from './config.ts';
 import { createFileStore } from './file-store.ts';
 import { createUploadMetrics } from './metrics.ts';
 import { createPool, type PoolOptions } from './processing/pool.ts';
+import { migrateMedia, schema } from './schema.ts';
 import { storeFromConfig } from './stores/from-config.ts';
 import { createWorkspace } from './workspace.ts';
 
@@ -31,15 +30,14 @@ export async function startMediaUpload(
 ): Promise<Running> {
   const { config, logger, metrics, slowLog, onStop } = process;
   const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs, MEDIA_FOLDER: folder } = config;
-  await migrate({ url, schema: 'media', folder: new URL('migrations/', import.meta.url), logger });
-  await migrateIdempotency({ url, schema: 'media', logger });
+  await migrateMedia(url, logger);
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => database.close());
 
   const store = await storeFromConfig(config);
   onStop(() => store.close());
   const workspace = await createWorkspace(join(folder, 'tmp'));
-  const idempotency = createIdempotency(database.query, 'media');
+  const idempotency = createIdempotency(database.query, schema);
   onStop(
     startUpkeep(
       database.query,

@@ -1,0 +1,31 @@
+import { parseArgs } from 'node:util';
+import type { FileStore } from '../file-store.ts';
+import type { Store } from '../stores/store.ts';
+import { deleteStrays, findStrays } from '../sweep.ts';
+
+/** What a command works with. */
+export interface Opened {
+  files: FileStore;
+  store: Store;
+  close(): Promise<void>;
+}
+
+/** sweep-media [--delete]; returns what to print. */
+export async function sweepMedia(args: string[], open: () => Promise<Opened>): Promise<string> {
+  const { values } = parseArgs({ args, options: { delete: { type: 'boolean', default: false } } });
+  const { files, store, close } = await open();
+  try {
+    const strays = await findStrays(files, store);
+    if (values.delete) await deleteStrays(files, store, strays);
+    const { keys, rows } = strays;
+    const done = values.delete ? 'Deleted.' : 'Nothing was deleted; --delete does it.';
+    return [
+      ...keys.map((key) => `file without a row: ${key}`),
+      ...rows.map(({ id, missing }) => `row without a file: ${id} lacks ${missing.join(', ')}`),
+      `${keys.length} files without a row, ${rows.length} rows without a file.`,
+      ...(keys.length + rows.length > 0 ? [done] : []),
+    ].join('\n');
+  } finally {
+    await close();
+  }
+}

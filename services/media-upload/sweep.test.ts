@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { StoredFile, Store } from './stores/store.ts';
+import { deleteStrays, EmptyStore, findStrays } from './sweep.ts';
+import { newFile, setScene, type Scene } from './testing/scene.ts';
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await setScene();
+});
+afterAll(() => scene?.close());
+
+const hourMs = 3_600_000;
+/** The store, with all files older than they are. */
+function agedStore(ageMs: number): Store {
+  const { store } = scene;
+  async function* list(): AsyncGenerator<StoredFile> {
+    for await (const { key } of store.list()) yield { key, ageMs };
+  }
+  return { ...store, list };
+}
+
+async function put(key: string): Promise<string> {
+  await scene.store.put(key, await scene.fileOf(Buffer.from('pdf')));
+  return key;
+}
+
+/** A file with all that belongs to it. */
+async function whole() {
+  const file = newFile();
+  await put(`${file.object}-original`);
+  return scene.files.add(file);
+}
+
+beforeEach(async () => {
+  await scene.database.query('test', 'DELETE FROM media.file');
+  for await (const { key } of scene.store.list()) await scene.store.remove(key);
+});
+
+test('files without a row and rows without a file are found, and deleted when that is asked for', async () => {
+  const kept = await whole();
+  const lost = await whole();
+  await scene.store.remove(`${lost.object}-original`);
+  const stray = await put(`${randomUUID()}-thumb`);
+  const surplus = await put(`${kept.object}-thumb`);
+  await put('not-of-ours');
+  await put('README.md');
+
+  const store = agedStore(hourMs + 1);
+  const strays = await findStrays(scene.files, store);
+  expect({ ...strays, keys: strays.keys.toSorted() }).toEqual({
+    keys: [stray, surplus].toSorted(),
+    rows: [{ id: lost.id, object: lost.object, missing: [`${lost.object}-original`] }],
+  });
+  await deleteStrays(scene.files, store, strays);
+  expect(await findStrays(scene.files, store)).toEqual({ keys: [], rows: [] });
+  expect(await scene.files.find(1, lost.id)).toBeUndefined();
+  expect(await scene.files.find(1, kept.id)).toEqual(kept);
+  expect(await scene.store.get('not-of-ours')).toBeDefined();
+});
+
+test('a file of the last hour may still get its row', async () => {
+  await whole();
+  await put(`${randomUUID()}-thumb`);
+  expect(await findStrays(scene.files, agedStore(hourMs - 1))).toEqual({ keys: [], rows: [] });
+});
+
+test('an empty store is the wrong one: no row is deleted because of it', async () => {
+  const { store, files } = scene;
+  expect(await findStrays(files, store)).toEqual({ keys: [], rows: [] });
+  const file = await whole();
+  await store.remove(`${file.object}-original`);
+  await put('README.md');
+  await expect(findStrays(files, store)).rejects.toThrow(EmptyStore);
+});
+
+test('more rows than are read at once', async () => {
+  const insert = `INSERT INTO media.file (user_id, object, checksum, mime, bytes, name, variants)
+                  SELECT 1, gen_random_uuid(), sha256(n::text::bytea), 'application/pdf', 1, 'x', '[]'
+                  FROM generate_series(1, 2500) AS n`;
+  await scene.database.query('test', insert);
+  await whole();
+  expect((await findStrays(scene.files, scene.store)).rows).toHaveLength(2_500);
+});
+
+const admin = fileURLToPath(new URL('admin.ts', import.meta.url));
+async function run(args: string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [admin, ...args], {
+    env: { DATABASE_URL: scene.databaseUrl, MEDIA_FOLDER: scene.folder, ...env },
+  });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));
+  }
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, ...output };
+}
+
+test('the command says what there is, and deletes with --delete only', async () => {
+  await whole();
+  const lost = await whole();
+  await scene.store.remove(`${lost.object}-original`);
+  const line = `row without a file: ${lost.id} lacks ${lost.object}-original\n0 files without a row, 1 rows without a file.\n`;
+  expect(await run(['sweep-media'])).toEqual({
+    code: 0,
+    stderr: '',
+    stdout: `${line}Nothing was deleted; --delete does it.\n`,
+  });
+  expect(await run(['sweep-media', '--delete'])).toMatchObject({ code: 0, stdout: `${line}Deleted.\n` });
+  expect(await run(['sweep-media'])).toMatchObject({
+    code: 0,
+    stdout: '0 files without a row, 0 rows without a file.\n',
+  });
+});
+
+test('what cannot be done is one line and exit 1', async () => {
+  await whole();
+  const elsewhere = join(scene.folder, 'elsewhere');
+  await mkdir(elsewhere);
+  for (const [line, args, env] of [
+    [/^admin: There is no command x; try help\.\n$/, ['x'], {}],
+    [/^admin: Unknown option '--all'/, ['sweep-media', '--all'], {}],
+    [
+      /^admin: The store has no file, but the table 1: it is not the right one\.\n$/,
+      ['sweep-media', '--delete'],
+      { MEDIA_FOLDER: elsewhere },
+    ],
+    [
+      /^admin: The database does not answer at the moment\.\n$/,
+      ['sweep-media'],
+      { DATABASE_URL: 'postgres://u@127.0.0.1:1/x' },
+    ],
+    [/^admin: S3_ACCESS_KEY_ID is not set; /, ['sweep-media'], { S3_BUCKET: 'uploads' }],
+  ] as const) {
+    const { code, stdout, stderr } = await run([...args], env);
+    expect(stderr).toMatch(line);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  }
+});

@@ -1,0 +1,52 @@
+import type { FileStore } from './file-store.ts';
+import { keysOf } from './media-file.ts';
+import type { Store } from './stores/store.ts';
+
+/** Younger files may belong to an upload that is under way, or to a row that we have not seen. */
+const settledMs = 3_600_000;
+
+/** The form of our keys: nothing else in a folder or bucket is ours to delete. */
+const ours = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-[a-z]+$/;
+
+export interface Strays {
+  /** Keys of files without a row. */
+  keys: string[];
+  /** Rows without all of their files. */
+  rows: { id: number; object: string; missing: string[] }[];
+}
+
+/** There are rows, and not one file: it is the wrong store. */
+export class EmptyStore extends Error {}
+
+/**
+ * Compares the table with the store. The rows are read first: their files were there before them. Throws EmptyStore, and
+ * what the database and the store throw.
+ */
+export async function findStrays(files: FileStore, store: Store): Promise<Strays> {
+  const rows = new Map<string, { id: number; missing: Set<string> }>();
+  for await (const file of files.all()) {
+    rows.set(file.object, { id: file.id, missing: new Set(keysOf(file)) });
+  }
+  const keys: string[] = [];
+  let seen = 0;
+  for await (const { key, ageMs } of store.list()) {
+    const object = ours.exec(key)?.[1];
+    if (object === undefined) continue;
+    seen += 1;
+    if (!rows.get(object)?.missing.delete(key) && ageMs > settledMs) keys.push(key);
+  }
+  if (seen === 0 && rows.size > 0) {
+    throw new EmptyStore(`The store has no file, but the table ${rows.size}: it is not the right one.`);
+  }
+  const incomplete = [...rows].filter(([, { missing }]) => missing.size > 0);
+  return {
+    keys,
+    rows: incomplete.map(([object, { id, missing }]) => ({ id, object, missing: [...missing] })),
+  };
+}
+
+/** Deletes them. What else a row without all of its files has left is a file without a row then. */
+export async function deleteStrays(files: FileStore, store: Store, { keys, rows }: Strays): Promise<void> {
+  for (const key of keys) await store.remove(key);
+  for (const { id, object } of rows) await files.forget(id, object);
+}

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { tokenOf } from '../support/accounts.ts';
+import { formOf } from '../support/form.ts';
+import { download, fileOf, largePicture, newPicture, uploaded, type Bytes } from '../support/media.ts';
+import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { read } from '../support/platform.ts';
+import { descendantsOf, isAlive, treeRss } from '../support/processes.ts';
+import { isWell, stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+
+/** These tests kill and crowd the service, so they have a stack of their own. */
+let own: OwnStack;
+let token: string;
+let large: Bytes;
+beforeAll(async () => {
+  own = await startOwnStack();
+  token = await tokenOf(stack().gateway, 'user');
+  large = await largePicture(5712, 4284);
+}, 300_000);
+afterAll(() => own?.stop());
+beforeEach(() => until('all is well', isWell, 150_000));
+
+/** A picture of 24 megapixels; bytes behind the end make it a new one. */
+const another = (): Bytes => Buffer.concat([large, randomBytes(16)]);
+const send = (bytes: Bytes, headers: Record<string, string> = {}) =>
+  call(stack().gateway, contract.upload, { body: fileOf(bytes), token, headers });
+const mediaFolder = () => join(dirname(process.env['STACK_FILE']!), 'media');
+const underWay = () => readdirSync(join(mediaFolder(), 'tmp')).length;
+const atWork = () => until('an upload is there', () => underWay() > 0);
+
+test('50 uploads of 24 megapixels at once: each is taken or told to come again, in little memory, and reads go on', async () => {
+  const pid = own.pidOf('media-upload');
+  const watched = { done: false, peak: 0, reads: [] as number[] };
+  const watching = (async () => {
+    while (!watched.done) {
+      watched.peak = Math.max(watched.peak, treeRss(pid));
+      await sleep(100);
+    }
+  })();
+  const reading = (async () => {
+    while (!watched.done) {
+      const begun = performance.now();
+      await read('webform', 1);
+      watched.reads.push(performance.now() - begun);
+      await sleep(50);
+    }
+  })();
+  const pictures = Array.from({ length: 50 }, another);
+  const answers = await Promise.all(pictures.map((picture) => send(picture)));
+  watched.done = true;
+  await Promise.all([watching, reading]);
+
+  const taken = answers.filter(({ status }) => status === 201).length;
+  const busy = answers.filter(({ status }) => status === 503);
+  const slowest = Math.max(...watched.reads);
+  console.log(
+    `50 uploads of 24 MP (${(large.length / 1e6).toFixed(1)} MB each): ${taken} taken, ${busy.length} told to come again; peak RSS ${Math.round(watched.peak / 2 ** 20)} MB; ${watched.reads.length} reads of content meanwhile, the slowest in ${Math.round(slowest)} ms`,
+  );
+  expect(taken + busy.length).toBe(50);
+  expect(taken).toBeGreaterThan(5);
+  for (const { headers } of busy) expect(headers.get('retry-after')).toMatch(/^\d+$/);
+  expect(watched.peak).toBeLessThan(700 * 2 ** 20);
+  expect(own.pidOf('media-upload')).toBe(pid);
+  expect(watched.reads.length).toBeGreaterThan(10);
+  await until('nothing is left of those that were refused', () => underWay() === 0);
+  await uploaded(token, await newPicture());
+}, 600_000);
+
+test('a decoder that dies takes its own upload along', async () => {
+  const children = descendantsOf(own.pidOf('media-upload'));
+  const sent = send(another());
+  await atWork();
+  await sleep(300);
+  for (const child of children) process.kill(child, 'SIGKILL');
+  // Unless it was done already, or not begun: then a new one did it.
+  const { status, error } = await sent;
+  expect([201, 'unreadable_file']).toContain(error?.error ?? status);
+  expect(await send(another())).toMatchObject({ status: 201 });
+});
+
+test('a client that hangs up ends the work of its upload', async () => {
+  const children = descendantsOf(own.pidOf('media-upload'));
+  const { type, body } = formOf([{ bytes: another() }]);
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type, 'Content-Length': body.length };
+  const request = httpRequest(`${stack().gateway}/api/upload`, { method: 'POST', headers });
+  request.on('error', () => undefined);
+  request.end(body);
+  await atWork();
+  await until('it has arrived', () => request.writableFinished);
+  await sleep(300);
+  request.destroy();
+  await until('nothing is left of it', () => underWay() === 0);
+  await until('its child is gone', () => !children.every(isAlive));
+  expect(await send(another())).toMatchObject({ status: 201 });
+});
+
+test('SIGTERM: what is under way is finished, and no child stays', async () => {
+  const pid = own.pidOf('media-upload');
+  const children = descendantsOf(pid);
+  expect(children.length).toBeGreaterThan(0);
+  const sent = send(another());
+  await atWork();
+  process.kill(pid, 'SIGTERM');
+  const answer = await sent;
+  expect(answer).toMatchObject({ status: 201 });
+  await until('it is another process', () => own.pidOf('media-upload') !== pid);
+  expect(children.some(isAlive)).toBe(false);
+  await until('all is well', isWell);
+  for (const { url, bytes } of (answer.body as contract.MediaFile).variants) {
+    expect((await download(url, token)).body.length).toBe(bytes);
+  }
+});
+
+test('kill -9 in the middle: no child stays, nothing half is there, and the same upload is taken then', async () => {
+  const pid = own.pidOf('media-upload');
+  const children = descendantsOf(pid);
+  const picture = another();
+  const key = { 'Idempotency-Key': randomBytes(8).toString('hex') };
+  const before = (await call(stack().gateway, contract.listMedia, { token })).body!.items.length;
+  const sent = send(picture, key);
+  await atWork();
+  await sleep(300);
+  process.kill(pid, 'SIGKILL');
+  expect((await sent).status).toBe(502);
+  await until('no child is left', () => !children.some(isAlive));
+  await until('it is another process', () => own.pidOf('media-upload') !== pid);
+  await until('all is well', isWell);
+  expect((await call(stack().gateway, contract.listMedia, { token })).body!.items.length).toBe(before);
+  expect(await send(picture)).toMatchObject({ status: 201 });
+});
