@@ -1,6 +1,7 @@
 import { login, readContent, type Model } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createAccessToken, RefusedToken } from './content-server/access-token.ts';
 import { type Announcer, httpAnnouncer, kafkaAnnouncer } from './content-server/announce.ts';
 import { openRecords, type Records } from './content-server/records.ts';
 import type { Settings } from './content-server/settings.ts';
@@ -25,7 +26,8 @@ async function timed<T>(work: () => Promise<T>): Promise<{ result: T; ms: number
 
 /**
  * What the platform is for, done once through the gateway: log in, read, read again, change the record by HTTP and
- * through Kafka, and see the new version each time.
+ * through Kafka, and see the new version each time. It is left out, and that is told, when the user has changed one of
+ * the demo accounts since they were made.
  * @param tell is given one line for each thing that was seen
  * @throws Problem saying which step failed
  */
@@ -35,6 +37,9 @@ export async function mainJob(settings: Settings, tell: (line: string) => void):
     tell(`  ${what.padEnd(34)} ${ms.toFixed(0).padStart(5)} ms   ${saw}`.trimEnd());
   try {
     const { result: token, ms } = await attempt('login', () => timed(() => logIn(settings.gateway)));
+    const changed = token === undefined ? EMAIL : await attempt('token', () => changedClient(settings));
+    if (token === undefined || changed !== undefined)
+      return tell(`  ${changed} was changed since the demo data was made: the main job is left out.`);
     line('login', ms, EMAIL);
     const readOnce = (): Promise<Seen> => read(settings.gateway, token);
     const show = (what: string, { ms: took, cache, version, title }: Seen): void =>
@@ -78,8 +83,21 @@ async function attempt<T>(step: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function logIn(gateway: string): Promise<string> {
+/** The machine client's name when it is disabled or has another secret now. */
+async function changedClient(settings: Settings): Promise<string | undefined> {
+  try {
+    await createAccessToken(settings).get();
+    return undefined;
+  } catch (error) {
+    if (error instanceof RefusedToken && error.status === 401) return `The client ${settings.clientId}`;
+    throw error;
+  }
+}
+
+/** Undefined when the password is another one now, or the user is disabled. */
+async function logIn(gateway: string): Promise<string | undefined> {
   const answer = await call(gateway, login, { body: { email: EMAIL, password: DEMO_PASSWORD } });
+  if (answer.error?.error === 'invalid_credentials') return undefined;
   if (answer.error) throw new Error(`${answer.status} ${answer.error.message}`);
   return answer.body.token;
 }

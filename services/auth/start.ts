@@ -38,7 +38,10 @@ export async function startAuthService({
   const keys = await loadSigningKeys(database, keySecret, logger);
   onStop(() => keys.close());
   const refreshSecret = await loadSecret(database, 'refresh_token', keySecret);
-  const revocations = watchRevocations((after) => revocationsAfter(database.query, after), logger, metrics);
+  // Connections of its own: the others learn of a logout in time, however many are logging in.
+  const feed = createDatabase({ url, logger, metrics, slowLog, slowQueryMs, maxConnections: 2 });
+  onStop(() => feed.close());
+  const revocations = watchRevocations((after) => revocationsAfter(feed.query, after), logger, metrics);
   onStop(() => revocations.close());
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());
@@ -59,7 +62,7 @@ export async function startAuthService({
       logger,
       metrics,
     }),
-    internal: createInternal(database.query),
+    internal: createInternal(feed.query),
     checks: {
       postgres: { required: true, check: () => database.ping() },
       // Without it guesses are counted in this process.

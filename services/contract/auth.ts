@@ -17,7 +17,7 @@ export const login = defineEndpoint({
   body: {
     kinds: ['json'],
     maxBytes: 16_384,
-    schema: z.strictObject({ email: text(1, 254), password: text(1, 1024) }),
+    schema: z.strictObject({ email: text(1, 254).normalize('NFC'), password: text(1, 1024) }),
   },
   responses: {
     200: {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineEndpoint } from './endpoint.ts';
-import { id, idSegment, page, pageQuery, text, time } from './schemas.ts';
+import { id, idSegment, line, page, pageQuery, time } from './schemas.ts';
 
 export const platforms = ['android', 'ios', 'web'] as const;
 const platform = z.enum(platforms);
@@ -43,8 +43,8 @@ export const registerFcmToken = defineEndpoint({
     schema: z.strictObject({
       token,
       platform: platform.optional(),
-      name: text(1, 100).optional(),
-      app_version: text(1, 50).optional(),
+      name: line(1, 100).optional(),
+      app_version: line(1, 50).optional(),
     }),
   },
   responses: {

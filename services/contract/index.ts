@@ -16,6 +16,7 @@ export {
   id,
   idSegment,
   text,
+  line,
   time,
   model,
   models,

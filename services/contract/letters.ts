@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineEndpoint } from './endpoint.ts';
 import { idempotencyErrors, idempotencyHeader } from './idempotency.ts';
-import { id, idSegment, page, pageQuery, text, time } from './schemas.ts';
+import { id, idSegment, line, page, pageQuery, text, time } from './schemas.ts';
 
 export const letterStates = ['draft', 'open', 'sent', 'closed'] as const;
 export type LetterState = (typeof letterStates)[number];
@@ -144,7 +144,7 @@ export const updateLetter = defineEndpoint({
     kinds: ['json'],
     maxBytes: 16_384,
     schema: z
-      .strictObject({ title: text(1, 200).optional(), state: state.optional() })
+      .strictObject({ title: line(1, 200).optional(), state: state.optional() })
       .refine((change) => Object.keys(change).length > 0, 'Give a title or a state.')
       .meta({ minProperties: 1 }),
   },

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { clearModel } from './cache-admin.ts';
 import { endpoints } from './endpoints.ts';
 import { invalidationEvent } from './events.ts';
-import { id, idSegment, page, pageQuery, text, time } from './schemas.ts';
+import { id, idSegment, line, page, pageQuery, text, time } from './schemas.ts';
 
 const takes = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
 
@@ -26,6 +26,19 @@ describe('text', () => {
   ])('%j: %s', (value, expected) => {
     expect(takes(text(1, 20), value)).toBe(expected);
   });
+});
+
+test.each([
+  ['Ann Archer', true],
+  ['محمد\u200cرضا', true],
+  ['', false],
+  [' \u3000', false],
+  ['a\nb', false],
+  ['\u001b[2J', false],
+  ['evil\u202efdp.exe', false],
+  ['a\u2028b', false],
+])('the line %j: %s', (value, expected) => {
+  expect(takes(line(1, 20), value)).toBe(expected);
 });
 
 describe('ids', () => {

@@ -9,6 +9,13 @@ export function text(min: number, max: number) {
     .refine((value) => value.isWellFormed() && !value.includes('\0'), 'Contains a NUL or half a character.');
 }
 
+/** A text that is shown on one line: nothing that cannot be seen there or turns its direction, and not blank. */
+export function line(min: number, max: number) {
+  return text(min, max)
+    .regex(/^[^\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u, 'Contains characters that cannot be shown.')
+    .refine((value) => value.trim() !== '', 'Must not be blank.');
+}
+
 /** An id in a body: an integer from 1 to 2^53-1, as a number. */
 export const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 

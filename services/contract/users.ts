@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { roles, user } from './accounts.ts';
 import { defineEndpoint } from './endpoint.ts';
-import { id, idSegment, page, pageQuery, text, time } from './schemas.ts';
+import { id, idSegment, line, page, pageQuery, text, time } from './schemas.ts';
 
 /** What happened around accounts. Names are added, never changed. */
 export const auditEvents = [
@@ -34,9 +34,12 @@ const service = 'auth';
 const rateLimit = { requests: 600, seconds: 60 };
 const params = z.strictObject({ id: idSegment });
 
-/** Not whether the mailbox exists, only that it can be typed at a login. */
-export const email = text(3, 254).regex(/^[^\s@]+@[^\s@]+$/, 'Must be an email address.');
-const name = text(1, 200);
+/** Not whether the mailbox exists, only that it can be seen and typed at a login: NFC, in which keyboards differ. */
+export const email = text(3, 254)
+  .regex(/^[^\s@\p{Cc}\p{Cf}]+@[^\s@\p{Cc}\p{Cf}]+$/u, 'Must be an email address.')
+  .normalize('NFC');
+/** What somebody is called. */
+export const personName = line(1, 200);
 const rolesOfUser = z
   .array(z.enum(roles))
   .min(1)
@@ -73,7 +76,7 @@ export const createUser = defineEndpoint({
     maxBytes: 16_384,
     schema: z.strictObject({
       email,
-      name,
+      name: personName,
       password: text(1, 1024).optional(),
       roles: rolesOfUser.default(['user']),
     }),
@@ -108,7 +111,7 @@ export const updateUser = defineEndpoint({
     kinds: ['json'],
     maxBytes: 16_384,
     schema: z.strictObject({
-      name: name.optional(),
+      name: personName.optional(),
       roles: rolesOfUser.optional(),
       disabled: z.boolean().optional(),
     }),

@@ -77,6 +77,14 @@ describeEndpoint(contract.createUser, { path, as: 'admin', body: fresh() }, ({ a
     }
   });
 
+  test('an address is one however its accents are typed', async () => {
+    const { email, ...rest } = fresh();
+    const [composed, decomposed] = ['NFC', 'NFD'].map((form) => `casé-${email}`.normalize(form));
+    expect(await ask({ body: { ...rest, email: decomposed! } })).toMatchObject({ body: { email: composed } });
+    const { error } = await ask({ body: { ...rest, email: composed! } });
+    expect(error).toMatchObject({ error: 'email_taken' });
+  });
+
   test.each(['short', 'passwordpassword', 'madamademadamade', 'x'.repeat(129)])(
     'the password %.20s is too weak: 422 says so',
     async (password) => {
@@ -90,7 +98,11 @@ describeEndpoint(contract.createUser, { path, as: 'admin', body: fresh() }, ({ a
     { email: 'two words@example.com' },
     { email: `${'x'.repeat(250)}@example.com` },
     { email: 'nul\0@example.com' },
+    { email: 'zero\u200bwidth@example.com' },
+    { email: 'esc\u001b@example.com' },
     { name: '' },
+    { name: ' ' },
+    { name: 'an\u001b[2Jn' },
     { name: '\ud800' },
     { name: 'x'.repeat(201) },
     { roles: [] },

@@ -223,11 +223,16 @@ test(
   async () => {
     await start();
     expect(await titleOf(13, await logIn())).toBe('Kept');
+    const disable = ['run', 'admin', '--', 'disable-client', 'content-server'];
+    const stack = { ...process.env, STACK_FILE: join(state, 'stack.json') };
+    execFileSync('npm', disable, { cwd: ROOT, env: stack });
     const left = processesOf(state);
     process.kill(launcherPid(state), 'SIGKILL');
     expect(await running().ended).not.toBe(0);
     await start();
     expect(running().output()).toMatch(/stopped \d+ processes that a killed run had left/);
+    // What the user does with the demo accounts is no reason to stop.
+    expect(running().output()).toMatch(/The client content-server was changed .* the main job is left out/);
     expect(alive(left)).toEqual([]);
     expect(alive(processesOf(state))).toHaveLength(PROCESSES);
   },

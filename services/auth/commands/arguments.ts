@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import * as contract from '@content-platform/contract';
 import { roles, text } from '@content-platform/contract';
 import { clientName as nameForm } from '../client-store.ts';
 import { CommandError } from './command.ts';
@@ -15,13 +16,18 @@ export function checked<S extends z.ZodType>(what: string, schema: S, value: unk
   throw new CommandError([what, path[0]?.toString(), message].filter(Boolean).join(' '));
 }
 
+/** As in the contract, with a message that fits a command. */
 function field(schema: z.ZodType<string>, message: string) {
-  return z.string(message).refine((value) => schema.safeParse(value).success, message);
+  return z.string(message).transform((value, context) => {
+    const result = schema.safeParse(value);
+    if (result.success) return result.data;
+    context.addIssue(message);
+    return z.NEVER;
+  });
 }
 
-/** Not whether the mailbox exists, only that it can be typed at a login. */
-export const email = field(text(3, 254).regex(/^[^\s@]+@[^\s@]+$/), 'must be an email address');
-export const personName = field(text(1, 200), 'must have 1 to 200 characters');
+export const email = field(contract.email, 'must be an email address');
+export const personName = field(contract.personName, 'must have 1 to 200 characters that can be shown');
 /** What can be sent at a login; whether it is a good one says the policy. */
 export const newPassword = field(text(0, Number.MAX_SAFE_INTEGER), 'must have no NUL in it');
 const rolesMessage = `must be of ${roles.join(', ')}`;

@@ -67,7 +67,7 @@ test.each<[RegExp, string[], string]>([
   [/^--role must be of user, sre, admin$/, [...ann, '--role', 'root'], password],
   [/^--email must be an email address$/, ['--email', 'ann', '--name', 'Ann'], password],
   [/^--email must be an email address$/, ['--name', 'Ann'], password],
-  [/^--name must have 1 to 200 characters$/, ['--email', 'a@b.de'], password],
+  [/^--name must have 1 to 200 characters that can be shown$/, ['--email', 'a@b.de'], password],
 ])('create-user refuses: %s', (line, args, input) => expectRefusal(line, createUser, args, input));
 
 test('create-client shows a secret once and stores its hash', async () => {
@@ -84,8 +84,8 @@ test('create-client shows a secret once and stores its hash', async () => {
 test.each([
   [/^NAME must be 1 to 64 lower-case letters/, ['CMS', '--scope', 'cache:clear']],
   [/^NAME must be 1 to 64 lower-case letters/, ['--scope', 'cache:clear']],
-  [/^--scope must be of cache:clear, jobs:manage, users:admin$/, ['cms', '--scope', 'all']],
-  [/^--scope must be of cache:clear, jobs:manage, users:admin$/, ['cms']],
+  [/^--scope must be of cache:clear, jobs:manage, users:admin, letters:write, devices:manage$/, ['cms', '--scope', 'all']],
+  [/^--scope must be of cache:clear, jobs:manage, users:admin, letters:write, devices:manage$/, ['cms']],
   [/^Give one NAME, not 2/, ['cms', 'cms2', '--scope', 'cache:clear']],
 ])('create-client refuses: %s', (line, args) => expectRefusal(line, createClient, args));
 

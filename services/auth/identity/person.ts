@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { email, text } from '@content-platform/contract';
+import { email, personName, text } from '@content-platform/contract';
 import { IdentityFailure } from './failure.ts';
 
 /** Who somebody is at the identity service. */
@@ -21,7 +21,7 @@ const form = z.object({
   sub: text(1, 255),
   email: email.optional().catch(undefined),
   email_verified: z.literal(true).optional().catch(undefined),
-  name: text(1, 200).optional().catch(undefined),
+  name: personName.optional().catch(undefined),
 });
 
 const suborg = text(1, 200);

@@ -20,7 +20,7 @@ test.each([
 
 test.each([
   'wooden lantern drifts past nine',
-  'wooden lantern ',
+  'wooden lantern drifts',
   'lower case only and nothing else',
   '838104756290174',
   'ЯблокоПадаетВверх',
@@ -45,6 +45,15 @@ test.each([
   ['contentplatform', 'it has your name'],
   ['Content-Platform', 'it has your name'],
   ['ContentPlatform1', 'it has your name'],
+  ['password password', 'it repeats itself'],
+  ['password 1 password', 'common'],
+  ['admin admin admin', 'it repeats itself'],
+  ['iloveyou iloveyou', 'it repeats itself'],
+  ['content platform content', 'it has your name'],
+  ['Ann Archer Ann Archer', 'it '],
+  ['ann.archer.2026!', 'it has your name'],
+  ['пароль пароль пароль', 'it repeats itself'],
+  ['ｐａｓｓｗｏｒｄｐａｓｓｗｏｒｄ', 'it repeats itself'],
 ])('%j is soon guessed: it says why, and what is better', (password, reason) => {
   const said = complaint(password);
   expect(said).toMatch(/^Is too easy to guess: .+\. Three or four words /);

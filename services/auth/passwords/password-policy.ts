@@ -19,7 +19,7 @@ const serviceName = 'content platform';
 /**
  * What of a password is looked at, and how many readings of its signs as letters. With the library's own limits 128
  * digits and signs take seconds of processor time, in which nothing else happens; with these the costliest take some
- * 25 ms, twice that until the code has run for a while. When the first 32 characters are too easy, it does not matter
+ * 25 ms for each of two looks, twice that until the code has run for a while. When the first 32 characters are too easy, it does not matter
  * what follows.
  */
 const effort = { maxLength: 32, l33tMaxSubstitutions: 3 };
@@ -58,6 +58,15 @@ function ownWords({ email, name }: Person): string[] {
   return [...new Set(words)].filter((word) => word.length > 2);
 }
 
+/**
+ * Without what stands between the words, and fullwidth letters as the usual ones: to zxcvbn each sign is a word of its
+ * own, and whatever has three parts is good. Empty when the signs are more than separators.
+ */
+function wordsTogether(password: string): string {
+  const together = password.normalize('NFKC').replace(/[^\p{L}\p{M}\p{N}]+/gu, '');
+  return [...together].length * 4 >= [...password].length * 3 ? together : '';
+}
+
 function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult): string | undefined {
   const own = sequence.some((match) => match['dictionaryName'] === 'userInputs');
   const names = [own ? 'userInputs' : '', warning ?? '', ...suggestions];
@@ -87,9 +96,11 @@ export function createPasswordPolicy(minLength: number) {
       const length = [...normal].length;
       if (length < minLength || length > maxLength)
         return `Must have ${minLength} to ${maxLength} characters; this has ${length}.`;
-      const result = zxcvbn.check(normal, ownWords(person));
-      if (result.score >= leastScore) return undefined;
-      const reason = reasonOf(result);
+      const own = ownWords(person);
+      const looks = [wordsTogether(normal), normal].filter(Boolean);
+      const weak = looks.map((look) => zxcvbn.check(look, own)).find(({ score }) => score < leastScore);
+      if (!weak) return undefined;
+      const reason = reasonOf(weak);
       return `Is too easy to guess${reason === undefined ? '' : `: ${reason}`}. ${advice}`;
     },
   };

@@ -61,4 +61,7 @@ test('which one it is', async () => {
   expect(await recognise(passwords, person, 'own')).toBe('own');
   expect(await recognise(passwords, person, given)).toBe('temporary');
   expect(await recognise(passwords, { ...person, passwordHash: null }, given)).toBe('temporary');
+  for (const typed of [given.toUpperCase(), given.replaceAll('-', ' '), ` ${given.replaceAll('-', '')} `])
+    expect(await recognise(passwords, person, typed)).toBe('temporary');
+  expect(await recognise(passwords, person, given.slice(1))).toBeUndefined();
 });

@@ -6,13 +6,20 @@ import type { User } from '../user-store.ts';
 const alphabet = '23456789abcdefghijkmnpqrstuvwxyz';
 const groups = 4;
 const groupLength = 4;
-const form = new RegExp(`^(?:[${alphabet}]{${groupLength}}-){${groups - 1}}[${alphabet}]{${groupLength}}$`);
+const form = new RegExp(`^[${alphabet}]{${groups * groupLength}}$`);
+const group = new RegExp(`.{${groupLength}}`, 'g');
 
 /** 80 random bits as `k7mp-x2dw-94hr-vbt3`. ASVS 5.0 6.4.1: as strong as what people may choose. */
 export function makeTemporaryPassword(): string {
   return Array.from({ length: groups }, () =>
     Array.from(randomBytes(groupLength), (byte) => alphabet[byte % alphabet.length]).join(''),
   ).join('-');
+}
+
+/** It was read aloud: it may be typed in capitals, with spaces or without the dashes. Undefined: it is none of ours. */
+function asMade(typed: string): string | undefined {
+  const characters = typed.toLowerCase().replace(/[\s-]/g, '');
+  return form.test(characters) ? characters.match(group)!.join('-') : undefined;
 }
 
 /** `own`: the one that the person chose. `temporary`: the one that was made for them, be it used or expired. */
@@ -28,6 +35,7 @@ export async function recognise(
   password: string,
 ): Promise<PasswordKind | undefined> {
   if (await passwords.verify(user?.passwordHash, password)) return 'own';
-  if (!form.test(password)) return undefined;
-  return (await passwords.verify(user?.tempPasswordHash, password)) ? 'temporary' : undefined;
+  const temporary = asMade(password);
+  if (temporary === undefined) return undefined;
+  return (await passwords.verify(user?.tempPasswordHash, temporary)) ? 'temporary' : undefined;
 }
