@@ -7,7 +7,7 @@ import {
   type Idempotency,
   unavailable,
 } from '@content-platform/chassis';
-import { upload as contract } from '@content-platform/contract';
+import { imageVariants, upload as contract } from '@content-platform/contract';
 import { cleanName } from '../file-name.ts';
 import type { File, FileStore, NewFile } from '../file-store.ts';
 import { keyOf, keysOf, mediaFile } from '../media-file.ts';
@@ -112,7 +112,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
       return idempotency.once(request, async () => {
         const known = await files.findUpload(caller.id, received.checksum);
         if (known) return reply(200, known);
-        const outcome = made(await pool.run({ path, folder }, signal));
+        const outcome = made(await pool.run({ path, folder, sides: imageVariants }, signal));
         const { kept, isNew } = await keep(caller.id, received, path, outcome);
         return reply(isNew ? 201 : 200, kept);
       });

@@ -6,6 +6,8 @@ export interface Job {
   path: string;
   /** Where the variants are to be written. */
   folder: string;
+  /** Longest side of each variant in pixels. It comes along as the contract would be a third of a child's memory. */
+  sides: Readonly<Record<ImageVariant, number>>;
 }
 
 /** Why a file is not taken. */

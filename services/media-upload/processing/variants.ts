@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import sharp, { type OutputInfo, type Sharp } from 'sharp';
 import { rgbaToThumbHash } from 'thumbhash';
-import { imageVariants, type ImageVariant } from '@content-platform/contract';
+import type { ImageVariant } from '@content-platform/contract';
 import { maxPixels } from './inspect.ts';
-import type { MadeVariant, Picture } from './job.ts';
+import type { Job, MadeVariant, Picture } from './job.ts';
 
 /** Decoded pixels: sRGB, 8 bits, upright. */
 interface Pixels {
@@ -29,18 +29,13 @@ function within(side: number, { width, height }: Sides): Sides {
   return { width: scaled(width), height: scaled(height) };
 }
 
-/** `sides` are the whole picture's, so that what is rounded does not add up from one variant to the next. */
-const fit = (picture: Sharp, side: number, sides: Sides): Sharp =>
-  picture.resize({ ...within(side, sides), fit: 'fill' });
+/** `whole` is the upload's, so that what is rounded does not add up from one variant to the next. */
+const fit = (picture: Sharp, side: number, whole: Sides): Sharp =>
+  picture.resize({ ...within(side, whole), fit: 'fill' });
 
 const pixels = (picture: Sharp): Promise<Pixels> => picture.raw().toBuffer({ resolveWithObject: true });
 
 type FailOn = 'warning' | 'error';
-
-const decodeWith = (path: string, sides: Sides, failOn: FailOn): Promise<Pixels> => {
-  const upload = sharp(path, { failOn, limitInputPixels: maxPixels }).autoOrient();
-  return pixels(fit(upload, imageVariants.large, sides).toColourspace('srgb'));
-};
 
 /** What libjpeg says when pixels are missing that the header speaks of; it makes grey ones, and calls that a warning. */
 const missingPixels = /premature end of data/i;
@@ -49,12 +44,16 @@ const missingPixels = /premature end of data/i;
  * The one time that the upload is decoded. What is cut off or has wrong checksums is an error; bytes behind the end are
  * never looked at. Phones write JPEGs that deserve a warning: those are decoded once more, without minding it.
  */
-async function decode(path: string, mime: string, sides: Sides): Promise<Pixels> {
+async function decode(path: string, mime: string, side: number, whole: Sides): Promise<Pixels> {
+  const attempt = (failOn: FailOn) => {
+    const upload = sharp(path, { failOn, limitInputPixels: maxPixels }).autoOrient();
+    return pixels(fit(upload, side, whole).toColourspace('srgb'));
+  };
   try {
-    if (mime !== 'image/jpeg') return await decodeWith(path, sides, 'error');
-    return await decodeWith(path, sides, 'warning').catch((error: Error) => {
+    if (mime !== 'image/jpeg') return await attempt('error');
+    return await attempt('warning').catch((error: Error) => {
       if (missingPixels.test(error.message)) throw error;
-      return decodeWith(path, sides, 'error');
+      return attempt('error');
     });
   } catch (error) {
     throw new Unreadable((error as Error).message);
@@ -79,18 +78,18 @@ async function sidesOf(path: string): Promise<Sides> {
 }
 
 /**
- * Makes the variants of the picture at `path` in `folder`, each of the next larger one's pixels, so that nothing of the
- * upload but those gets into them. Throws Unreadable.
+ * Makes the variants of a picture, each of the next larger one's pixels, so that nothing of the upload but those gets
+ * into them. Throws Unreadable.
  */
-export async function makeVariants(path: string, mime: string, folder: string): Promise<Picture> {
-  const sides = await sidesOf(path);
-  const large = await decode(path, mime, sides);
-  const medium = await pixels(fit(from(large), imageVariants.medium, sides));
-  const thumb = await pixels(fit(from(medium), imageVariants.thumb, sides));
+export async function makeVariants({ path, folder, sides }: Job, mime: string): Promise<Picture> {
+  const whole = await sidesOf(path);
+  const large = await decode(path, mime, sides.large, whole);
+  const medium = await pixels(fit(from(large), sides.medium, whole));
+  const thumb = await pixels(fit(from(medium), sides.thumb, whole));
   return {
     kind: 'picture',
     mime,
-    ...sides,
+    ...whole,
     placeholder: await placeholderOf(thumb),
     variants: [
       await write(thumb, folder, 'thumb'),

@@ -14,9 +14,9 @@ sharp.unblock({
   operation: ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif'].map((kind) => `VipsForeignLoad${kind}File`),
 });
 
-async function carryOut({ path, folder }: Job): Promise<Outcome> {
-  const kind = await inspect(path);
-  return kind.kind === 'picture' ? makeVariants(path, kind.mime, folder) : kind;
+async function carryOut(job: Job): Promise<Outcome> {
+  const kind = await inspect(job.path);
+  return kind.kind === 'picture' ? makeVariants(job, kind.mime) : kind;
 }
 
 process.on('message', (job: Job) => {

@@ -3,7 +3,6 @@ import type { z } from 'zod';
 import { ConfigError } from '@content-platform/chassis';
 import type { storeConfig } from '../config.ts';
 import { createLocalFolderStore } from './local-folder.ts';
-import { createS3Store } from './s3.ts';
 import type { Store } from './store.ts';
 
 type Config = z.output<z.ZodObject<typeof storeConfig>>;
@@ -19,6 +18,8 @@ export async function storeFromConfig(config: Config): Promise<Store> {
       throw new ConfigError(`${name} is not set; S3 needs all of ${Object.keys(needed).join(', ')}`);
     }
   }
+  // The SDK is as much memory again as the rest of the service: only for those who need it.
+  const { createS3Store } = await import('./s3.ts');
   return createS3Store({
     bucket: S3_BUCKET!,
     endpoint: S3_ENDPOINT,

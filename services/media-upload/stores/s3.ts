@@ -9,7 +9,9 @@ import {
   NoSuchKey,
   PutObjectCommand,
   S3Client,
+  S3ServiceException,
 } from '@aws-sdk/client-s3';
+import { unavailable } from '@content-platform/chassis';
 import type { Store } from './store.ts';
 
 export interface S3Settings {
@@ -21,7 +23,7 @@ export interface S3Settings {
   secretAccessKey: string;
 }
 
-/** In ms, of each of three attempts: until there is a connection, while nothing comes or goes, and for a reply. */
+/** In ms, of each of two attempts, so that a client is told before the gateway gives up: until there is a connection, while nothing comes or goes, and for a reply. */
 const timeouts = {
   connectionTimeout: 2_000,
   socketTimeout: 5_000,
@@ -29,7 +31,16 @@ const timeouts = {
   throwOnRequestTimeout: true,
 };
 
-/** Files in a bucket of a server that speaks S3. The bucket must be there. */
+/** What the server answers below 500 is a fault of ours; anything else means that it is away. */
+function translate(error: unknown): unknown {
+  const isOurs = error instanceof S3ServiceException && (error.$metadata.httpStatusCode ?? 500) < 500;
+  const { name, code } = error as NodeJS.ErrnoException;
+  // Not S3's: a file that cannot be read, and a client that has hung up.
+  if (isOurs || code === 'ENOENT' || name === 'AbortError') return error;
+  return unavailable('The file store does not answer at the moment.', error);
+}
+
+/** Files in a bucket of a server that speaks S3. The bucket must be there. Everything throws 503 while it is away. */
 export function createS3Store(settings: S3Settings): Store {
   const { bucket: Bucket, endpoint, region, accessKeyId, secretAccessKey } = settings;
   const client = new S3Client({
@@ -37,18 +48,23 @@ export function createS3Store(settings: S3Settings): Store {
     credentials: { accessKeyId, secretAccessKey },
     // Other servers than Amazon's are seldom reachable under a name for each bucket.
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
+    maxAttempts: 2,
     requestHandler: timeouts,
-    // Not all of those servers know the newer checksums; MD5 and SHA-256 of the signature are there anyway.
+    // Not all of those servers know the checksums that Amazon added.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
+
+  async function answered<T>(work: Promise<T>): Promise<T> {
+    return work.catch((error: unknown) => Promise.reject(translate(error)));
+  }
 
   return {
     async put(Key, path) {
       const { size: ContentLength } = await stat(path);
       const Body = createReadStream(path);
       try {
-        await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentLength }));
+        await answered(client.send(new PutObjectCommand({ Bucket, Key, Body, ContentLength })));
       } finally {
         Body.destroy();
       }
@@ -63,18 +79,17 @@ export function createS3Store(settings: S3Settings): Store {
         return Body as Readable;
       } catch (error) {
         if (error instanceof NoSuchKey) return undefined;
-        throw error;
+        throw translate(error);
       }
     },
     async remove(Key) {
-      await client.send(new DeleteObjectCommand({ Bucket, Key }));
+      await answered(client.send(new DeleteObjectCommand({ Bucket, Key })));
     },
     async *list() {
       let ContinuationToken: string | undefined;
       do {
-        const page = await client.send(
-          new ListObjectsV2Command({ Bucket, ...(ContinuationToken ? { ContinuationToken } : {}) }),
-        );
+        const next = ContinuationToken ? { ContinuationToken } : {};
+        const page = await answered(client.send(new ListObjectsV2Command({ Bucket, ...next })));
         for (const { Key, LastModified } of page.Contents ?? []) {
           yield { key: Key!, ageMs: Date.now() - LastModified!.getTime() };
         }
@@ -82,7 +97,7 @@ export function createS3Store(settings: S3Settings): Store {
       } while (ContinuationToken !== undefined);
     },
     async check() {
-      await client.send(new HeadBucketCommand({ Bucket }));
+      await answered(client.send(new HeadBucketCommand({ Bucket })));
     },
     close: () => client.destroy(),
   };

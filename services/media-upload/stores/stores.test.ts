@@ -154,6 +154,33 @@ test('S3: a wrong secret, or no such bucket, is told', async () => {
   for (const store of [wrong, missing]) store.close();
 });
 
+test('S3 that hangs, or is not there: 503 in time', async () => {
+  const store = s3();
+  await store.put('there', await fileOf(Buffer.from('x')));
+  const away = { status: 503, error: 'service_unavailable' };
+  server.pause();
+  const begun = performance.now();
+  try {
+    const put = store.put('other', await fileOf(Buffer.from('x')));
+    await Promise.all([
+      expect(store.get('there')).rejects.toMatchObject(away),
+      expect(put).rejects.toMatchObject(away),
+      expect(store.remove('there')).rejects.toMatchObject(away),
+      expect(store.check()).rejects.toMatchObject(away),
+    ]);
+    expect(performance.now() - begun).toBeLessThan(30_000);
+    const hangUp = AbortSignal.timeout(100);
+    await expect(store.get('there', undefined, hangUp)).rejects.toMatchObject({ name: 'AbortError' });
+  } finally {
+    server.resume();
+  }
+  expect(await store.get('there')).toBeDefined();
+  for (const key of ['there', 'other']) await store.remove(key);
+  const nobody = s3({ endpoint: 'http://127.0.0.1:1' });
+  await expect(nobody.get('there')).rejects.toMatchObject(away);
+  for (const each of [store, nobody]) each.close();
+});
+
 describe('the configuration', () => {
   const open = async (env: Record<string, string>) =>
     storeFromConfig(readConfig(storeConfig, { MEDIA_FOLDER: join(root, 'configured'), ...env }));

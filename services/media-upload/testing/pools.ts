@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile, mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '@content-platform/chassis';
+import { imageVariants } from '@content-platform/contract';
 import type { Outcome } from '../processing/job.ts';
 import { createPool, type Pool, type PoolOptions } from '../processing/pool.ts';
 
@@ -28,7 +29,7 @@ export async function createTestPool(options: Partial<PoolOptions> = {}): Promis
       await mkdir(folder);
       const path = join(folder, 'upload');
       await writeFile(path, bytes);
-      return pool.run({ path, folder }, signal);
+      return pool.run({ path, folder, sides: imageVariants }, signal);
     },
     async close() {
       await pool.close();
