@@ -31,6 +31,9 @@ const timeouts = {
   throwOnRequestTimeout: true,
 };
 
+/** What goes wrong is thrown, and logged by who catches it; on its own the SDK writes to the console. */
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
 /** What the server answers below 500 is a fault of ours; anything else means that it is away. */
 function translate(error: unknown): unknown {
   const isOurs = error instanceof S3ServiceException && (error.$metadata.httpStatusCode ?? 500) < 500;
@@ -49,6 +52,7 @@ export function createS3Store(settings: S3Settings): Store {
     // Other servers than Amazon's are seldom reachable under a name for each bucket.
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     maxAttempts: 2,
+    logger: silent,
     requestHandler: timeouts,
     // Not all of those servers know the checksums that Amazon added.
     requestChecksumCalculation: 'WHEN_REQUIRED',

@@ -4,12 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '@content-platform/chassis';
 import { imageVariants } from '@content-platform/contract';
-import type { Outcome } from '../processing/job.ts';
+import type { Job, Outcome } from '../processing/job.ts';
 import { createPool, type Pool, type PoolOptions } from '../processing/pool.ts';
 
 export interface TestPool extends Pool {
   /** Has a child look at these bytes; the variants stay until the pool is closed. */
   process(bytes: Buffer, signal?: AbortSignal): Promise<Outcome>;
+  /** A job whose upload is these bytes. */
+  jobOf(bytes: Buffer): Promise<Job>;
   /** What the children and their keeper have said. */
   log: Record<string, unknown>[];
 }
@@ -21,16 +23,20 @@ export async function createTestPool(options: Partial<PoolOptions> = {}): Promis
   const write = (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>);
   const logger = createLogger('media-upload', 'info', { write });
   const pool = createPool({ size: 2, maxWaiting: 1_000, waitMs: 60_000, jobMs: 20_000, logger, ...options });
+
+  async function jobOf(bytes: Buffer): Promise<Job> {
+    const folder = join(root, randomUUID());
+    await mkdir(folder);
+    const path = join(folder, 'upload');
+    await writeFile(path, bytes);
+    return { path, folder, sides: imageVariants };
+  }
+
   return {
     ...pool,
     log,
-    async process(bytes, signal = new AbortController().signal) {
-      const folder = join(root, randomUUID());
-      await mkdir(folder);
-      const path = join(folder, 'upload');
-      await writeFile(path, bytes);
-      return pool.run({ path, folder, sides: imageVariants }, signal);
-    },
+    jobOf,
+    process: async (bytes, signal = new AbortController().signal) => pool.run(await jobOf(bytes), signal),
     async close() {
       await pool.close();
       await rm(root, { recursive: true, force: true });
