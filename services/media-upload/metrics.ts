@@ -2,7 +2,7 @@ import { Counter, Histogram } from 'prom-client';
 import type { Metrics } from '@content-platform/chassis';
 
 /**
- * created; existing: the user had it already; refused: 4xx; busy: 503 because there is too much to do; hung_up: the
+ * created; existing: the user had it already; refused: 4xx; busy: 503, there is too much to do or something is away; hung_up: the
  * client went away; failed: anything else.
  */
 export const uploadOutcomes = ['created', 'existing', 'refused', 'busy', 'hung_up', 'failed'] as const;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../../test/support/wait.ts';
 import * as corpus from '../testing/corpus.ts';
 import { createTestPool, type TestPool } from '../testing/pools.ts';
@@ -96,6 +96,13 @@ test('a child that dies while it has nothing to do is replaced', async () => {
   expect(await order(pool, '0')).toEqual(done);
 });
 
+test('a child knows nothing of our environment', async () => {
+  const pool = await unrulyPool({ size: 1 });
+  expect(process.env['STACK_FILE']).toBeDefined();
+  const { mime } = (await order(pool, 'environment')) as { mime: string };
+  expect(mime.split(' ').filter((name) => !name.startsWith('NODE_CHANNEL_'))).toEqual(['MALLOC_ARENA_MAX']);
+});
+
 test('closing ends the children', async () => {
   const pool = await createTestPool({ worker });
   const pid = await pidOf(pool);
@@ -116,6 +123,8 @@ test('children never outlive their parent, not even in the middle of a picture',
     return found.length === 2 && found;
   });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) for (const pid of children) process.kill(pid, signal);
+  await sleep(500);
+  expect(children.every(isAlive)).toBe(true);
   parent.kill('SIGKILL');
   await once(parent, 'exit');
   await until('they are gone', () => !children.some(isAlive), 10_000);
