@@ -56,13 +56,13 @@ async function save(file: Readable, path: string): Promise<Omit<ReceivedFile, 'n
  * wrong is told as soon as it is seen: the rest of the body is left unread. Throws 400, 413 or 422.
  */
 export async function receiveFile(request: IncomingMessage, path: string): Promise<ReceivedFile> {
+  // It went away before anybody listened: nothing would tell us of its end any more.
+  if (request.destroyed) throw malformed(new Error('the body broke off'));
   const parser = createParser(request);
   const { promise, resolve, reject } = Promise.withResolvers<ReceivedFile>();
   let saving: Promise<ReceivedFile> | undefined;
 
   parser.on('file', (field, file, { filename: name }) => {
-    // It is told when the form breaks off, also when nobody reads it any more.
-    file.on('error', () => undefined);
     if (field !== 'file') {
       file.resume();
       return reject(invalid('The field of the file must be named file.'));
@@ -75,7 +75,6 @@ export async function receiveFile(request: IncomingMessage, path: string): Promi
   parser.on('error', (error) => reject(malformed(error)));
   parser.once('close', () => (saving ? resolve(saving) : reject(invalid('There is no file.'))));
   request.once('error', (error) => reject(malformed(error)));
-  request.once('close', () => request.complete || reject(malformed(new Error('the body broke off'))));
 
   request.pipe(parser);
   try {
