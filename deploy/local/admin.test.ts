@@ -150,7 +150,6 @@ async function heldRotation() {
   const rotation = {
     kill: (signal: NodeJS.Signals) => process.kill(pid!, signal),
     killWithCommand: () => process.kill(-pid!, 'SIGKILL'),
-    untilWaiting: (many: number) => until('they wait', async () => (await count(waiting)) === many),
     goOn: () => client.query('SELECT pg_advisory_unlock_all()'),
     untilEncrypted: () =>
       until('the keys are encrypted', () =>
@@ -158,7 +157,7 @@ async function heldRotation() {
       ),
     close: () => client.end(),
   };
-  await rotation.untilWaiting(1);
+  await until('it waits', () => count(waiting));
   return rotation;
 }
 type HeldRotation = Awaited<ReturnType<typeof heldRotation>>;
@@ -175,10 +174,9 @@ const interruptions: [string, (rotation: HeldRotation) => Promise<() => Promise<
   ],
   [
     'while its command goes on',
-    async ({ kill, untilWaiting, goOn }) => {
+    async ({ kill, goOn }) => {
       kill('SIGKILL');
       const started = startAuth();
-      await untilWaiting(2);
       await goOn();
       return () => started;
     },
