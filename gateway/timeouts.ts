@@ -25,8 +25,8 @@ export const timeouts: Timeouts = {
 /** Of the connections with clients. The header block is limited to 16 KB by `run`, as everywhere. */
 export const serverOptions: ServerOptions = {
   headersTimeout: 15_000,
-  // The whole request, its body included.
-  requestTimeout: 60_000,
+  // The whole request, its body included: 10 MB by a slow line.
+  requestTimeout: 180_000,
   // How often the two above are looked at.
   connectionsCheckingInterval: 5_000,
   // Longer than the minute for which the usual load balancers keep an idle connection: they close it, not we.

@@ -83,6 +83,9 @@ test('a set is kept fresh without traffic: a key that is published is known befo
   expect(server.paths).toHaveLength(1);
   passed += 2 * minutes;
   await until('it is fetched again', () => server.paths.length === 2);
+  // Asked for; this waits until it is read.
+  await keys.get('second');
+  expect(server.paths).toHaveLength(2);
   // Auth goes away at the very moment of the switch, and invented kids keep its cool-down running.
   refuse();
   await Promise.allSettled(Array.from({ length: 50 }, (_, index) => keys.get(`invented-${index}`)));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import bcrypt from '@node-rs/bcrypt';
-import { login, me } from '@content-platform/contract';
+import { login, me, scopes } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
 import { decode, issuer, startAuth, type TestAuth } from '../testing.ts';
@@ -164,7 +164,7 @@ test('logins are counted by how they ended', async () => {
 
 test('the token opens what the service itself guards', async () => {
   const { token, user } = await succeed('root@example.com');
-  expect(decode(token).claims['scope']).toBe('cache:clear jobs:manage users:admin');
+  expect(decode(token).claims['scope']).toBe(scopes.join(' '));
   const answer = await call(auth.origin, me, { token });
   expect(answer.body).toEqual({ ...user, roles: ['admin'] });
 });
