@@ -7,12 +7,10 @@ import {
   createLogger,
   createMetrics,
   createSlowLog,
-  type Database,
   watchRevocations,
 } from '@content-platform/chassis';
 import type { Role, Scope } from '@content-platform/contract';
 import { createTestDatabase } from '../../test/support/test-database.ts';
-import { until } from '../../test/support/wait.ts';
 import { ensureClient, ensureUser, openAccounts } from './accounts.ts';
 import { createAuth } from './app.ts';
 import type { IdentitySettings } from './identity/settings.ts';
@@ -93,34 +91,6 @@ export async function startAuth({
   };
 }
 export type TestAuth = Awaited<ReturnType<typeof startAuth>>;
-
-/**
- * Does `work` in a transaction that stays open until what is returned is called: what it changed is not there for
- * others yet, who wait for its locks.
- */
-export async function holdOpen(
-  { transaction }: Database,
-  work: (query: Database['query']) => Promise<unknown>,
-): Promise<() => Promise<void>> {
-  const done = Promise.withResolvers<void>();
-  const end = Promise.withResolvers<void>();
-  const running = transaction(async (query) => {
-    await work(query);
-    done.resolve();
-    await end.promise;
-  });
-  await Promise.race([done.promise, running]);
-  return () => {
-    end.resolve();
-    return running;
-  };
-}
-
-/** Waits until somebody waits for a lock in the database. */
-export async function untilBlocked({ query }: Database): Promise<void> {
-  const text = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-  await until('somebody waits for a lock', async () => (await query('find_waiting', text)).rowCount! > 0);
-}
 
 /** Header and claims of a token, unchecked. */
 export function decode(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {

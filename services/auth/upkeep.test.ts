@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLogger, type Database, startUpkeep, tidy } from '@content-platform/chassis';
 import { until } from '../../test/support/wait.ts';
-import { holdOpen, startAuth, type TestAuth } from './testing.ts';
+import { holdOpen } from '../../test/support/locks.ts';
+import { startAuth, type TestAuth } from './testing.ts';
 import { upkeep } from './upkeep.ts';
 
 let auth: TestAuth;

@@ -3,7 +3,8 @@ import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { startUpkeep } from '@content-platform/chassis';
 import { until } from '../../test/support/wait.ts';
 import { type DeviceStore, forgetDevices, maxDevices } from './device-store.ts';
-import { holdOpen, openDevices, type TestDevices, untilBlocked } from './testing.ts';
+import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
+import { openDevices, type TestDevices } from './testing.ts';
 
 let own: TestDevices;
 let devices: DeviceStore;
@@ -216,7 +217,7 @@ test('feedback locks what goes in one order, so that two never wait for each oth
     query('test', 'SELECT FROM devices.device WHERE token = $1 FOR UPDATE', [first]),
   );
   const told = devices.takeFeedback(tokens.map((token) => ({ token, gone: true })));
-  await untilBlocked(own);
+  await untilBlocked(own.database);
   const free = await own.sql(
     'SELECT FROM devices.device WHERE token = ANY ($1) AND token <> $2 FOR UPDATE SKIP LOCKED',
     [tokens, first],
@@ -249,7 +250,7 @@ test('feedback about a token that is just going to another user removes it there
                 WHERE token = $1`;
   const release = await holdOpen(own.database, (query) => query('test', text, [token, after]));
   const told = devices.takeFeedback([{ token, gone: true }]);
-  await untilBlocked(own);
+  await untilBlocked(own.database);
   await release();
   expect(await told).toEqual({ removed: 1, unknown: 0 });
   expect(await tokensOf(after)).toEqual([]);

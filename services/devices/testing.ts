@@ -1,6 +1,5 @@
 // What the tests of this service share.
 import {
-  type Database,
   createDatabase,
   createLogger,
   createMetrics,
@@ -8,7 +7,6 @@ import {
   migrate,
 } from '@content-platform/chassis';
 import { createTestDatabase } from '../../test/support/test-database.ts';
-import { until } from '../../test/support/wait.ts';
 import { createDeviceStore } from './device-store.ts';
 
 /** The store on a database of its own, with what is logged. */
@@ -35,28 +33,3 @@ export async function openDevices() {
   };
 }
 export type TestDevices = Awaited<ReturnType<typeof openDevices>>;
-
-/** Does `work` in a transaction that stays open until what is returned is called: others wait for its locks. */
-export async function holdOpen(
-  { transaction }: Database,
-  work: (query: Database['query']) => Promise<unknown>,
-): Promise<() => Promise<void>> {
-  const done = Promise.withResolvers<void>();
-  const end = Promise.withResolvers<void>();
-  const running = transaction(async (query) => {
-    await work(query);
-    done.resolve();
-    await end.promise;
-  });
-  await Promise.race([done.promise, running]);
-  return () => {
-    end.resolve();
-    return running;
-  };
-}
-
-/** Waits until somebody waits for a lock in the database. */
-export async function untilBlocked({ sql }: TestDevices): Promise<void> {
-  const text = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-  await until('somebody waits for a lock', async () => (await sql(text)).length > 0);
-}

@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createSessionStore } from '../sessions/session-store.ts';
-import { decode, holdOpen, startAuth, type TestAuth, untilBlocked } from '../testing.ts';
+import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
+import { decode, startAuth, type TestAuth } from '../testing.ts';
 import { createUserStore } from '../user-store.ts';
 
 const password = 'wooden lantern drifts past nine';

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { decode, holdOpen, startAuth, type TestAuth, untilBlocked } from '../testing.ts';
+import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
+import { decode, startAuth, type TestAuth } from '../testing.ts';
 
 const password = 'wooden lantern drifts past nine';
 let auth: TestAuth;

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { createBrowser } from '../../../test/support/identity.ts';
 import { type EvilProvider, startEvilProvider } from '../identity/testing/evil-provider.ts';
 import { returnTo, type Scene, sha256, startScene } from '../identity/testing/scene.ts';
-import { decode, holdOpen, untilBlocked } from '../testing.ts';
+import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
+import { decode } from '../testing.ts';
 
 const person = (subject: string, more = {}) => ({
   subject,

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { token } from '@content-platform/contract';
 import { call, type CallOptions } from '@content-platform/contract/client';
 import { createClientStore, type ClientStore } from '../client-store.ts';
-import { decode, holdOpen, issuer, startAuth, type TestAuth, untilBlocked } from '../testing.ts';
+import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
+import { decode, issuer, startAuth, type TestAuth } from '../testing.ts';
 
 const grant_type = 'client_credentials';
 const secret = 'p+a ss:wörd%2B&=';

@@ -3,7 +3,8 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
 import { createUserStore } from '../user-store.ts';
-import { decode, holdOpen, startAuth, type TestAuth, untilBlocked } from '../testing.ts';
+import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
+import { decode, startAuth, type TestAuth } from '../testing.ts';
 
 const password = 'wooden lantern drifts past nine';
 let auth: TestAuth;

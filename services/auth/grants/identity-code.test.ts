@@ -3,7 +3,7 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
 import { type Scene, sha256, startScene } from '../identity/testing/scene.ts';
-import { untilBlocked } from '../testing.ts';
+import { untilBlocked } from '../../../test/support/locks.ts';
 import { createUserStore } from '../user-store.ts';
 
 const people = ['ann', 'bea'].map((name) => ({

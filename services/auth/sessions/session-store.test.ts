@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { holdOpen, startAuth, type TestAuth, untilBlocked } from '../testing.ts';
+import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
+import { startAuth, type TestAuth } from '../testing.ts';
 import { randomToken, sha256 } from './opaque-token.ts';
 import { createSessionStore } from './session-store.ts';
 

@@ -4,7 +4,8 @@ import { listSessions, login, logout, me, token as tokenEndpoint } from '@conten
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
 import { loadSecret } from '../keys/secrets.ts';
-import { decode, holdOpen, keySecret, startAuth, type TestAuth, untilBlocked } from '../testing.ts';
+import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
+import { decode, keySecret, startAuth, type TestAuth } from '../testing.ts';
 import { createUserStore } from '../user-store.ts';
 import { sha256 } from './opaque-token.ts';
 import { createSessionStore } from './session-store.ts';

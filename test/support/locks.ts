@@ -1,0 +1,30 @@
+import type { Database } from '@content-platform/chassis';
+import { until } from './wait.ts';
+
+/**
+ * Does `work` in a transaction that stays open until what is returned is called: what it changed is not there for
+ * others yet, who wait for its locks.
+ */
+export async function holdOpen(
+  { transaction }: Database,
+  work: (query: Database['query']) => Promise<unknown>,
+): Promise<() => Promise<void>> {
+  const done = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<void>();
+  const running = transaction(async (query) => {
+    await work(query);
+    done.resolve();
+    await end.promise;
+  });
+  await Promise.race([done.promise, running]);
+  return () => {
+    end.resolve();
+    return running;
+  };
+}
+
+/** Waits until somebody waits for a lock in the database. */
+export async function untilBlocked({ query }: Database): Promise<void> {
+  const text = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+  await until('somebody waits for a lock', async () => (await query('find_waiting', text)).rowCount! > 0);
+}
