@@ -305,6 +305,7 @@ test('500 mutants: each is a picture or refused, and no child dies', async () =>
     const name = outcome.kind === 'refused' ? outcome.refusal : outcome.kind;
     counts[name] = (counts[name] ?? 0) + 1;
   }
+  console.log(`500 mutants: ${JSON.stringify(counts)}`);
   expect(Object.keys(counts).toSorted()).toEqual(
     [
       'animated_image',
