@@ -96,9 +96,9 @@ export const logout = defineEndpoint({
     maxBytes: 16_384,
     optional: true,
     schema: z.strictObject({
-      fcm_token: text(1, 4096)
-        .optional()
-        .meta({ description: 'The push token of this device, which shall get no messages any more.' }),
+      fcm_token: text(0, 4096).nullish().meta({
+        description: 'The push token of this device, which shall get no messages any more; if it has one.',
+      }),
     }),
   },
   responses: { 204: { description: 'Logged out.' } },

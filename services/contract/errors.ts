@@ -79,7 +79,11 @@ export const errors = {
     summary: 'The file ends before this range begins; Content-Range says how long it is.',
   },
   animated_image: { status: 422, summary: 'The picture has more than one frame.' },
-  image_too_large: { status: 422, summary: 'The picture has more than 24 megapixels.' },
+  image_too_large: {
+    status: 422,
+    summary:
+      'The picture has more than 24 megapixels (12 with 16 bits a colour), or a side of over 16,383 pixels.',
+  },
   image_too_costly: { status: 422, summary: 'The picture could not be processed within 20 seconds.' },
   unreadable_file: {
     status: 422,

@@ -37,6 +37,12 @@ test('the device of this user with this token goes, and nothing else', async () 
   expect(await tokensOf(2)).toEqual(['another’s']);
 });
 
+test('what is no JSON is refused, and nothing of it is told', async () => {
+  const headers = { 'Content-Type': 'application/json' };
+  const reply = await fetch(url, { method: 'POST', headers, body: '{"user_id":1,"token":"cut' });
+  expect([reply.status, await reply.text()]).toEqual([400, '']);
+});
+
 test('the longest token that a logout may bring', async () => {
   expect(await tell({ user_id: 1, token: '\u0001'.repeat(4_096) })).toBe(204);
 });

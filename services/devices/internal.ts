@@ -1,4 +1,4 @@
-import express, { Router } from 'express';
+import express, { Router, type ErrorRequestHandler } from 'express';
 import { z } from 'zod';
 import { type Logger, requestId, runInContext } from '@content-platform/chassis';
 import { id, text } from '@content-platform/contract';
@@ -29,5 +29,7 @@ export function createInternal(devices: DeviceStore, logger: Logger): Router {
       ),
     );
   });
+  const refuse: ErrorRequestHandler = (_error, _request, response, _next) => void response.status(400).end();
+  router.use(route, refuse);
   return router;
 }

@@ -53,6 +53,14 @@ async function receive(body: Uint8Array<ArrayBuffer>, type: string): Promise<Rec
 
 const statusOf = (end: ReceivedFile | Error) => (end instanceof HttpError ? end.status : end);
 
+test.each([
+  ['the wrong field', [{ bytes: Buffer.alloc(2_500_000), field: 'photo' }]],
+  ['a second file', [{ bytes: Buffer.alloc(2_500_000) }, { bytes: Buffer.alloc(2_500_000) }]],
+])('%s, refused while most of it is still to come, harms nobody else', async (_, parts) => {
+  const { type, body } = formOf(parts);
+  expect(statusOf(await receive(body, type))).toBe(422);
+});
+
 test('a file is written as it comes, and hashed', async () => {
   const bytes = Buffer.alloc(3_000_000, 'some bytes');
   const { type, body } = formOf([{ bytes, name: 'Föhr.jpg' }]);

@@ -63,6 +63,8 @@ export async function receiveFile(request: IncomingMessage, path: string): Promi
   let saving: Promise<ReceivedFile> | undefined;
 
   parser.on('file', (field, file, { filename: name }) => {
+    // When the form is refused, the parser ends its file with an error that concerns nobody any more.
+    file.on('error', () => undefined);
     if (field !== 'file') {
       file.resume();
       return reject(invalid('The field of the file must be named file.'));

@@ -45,7 +45,12 @@ describeEndpoint(logout, { path: '/api/logout', as: 'user', body: {} }, ({ ask, 
     await untilRefused(token);
   });
 
-  test.each([{ fcm_token: '' }, { fcm_token: 1 }, { fcm_token: 'x'.repeat(4097) }, { all: true }])(
+  test.each([{ fcm_token: '' }, { fcm_token: null }])('%j: a device without one', async (body) => {
+    const { token } = await newUser();
+    expect(await ask({ token, body })).toMatchObject({ status: 204 });
+  });
+
+  test.each([{ fcm_token: 1 }, { fcm_token: 'x'.repeat(4097) }, { all: true }])(
     '%.40j: 422',
     async (body) => {
       expect((await send({ body: JSON.stringify(body) })).error?.error).toBe('validation_failed');

@@ -18,7 +18,7 @@ export function logout({ database, pushDevices }: LogoutDeps): Handler<typeof co
       await createSessionStore(query).endOne(userId, session);
     });
     // Afterwards: a session must end also when the devices cannot be reached.
-    if (body?.fcm_token !== undefined) await pushDevices.unregister(userId, body.fcm_token);
+    if (body?.fcm_token) await pushDevices.unregister(userId, body.fcm_token);
     return { status: 204 };
   };
 }

@@ -35,7 +35,8 @@ const refusals: Record<Refusal, () => HttpError> = {
   unsupported_media_type: () =>
     new HttpError(415, 'unsupported_media_type', 'The file is no JPEG, PNG, WebP, AVIF, GIF or PDF.'),
   animated_image: () => new HttpError(422, 'animated_image', 'The picture has more than one frame.'),
-  image_too_large: () => new HttpError(422, 'image_too_large', 'The picture has more than 24 megapixels.'),
+  image_too_large: () =>
+    new HttpError(422, 'image_too_large', 'The picture has too many megapixels, or a side that is too long.'),
   image_too_costly: () =>
     new HttpError(422, 'image_too_costly', 'The picture could not be processed within 20 seconds.'),
   unreadable_file: () => new HttpError(422, 'unreadable_file', 'The file is damaged.'),

@@ -9,6 +9,9 @@ import type { Outcome, Refusal } from './job.ts';
  */
 export const maxPixels = 24 * 2 ** 20;
 
+/** The longest side that WebP knows. Decoders and scalers take memory by the line, so a long thin picture takes gigabytes. */
+const maxSide = 16_383;
+
 /** What sharp calls the pictures that are taken. */
 const formats: Record<string, string> = {
   'image/jpeg': 'jpeg',
@@ -44,7 +47,10 @@ async function inspectPicture(path: string, mime: string): Promise<Kind> {
   const metadata = await header.catch(() => undefined);
   if (!metadata || metadata.format !== formats[mime]) return refused('unreadable_file');
   if ((metadata.pages ?? 1) > 1) return refused('animated_image');
-  if (metadata.width * metadata.height > maxPixels) return refused('image_too_large');
+  const { width, height, depth } = metadata;
+  // 16 bits for a colour take twice the memory.
+  const pixels = width * height * (depth === 'ushort' ? 2 : 1);
+  if (pixels > maxPixels || Math.max(width, height) > maxSide) return refused('image_too_large');
   return { kind: 'picture', mime };
 }
 
