@@ -1,13 +1,12 @@
-import type { Database } from '@content-platform/chassis';
 import { until } from './wait.ts';
 
 /**
  * Does `work` in a transaction that stays open until what is returned is called: what it changed is not there for
  * others yet, who wait for its locks.
  */
-export async function holdOpen(
-  { transaction }: Database,
-  work: (query: Database['query']) => Promise<unknown>,
+export async function holdOpen<Query>(
+  { transaction }: { transaction: (work: (query: Query) => Promise<void>) => Promise<void> },
+  work: (query: Query) => Promise<unknown>,
 ): Promise<() => Promise<void>> {
   const done = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
@@ -24,7 +23,11 @@ export async function holdOpen(
 }
 
 /** Waits until somebody waits for a lock in the database. */
-export async function untilBlocked({ query }: Database): Promise<void> {
+export async function untilBlocked({
+  query,
+}: {
+  query: (operation: string, text: string) => Promise<{ rowCount: number | null }>;
+}): Promise<void> {
   const text = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
   await until('somebody waits for a lock', async () => (await query('find_waiting', text)).rowCount! > 0);
 }
