@@ -1,0 +1,83 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../../deploy/local/config.ts';
+import { INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
+import { runCommand } from '../../deploy/local/run-command.ts';
+import { SERVICES } from '../../deploy/local/services.ts';
+import { findPrograms, type PrometheusPrograms } from '../support/prometheus-programs.ts';
+
+const folder = join(ROOT, 'deploy', 'prometheus');
+const read = (...path: string[]) => readFileSync(join(folder, ...path), 'utf8');
+const filesOf = (name: string) => readdirSync(join(folder, name)).map((file) => join(name, file));
+const rules = filesOf('rules').map((file) => read(file));
+const tests = filesOf('tests');
+/** Every match's first group. */
+const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1]!);
+const unique = (names: string[]) => [...new Set(names)].toSorted();
+
+let programs: PrometheusPrograms;
+beforeAll(async () => {
+  programs = await findPrograms();
+});
+
+async function promtool(...args: string[]): Promise<void> {
+  const { code, output } = await runCommand(programs.promtool, args, { cwd: folder });
+  if (code !== 0) throw new Error(output);
+}
+
+test.each(['prometheus.yml', 'prometheus.compose.yml'])('promtool takes %s and its rules', (file) =>
+  promtool('check', 'config', '--lint=all', '--lint-fatal', file),
+);
+
+test.each(tests)('promtool: %s', (file) => promtool('test', 'rules', file));
+
+test('each alert has a severity, waits, and says the value', () => {
+  for (const text of rules) {
+    for (const alert of text.split(/^ +- (?=alert:|record:)/m).filter((rule) => rule.startsWith('alert:'))) {
+      expect(alert).toMatch(/^ +for: \d+[mh]$/m);
+      expect(alert).toMatch(/severity: (critical|warning)/);
+      expect(alert).toMatch(/summary: .*\{\{ \$value/);
+      const [name] = all(alert, /^alert: (\w+)/g);
+      expect(all(alert, /runbook_url: (.+)/g)).toEqual([`docs/runbooks.md#${name!.toLowerCase()}`]);
+    }
+  }
+});
+
+test('each alert is tested: it fires, and it does not', () => {
+  const texts = tests.map((file) => read(file)).join('');
+  const names = unique(all(rules.join(''), /- alert: (\w+)/g));
+  expect(unique(all(texts, /alertname: (\w+)\n +exp_alerts: \[\]/g))).toEqual(names);
+  expect(unique(all(texts, /alertname: (\w+)\n +exp_alerts:\n/g))).toEqual(names);
+});
+
+test('each metric that an alert rests on is missed when it is gone', () => {
+  const metrics = (text: string) =>
+    unique(all(text, /\b((?:[a-z]+_)+(?:total|bucket|count|bytes|seconds|length|open))\b(?!:)/g));
+  const resting = rules.filter((text) => !text.includes('MetricMissing'));
+  const missing = rules.find((text) => text.includes('MetricMissing'))!;
+  const names = resting.flatMap((text) => metrics(text.replaceAll(/[\w]+:[\w:]+/g, '')));
+  expect(unique(all(missing, /metric: (\w+)/g))).toEqual(unique(names));
+});
+
+describe('every process is scraped and expected', () => {
+  const names = SERVICES.map(({ name }) => name).toSorted();
+  const places = SERVICES.map(({ name, offset }) => `${name} ${8080 + offset + INTERNAL_OFFSET}`).toSorted();
+
+  test('by the rules', () => {
+    const text = rules.join('');
+    expect(
+      all(text, /service:expected'?, expr: vector\(1\), labels: \{ service: ([\w-]+)/g).toSorted(),
+    ).toEqual(names);
+  });
+
+  test('beside npm start', () => {
+    const targets = read('targets', 'local.yml').matchAll(/127\.0\.0\.1:(\d+).*service: ([\w-]+)/g);
+    expect([...targets].map(([, port, name]) => `${name} ${port}`).toSorted()).toEqual(places);
+  });
+
+  test('in compose', () => {
+    const targets = read('prometheus.compose.yml').matchAll(/names: \[([\w-]+)\], type: A, port: (\d+)/g);
+    expect([...targets].map(([, name, port]) => `${name} ${port}`).toSorted()).toEqual(places);
+  });
+});
