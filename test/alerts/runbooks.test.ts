@@ -1,0 +1,31 @@
+import { expect, test } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../../deploy/local/config.ts';
+
+const folder = join(ROOT, 'deploy', 'prometheus', 'rules');
+const rules = readdirSync(folder)
+  .map((file) => readFileSync(join(folder, file), 'utf8'))
+  .join('');
+const sections = readFileSync(join(ROOT, 'docs', 'runbooks.md'), 'utf8')
+  .split(/^## /m)
+  .slice(1)
+  .map((text) => ({ name: text.slice(0, text.indexOf('\n')), text }));
+const unique = (matches: Iterable<RegExpExecArray>) =>
+  [...new Set([...matches].map(([, name]) => name!))].toSorted();
+
+test('each alert has a section, and each section an alert', () => {
+  expect(sections.map(({ name }) => name).toSorted()).toEqual(unique(rules.matchAll(/- alert: (\w+)/g)));
+});
+
+test('each runbook address leads to a section', () => {
+  const addresses = sections.map(({ name }) => `docs/runbooks.md#${name.toLowerCase()}`).toSorted();
+  expect(unique(rules.matchAll(/runbook_url: (.+)/g))).toEqual(addresses);
+});
+
+test.each(sections)('$name: what is felt, three looks, what to do, how to know', ({ text }) => {
+  const parts =
+    /\*\*What the user feels\*\*: .+\*\*First looks\*\*(.+)\*\*What to do\*\*: .+\*\*How to know that it worked\*\*: .+/s;
+  const [, looks = ''] = parts.exec(text) ?? [];
+  expect(looks.match(/^\d\. .*`.+`/gm) ?? []).toHaveLength(3);
+});
