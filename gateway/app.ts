@@ -2,7 +2,10 @@ import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { endpoints as contractEndpoints, type Endpoint } from '@content-platform/contract';
 import {
+  beginSpan,
   HttpError,
+  inSpan,
+  methodLabel,
   requestId,
   type Logger,
   type SlowLog,
@@ -116,6 +119,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   function receive(request: Request, response: GatewayResponse): void {
     const exchange: Exchange = {
       requestId: requestId(request.headers['x-request-id'] as string | undefined),
+      // A client's trace is pointed to, and not joined: it would decide what of ours is kept, and under which id.
+      span: beginSpan(methodLabel(request.method), { kind: 'server', link: request.headers }),
       startedAt: performance.now(),
       address: '',
       path: '',
@@ -131,7 +136,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     } catch (error) {
       return refuse(request, response, error);
     }
-    app(request, response);
+    inSpan(exchange.span, () => app(request, response));
   }
 
   return {

@@ -1,11 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { NextFunction, Request, Response } from 'express';
 import type { Endpoint } from '@content-platform/contract';
-import type { Caller } from '@content-platform/chassis';
+import type { Caller, Span } from '@content-platform/chassis';
 
 /** What the gateway knows of one request. Each step reads what those before it found out. */
 export interface Exchange {
   requestId: string;
+  /** The request's part of a trace, where there are traces. */
+  span: Span | undefined;
   /** performance.now() when the head was read. */
   startedAt: number;
   /** Client's address, canonical: no IPv4 in IPv6. */

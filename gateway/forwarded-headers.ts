@@ -31,10 +31,17 @@ function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   );
 }
 
-/** Makes the headers a service gets of the client's; `host` is the service's, `publicUrl` where clients reach us. */
+/**
+ * Makes the headers a service gets of the client's, and those of our trace; `host` is the service's, `publicUrl` where
+ * clients reach us.
+ */
 export function createRequestHeaders(host: string, publicUrl: string) {
   const { protocol, host: publicHost } = new URL(publicUrl);
-  return (headers: IncomingHttpHeaders, { address, requestId, body }: Exchange): IncomingHttpHeaders => {
+  return (
+    headers: IncomingHttpHeaders,
+    { address, requestId, body }: Exchange,
+    trace: Record<string, string> = {},
+  ): IncomingHttpHeaders => {
     const kept = Object.entries(endToEnd(headers)).filter(
       // Some servers take _ for -.
       ([name]) => !notForClients.test(name.replaceAll('_', '-')),
@@ -47,6 +54,7 @@ export function createRequestHeaders(host: string, publicUrl: string) {
       'x-forwarded-host': publicHost,
       'x-forwarded-proto': protocol.slice(0, -1),
       'x-request-id': requestId,
+      ...trace,
     };
   };
 }

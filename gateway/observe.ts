@@ -1,5 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { methodLabel, type Logger, type Metrics, type SlowLog } from '@content-platform/chassis';
+import {
+  endRequestSpan,
+  methodLabel,
+  type Logger,
+  type Metrics,
+  type SlowLog,
+} from '@content-platform/chassis';
 import type { Exchange } from './exchange.ts';
 
 /** The client went away before it had an answer: nginx's name for it. */
@@ -39,9 +45,13 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
         { service: metrics.service, method, route, status: String(status) },
         ms / 1000,
       );
-      const { requestId } = exchange;
+      const { requestId, span } = exchange;
+      const traceId = span?.traceId;
+      span?.rename(`${method} ${route}`);
+      span?.set({ 'http.request.method': method, 'http.route': route, request_id: requestId });
+      endRequestSpan(span, status);
       logger[status >= 500 ? 'info' : 'debug'](
-        { request_id: requestId, method, route, status, ms: Math.round(ms) },
+        { request_id: requestId, trace_id: traceId, method, route, status, ms: Math.round(ms) },
         'request',
       );
       if (ms <= slowRequestMs) return;
@@ -53,6 +63,7 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
         status,
         ms,
         requestId,
+        traceId,
         userId,
         ...parseServerTiming(exchange.serverTiming),
       });

@@ -31,13 +31,18 @@ export function reply(
 export function createRefusal(logger: Logger, drainMs: number) {
   return (request: Request, response: GatewayResponse, thrown: unknown): void => {
     if (response.headersSent || response.destroyed) return;
-    const { requestId, endpoint, bodyStream } = response.locals;
+    const { requestId, span, endpoint, bodyStream } = response.locals;
     const error = toHttpError(thrown);
     // The service shall not wait for the rest.
     bodyStream?.destroy(error);
     if (error.status >= 500) {
       logger.error(
-        { request_id: requestId, route: endpoint?.path, error: error.cause ?? error },
+        {
+          request_id: requestId,
+          trace_id: span?.traceId,
+          route: endpoint?.path,
+          error: error.cause ?? error,
+        },
         'a request failed',
       );
     }

@@ -2,7 +2,16 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Request } from 'express';
 import { createProxyMiddleware } from 'http-proxy-middleware';
-import { createSlots, HttpError, unavailable, type Logger, type Release } from '@content-platform/chassis';
+import {
+  beginSpan,
+  createSlots,
+  endRequestSpan,
+  HttpError,
+  unavailable,
+  type Logger,
+  type Release,
+  type Span,
+} from '@content-platform/chassis';
 import type { GatewayResponse } from './exchange.ts';
 import { createRequestHeaders, replyHeaders } from './forwarded-headers.ts';
 import type { GatewayMetrics, UpstreamReason } from './metrics.ts';
@@ -22,6 +31,8 @@ export interface UpstreamOptions {
 interface Attempt {
   timer: NodeJS.Timeout;
   release: Release;
+  span: Span | undefined;
+  status?: number;
   timedOut: boolean;
   failed: boolean;
   /** The service's reply has begun. */
@@ -101,6 +112,7 @@ export function createUpstream(service: string, address: string, options: Upstre
     const attempt = attempts.get(response)!;
     const { timer } = attempt;
     attempt.answered = true;
+    attempt.status = answer.statusCode!;
     const timing = answer.headers['server-timing'];
     if (typeof timing === 'string') response.locals.serverTiming = timing;
     answer.once('error', (error) => fail(error, request, response));
@@ -136,10 +148,13 @@ export function createUpstream(service: string, address: string, options: Upstre
       return send(request, response);
     }
     attempt.failed = true;
+    attempt.span?.fail(error);
     const reason = attempt.timedOut ? 'timeout' : error instanceof NotConnected ? 'connect' : 'broken';
     metrics.upstreamErrors.inc({ service, reason });
     if (!response.headersSent) return refuse(request, response, refusals[reason](error));
-    logger.warn({ request_id: response.locals.requestId, service, error }, 'a reply broke off');
+    const { requestId, span } = response.locals;
+    const ids = { request_id: requestId, trace_id: span?.traceId };
+    logger.warn({ ...ids, service, error }, 'a reply broke off');
     response.destroy();
   }
 
@@ -154,9 +169,10 @@ export function createUpstream(service: string, address: string, options: Upstre
     });
   }
 
-  function leave({ timer, release }: Attempt): void {
+  function leave({ timer, release, span, status }: Attempt): void {
     clearTimeout(timer);
     release();
+    endRequestSpan(span, status);
   }
 
   function giveUp(attempt: Attempt, request: Request, response: GatewayResponse): void {
@@ -204,6 +220,7 @@ export function createUpstream(service: string, address: string, options: Upstre
     const attempt: Attempt = {
       timer: setTimeout(() => giveUp(attempt, request, response), within),
       release,
+      span: beginSpan(`${request.method} ${service}`, { kind: 'client' }),
       timedOut: false,
       failed: false,
       answered: false,
@@ -211,7 +228,7 @@ export function createUpstream(service: string, address: string, options: Upstre
     attempts.set(response, attempt);
     response.once('close', () => leave(attempt));
     if (bodyStream) follow(bodyStream, attempt, request, response);
-    request.headers = requestHeaders(request.headers, response.locals);
+    request.headers = requestHeaders(request.headers, response.locals, attempt.span?.headers());
     send(request, response);
   };
 }

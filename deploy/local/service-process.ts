@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { ROOT } from './config.ts';
 import { HOST, INTERNAL_OFFSET } from './ports.ts';
 import { type Service, SERVICES, type Surrounding } from './services.ts';
@@ -6,8 +7,13 @@ import type { Stack } from './stack-file.ts';
 import type { ProcessSpec } from './supervised.ts';
 
 const READY_WITHIN_MS = 60_000;
-/** Node's own warnings that say nothing about the platform. */
-const NODE_FLAGS = ['--disable-warning=ExperimentalWarning', '--disable-warning=TimeoutNegativeWarning'];
+const NODE_FLAGS = [
+  // Node's own warnings that say nothing about the platform.
+  '--disable-warning=ExperimentalWarning',
+  '--disable-warning=TimeoutNegativeWarning',
+  // Traces, where OTEL_EXPORTER_OTLP_ENDPOINT is set.
+  `--import=${pathToFileURL(join(ROOT, 'services/chassis/telemetry.ts')).href}`,
+];
 
 const at = (port: number): string => `http://${HOST}:${port}`;
 

@@ -53,6 +53,11 @@ export function commonConfig(defaultPort: number) {
     LOGS_DATABASE_URL: url('postgres:', 'postgresql:')
       .optional()
       .describe('PostgreSQL database for slow requests and slow queries; without it none are kept'),
+    OTEL_EXPORTER_OTLP_ENDPOINT: url('http:', 'https:')
+      .optional()
+      .describe(
+        'OpenTelemetry collector that traces are sent to (OTLP over HTTP); without it there are none',
+      ),
     SLOW_REQUEST_MS: integer(1).default(500).describe('A request over this is recorded as slow, in ms'),
     SLOW_QUERY_MS: integer(1).default(200).describe('A query over this is recorded as slow, in ms'),
   };

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { outsideTrace } from './tracing.ts';
 
 /** What is known of the request that is being worked on, for logs and measurements further down. */
 export interface RequestContext {
@@ -17,9 +18,9 @@ export function runInContext<T>(context: RequestContext, work: () => T): T {
   return storage.run(context, work);
 }
 
-/** For what is not the request's, though it was set up while one was worked on. */
+/** For what is neither the request's nor its trace's, though it was set up while one was worked on. */
 export function outsideContext<T>(work: () => T): T {
-  return storage.exit(work);
+  return storage.exit(() => outsideTrace(work));
 }
 
 /** Undefined outside a request: at start, in a consumer, in a timer. */

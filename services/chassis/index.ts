@@ -34,6 +34,16 @@ export { createService, handle, type Call, type Gate, type Handler, type Route }
 export { createSlots, type Release, type Slots } from './slots.ts';
 export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
 export { tokensFromAuth } from './token-check.ts';
+export {
+  activeTraceId,
+  type Attributes,
+  beginSpan,
+  endRequestSpan,
+  inSpan,
+  type Span,
+  traced,
+  type TraceHeaders,
+} from './tracing.ts';
 export { startUpkeep, tidy, type UpkeepSteps } from './upkeep.ts';
 export {
   actorOf,

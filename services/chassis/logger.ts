@@ -1,5 +1,6 @@
 import { pino, type DestinationStream, type Logger as Pino } from 'pino';
 import { currentContext } from './context.ts';
+import { activeTraceId } from './tracing.ts';
 
 export type Logger = Pino;
 
@@ -34,7 +35,7 @@ function cleanError(error: unknown): unknown {
   };
 }
 
-/** JSON lines on stdout with time, level, service, request_id (inside a request) and message. */
+/** JSON lines on stdout with time, level, service, request_id (inside a request), trace_id (inside a trace) and message. */
 export function createLogger(service: string, level = 'info', destination?: DestinationStream): Logger {
   return pino(
     {
@@ -45,7 +46,8 @@ export function createLogger(service: string, level = 'info', destination?: Dest
       formatters: { level: (label) => ({ level: label }) },
       mixin: () => {
         const context = currentContext();
-        return context ? { request_id: context.requestId } : {};
+        const traceId = activeTraceId();
+        return { ...(context && { request_id: context.requestId }), ...(traceId && { trace_id: traceId }) };
       },
       redact: { paths: sensitive.flatMap((name) => [`["${name}"]`, `*["${name}"]`]), censor: '[secret]' },
       serializers: { err: cleanError, error: cleanError },

@@ -5,6 +5,7 @@ import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import type { SlowLog } from './slow-log.ts';
+import { traced } from './tracing.ts';
 
 /** Runs statements. `operation` names the call for metrics and logs; `text` has placeholders, never values. */
 export interface Database {
@@ -64,8 +65,13 @@ export function createDatabase(options: DatabaseOptions): Database {
 
   async function measured<T>(operation: string, text: string, work: () => Promise<T>): Promise<T> {
     const start = performance.now();
+    const attributes = {
+      'db.system.name': 'postgresql',
+      'db.query.summary': operation,
+      'db.query.text': text,
+    };
     try {
-      return await work();
+      return await traced(operation, attributes, work);
     } finally {
       const ms = performance.now() - start;
       const context = currentContext();

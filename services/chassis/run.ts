@@ -8,6 +8,7 @@ import { createLogger, type Logger } from './logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
 import { createStop } from './stop-server.ts';
+import { closeTracer, isTraced } from './tracing.ts';
 
 type CommonConfig = z.output<z.ZodObject<ReturnType<typeof commonConfig>>>;
 
@@ -68,7 +69,12 @@ export async function run<Config extends CommonConfig>(
   const logger = createLogger(name, config.LOG_LEVEL);
   const metrics = createMetrics(name);
   const slowLog = createSlowLog(config.LOGS_DATABASE_URL, metrics, logger);
-  const closers: (() => unknown)[] = [() => slowLog.close()];
+  const closers: (() => unknown)[] = [closeTracer, () => slowLog.close()];
+  if (config.OTEL_EXPORTER_OTLP_ENDPOINT && !isTraced()) {
+    logger.warn(
+      'there are no traces: the process was started without --import services/chassis/telemetry.ts',
+    );
+  }
   let running: Running | undefined;
   let up = false;
   let stopServer: (() => Promise<void>) | undefined;

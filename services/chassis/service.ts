@@ -11,6 +11,7 @@ import type { Logger } from './logger.ts';
 import { methodLabel, type Metrics } from './metrics.ts';
 import { comparePaths } from './path-order.ts';
 import { requestId } from './request-id.ts';
+import { beginSpan, endRequestSpan, inSpan } from './tracing.ts';
 import { authorize, bearerToken, type Caller, type TokenVerifier } from './tokens.ts';
 import { validate } from './validation.ts';
 
@@ -118,16 +119,18 @@ export function createService(
       database: { calls: 0, ms: 0 },
     };
     const start = performance.now();
+    const method = methodLabel(request.method);
+    const span = beginSpan(`${method} ${route}`, {
+      kind: 'server',
+      parent: request.headers,
+      attributes: { 'http.request.method': method, 'http.route': route },
+    });
     response.once('close', () => {
-      const labels = {
-        service: name,
-        method: methodLabel(request.method),
-        route,
-        status: String(response.statusCode),
-      };
+      const labels = { service: name, method, route, status: String(response.statusCode) };
+      endRequestSpan(span, response.statusCode);
       metrics.requestDuration.observe(labels, (performance.now() - start) / 1000);
     });
-    await runInContext(context, async () => {
+    const answer = async () => {
       const reply = await work().catch((thrown: unknown): AnyReply => {
         const error = toHttpError(thrown);
         // Who has hung up has ended our work.
@@ -136,7 +139,8 @@ export function createService(
         return { status: error.status, body: envelope(error, context.requestId), headers: error.headers };
       });
       send(request, response, reply, context);
-    });
+    };
+    await runInContext(context, () => inSpan(span, answer));
   }
 
   const groups = [...Map.groupBy(routes, ({ endpoint }) => endpoint.path)];

@@ -3,6 +3,7 @@ import { currentContext } from './context.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { migrate } from './migrations.ts';
+import { activeTraceId } from './tracing.ts';
 
 export interface SlowRequest {
   method: string;
@@ -11,6 +12,7 @@ export interface SlowRequest {
   status: number;
   ms: number;
   requestId: string;
+  traceId?: string | undefined;
   userId?: string | undefined;
   cache?: string | undefined;
   databaseCalls?: number | undefined;
@@ -102,7 +104,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
   timer.unref();
 
   return {
-    request({ ms, requestId, userId, databaseCalls, databaseMs, ...rest }) {
+    request({ ms, requestId, traceId, userId, databaseCalls, databaseMs, ...rest }) {
       add({
         table: 'slow_request',
         values: {
@@ -113,6 +115,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
           status: rest.status,
           duration_ms: ms,
           request_id: requestId,
+          trace_id: traceId,
           user_id: userId,
           cache: rest.cache,
           database_calls: databaseCalls,
@@ -131,6 +134,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
           duration_ms: ms,
           route: context?.route,
           request_id: context?.requestId,
+          trace_id: activeTraceId(),
         },
       });
     },

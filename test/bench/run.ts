@@ -16,6 +16,7 @@ const FILES: Record<string, string> = {
   upload: 'upload.ts',
   'login-timing': 'login-timing.ts',
   revocation: 'revocation-delay.ts',
+  tracing: 'tracing.ts',
 };
 
 /** @throws Problem when there is no such bench */

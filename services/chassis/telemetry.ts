@@ -1,0 +1,9 @@
+// The preload of every process: `node --import ./services/chassis/telemetry.ts services/auth/main.ts`. Traces are sent
+// where OTEL_EXPORTER_OTLP_ENDPOINT says; without it, nothing of OpenTelemetry is loaded.
+import { readTelemetryConfig } from './telemetry/config.ts';
+
+const config = readTelemetryConfig();
+if (config) {
+  const { startTelemetry } = await import('./telemetry/start.ts');
+  startTelemetry(config);
+}

@@ -1,0 +1,134 @@
+// `npm run bench -- tracing`: what traces cost a read through the gateway. Two pairs of gateway and content-cache, one
+// traced and one not, on the stores of the stack that is running, are asked in turns; what counts is the CPU that both
+// processes of a pair take for a request. Exits with 1 when the traced pair takes more than 1.1 times as much.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Agent, request } from 'undici';
+import { environmentWith } from '../../deploy/local/config.ts';
+import { freeRow } from '../../deploy/local/ports.ts';
+import { portsOf, serviceSpec } from '../../deploy/local/service-process.ts';
+import { SERVICES } from '../../deploy/local/services.ts';
+import { tokenOf } from '../support/accounts.ts';
+import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+
+const limit = 1.1;
+const rounds = 15;
+const requests = 3_000;
+const connections = 8;
+const records = 50;
+const names = ['gateway', 'content-cache'];
+const services = SERVICES.filter(({ name }) => names.includes(name));
+
+interface Pair {
+  gateway: string;
+  internal: string[];
+  children: ChildProcess[];
+}
+
+/** A gateway and a content-cache on ports of their own; the other services are the stack's. */
+async function startPair(added: Record<string, string>): Promise<Pair> {
+  const port = await freeRow(SERVICES.length);
+  const { gateway, postgres, logs, redis, services: running } = stack();
+  const stores = { postgres, logs, redis, kafka: '', media: '', secretsFile: '' };
+  const auth = running['auth']!;
+  const common = {
+    PUBLIC_URL: gateway,
+    AUTH_URL: auth.public,
+    AUTH_INTERNAL_URL: auth.internal,
+    // The limits are counted as usual, and never reached.
+    RATE_LIMIT_SCALE: '1000',
+    ...added,
+  };
+  const children = services.map((service) => {
+    const { command, args, cwd, env } = serviceSpec(service, port, stores);
+    const own = environmentWith({ ...env?.(), ...common });
+    return spawn(command, args, { cwd, env: own, stdio: ['ignore', 'ignore', 'inherit'] });
+  });
+  const internal = services.map((service) => `http://127.0.0.1:${portsOf(service, port)[1]}`);
+  await until('the pair is ready', async () => {
+    const ready = await Promise.all(internal.map(async (url) => (await fetch(`${url}/health/ready`)).ok));
+    return ready.every(Boolean);
+  });
+  return { gateway: `http://127.0.0.1:${port}`, internal, children };
+}
+
+/** CPU that each process of the pair has taken so far, in s. */
+function cpu({ internal }: Pair): Promise<number[]> {
+  return Promise.all(
+    internal.map(async (url) => {
+      const text = await (await fetch(`${url}/metrics`)).text();
+      return Number(/^process_cpu_seconds_total (\S+)/m.exec(text)?.[1]);
+    }),
+  );
+}
+
+const dispatcher = new Agent({ connections, pipelining: 1 });
+
+async function read(gateway: string, headers: Record<string, string>, count: number): Promise<void> {
+  let left = count;
+  const one = async () => {
+    while (left-- > 0) {
+      const path = `/api/content/webform/${1 + (left % records)}`;
+      const reply = await request(gateway + path, { dispatcher, headers });
+      const text = await reply.body.text();
+      if (reply.statusCode !== 200) throw new Error(`${path}: ${reply.statusCode} ${text}`);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, one));
+}
+
+/** CPU of each process for one request, in ms. */
+async function measure(pair: Pair, headers: Record<string, string>): Promise<number[]> {
+  const before = await cpu(pair);
+  await read(pair.gateway, headers, requests);
+  const after = await cpu(pair);
+  return after.map((seconds, index) => ((seconds - before[index]!) * 1_000) / requests);
+}
+
+const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
+
+let received = 0;
+const collector = createServer((incoming, response) => {
+  incoming.on('data', (chunk: Buffer) => (received += chunk.length));
+  incoming.on('end', () => response.end());
+});
+await once(collector.listen(0, '127.0.0.1'), 'listening');
+const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+const headers = { authorization: `Bearer ${await tokenOf(stack().gateway, 'user')}` };
+const pairs = {
+  off: await startPair({ OTEL_EXPORTER_OTLP_ENDPOINT: '' }),
+  on: await startPair({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }),
+};
+try {
+  for (const pair of Object.values(pairs)) await read(pair.gateway, headers, 2 * requests);
+  const seen: Record<keyof typeof pairs, number[][]> = { off: [], on: [] };
+  for (let round = 0; round < rounds; round += 1) {
+    // Whoever comes second finds a machine that is warmer, or busier: each is first half of the time.
+    const order = round % 2 === 0 ? (['off', 'on'] as const) : (['on', 'off'] as const);
+    for (const which of order) seen[which].push(await measure(pairs[which], headers));
+  }
+  console.log(`CPU of a read from the cache, in ms, median of ${rounds} rounds of ${requests}`);
+  for (const [which, values] of Object.entries(seen)) {
+    const each = services.map(({ name }, index) => {
+      return `${name} ${median(values.map((value) => value[index]!)).toFixed(3)}`;
+    });
+    console.log(
+      `  traces ${which.padEnd(4)} ${each.join('   ')}   both ${median(values.map(sum)).toFixed(3)}`,
+    );
+  }
+  const ratios = seen.on.map((value, round) => sum(value) / sum(seen.off[round]!));
+  const ratio = median(ratios);
+  const [low, high] = [Math.min(...ratios), Math.max(...ratios)];
+  console.log(`  on / off ${ratio.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)}), limit ${limit}`);
+  console.log(`  ${(received / 1_000_000).toFixed(1)} MB of traces were sent`);
+  if (ratio > limit) process.exitCode = 1;
+} finally {
+  for (const child of Object.values(pairs).flatMap(({ children }) => children)) child.kill();
+  collector.close();
+  collector.closeAllConnections();
+  await dispatcher.close();
+}
