@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { canInstall } from '../../deploy/local/apt.ts';
 import { DOWNLOADS } from '../../deploy/local/config.ts';
 import { lastLines, onPath, runCommand } from '../../deploy/local/run-command.ts';
 
@@ -14,6 +15,8 @@ export interface PrometheusPrograms {
 const packages = ['prometheus', 'prometheus-alertmanager'];
 const folder = join(DOWNLOADS, 'prometheus');
 const bin = join(folder, 'usr', 'bin');
+/** Where Debian's Alertmanager looks for the texts of its messages, and nowhere else. */
+const texts = '/usr/share/prometheus/alertmanager';
 
 /** Debian's Alertmanager has a longer name than the one its makers give it. */
 function onThePath(): PrometheusPrograms | undefined {
@@ -25,9 +28,10 @@ function onThePath(): PrometheusPrograms | undefined {
 }
 
 /**
- * Unpacks Debian's packages into the folder of downloads, and installs nothing: as installed packages they would start
- * servers on the machine, and bring a dozen others along. Two test files may do so at once: each in a draft of its own,
- * which gets the right name when it is complete.
+ * Unpacks Debian's packages into the folder of downloads. Installed they would start servers on the machine that listen
+ * to everybody; of their files only the texts go to where they belong. Two test files may do so at once: each in a draft
+ * of its own, which gets the right name when it is complete.
+ * @returns why it did not work; undefined when they are there
  */
 async function unpackDebian(): Promise<string | undefined> {
   const draft = `${folder}.${process.pid}`;
@@ -49,6 +53,7 @@ async function unpackDebian(): Promise<string | undefined> {
       if (code !== 0) return lastLines(output, 1)[0];
       rmSync(join(draft, file));
     }
+    if (!existsSync(texts)) cpSync(join(draft, texts), texts, { recursive: true });
     if (!existsSync(folder)) renameSync(draft, folder);
     return undefined;
   } finally {
@@ -63,11 +68,12 @@ async function unpackDebian(): Promise<string | undefined> {
 export async function findPrograms(): Promise<PrometheusPrograms> {
   const found = onThePath();
   if (found) return found;
-  const reason = existsSync(folder)
+  const isThere = existsSync(folder) && existsSync(texts);
+  const reason = isThere
     ? undefined
-    : onPath('apt-get')
+    : canInstall()
       ? await unpackDebian()
-      : 'no apt-get here';
+      : 'this is not Debian, or not root';
   if (reason !== undefined)
     throw new Error(
       `There is no Prometheus (${reason}): put prometheus, promtool, alertmanager and amtool on PATH, Prometheus 2.42 or newer.`,

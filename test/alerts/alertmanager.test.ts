@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runCommand } from '../../deploy/local/run-command.ts';
+import { alertmanagerConfig, startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
+import { findPrograms } from '../support/prometheus-programs.ts';
+
+/** Nobody listens there: what reaches a receiver is tested with the whole. */
+const receiver = 'http://127.0.0.1:1/';
+let alertmanager: Alertmanager;
+beforeAll(async () => {
+  alertmanager = await startAlertmanager(receiver);
+});
+afterAll(() => alertmanager?.stop());
+
+type Labels = Record<string, string>;
+
+function post(alerts: Labels[], more: Labels = {}): Promise<Response> {
+  return fetch(`http://${alertmanager.address}/api/v2/alerts`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(alerts.map((labels) => ({ labels, ...more }))),
+  });
+}
+
+/** Which of these are told when they fire at the same time, as `name service`. */
+async function toldOf(...alerts: Labels[]): Promise<string[]> {
+  expect((await post(alerts)).status).toBe(200);
+  const response = await fetch(`http://${alertmanager.address}/api/v2/alerts?inhibited=false`);
+  const told = (await response.json()) as { labels: Labels }[];
+  await post(alerts, { endsAt: new Date(Date.now() - 1_000).toISOString() });
+  return told.map(({ labels }) => `${labels['alertname']} ${labels['service']}`).toSorted();
+}
+
+const alert = (alertname: string, service: string): Labels => ({ alertname, service });
+
+test('amtool takes the configuration', async () => {
+  const { amtool } = await findPrograms();
+  const folder = await mkdtemp(join(tmpdir(), 'amtool-'));
+  await writeFile(join(folder, 'alertmanager.yml'), await alertmanagerConfig(receiver));
+  const { code, output } = await runCommand(amtool, ['check-config', join(folder, 'alertmanager.yml')]);
+  await rm(folder, { recursive: true });
+  expect([code, output]).toEqual([0, expect.stringContaining('SUCCESS')]);
+});
+
+test('a service that is down keeps its own alerts quiet, and not those of others', async () => {
+  const own = ['SlowQueries', 'MetricMissing', 'FailedJobs'].map((name) => alert(name, 'auth'));
+  expect(await toldOf(alert('ServiceDown', 'auth'), ...own, alert('SlowQueries', 'letters'))).toEqual([
+    'ServiceDown auth',
+    'SlowQueries letters',
+  ]);
+});
+
+test('two services that are down are both told', async () => {
+  const told = await toldOf(alert('ServiceDown', 'auth'), alert('ServiceDown', 'letters'));
+  expect(told).toEqual(['ServiceDown auth', 'ServiceDown letters']);
+});
+
+test.each([
+  ['ServiceDown', 'ErrorRateHigh'],
+  ['ServiceDown', 'ApiLatencyP95High'],
+  ['ServiceDown', 'AvailabilityBurnFast'],
+  ['ServiceDown', 'LatencyBurnSlow'],
+  ['ErrorRateHigh', 'AvailabilityBurnFast'],
+  ['ErrorRateHigh', 'AvailabilityBurnSlow'],
+  ['ApiLatencyP95High', 'LatencyBurnFast'],
+  ['ApiLatencyP95High', 'LatencyBurnSlow'],
+  ['AvailabilityBurnFast', 'AvailabilityBurnSlow'],
+  ['LatencyBurnFast', 'LatencyBurnSlow'],
+  ['InvalidationConsumerStalled', 'InvalidationQueueLong'],
+])('%s explains %s', async (cause, consequence) => {
+  const told = await toldOf(alert(cause, 'content-cache'), alert(consequence, 'gateway'));
+  expect(told).toEqual([`${cause} content-cache`]);
+});
+
+test.each([
+  ['ApiLatencyP95High', 'ErrorRateHigh'],
+  ['AvailabilityBurnFast', 'LatencyBurnFast'],
+  ['FailedJobs', 'InvalidationConsumerStalled'],
+])('%s and %s are both told', async (one, other) => {
+  const told = await toldOf(alert(one, 'gateway'), alert(other, 'gateway'));
+  expect(told).toEqual([`${one} gateway`, `${other} gateway`]);
+});

@@ -1,0 +1,48 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from '../../deploy/local/config.ts';
+import { freePort } from '../../deploy/local/ports.ts';
+import { findPrograms } from './prometheus-programs.ts';
+import { startServer } from './server.ts';
+
+export interface Alertmanager {
+  /** host:port */
+  address: string;
+  stop(): Promise<void>;
+}
+
+/** Where the address of the receiver is read from. Older ones than 0.26, such as Debian 12's, know no `url_file`. */
+const urlFile = 'url_file: webhook-url';
+
+/** The project's configuration, with the receiver's address in it. */
+export async function alertmanagerConfig(webhook: string): Promise<string> {
+  const text = await readFile(join(ROOT, 'deploy', 'alertmanager', 'alertmanager.yml'), 'utf8');
+  if (!text.includes(urlFile)) throw new Error(`alertmanager.yml has no ${urlFile}`);
+  return text.replace(urlFile, `url: ${webhook}`);
+}
+
+/** A real Alertmanager with the project's configuration, which waits for a second where that says more. */
+export async function startAlertmanager(webhook: string): Promise<Alertmanager> {
+  const { alertmanager } = await findPrograms();
+  const folder = await mkdtemp(join(tmpdir(), 'alertmanager-'));
+  const file = join(folder, 'alertmanager.yml');
+  const text = await alertmanagerConfig(webhook);
+  await writeFile(file, text.replaceAll(/(group_wait|group_interval): \w+/g, '$1: 1s'));
+  const address = `127.0.0.1:${await freePort()}`;
+  const args = [
+    `--config.file=${file}`,
+    `--storage.path=${folder}`,
+    `--web.listen-address=${address}`,
+    '--cluster.listen-address=',
+    '--log.level=warn',
+  ];
+  const end = await startServer(alertmanager, args, `http://${address}/-/ready`);
+  return {
+    address,
+    async stop() {
+      await end();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
