@@ -84,7 +84,7 @@ export const errors = {
     summary:
       'The picture has more than 24 megapixels (12 with 16 bits a colour), or a side of over 16,383 pixels.',
   },
-  image_too_costly: { status: 422, summary: 'The picture could not be processed within 20 seconds.' },
+  image_too_costly: { status: 422, summary: 'The picture takes more than 20 seconds, or too much memory.' },
   unreadable_file: {
     status: 422,
     summary: 'The file is damaged: it is cut off, its checksums are wrong or its header lies.',

@@ -23,6 +23,10 @@ type Config = z.output<z.ZodObject<typeof mediaUploadConfig>>;
 /** Uploads that may wait for each child, so that the last of them waits some seconds only. */
 const waitingPerChild = 8;
 
+/** With two children under 700 MB, with some room for what is taken before it is noticed. */
+const ownMegabytes = 260;
+const megabytesPerChild = 190;
+
 /** Brings up what the service stands on, and builds its app. */
 export async function startMediaUpload(
   process: Process<Config>,
@@ -53,6 +57,7 @@ export async function startMediaUpload(
     maxWaiting: size * waitingPerChild,
     waitMs: 15_000,
     jobMs: 20_000,
+    maxBytes: (ownMegabytes + size * megabytesPerChild) * 2 ** 20,
     logger,
     onDone: (seconds) => uploadMetrics.processing.observe(seconds),
     ...forTests,

@@ -38,7 +38,7 @@ const refusals: Record<Refusal, () => HttpError> = {
   image_too_large: () =>
     new HttpError(422, 'image_too_large', 'The picture has too many megapixels, or a side that is too long.'),
   image_too_costly: () =>
-    new HttpError(422, 'image_too_costly', 'The picture could not be processed within 20 seconds.'),
+    new HttpError(422, 'image_too_costly', 'The picture takes more than 20 seconds, or too much memory.'),
   unreadable_file: () => new HttpError(422, 'unreadable_file', 'The file is damaged.'),
 };
 

@@ -1,6 +1,7 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../../../test/support/wait.ts';
 import * as corpus from '../testing/corpus.ts';
@@ -97,8 +98,45 @@ test('a child knows nothing of our environment', async () => {
   const pool = await unrulyPool({ size: 1 });
   expect(process.env['STACK_FILE']).toBeDefined();
   const { mime } = (await order(pool, 'environment')) as { mime: string };
-  expect(mime.split(' ').filter((name) => !name.startsWith('NODE_CHANNEL_'))).toEqual(['MALLOC_ARENA_MAX']);
+  expect(mime.split(' ').filter((name) => !name.startsWith('NODE_CHANNEL_'))).toEqual([
+    'MALLOC_ARENA_MAX',
+    'MALLOC_MMAP_THRESHOLD_',
+    'MALLOC_TRIM_THRESHOLD_',
+  ]);
 });
+
+// Where there is no /proc, memory is not held.
+if (existsSync('/proc/self/status')) {
+  describe('all together take too much memory', () => {
+    const poolWith = (size: number, megabytes: number) =>
+      unrulyPool({ size, maxBytes: process.memoryUsage.rss() + megabytes * 2 ** 20 });
+
+    test('the youngest job is 503, the oldest gets through', async () => {
+      const pool = await poolWith(2, 1_000);
+      const first = order(pool, 'fill 600');
+      await sleep(100);
+      const second = order(pool, 'fill 600');
+      await expect(second).rejects.toMatchObject({ status: 503 });
+      expect(await first).toEqual(done);
+      expect(await order(pool, '0')).toEqual(done);
+    });
+
+    test('one that is alone is too costly', async () => {
+      const pool = await poolWith(1, 600);
+      expect(await order(pool, 'fill 1000')).toEqual({ kind: 'refused', refusal: 'image_too_costly' });
+      expect(await order(pool, '0')).toEqual(done);
+    });
+
+    test('a child that has nothing to do goes first', async () => {
+      const pool = await poolWith(2, 1_000);
+      const [long, full] = await Promise.all([order(pool, 'fill 1'), order(pool, 'fill 600')]);
+      expect([long, full]).toEqual([done, done]);
+      // Two at once, so that one of them is in the child that is not full.
+      const both = [order(pool, '10'), order(pool, 'fill 600')];
+      expect(await Promise.all(both)).toEqual([done, done]);
+    });
+  });
+}
 
 test('closing ends the children', async () => {
   const pool = await createTestPool({ worker });

@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createSlots, type Logger, unavailable } from '@content-platform/chassis';
 import type { Job, Outcome } from './job.ts';
+import { rssOf } from './memory.ts';
 
 export interface PoolOptions {
   /** Children, each with one job at a time. */
@@ -12,6 +13,8 @@ export interface PoolOptions {
   waitMs: number;
   /** How long a job may take, in ms. */
   jobMs: number;
+  /** Memory that this process and the children may have in use together, in bytes. Held on Linux only. */
+  maxBytes: number;
   logger: Logger;
   /** Called with the time of each job that came to an end, in seconds. */
   onDone?: (seconds: number) => void;
@@ -22,29 +25,42 @@ export interface PoolOptions {
 export interface Pool {
   /**
    * Has a child do the job. A child that dies, or takes too long and is killed, takes only its job along: that is
-   * refused then. Throws 503 when there is too much to do, and the signal's reason when that is aborted; the job's
-   * child is dead by then.
+   * refused then. Throws 503 when there is too much to do, or too little memory for several jobs at once, and the
+   * signal's reason when that is aborted; the job's child is dead by then.
    */
   run(job: Job, signal: AbortSignal): Promise<Outcome>;
   /** Ends the children. */
   close(): Promise<void>;
 }
 
+/** What a decoder can take in this time is what `maxBytes` may be passed by: some 50 MB. */
+const lookEveryMs = 25;
+
+/** Why a child was ended in the middle of a job: it takes too much for any time, or for now. */
+type End = 'costly' | 'crowded';
+
 /** Child processes that are kept, so that a decoder's crash is not ours, and its memory neither. */
 export function createPool(options: PoolOptions): Pool {
-  const { size, maxWaiting, waitMs, jobMs, logger, onDone } = options;
+  const { size, maxWaiting, waitMs, jobMs, maxBytes, logger, onDone } = options;
   const { worker = new URL('worker.ts', import.meta.url) } = options;
   const slots = createSlots(size, maxWaiting);
   const children = new Set<ChildProcess>();
   const idle: ChildProcess[] = [];
+  /** What ends each job that is under way, the oldest first. */
+  const working = new Map<ChildProcess, (why: End) => void>();
   let closing = false;
 
   function start(): ChildProcess {
     const child = fork(worker, {
       execArgv: [],
       // Nothing of our environment: a decoder that was taken over learns no address or password from it. glibc keeps
-      // memory for each thread; two such heaps are enough for one picture at a time.
-      env: { MALLOC_ARENA_MAX: '2' },
+      // memory for each thread; two such heaps are enough for one picture at a time. With a fixed threshold it gives
+      // back what a large picture took: otherwise that grows with each picture, and stays.
+      env: {
+        MALLOC_ARENA_MAX: '2',
+        MALLOC_MMAP_THRESHOLD_: '262144',
+        MALLOC_TRIM_THRESHOLD_: '262144',
+      },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     children.add(child);
@@ -61,23 +77,27 @@ export function createPool(options: PoolOptions): Pool {
   /** Resolves with what the child says, or why it does not. */
   async function ask(child: ChildProcess, job: Job, signal: AbortSignal): Promise<Outcome> {
     const ended = new AbortController();
-    let late = false;
+    let ending: End | undefined;
     const kill = () => child.kill('SIGKILL');
-    const timer = setTimeout(() => {
-      late = true;
+    const end = (why: End) => {
+      ending = why;
       kill();
-    }, jobMs);
+    };
+    const timer = setTimeout(end, jobMs, 'costly');
+    working.set(child, end);
     signal.addEventListener('abort', kill);
     try {
       child.send(job, () => undefined);
       const outcome = once(child, 'message', ended).then(([message]) => message as Outcome);
       const exit = once(child, 'exit', ended).then((): Outcome => {
         signal.throwIfAborted();
-        return { kind: 'refused', refusal: late ? 'image_too_costly' : 'unreadable_file' };
+        if (ending === 'crowded') throw unavailable('There is too much to do at the moment.');
+        return { kind: 'refused', refusal: ending === 'costly' ? 'image_too_costly' : 'unreadable_file' };
       });
       return await Promise.race([outcome, exit]);
     } finally {
       clearTimeout(timer);
+      working.delete(child);
       signal.removeEventListener('abort', kill);
       ended.abort();
     }
@@ -91,6 +111,22 @@ export function createPool(options: PoolOptions): Pool {
       throw waiting.aborted ? unavailable('There is too much to do at the moment.', error) : error;
     });
   }
+
+  /**
+   * What a picture takes cannot be told before it is decoded. When all together take too much, first a child that has
+   * nothing to do goes, then the youngest job, so that the oldest always gets through; one that is alone is too costly.
+   */
+  function relieve(): void {
+    // What was killed gives its memory back in a moment.
+    if (working.size === 0 || [...children].some(({ killed }) => killed)) return;
+    const inChildren = [...children].reduce((sum, { pid }) => sum + rssOf(pid), 0);
+    if (process.memoryUsage.rss() + inChildren <= maxBytes) return;
+    const rested = idle.pop();
+    if (rested) rested.kill('SIGKILL');
+    else [...working.values()].at(-1)!(working.size === 1 ? 'costly' : 'crowded');
+  }
+  const looking = setInterval(relieve, lookEveryMs);
+  looking.unref();
 
   idle.push(...Array.from({ length: size }, start));
 
@@ -110,6 +146,7 @@ export function createPool(options: PoolOptions): Pool {
     },
     async close() {
       closing = true;
+      clearInterval(looking);
       await Promise.all(
         [...children].map((child) => {
           const exit = once(child, 'exit');
