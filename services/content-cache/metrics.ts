@@ -7,9 +7,9 @@ const outcomes = ['hit', 'miss', 'bypass'] as const;
 
 /**
  * Who asked for a clear: a call, an event, a failed job tried again, a clear that was refused before, or the service
- * itself because events may have been lost.
+ * itself because events may have been lost, or because it saw an old record in the cache.
  */
-export const sources = ['http', 'kafka', 'retry', 'pending', 'recovery'] as const;
+export const sources = ['http', 'kafka', 'retry', 'pending', 'recovery', 'watch'] as const;
 export type Source = (typeof sources)[number];
 
 /** From a healthy pipeline's milliseconds to a weekend without Redis. In seconds. */
@@ -55,13 +55,20 @@ export function createCacheMetrics({ registry }: Metrics) {
     labelNames: ['class'],
     registers,
   });
+  const missed = new Counter({
+    name: 'invalidation_missed_total',
+    help: 'Changed records that were still in the cache, and no announcement of the change was on its way',
+    labelNames: ['model'],
+    registers,
+  });
+  for (const model of models) missed.inc({ model }, 0);
   for (const model of models) for (const outcome of outcomes) reads.inc({ model, outcome }, 0);
   for (const source of sources) {
     keysDeleted.inc({ source }, 0);
     delay.zero({ source });
   }
   for (const name of failedJobClasses) failedJobs.inc({ class: name }, 0);
-  return { reads, keysDeleted, delay, queueLength, queueMeasured, failedJobs };
+  return { reads, keysDeleted, delay, queueLength, queueMeasured, failedJobs, missed };
 }
 
 /** A scrape waits so long at most for Redis or PostgreSQL. */

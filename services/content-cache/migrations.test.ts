@@ -65,6 +65,7 @@ test('the content server may write records, and nothing else', async () => {
       'SELECT FROM content.failed_job',
       'SELECT FROM content.invalidation',
       'DELETE FROM content.pending_clear',
+      'DELETE FROM content.deleted_record',
       'SELECT FROM content.migration',
       'CREATE TABLE content.mine ()',
     ]) {
@@ -73,4 +74,6 @@ test('the content server may write records, and nothing else', async () => {
   } finally {
     await owner.query('RESET ROLE');
   }
+  const { rows } = await owner.query('SELECT model, id FROM content.deleted_record');
+  expect(rows).toEqual([{ model: 'pathway', id: '1' }]);
 });

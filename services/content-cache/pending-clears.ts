@@ -20,6 +20,7 @@ const add = `INSERT INTO content.pending_clear (model, record_id, requested_by, 
   ON CONFLICT (model, coalesce(record_id, 0))
   DO UPDATE SET id = DEFAULT, requested_by = excluded.requested_by, source = excluded.source`;
 const page = `SELECT id, model, record_id, requested_by, created_at FROM content.pending_clear ORDER BY id LIMIT $1`;
+const find = `SELECT FROM content.pending_clear WHERE model = $1 AND (record_id IS NULL OR record_id = $2) LIMIT 1`;
 // A row that another process is about to remove is left to it.
 const remove = `DELETE FROM content.pending_clear WHERE id IN
   (SELECT id FROM content.pending_clear WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED)`;
@@ -58,6 +59,12 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     /** Remembers a clear that was refused. Throws 503 while PostgreSQL is away. */
     async add({ model, id }: Target, { source, requestedBy }: Requester): Promise<void> {
       await query('insert_pending_clear', add, [model, id, requestedBy, source]);
+    },
+
+    /** Whether there is one for the record, or for its whole model. */
+    async isFor({ model, id }: Target): Promise<boolean> {
+      const { rowCount } = await query('find_pending_clear', find, [model, id]);
+      return rowCount !== 0;
     },
 
     carryOut,

@@ -18,6 +18,7 @@ import { createInvalidationLog } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
 import { createCacheMetrics, observe } from './metrics.ts';
 import { createPendingClears } from './pending-clears.ts';
+import { createStalenessWatch, type StalenessTiming } from './staleness/watch.ts';
 
 type Config = z.output<z.ZodObject<typeof contentCacheConfig>>;
 
@@ -37,7 +38,9 @@ function logState(logger: Logger) {
  */
 export async function startContentCache(
   process: Process<Config>,
-  forTests: Pick<EventsOptions, 'topic' | 'group' | 'sessionTimeoutMs'> = {},
+  forTests: Pick<EventsOptions, 'topic' | 'group' | 'sessionTimeoutMs'> & {
+    staleness?: StalenessTiming;
+  } = {},
 ): Promise<Running> {
   const { config, logger, metrics, slowLog, onStop } = process;
   const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
@@ -67,13 +70,7 @@ export async function startContentCache(
   await cache.start().catch((error: unknown) => {
     throw error instanceof CacheUnfit ? new ConfigError(`REDIS_URL: ${error.message}`) : error;
   });
-  const stopping = new AbortController();
   const isReachable = () => cache.state === 'usable';
-  const watching = pending.watch(cache, isReachable, stopping.signal);
-  onStop(() => {
-    stopping.abort();
-    return watching;
-  });
   observe(metrics, { memory: cache.memory, openJobs: () => jobs.count({ state: 'open' }) });
 
   const kafka = createKafka(config, 'content-cache', logger);
@@ -81,6 +78,24 @@ export async function startContentCache(
   const events = kafka && createEvents({ kafka, clearing: cache, ...deps, ...forTests });
   events?.start();
   onStop(() => events?.stop());
+
+  const stopping = new AbortController();
+  const staleness = createStalenessWatch({
+    database,
+    cache,
+    invalidator,
+    pending,
+    isQueueEmpty: events?.isDone ?? (() => Promise.resolve(true)),
+    metrics: cacheMetrics,
+    logger,
+    ttlSeconds: config.CACHE_TTL,
+    ...(forTests.staleness ? { timing: forTests.staleness } : {}),
+  });
+  const watches = [pending.watch(cache, isReachable, stopping.signal), staleness.run(stopping.signal)];
+  onStop(() => {
+    stopping.abort();
+    return Promise.all(watches);
+  });
 
   return {
     app: createContentCacheApp({

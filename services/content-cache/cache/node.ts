@@ -30,6 +30,8 @@ export interface Fill {
 export interface CacheNode {
   read(key: string, view: View, token: string, leaseMs: number): Promise<ReadReply>;
   fill(key: string, fill: Fill): Promise<'STORED' | 'REFUSED'>;
+  /** What READ would serve of each view: the version, and the beginning of the payload. */
+  peek(key: string): Promise<{ version: number; beginning: string }[]>;
   /** Answers how many keys the clear counts for. */
   clear(key: string): Promise<number>;
   incarnation(): Promise<string>;
@@ -52,6 +54,7 @@ interface ScriptCommands {
     version: number,
     payload: string,
   ): Promise<'STORED' | 'REFUSED'>;
+  cachePeek(key: string): Promise<[string, string][]>;
   cacheClear(key: string): Promise<number>;
   cacheIncarnation(): Promise<string>;
 }
@@ -66,6 +69,7 @@ export function createCacheNode(
 ): CacheNode {
   redis.defineCommand('cacheRead', { numberOfKeys: 1, lua: scripts.read });
   redis.defineCommand('cacheFill', { numberOfKeys: 1, lua: scripts.fill });
+  redis.defineCommand('cachePeek', { numberOfKeys: 1, lua: scripts.peek });
   redis.defineCommand('cacheClear', { numberOfKeys: 1, lua: scripts.clear });
   redis.defineCommand('cacheIncarnation', { numberOfKeys: 0, lua: scripts.incarnation });
   const run = redis as unknown as ScriptCommands;
@@ -103,6 +107,10 @@ export function createCacheNode(
     },
     fill(key, { view, lease, ttlMs, version, payload }) {
       return answer('FILL', run.cacheFill(key, view, lease, ttlMs, version, payload));
+    },
+    async peek(key) {
+      const entries = await answer('PEEK', run.cachePeek(key));
+      return entries.map(([version, beginning]) => ({ version: Number(version), beginning }));
     },
     clear: (key) => answer('CLEAR', run.cacheClear(key)),
     incarnation: () => answer('INCARNATION', run.cacheIncarnation()),

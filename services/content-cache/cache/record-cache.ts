@@ -57,6 +57,11 @@ export interface RecordCache {
    * every read that starts after the acknowledgement. Throws only what `load` throws.
    */
   read(model: string, id: number, view: View, load: LoadRecord): Promise<CacheRead>;
+  /**
+   * The versions of the record that a read would find in the cache now, null for 'does not exist'; each view may have
+   * its own. Throws a CacheError.
+   */
+  cachedVersions(model: string, id: number): Promise<(number | null)[]>;
 }
 
 /**
@@ -69,6 +74,7 @@ export function createRecordCache(options: RecordCacheOptions): RecordCache {
   const reads = createSlots(IN_FLIGHT);
   // Of their own: a fill that queued behind a thousand READs would keep those waiting.
   const fills = createSlots(IN_FLIGHT);
+  const peeks = createSlots(IN_FLIGHT);
   const ask = (key: string, view: View) =>
     reads.run(async () => connection.forReading(key).read(key, view, randomUUID(), LEASE_MS));
   const waitingRoom = createWaitingRoom(ask);
@@ -99,6 +105,13 @@ export function createRecordCache(options: RecordCacheOptions): RecordCache {
       const record = await load().finally(found.status === 'TURN' ? found.end : undefined);
       if (found.status === 'FILL') await store(key, view, found.lease, record);
       return { outcome: 'miss', record };
+    },
+    async cachedVersions(model, id) {
+      const key = recordKey(model, id);
+      const entries = await peeks.run(async () => connection.forReading(key).peek(key));
+      return entries
+        .filter(({ beginning }) => beginning !== TOO_LARGE.payload)
+        .map(({ version, beginning }) => (beginning === ABSENT.payload ? null : version));
     },
   };
 }

@@ -5,6 +5,7 @@ export interface ProtocolScripts {
   read: string;
   fill: string;
   clear: string;
+  peek: string;
   incarnation: string;
 }
 
@@ -125,6 +126,24 @@ if existed == 1 and not ours then return 1 end
 return payloads
 `;
 
+/**
+ * PEEK key -> for each view that READ would serve: its version, and the first bytes of its payload, which tell a record
+ * from what stands for none. It writes nothing; its header makes a primary that may not write refuse it, as READ does.
+ */
+const PEEK = `#!lua
+${INCARNATION}${NOW}${FIELDS}
+local life, now, found = incarnation(), now_ms(), {}
+for _, view in ipairs({ ${VIEWS.map((view) => `'${view}'`).join(', ')} }) do
+  local payload, version, filled_under, expiry = unpack(fields_of(KEYS[1], {
+    view .. ':payload', view .. ':version', view .. ':incarnation', view .. ':expiry'
+  }))
+  if payload and version and filled_under == life and now < (tonumber(expiry) or 0) then
+    found[#found + 1] = { version, string.sub(payload, 1, 16) }
+  end
+end
+return found
+`;
+
 /** INCARNATION -> the server's incarnation; refused, as CLEAR is, by a server that may not write. */
 const ASK_INCARNATION = `#!lua flags=allow-oom
 ${INCARNATION}
@@ -135,5 +154,6 @@ export const protocolScripts: ProtocolScripts = {
   read: READ,
   fill: FILL,
   clear: CLEAR,
+  peek: PEEK,
   incarnation: ASK_INCARNATION,
 };

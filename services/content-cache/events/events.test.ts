@@ -1,8 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { Kafka, logLevel } from 'kafkajs';
+import { createLogger } from '@content-platform/chassis';
 import type { Model } from '@content-platform/contract';
 import { until } from '../../../test/support/wait.ts';
 import { createTestKafka, type TestKafka } from '../testing/kafka.ts';
 import type { TestService } from '../testing/service.ts';
+import { createEvents } from './events.ts';
 import { read, startWorld, type World } from '../testing/world.ts';
 
 let world: World;
@@ -156,4 +159,20 @@ test('an event that is delivered again is stored once; one at the same place of 
   await kafka.consumed();
   const found = (await failedJobs()).filter(({ class: name }) => name === 'not_json');
   expect(found).toMatchObject([{ offset: '0' }, { offset: '0' }]);
+});
+
+test('all is done when nothing waits, and not while Kafka does not answer', async () => {
+  const unused = {} as never;
+  const logger = createLogger('content-cache', 'silent');
+  const options = { clearing: unused, invalidator: unused, jobs: unused, metrics: unused, logger };
+  const events = createEvents({ ...options, ...kafka });
+  expect(await events.isDone()).toBe(true);
+  await service.stop();
+  await kafka.send({ value: { model: 'webform', id: 1 } });
+  expect(await events.isDone()).toBe(false);
+  await events.stop();
+  const away = new Kafka({ brokers: ['127.0.0.1:1'], logLevel: logLevel.NOTHING, retry: { retries: 0 } });
+  const deaf = createEvents({ ...options, ...kafka, kafka: away });
+  expect(await deaf.isDone()).toBe(false);
+  await deaf.stop();
 });

@@ -1,10 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
 import { cacheInvalidation } from '@content-platform/contract';
 import { createProcessBatch, type BatchDeps } from './batch.ts';
 import { createBroker } from './broker.ts';
 import { createConsumer } from './consumer.ts';
 import type { LostPartition } from './continuity.ts';
-import { createQueue } from './queue.ts';
+import { createQueue, queueLength } from './queue.ts';
+
+/** Who asks whether all is done waits so long at most. Ms. */
+const askMs = 2_000;
 
 export interface EventsOptions extends BatchDeps {
   kafka: Kafka;
@@ -75,6 +79,14 @@ export function createEvents(options: EventsOptions) {
     async check(): Promise<void> {
       if (!queue.isMeasured()) throw new Error('Kafka does not answer');
       if (!consumer.isConsuming()) throw new Error('nothing is consumed');
+    },
+    /** Whether every event that the broker has is processed; false while Kafka does not answer. */
+    async isDone(): Promise<boolean> {
+      const isDone = broker.offsets().then(
+        (offsets) => queueLength(offsets) === 0,
+        () => false,
+      );
+      return Promise.race([isDone, sleep(askMs, false, { ref: false })]);
     },
     async stop(): Promise<void> {
       queue.stop();

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createLogger, createMetrics, createSlowLog, readConfig } from '@content-platform/chassis';
 import { contentCacheConfig } from '../config.ts';
+import type { StalenessTiming } from '../staleness/watch.ts';
 import { startContentCache } from '../start.ts';
 import { createTestTokens } from './tokens.ts';
 
@@ -25,6 +26,7 @@ export interface TestServiceOptions {
   redisUrl: string;
   kafka?: { brokers: string; topic: string; group: string };
   sessionTimeoutMs?: number;
+  staleness?: StalenessTiming;
   env?: Record<string, string>;
 }
 
@@ -36,7 +38,7 @@ export async function listen(server: Server): Promise<string> {
 
 /** The whole service, as main.ts runs it, in this process. */
 export async function startTestService(options: TestServiceOptions): Promise<TestService> {
-  const { databaseUrl, redisUrl, kafka, sessionTimeoutMs = 10_000, env } = options;
+  const { databaseUrl, redisUrl, kafka, sessionTimeoutMs = 10_000, staleness, env } = options;
   const tokens = await createTestTokens();
   const config = readConfig(contentCacheConfig, {
     DATABASE_URL: databaseUrl,
@@ -56,7 +58,11 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const slowLog = createSlowLog(undefined, metrics, logger);
   const { app, checks } = await startContentCache(
     { config, logger, metrics, slowLog, onStop },
-    { ...(kafka ? { topic: kafka.topic, group: kafka.group } : {}), sessionTimeoutMs },
+    {
+      ...(kafka ? { topic: kafka.topic, group: kafka.group } : {}),
+      ...(staleness ? { staleness } : {}),
+      sessionTimeoutMs,
+    },
   );
   const server = createServer(app);
   const url = await listen(server);

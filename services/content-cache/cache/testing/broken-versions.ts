@@ -32,11 +32,12 @@ export const brokenScripts = {
 } satisfies Record<string, ProtocolScripts>;
 
 function each(breakOne: (script: string) => string): ProtocolScripts {
-  const { read, fill, clear, incarnation } = protocolScripts;
+  const { read, fill, clear, peek, incarnation } = protocolScripts;
   return {
     read: breakOne(read),
     fill: breakOne(fill),
     clear: breakOne(clear),
+    peek: breakOne(peek),
     incarnation: breakOne(incarnation),
   };
 }
