@@ -259,6 +259,20 @@ test('an unexpected error says nothing to the client and all to the log, by the 
   expect(JSON.parse(line!)).toMatchObject({ request_id: 'abc-1', level: 'error' });
 });
 
+test('an answer above 500 that is meant is a warning without a stack', async () => {
+  const headers = {
+    'Content-Type': 'text/plain',
+    Authorization: 'Bearer person',
+    'X-Request-Id': 'meant-1',
+  };
+  expect(await ask('/api/feature/secret', { method: 'POST', headers, body: 'x' })).toMatchObject({
+    status: 501,
+  });
+  const line = log.find((entry) => entry.includes('meant-1'))!;
+  expect(JSON.parse(line)).toMatchObject({ level: 'warn', code: 'identity_login_disabled' });
+  expect(line).not.toContain('stack');
+});
+
 test('a client’s request id is taken only when it is harmless', async () => {
   const { headers } = await ask('/api/nothing', { headers: { 'X-Request-Id': 'a b' } });
   expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);

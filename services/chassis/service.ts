@@ -111,6 +111,15 @@ export function createService(
     return (await handler(call as never)) as AnyReply;
   }
 
+  function logFailure({ cause, error, message }: HttpError, route: string, hungUp: boolean): void {
+    // What we say on purpose, such as that there is too much to do, has no cause: where it was said tells nothing.
+    if (cause === undefined) {
+      return logger.warn({ route, code: error, reason: message }, 'a request was refused');
+    }
+    // Who has hung up has ended our work.
+    logger[hungUp ? 'debug' : 'error']({ error: cause, route }, 'a request failed');
+  }
+
   /** Runs `work` as the request's context and answers with what it returns or throws. */
   async function respond(request: Request, response: Response, route: string, work: () => Promise<AnyReply>) {
     const context: RequestContext = {
@@ -133,9 +142,7 @@ export function createService(
     const answer = async () => {
       const reply = await work().catch((thrown: unknown): AnyReply => {
         const error = toHttpError(thrown);
-        // Who has hung up has ended our work.
-        const level = response.destroyed ? 'debug' : 'error';
-        if (error.status >= 500) logger[level]({ error: error.cause ?? error, route }, 'a request failed');
+        if (error.status >= 500) logFailure(error, route, response.destroyed);
         return { status: error.status, body: envelope(error, context.requestId), headers: error.headers };
       });
       send(request, response, reply, context);

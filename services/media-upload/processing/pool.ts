@@ -108,7 +108,7 @@ export function createPool(options: PoolOptions): Pool {
     const waiting = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
     return slots.wait(waiting).catch((error: unknown) => {
       signal.throwIfAborted();
-      throw waiting.aborted ? unavailable('There is too much to do at the moment.', error) : error;
+      throw waiting.aborted ? unavailable('There is too much to do at the moment.') : error;
     });
   }
 
