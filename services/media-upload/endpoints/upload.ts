@@ -1,12 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import {
-  createSlots,
-  type Handler,
-  HttpError,
-  type Idempotency,
-  unavailable,
-} from '@content-platform/chassis';
+import { type Handler, HttpError, type Idempotency, unavailable } from '@content-platform/chassis';
 import { imageVariants, upload as contract } from '@content-platform/contract';
 import { cleanName } from '../file-name.ts';
 import type { File, FileStore, NewFile } from '../file-store.ts';
@@ -17,6 +11,8 @@ import type { Pool } from '../processing/pool.ts';
 import { receiveFile, type ReceivedFile } from '../receive-file.ts';
 import type { Store } from '../stores/store.ts';
 import type { Workspace } from '../workspace.ts';
+import { createJoining } from './joining.ts';
+import { createPlaces } from './places.ts';
 
 export interface UploadDeps {
   files: FileStore;
@@ -30,6 +26,8 @@ export interface UploadDeps {
 
 /** Uploads that are taken in or worked on at once; each may be a file on the disk, and a slow client. */
 const maxUploads = 64;
+/** Less than may wait for a child, so that one user fills neither. */
+const maxUploadsOfOne = 8;
 
 const refusals: Record<Refusal, () => HttpError> = {
   unsupported_media_type: () =>
@@ -65,7 +63,8 @@ function newFile(userId: number, { checksum, bytes, name }: ReceivedFile, outcom
 
 export function upload(deps: UploadDeps): Handler<typeof contract> {
   const { files, store, pool, workspace, idempotency, uploadMetrics, publicUrl } = deps;
-  const slots = createSlots(maxUploads);
+  const places = createPlaces(maxUploads, maxUploadsOfOne);
+  const share = createJoining<{ kept: File; isNew: boolean }>();
 
   /** Puts all into the store, or nothing of it. */
   async function putAll(file: NewFile, path: string, outcome: Made): Promise<void> {
@@ -111,17 +110,19 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
         fingerprint: received.checksum.toString('hex'),
       };
       return idempotency.once(request, async () => {
-        const known = await files.findUpload(caller.id, received.checksum);
-        if (known) return reply(200, known);
-        const outcome = made(await pool.run({ path, folder, sides: imageVariants }, signal));
-        const { kept, isNew } = await keep(caller.id, received, path, outcome);
-        return reply(isNew ? 201 : 200, kept);
+        const { value, joined } = await share(`${caller.id} ${request.fingerprint}`, signal, async () => {
+          const known = await files.findUpload(caller.id, received.checksum);
+          if (known) return { kept: known, isNew: false };
+          const outcome = made(await pool.run({ path, folder, sides: imageVariants }, signal));
+          return keep(caller.id, received, path, outcome);
+        });
+        return reply(value.isNew && !joined ? 201 : 200, value.kept);
       });
     });
 
   return async (call) => {
     const count = (outcome: UploadOutcome) => uploadMetrics.uploads.inc({ outcome });
-    const release = slots.take();
+    const release = places.take(call.caller.id);
     try {
       if (!release) throw unavailable('There is too much to do at the moment.');
       const answer = await take(call);

@@ -6,7 +6,14 @@ import { createPool } from '../processing/pool.ts';
 
 const [, main = '', path = ''] = process.argv;
 const logger = createLogger('media-upload', 'info', { write: () => undefined });
-const pool = createPool({ size: 2, maxWaiting: 0, waitMs: 60_000, jobMs: 60_000, maxBytes: Infinity, logger });
+const pool = createPool({
+  size: 2,
+  maxWaiting: 0,
+  waitMs: 60_000,
+  jobMs: 60_000,
+  maxBytes: Infinity,
+  logger,
+});
 const both = (upload: string) =>
   [1, 2].map(() => {
     const job = { path: upload, folder: dirname(path), sides: imageVariants };

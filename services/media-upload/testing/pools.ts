@@ -22,7 +22,15 @@ export async function createTestPool(options: Partial<PoolOptions> = {}): Promis
   const log: Record<string, unknown>[] = [];
   const write = (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>);
   const logger = createLogger('media-upload', 'info', { write });
-  const pool = createPool({ size: 2, maxWaiting: 1_000, waitMs: 60_000, jobMs: 20_000, maxBytes: Infinity, logger, ...options });
+  const pool = createPool({
+    size: 2,
+    maxWaiting: 1_000,
+    waitMs: 60_000,
+    jobMs: 20_000,
+    maxBytes: Infinity,
+    logger,
+    ...options,
+  });
 
   async function jobOf(bytes: Buffer): Promise<Job> {
     const folder = join(root, randomUUID());

@@ -28,7 +28,8 @@ export type TestService = Awaited<ReturnType<typeof startService>>;
 
 /** The service in this process, with the scene's database, over `store`. */
 export async function startService({ database, files, folder, logger, metrics }: Scene, store: Store) {
-  const pool = await createTestPool();
+  let processed = 0;
+  const pool = await createTestPool({ onDone: () => (processed += 1) });
   const root = join(folder, 'tmp');
   const app = createMediaUpload({
     files,
@@ -47,10 +48,15 @@ export async function startService({ database, files, folder, logger, metrics }:
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const as = (user: number) => ({ Authorization: `Bearer ${user}` });
   return {
-    async upload(bytes: Buffer<ArrayBuffer>, user = 1) {
+    async upload(bytes: Buffer<ArrayBuffer>, user = 1, signal?: AbortSignal) {
       const body = new FormData();
       body.set('file', new File([bytes], 'file'));
-      const response = await fetch(`${origin}/api/upload`, { method: 'POST', body, headers: as(user) });
+      const response = await fetch(`${origin}/api/upload`, {
+        method: 'POST',
+        body,
+        headers: as(user),
+        signal: signal ?? null,
+      });
       return { status: response.status, body: (await response.json()) as { id: number; error?: string } };
     },
     async get(path: string, headers: Record<string, string> = {}, user = 1) {
@@ -61,6 +67,8 @@ export async function startService({ database, files, folder, logger, metrics }:
       const response = await fetch(`${origin}/api/media/${id}`, { method: 'DELETE', headers: as(user) });
       return response.status;
     },
+    /** How many files the children have looked at. */
+    processed: () => processed,
     /** Uploads that are under way, or were left behind. */
     underWay: () => readdir(root),
     /** uploads_total{outcome}. */

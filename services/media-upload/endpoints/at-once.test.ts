@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { until } from '../../../test/support/wait.ts';
+import type { Store } from '../stores/store.ts';
+import * as corpus from '../testing/corpus.ts';
+import { setScene, type Scene } from '../testing/scene.ts';
+import { startService, type TestService } from '../testing/service.ts';
+
+let scene: Scene;
+let service: TestService;
+/** Files go into the store once this is open. */
+let gate: PromiseWithResolvers<void>;
+beforeEach(async () => {
+  scene = await setScene();
+  gate = Promise.withResolvers();
+  const put: Store['put'] = (...args) => gate.promise.then(() => scene.store.put(...args));
+  service = await startService(scene, { ...scene.store, put });
+});
+afterEach(async () => {
+  await service.stop();
+  await scene.close();
+});
+
+const jpeg = (width = 60) => corpus.picture(width, 40).jpeg().toBuffer() as Promise<Buffer<ArrayBuffer>>;
+const times = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index));
+const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted();
+
+test('eight uploads of one user are taken at a time, more are 503; another user’s is taken meanwhile', async () => {
+  const pictures = await Promise.all(times(50, (index) => jpeg(60 + index)));
+  const sent = pictures.map((picture) => service.upload(picture));
+  await until('the others were refused', async () => (await service.counted('busy')) === 42);
+  const theirs = service.upload(pictures[0]!, 2);
+  await until('it is under way', async () => (await service.underWay()).length === 9);
+  gate.resolve();
+  expect((await theirs).status).toBe(201);
+  const answers = await Promise.all(sent);
+  expect(statuses(answers)).toEqual([...times(8, () => 201), ...times(42, () => 503)]);
+  // All places were given back.
+  const more = await Promise.all(times(8, (index) => jpeg(200 + index)));
+  expect(statuses(await Promise.all(more.map((picture) => service.upload(picture))))).toEqual(
+    times(8, () => 201),
+  );
+});
+
+test('the same bytes at once are processed once', async () => {
+  const picture = await jpeg();
+  const sent = times(8, () => service.upload(picture));
+  await until('all are under way', async () => (await service.underWay()).length === 8);
+  gate.resolve();
+  const answers = await Promise.all(sent);
+  expect(statuses(answers)).toEqual([...times(7, () => 200), 201]);
+  expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+  expect(service.processed()).toBe(1);
+});
+
+test('the same bytes of two users are two files', async () => {
+  const picture = await jpeg();
+  const sent = [service.upload(picture, 1), service.upload(picture, 2)];
+  gate.resolve();
+  const answers = await Promise.all(sent);
+  expect(statuses(answers)).toEqual([201, 201]);
+  expect(answers[0]!.body.id).not.toBe(answers[1]!.body.id);
+});
+
+/** Takes a second or so. */
+const slow = (cut = 0) =>
+  corpus
+    .picture(4_000, 3_000)
+    .png()
+    .toBuffer()
+    .then((bytes) => bytes.subarray(0, bytes.length - cut) as Buffer<ArrayBuffer>);
+
+test('what refuses the first refuses the others', async () => {
+  const damaged = await slow(1_000);
+  const answers = await Promise.all(times(5, () => service.upload(damaged)));
+  expect(statuses(answers)).toEqual(times(5, () => 422));
+  expect(service.processed()).toBeLessThan(5);
+});
+
+test('when the first hangs up, the next does its work', async () => {
+  gate.resolve();
+  const picture = await slow();
+  const hangUp = new AbortController();
+  const first = service.upload(picture, 1, hangUp.signal);
+  first.catch(() => undefined);
+  await until('the first is there', async () => (await service.underWay()).length === 1);
+  const others = times(3, () => service.upload(picture));
+  await until('the others are there', async () => (await service.underWay()).length === 4);
+  hangUp.abort();
+  await expect(first).rejects.toThrow();
+  expect(statuses(await Promise.all(others))).toEqual([200, 200, 201]);
+});
