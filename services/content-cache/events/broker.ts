@@ -37,11 +37,17 @@ function describeTopic(topic: string, brokers: number): ITopicConfig {
 /** A new topic is known to every broker within moments. Ms. */
 const leadersMs = 10_000;
 
+interface Connection {
+  admin: Promise<Admin>;
+  /** What is asked over it at the moment. */
+  questions: Set<Promise<unknown>>;
+}
+
 export type Broker = ReturnType<typeof createBroker>;
 
 /** What the brokers say of the topic and the group, over a connection that is made when it is needed, and again. */
 export function createBroker(kafka: Kafka, topic: string, group: string) {
-  let connection: Promise<Admin> | undefined;
+  let connection: Connection | undefined;
 
   async function connect(): Promise<Admin> {
     const admin = kafka.admin({ retry: { retries: 2 } });
@@ -49,18 +55,24 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
     return admin;
   }
 
-  function drop(broken: Promise<Admin>): void {
-    if (connection === broken) connection = undefined;
-    void broken.then((admin) => admin.disconnect()).catch(() => undefined);
+  /** After its last question: for one that is open kafkajs would connect once more, and nobody would end that. */
+  async function disconnect({ admin, questions }: Connection): Promise<void> {
+    await Promise.allSettled(questions);
+    await admin.then((made) => made.disconnect()).catch(() => undefined);
   }
 
   async function use<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
-    const current = (connection ??= connect());
+    const current = (connection ??= { admin: connect(), questions: new Set() });
+    const question = current.admin.then(work);
+    current.questions.add(question);
     try {
-      return await work(await current);
+      return await question;
     } catch (error) {
-      drop(current);
+      if (connection === current) connection = undefined;
+      void disconnect(current);
       throw error;
+    } finally {
+      current.questions.delete(question);
     }
   }
 
@@ -124,12 +136,11 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
         }));
       }),
 
-    /** What is under way fails. A connection that is still being made is not waited for. */
+    /** Resolves within a second, whatever is under way. */
     async close(): Promise<void> {
       const last = connection;
       connection = undefined;
-      const closed = last?.then((admin) => admin.disconnect()).catch(() => undefined);
-      await Promise.race([closed, sleep(closeMs, undefined, { ref: false })]);
+      if (last) await Promise.race([disconnect(last), sleep(closeMs, undefined, { ref: false })]);
     },
   };
 }

@@ -1,11 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Kafka, logLevel } from 'kafkajs';
-import { createLogger } from '@content-platform/chassis';
+import { createLogger, createMetrics } from '@content-platform/chassis';
 import type { Model } from '@content-platform/contract';
 import { until } from '../../../test/support/wait.ts';
+import { createCacheMetrics } from '../metrics.ts';
 import { createTestKafka, type TestKafka } from '../testing/kafka.ts';
 import type { TestService } from '../testing/service.ts';
-import { createEvents } from './events.ts';
+import { createBroker } from './broker.ts';
+import { createQueue } from './queue.ts';
 import { read, startWorld, type World } from '../testing/world.ts';
 
 let world: World;
@@ -161,18 +163,22 @@ test('an event that is delivered again is stored once; one at the same place of 
   expect(found).toMatchObject([{ offset: '0' }, { offset: '0' }]);
 });
 
-test('all is done when nothing waits, and not while Kafka does not answer', async () => {
-  const unused = {} as never;
-  const logger = createLogger('content-cache', 'silent');
-  const options = { clearing: unused, invalidator: unused, jobs: unused, metrics: unused, logger };
-  const events = createEvents({ ...options, ...kafka });
-  expect(await events.isDone()).toBe(true);
+test('the queue: how long it is by the next measurement, unknown while Kafka does not answer', async () => {
   await service.stop();
+  const metrics = createCacheMetrics(createMetrics('content-cache'));
+  const logger = createLogger('content-cache', 'silent');
+  async function measured(client: Kafka, expected: number | undefined): Promise<void> {
+    const broker = createBroker(client, kafka.topic, kafka.group);
+    const queue = createQueue({ broker, metrics, onOffsets: () => undefined, logger, everyMs: 100 });
+    queue.start();
+    await until(`it is ${expected}`, async () => (await queue.next()) === expected);
+    queue.stop();
+    expect(await queue.next()).toBeUndefined();
+    await broker.close();
+  }
+  await measured(kafka.kafka, 0);
   await kafka.send({ value: { model: 'webform', id: 1 } });
-  expect(await events.isDone()).toBe(false);
-  await events.stop();
-  const away = new Kafka({ brokers: ['127.0.0.1:1'], logLevel: logLevel.NOTHING, retry: { retries: 0 } });
-  const deaf = createEvents({ ...options, ...kafka, kafka: away });
-  expect(await deaf.isDone()).toBe(false);
-  await deaf.stop();
+  await measured(kafka.kafka, 1);
+  const retry = { retries: 0 };
+  await measured(new Kafka({ brokers: ['127.0.0.1:1'], logLevel: logLevel.NOTHING, retry }), undefined);
 });

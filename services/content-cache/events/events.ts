@@ -5,10 +5,10 @@ import { createProcessBatch, type BatchDeps } from './batch.ts';
 import { createBroker } from './broker.ts';
 import { createConsumer } from './consumer.ts';
 import type { LostPartition } from './continuity.ts';
-import { createQueue, queueLength } from './queue.ts';
+import { createQueue } from './queue.ts';
 
 /** Who asks whether all is done waits so long at most. Ms. */
-const askMs = 2_000;
+const askMs = 5_000;
 
 export interface EventsOptions extends BatchDeps {
   kafka: Kafka;
@@ -81,13 +81,8 @@ export function createEvents(options: EventsOptions) {
       if (!consumer.isConsuming()) throw new Error('nothing is consumed');
     },
     /** Whether every event that the broker has is processed; false while Kafka does not answer. */
-    async isDone(): Promise<boolean> {
-      const isDone = broker.offsets().then(
-        (offsets) => queueLength(offsets) === 0,
-        () => false,
-      );
-      return Promise.race([isDone, sleep(askMs, false, { ref: false })]);
-    },
+    isDone: async (): Promise<boolean> =>
+      (await Promise.race([queue.next(), sleep(askMs, undefined, { ref: false })])) === 0,
     async stop(): Promise<void> {
       queue.stop();
       await consumer.stop();

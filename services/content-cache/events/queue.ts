@@ -28,15 +28,21 @@ export type Queue = ReturnType<typeof createQueue>;
 export function createQueue({ broker, metrics, onOffsets, logger, everyMs = 2_000 }: QueueOptions) {
   const stopping = new AbortController();
   let measured: boolean | undefined;
+  let next = Promise.withResolvers<number | undefined>();
 
   async function measure(): Promise<void> {
+    const { resolve } = next;
+    next = Promise.withResolvers();
     try {
       const offsets = await broker.offsets();
-      metrics.queueLength.set(queueLength(offsets));
+      const length = queueLength(offsets);
+      resolve(length);
+      metrics.queueLength.set(length);
       metrics.queueMeasured.setToCurrentTime();
       measured = true;
       onOffsets(offsets);
     } catch (error) {
+      resolve(undefined);
       if (measured !== false) logger.warn({ error }, 'the invalidation queue cannot be measured');
       measured = false;
     }
@@ -53,8 +59,13 @@ export function createQueue({ broker, metrics, onOffsets, logger, everyMs = 2_00
 
   return {
     start: () => void run(),
+    /** The length by the next measurement, which begins after this call; undefined where Kafka does not answer it. */
+    next: async (): Promise<number | undefined> => (stopping.signal.aborted ? undefined : next.promise),
     /** Whether the last attempt succeeded. */
     isMeasured: () => measured === true,
-    stop: () => stopping.abort(),
+    stop(): void {
+      stopping.abort();
+      next.resolve(undefined);
+    },
   };
 }
