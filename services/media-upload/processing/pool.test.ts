@@ -127,12 +127,22 @@ if (existsSync('/proc/self/status')) {
       expect(await order(pool, '0')).toEqual(done);
     });
 
+    test('one that is alone and takes little is told to come again: others are to blame', async () => {
+      const pool = await poolWith(1, 300);
+      const ours = Buffer.alloc(1_000 * 2 ** 20, 1);
+      await expect(order(pool, 'fill 10')).rejects.toMatchObject({ status: 503 });
+      expect(ours.length).toBeGreaterThan(0);
+    });
+
     test('a child that has nothing to do goes first', async () => {
       const pool = await poolWith(2, 1_000);
-      const [long, full] = await Promise.all([order(pool, 'fill 1'), order(pool, 'fill 600')]);
-      expect([long, full]).toEqual([done, done]);
-      // Two at once, so that one of them is in the child that is not full.
-      const both = [order(pool, '10'), order(pool, 'fill 600')];
+      const jobs = await Promise.all(
+        ['fill 600', '1', 'fill 600'].map((text) => pool.jobOf(Buffer.from(text))),
+      );
+      const { signal } = new AbortController();
+      expect(await pool.run(jobs[0]!, signal)).toEqual(done);
+      // The child that is full now does the next job, too, and then has nothing to do.
+      const both = jobs.slice(1).map((job) => pool.run(job, signal));
       expect(await Promise.all(both)).toEqual([done, done]);
     });
   });

@@ -114,7 +114,8 @@ export function createPool(options: PoolOptions): Pool {
 
   /**
    * What a picture takes cannot be told before it is decoded. When all together take too much, first a child that has
-   * nothing to do goes, then the youngest job, so that the oldest always gets through; one that is alone is too costly.
+   * nothing to do goes, then the youngest job, so that the oldest always gets through. One that
+   * is alone, and takes the larger half itself, is too costly.
    */
   function relieve(): void {
     // What was killed gives its memory back in a moment.
@@ -123,7 +124,10 @@ export function createPool(options: PoolOptions): Pool {
     if (process.memoryUsage.rss() + inChildren <= maxBytes) return;
     const rested = idle.pop();
     if (rested) rested.kill('SIGKILL');
-    else [...working.values()].at(-1)!(working.size === 1 ? 'costly' : 'crowded');
+    else {
+      const [child, end] = [...working].at(-1)!;
+      end(working.size === 1 && rssOf(child.pid) > maxBytes / 2 ? 'costly' : 'crowded');
+    }
   }
   const looking = setInterval(relieve, lookEveryMs);
   looking.unref();
