@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { tokenOf } from '../support/accounts.ts';
+import { newUser, tokenOf, type OwnUser } from '../support/accounts.ts';
 import { formOf } from '../support/form.ts';
 import { download, fileOf, largePicture, newPicture, uploaded, type Bytes } from '../support/media.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
@@ -31,8 +31,8 @@ beforeEach(() => until('all is well', isWell, 150_000));
 
 /** A picture of 24 megapixels; bytes behind the end make it a new one. */
 const another = (): Bytes => Buffer.concat([large, randomBytes(16)]);
-const send = (bytes: Bytes, headers: Record<string, string> = {}) =>
-  call(stack().gateway, contract.upload, { body: fileOf(bytes), token, headers });
+const send = (bytes: Bytes, headers: Record<string, string> = {}, as = token) =>
+  call(stack().gateway, contract.upload, { body: fileOf(bytes), token: as, headers });
 const mediaFolder = () => join(dirname(process.env['STACK_FILE']!), 'media');
 const underWay = () => readdirSync(join(mediaFolder(), 'tmp')).length;
 /** How many uploads ended so. */
@@ -45,6 +45,10 @@ const atWork = () => until('an upload is there', () => underWay() > 0);
 
 test('50 uploads of 24 megapixels at once: each is taken or told to come again, in little memory, and reads go on', async () => {
   const pid = own.pidOf('media-upload');
+  // One user alone has eight places.
+  const users: OwnUser[] = [];
+  while (users.length < 7) users.push(await newUser());
+  const pictures = Array.from({ length: 50 }, another);
   const reader = spawn(process.execPath, [readerMain, stack().gateway, token], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -58,8 +62,9 @@ test('50 uploads of 24 megapixels at once: each is taken or told to come again, 
       await sleep(100);
     }
   })();
-  const pictures = Array.from({ length: 50 }, another);
-  const answers = await Promise.all(pictures.map((picture) => send(picture)));
+  const answers = await Promise.all(
+    pictures.map((picture, index) => send(picture, {}, users[index % users.length]!.token)),
+  );
   watched.done = true;
   await watching;
   expect(reader.exitCode).toBeNull();
