@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import type { Model } from '@content-platform/contract';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { ROOT } from '../../deploy/local/config.ts';
+import { startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
+import { tokenOf } from '../support/accounts.ts';
+import { announce, closeEvents } from '../support/events.ts';
+import { joinAsStranger } from '../support/group-stranger.ts';
+import { holdOpen } from '../support/locks.ts';
+import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { read } from '../support/platform.ts';
+import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
+import { closeRecords, database, freshId, save } from '../support/records.ts';
+import { isWell, stack } from '../support/stack.ts';
+import { startTraffic, type Traffic } from '../support/traffic.ts';
+import { until } from '../support/wait.ts';
+import { startWebhook, type Webhook } from '../support/webhook.ts';
+
+/**
+ * Faults, one after the other, under steady traffic: each is told to the receiver, and nothing else is. Rules and
+ * configuration are the project's own, with shorter times.
+ */
+let own: OwnStack;
+let webhook: Webhook;
+let alertmanager: Alertmanager;
+let prometheus: Prometheus;
+let traffic: Traffic;
+const model: Model = 'webform';
+const seconds: string[] = [];
+
+beforeAll(async () => {
+  own = await startOwnStack();
+  webhook = await startWebhook();
+  alertmanager = await startAlertmanager(webhook.url);
+  await until('all is well', isWell, 120_000);
+  prometheus = await startPrometheus(alertmanager.address);
+  const id = freshId();
+  await save(model, id, 'Read again and again');
+  traffic = startTraffic(20, () => read(model, id));
+  await until('every process is scraped', async () => {
+    const [sample] = await prometheus.query('sum(up{job="content-platform"})');
+    return Number(sample?.value[1]) === Object.keys(stack().services).length;
+  });
+}, 300_000);
+afterAll(async () => {
+  await traffic?.stop();
+  await closeEvents();
+  await closeRecords();
+  await prometheus?.stop();
+  await alertmanager?.stop();
+  await webhook?.stop();
+  await own?.stop();
+});
+beforeEach(() => webhook.forget());
+
+/** Waits until these are told, and that they are all; `since`: when the fault began, by performance.now(). */
+async function told(since: number, ...names: string[]): Promise<void> {
+  for (const name of names) {
+    await until(`${name} is told`, () => name in webhook.told(), 90_000);
+    const passed = ((performance.now() - since) / 1_000).toFixed(1);
+    seconds.push(`${expect.getState().currentTestName}: ${name} ${passed}`);
+  }
+  expect(Object.keys(webhook.told()).toSorted()).toEqual(names.toSorted());
+}
+
+/** Does `work` in a transaction. */
+async function transaction(
+  work: (query: (text: string) => Promise<unknown>) => Promise<void>,
+): Promise<void> {
+  const client = await database().connect();
+  try {
+    await client.query('BEGIN');
+    await work((text) => client.query(text));
+    await client.query('COMMIT');
+  } finally {
+    client.release();
+  }
+}
+
+test('traffic alone is no reason to call anybody', async () => {
+  await until('the traffic is judged', async () => {
+    const [sample] = await prometheus.query('cache:cache_reads:hit_ratio_10m');
+    return Number(sample?.value[1]) > 0.9;
+  });
+  expect(webhook.told()).toEqual({});
+});
+
+test('a poison event', async () => {
+  const since = performance.now();
+  await announce('not json');
+  await told(since, 'FailedJobs');
+  expect(webhook.told()['FailedJobs']).toBe('1 failed jobs wait to be tried again or forgotten');
+  await database().query('DELETE FROM content.failed_job');
+});
+
+test('slow queries', async () => {
+  const token = await tokenOf(stack().gateway, 'user');
+  const since = performance.now();
+  const unlock = await holdOpen({ transaction }, (query: (text: string) => Promise<unknown>) =>
+    query('LOCK TABLE letters.letter IN ACCESS EXCLUSIVE MODE'),
+  );
+  try {
+    // With the traffic beside them less than a twentieth of all requests, should they be slow, too.
+    const asked = Array.from({ length: 7 }, () => call(stack().gateway, contract.listLetters, { token }));
+    const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+    await until('they wait', async () => (await database().query(waiting)).rowCount === asked.length);
+    // As long as a query has to take to be slow.
+    await sleep(250);
+    await unlock();
+    for (const { status } of await Promise.all(asked)) expect(status).toBe(200);
+  } finally {
+    await unlock();
+  }
+  await told(since, 'SlowQueries');
+  expect(webhook.told()['SlowQueries']).toMatch(/^letters made \d+(\.\d+)? queries over 200 ms/);
+});
+
+test('Redis is too small', async () => {
+  const redis = new Redis(stack().redis);
+  try {
+    const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+    const since = performance.now();
+    await redis.config('SET', 'maxmemory', Math.round(used * 1.04));
+    await told(since, 'CacheMemoryHigh');
+    await redis.config('SET', 'maxmemory', '256mb');
+  } finally {
+    redis.disconnect();
+  }
+});
+
+test('an unannounced change, while most reads miss', async () => {
+  const id = freshId();
+  await save(model, id, 'Old');
+  await until('it is cached', async () => (await read(model, id)).cache === 'hit');
+  const since = performance.now();
+  await save(model, id, 'New');
+  const misses = startTraffic(40, () => read('pathway', freshId()));
+  await told(since, 'CacheHitRatioLow', 'InvalidationsMissed');
+  await misses.stop();
+  await until('the new one is read', async () => (await read(model, id)).title === 'New');
+});
+
+describe('the consumer is stalled', () => {
+  test('a stranger in its group takes its events and does nothing with them', async () => {
+    const leave = await joinAsStranger();
+    const since = performance.now();
+    // Enough for both members to have some.
+    for (let count = 0; count < 24; count += 1) {
+      const id = freshId();
+      await announce(JSON.stringify({ model, id }), `${model}:${id}`);
+    }
+    await told(since, 'InvalidationConsumerStalled');
+    await leave();
+    expect(webhook.told()['InvalidationConsumerStalled']).toMatch(/^\d+ events wait, and none was processed/);
+  });
+
+  test('Kafka hangs', async () => {
+    await until('all is well', isWell);
+    await until('that is over', () => !webhook.firing().includes('InvalidationConsumerStalled'));
+    const since = performance.now();
+    process.kill(own.pidOf('kafka'), 'SIGSTOP');
+    try {
+      await told(since, 'InvalidationConsumerStalled');
+    } finally {
+      process.kill(own.pidOf('kafka'), 'SIGCONT');
+    }
+    expect(webhook.told()['InvalidationConsumerStalled']).toMatch(/^Kafka has not answered for \d+/);
+  });
+});
+
+test('a service is stopped', async () => {
+  const since = performance.now();
+  process.kill(own.pidOf('content-cache'), 'SIGSTOP');
+  try {
+    await told(since, 'ServiceDown');
+  } finally {
+    process.kill(own.pidOf('content-cache'), 'SIGCONT');
+  }
+  expect(webhook.told()['ServiceDown']).toBe('content-cache is down: 0 of its processes answer');
+});
+
+test('everything ends, and what came of the faults was not told', async () => {
+  await until('all is over', () => webhook.firing().length === 0, 90_000);
+  expect(webhook.told()).toEqual({});
+  console.log(`Seconds from fault to alert, in quicker time\n${seconds.join('\n')}`);
+});
+
+test('the queries of the runbooks are queries, of metrics that are there', async () => {
+  const text = readFileSync(join(ROOT, 'docs', 'runbooks.md'), 'utf8');
+  const codes = [...text.matchAll(/`([^`\n]+)`/g)].map(([, code]) => code!);
+  const metric = /\b(?:\w+:\w+:\w+|[a-z]+_\w+_(?:total|bytes|count|sum|bucket|seconds)|failed_jobs_open)\b/g;
+  const queries = codes.filter((code) => code.match(metric));
+  expect(queries.length).toBeGreaterThan(30);
+  for (const query of queries) {
+    await prometheus.query(query);
+    for (const name of query.match(metric)!)
+      await until(`there is ${name}`, async () => (await prometheus.query(name)).length > 0);
+  }
+});

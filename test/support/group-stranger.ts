@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Kafka, logLevel } from 'kafkajs';
+import { cacheInvalidation } from '@content-platform/contract';
+import { stack } from './stack.ts';
+import { until } from './wait.ts';
+
+/**
+ * Joins the group that consumes events, as a member that is given its share of the partitions, stays alive and processes
+ * nothing. Resolves when it has them. @returns what lets it leave; its events are then delivered to the others
+ */
+export async function joinAsStranger(): Promise<() => Promise<void>> {
+  const { kafka } = stack();
+  if (!kafka) throw new Error('the stack has no Kafka');
+  const client = new Kafka({ clientId: 'stranger', brokers: [kafka], logLevel: logLevel.NOTHING });
+  const consumer = client.consumer({ groupId: cacheInvalidation.group, heartbeatInterval: 500 });
+  const leaving = new AbortController();
+  let partitions = 0;
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    partitions = payload.memberAssignment[cacheInvalidation.topic]?.length ?? 0;
+  });
+  await consumer.connect();
+  await consumer.subscribe({ topic: cacheInvalidation.topic });
+  await consumer.run({
+    autoCommit: false,
+    eachBatchAutoResolve: false,
+    async eachBatch({ heartbeat }) {
+      while (!leaving.signal.aborted) {
+        await heartbeat();
+        await sleep(250, undefined, { signal: leaving.signal }).catch(() => undefined);
+      }
+    },
+  });
+  await until(
+    'it shares the partitions with another',
+    () => partitions > 0 && partitions < cacheInvalidation.partitions,
+  );
+  return async () => {
+    leaving.abort();
+    await consumer.disconnect();
+  };
+}

@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Traffic {
+  /** Resolves when what was begun has ended. */
+  stop(): Promise<void>;
+}
+
+/** Does `work` so many times a second until it is stopped, whatever becomes of it: a slow one holds up no other. */
+export function startTraffic(perSecond: number, work: () => Promise<unknown>): Traffic {
+  const stopping = new AbortController();
+  const underWay = new Set<Promise<unknown>>();
+  const running = (async () => {
+    while (!stopping.signal.aborted) {
+      const one: Promise<unknown> = work()
+        .catch(() => undefined)
+        .finally(() => underWay.delete(one));
+      underWay.add(one);
+      await sleep(1_000 / perSecond, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  })();
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+      await Promise.all(underWay);
+    },
+  };
+}
