@@ -233,6 +233,10 @@ describe('what is refused', () => {
     const jpeg = Buffer.from(valid['image/jpeg']!);
     jpeg.writeUInt16BE(4000, jpeg.indexOf(Buffer.from('ffc0', 'hex')) + 5);
     expect(await pool.process(jpeg)).toEqual(refused('unreadable_file'));
+    const gif = Buffer.from(valid['image/gif']!);
+    gif.writeUInt16LE(10, 6);
+    gif.writeUInt16LE(10, 8);
+    expect(await pool.process(gif)).toEqual(refused('unreadable_file'));
     // A coded frame of 108 megapixels in a file that says 100 × 100.
     const large = { width: 12_000, height: 9_000, channels: 3, background: 'red' } as const;
     const avif = await sharp({ create: large }).avif({ effort: 0 }).toBuffer();
@@ -264,6 +268,18 @@ describe('what is refused', () => {
     expect(await pool.process(dense)).toMatchObject({ kind: 'picture' });
   });
 
+  test.each(['zTXt', 'iTXt', 'iCCP'] as const)('a bomb in %s', async (type) => {
+    const png = valid['image/png']!;
+    expect(await pool.process(corpus.withPacked(png, type, [100_000]))).toMatchObject({ kind: 'picture' });
+    const begun = performance.now();
+    expect(await pool.process(corpus.withPacked(png, type, [120_000_000]))).toEqual(
+      refused('unreadable_file'),
+    );
+    // Each of them is small.
+    const many = Array.from({ length: 100 }, () => 1_000_000);
+    expect(await pool.process(corpus.withPacked(png, type, many))).toEqual(refused('unreadable_file'));
+    expect(performance.now() - begun).toBeLessThan(5_000);
+  });
   test.each(types)('anything behind the first bytes of %s', async (mime) => {
     const noise = fc.sample(fc.uint8Array({ minLength: 1_000, maxLength: 20_000 }), { numRuns: 10, seed: 7 });
     for (const bytes of noise) {

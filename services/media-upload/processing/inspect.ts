@@ -1,6 +1,8 @@
 import { open } from 'node:fs/promises';
 import { fileTypeFromFile } from 'file-type';
 import sharp from 'sharp';
+import { gifLies } from './gif.ts';
+import { pngIsBomb } from './png.ts';
 import type { Outcome, Refusal } from './job.ts';
 
 /**
@@ -42,6 +44,8 @@ async function isWholePdf(path: string): Promise<boolean> {
 }
 
 async function inspectPicture(path: string, mime: string): Promise<Kind> {
+  if (mime === 'image/png' && (await pngIsBomb(path))) return refused('unreadable_file');
+  if (mime === 'image/gif' && (await gifLies(path))) return refused('unreadable_file');
   // Its own limit would not tell a picture that is too large from one that is damaged.
   const header = sharp(path, { limitInputPixels: false }).metadata();
   const metadata = await header.catch(() => undefined);

@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createSlots, type Logger, unavailable } from '@content-platform/chassis';
+import { createSlots, type Logger, type Release, type Slots, unavailable } from '@content-platform/chassis';
 import type { Job, Outcome } from './job.ts';
 import { rssOf } from './memory.ts';
 
@@ -25,8 +25,8 @@ export interface PoolOptions {
 export interface Pool {
   /**
    * Has a child do the job. A child that dies, or takes too long and is killed, takes only its job along: that is
-   * refused then. Throws 503 when there is too much to do, or too little memory for several jobs at once, and the
-   * signal's reason when that is aborted; the job's child is dead by then.
+   * refused then. One that is ended as all together take too much memory is done again, alone. Throws 503 when there is
+   * too much to do, and the signal's reason when that is aborted; the job's child is dead by then.
    */
   run(job: Job, signal: AbortSignal): Promise<Outcome>;
   /** Ends the children. */
@@ -44,6 +44,7 @@ export function createPool(options: PoolOptions): Pool {
   const { size, maxWaiting, waitMs, jobMs, maxBytes, logger, onDone } = options;
   const { worker = new URL('worker.ts', import.meta.url) } = options;
   const slots = createSlots(size, maxWaiting);
+  const alone = createSlots(1, maxWaiting);
   const children = new Set<ChildProcess>();
   const idle: ChildProcess[] = [];
   /** What ends each job that is under way, the oldest first. */
@@ -74,8 +75,8 @@ export function createPool(options: PoolOptions): Pool {
     return child;
   }
 
-  /** Resolves with what the child says, or why it does not. */
-  async function ask(child: ChildProcess, job: Job, signal: AbortSignal): Promise<Outcome> {
+  /** Resolves with what the child says, or why it does not; 'crowded' when others left too little memory for it. */
+  async function ask(child: ChildProcess, job: Job, signal: AbortSignal): Promise<Outcome | 'crowded'> {
     const ended = new AbortController();
     let ending: End | undefined;
     const kill = () => child.kill('SIGKILL');
@@ -89,9 +90,9 @@ export function createPool(options: PoolOptions): Pool {
     try {
       child.send(job, () => undefined);
       const outcome = once(child, 'message', ended).then(([message]) => message as Outcome);
-      const exit = once(child, 'exit', ended).then((): Outcome => {
+      const exit = once(child, 'exit', ended).then((): Outcome | 'crowded' => {
         signal.throwIfAborted();
-        if (ending === 'crowded') throw unavailable('There is too much to do at the moment.');
+        if (ending === 'crowded') return ending;
         return { kind: 'refused', refusal: ending === 'costly' ? 'image_too_costly' : 'unreadable_file' };
       });
       return await Promise.race([outcome, exit]);
@@ -103,19 +104,50 @@ export function createPool(options: PoolOptions): Pool {
     }
   }
 
+  const tooMuch = () => unavailable('There is too much to do at the moment.');
+
   /** 503 to who has waited too long. */
-  async function waitForChild(signal: AbortSignal) {
+  async function wait(queue: Slots, signal: AbortSignal): Promise<Release> {
     const waiting = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
-    return slots.wait(waiting).catch((error: unknown) => {
+    return queue.wait(waiting).catch((error: unknown) => {
       signal.throwIfAborted();
-      throw waiting.aborted ? unavailable('There is too much to do at the moment.') : error;
+      throw waiting.aborted ? tooMuch() : error;
     });
+  }
+
+  /** Every slot at once; one after the other who asks for that, or two would wait for each other's. */
+  async function waitForAll(signal: AbortSignal): Promise<Release> {
+    const held = [await wait(alone, signal)];
+    const releaseAll = () => held.forEach((release) => release());
+    try {
+      while (held.length <= size) held.push(await wait(slots, signal));
+    } catch (error) {
+      releaseAll();
+      throw error;
+    }
+    // At rest they keep some of what their last pictures took.
+    for (const child of idle.splice(0)) child.kill('SIGKILL');
+    return releaseAll;
+  }
+
+  /** Does the job in a child, in the slot that is ours until `release`. */
+  async function attempt(job: Job, signal: AbortSignal, release: Release): Promise<Outcome | 'crowded'> {
+    const child = idle.pop() ?? start();
+    const begun = performance.now();
+    try {
+      const outcome = await ask(child, job, signal);
+      onDone?.((performance.now() - begun) / 1_000);
+      return outcome;
+    } finally {
+      if (children.has(child) && !child.killed) idle.push(child);
+      release();
+    }
   }
 
   /**
    * What a picture takes cannot be told before it is decoded. When all together take too much, first a child that has
-   * nothing to do goes, then the youngest job, so that the oldest always gets through. One that
-   * is alone, and takes the larger half itself, is too costly.
+   * nothing to do goes, then the youngest job, so that the oldest always gets through. One that is alone, and takes the
+   * larger half itself, is too costly.
    */
   function relieve(): void {
     // What was killed gives its memory back in a moment.
@@ -136,17 +168,11 @@ export function createPool(options: PoolOptions): Pool {
 
   return {
     async run(job, signal) {
-      const release = await waitForChild(signal);
-      const child = idle.pop() ?? start();
-      const begun = performance.now();
-      try {
-        const outcome = await ask(child, job, signal);
-        onDone?.((performance.now() - begun) / 1_000);
-        return outcome;
-      } finally {
-        if (children.has(child) && !child.killed) idle.push(child);
-        release();
-      }
+      const first = await attempt(job, signal, await wait(slots, signal));
+      if (first !== 'crowded') return first;
+      const second = await attempt(job, signal, await waitForAll(signal));
+      if (second === 'crowded') throw tooMuch();
+      return second;
     },
     async close() {
       closing = true;

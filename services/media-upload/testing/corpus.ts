@@ -76,6 +76,21 @@ export function apng(picture: Buffer): Buffer {
   ]);
 }
 
+const beforePacked = {
+  zTXt: Buffer.from('Comment\0\0', 'latin1'),
+  iTXt: Buffer.from('Comment\0\x01\0\0\0', 'latin1'),
+  iCCP: Buffer.from('profile\0\0', 'latin1'),
+};
+
+/** A PNG with texts or profiles that unpack to so many bytes. */
+export function withPacked(picture: Buffer, type: keyof typeof beforePacked, sizes: number[]): Buffer {
+  const behindHeader = signature.length + 25;
+  const chunks = sizes.map((size) =>
+    chunk(type, Buffer.concat([beforePacked[type], deflateSync(Buffer.alloc(size, 'x'), { level: 9 })])),
+  );
+  return Buffer.concat([picture.subarray(0, behindHeader), ...chunks, picture.subarray(behindHeader)]);
+}
+
 /** Frames of an animation, one above the other, as GIF or WebP. */
 export async function animation(format: 'gif' | 'webp'): Promise<Buffer> {
   const frames = await Promise.all([1, 2, 3].map((shade) => solid(40, 30, shade * 60)));
