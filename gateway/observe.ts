@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   endRequestSpan,
   methodLabel,
+  observe,
   type Logger,
   type Metrics,
   type SlowLog,
@@ -41,15 +42,17 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
       const status = response.headersSent ? response.statusCode : clientClosed;
       const route = exchange.endpoint?.path ?? 'unknown';
       const method = methodLabel(request.method);
-      metrics.requestDuration.observe(
-        { service: metrics.service, method, route, status: String(status) },
-        ms / 1000,
-      );
       const { requestId, span } = exchange;
       const traceId = span?.traceId;
       span?.rename(`${method} ${route}`);
       span?.set({ 'http.request.method': method, 'http.route': route, request_id: requestId });
       endRequestSpan(span, status);
+      observe(
+        metrics.requestDuration,
+        { service: metrics.service, method, route, status: String(status) },
+        ms / 1000,
+        traceId,
+      );
       logger[status >= 500 ? 'info' : 'debug'](
         { request_id: requestId, trace_id: traceId, method, route, status, ms: Math.round(ms) },
         'request',

@@ -1,4 +1,5 @@
 import express, { type Express, type RequestHandler } from 'express';
+import { expose } from './exposition.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface Check {
@@ -30,8 +31,9 @@ export function createInternalApp(
 ): Express {
   const app = express();
   app.disable('x-powered-by');
-  app.get('/metrics', async (_request, response) => {
-    response.set('Content-Type', metrics.registry.contentType).end(await metrics.registry.metrics());
+  app.get('/metrics', (request, response, next) => {
+    const scrape = expose(metrics.registry, request.get('accept'));
+    scrape.then(({ contentType, text }) => response.set('Content-Type', contentType).end(text), next);
   });
   app.get('/health/live', (_request, response) => {
     response.json({ status: 'ok' });

@@ -22,7 +22,7 @@ export { envelope, HttpError, toHttpError, unavailable } from './http-error.ts';
 export { createKafka, kafkaConfig } from './kafka.ts';
 export { type KeySource, remoteKeys } from './keys.ts';
 export { createLogger, type Logger } from './logger.ts';
-export { createMetrics, durationBuckets, methodLabel, type Metrics } from './metrics.ts';
+export { createMetrics, durationBuckets, durations, methodLabel, type Metrics, observe } from './metrics.ts';
 export { migrate } from './migrations.ts';
 export { comparePaths } from './path-order.ts';
 export { createDatabase, type Database } from './postgres.ts';

@@ -3,7 +3,7 @@ import { isAway } from './away.ts';
 import { currentContext, outsideContext } from './context.ts';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
-import type { Metrics } from './metrics.ts';
+import { observe, type Metrics } from './metrics.ts';
 import type { SlowLog } from './slow-log.ts';
 import { traced } from './tracing.ts';
 
@@ -79,7 +79,7 @@ export function createDatabase(options: DatabaseOptions): Database {
         context.database.calls += 1;
         context.database.ms += ms;
       }
-      metrics.queryDuration.observe({ service: metrics.service, operation }, ms / 1000);
+      observe(metrics.queryDuration, { service: metrics.service, operation }, ms / 1000);
       if (ms > slowQueryMs) {
         metrics.slowQueries.inc();
         slowLog.query({ statement: text, ms });

@@ -8,7 +8,7 @@ import { runInContext, type RequestContext } from './context.ts';
 import { endAfterBody } from './drain.ts';
 import { envelope, HttpError, toHttpError } from './http-error.ts';
 import type { Logger } from './logger.ts';
-import { methodLabel, type Metrics } from './metrics.ts';
+import { methodLabel, observe, type Metrics } from './metrics.ts';
 import { comparePaths } from './path-order.ts';
 import { requestId } from './request-id.ts';
 import { beginSpan, endRequestSpan, inSpan } from './tracing.ts';
@@ -137,7 +137,7 @@ export function createService(
     response.once('close', () => {
       const labels = { service: name, method, route, status: String(response.statusCode) };
       endRequestSpan(span, response.statusCode);
-      metrics.requestDuration.observe(labels, (performance.now() - start) / 1000);
+      observe(metrics.requestDuration, labels, (performance.now() - start) / 1000, span?.traceId);
     });
     const answer = async () => {
       const reply = await work().catch((thrown: unknown): AnyReply => {

@@ -1,3 +1,4 @@
+import { observe } from '@content-platform/chassis';
 import { models } from '@content-platform/contract';
 import type { Clearing } from './cache/index.ts';
 import type { InvalidationLog } from './invalidation-log.ts';
@@ -21,7 +22,7 @@ export function createInvalidator(log: InvalidationLog, metrics: CacheMetrics) {
     const { model, id } = target;
     const keysDeleted = await (id === null ? clearing.clearPattern(model) : clearing.clearModel(model, id));
     metrics.keysDeleted.inc({ source }, keysDeleted);
-    if (since !== undefined) metrics.delay.observe({ source }, secondsSince(since));
+    if (since !== undefined) observe(metrics.delay, { source }, secondsSince(since));
     log.add({ target, requestedBy, source, keysDeleted });
     return keysDeleted;
   }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Counter, Gauge, Histogram } from 'prom-client';
+import { Counter, Gauge } from 'prom-client';
 import { failedJobClasses, models } from '@content-platform/contract';
-import type { Metrics } from '@content-platform/chassis';
+import { durations, type Metrics } from '@content-platform/chassis';
 
 const outcomes = ['hit', 'miss', 'bypass'] as const;
 
@@ -32,12 +32,11 @@ export function createCacheMetrics({ registry }: Metrics) {
     labelNames: ['source'],
     registers,
   });
-  const delay = new Histogram({
+  const delay = durations(registry, {
     name: 'invalidation_delay_seconds',
     help: 'From the change (or the call) to the end of the clear',
     labelNames: ['source'],
     buckets: delayBuckets,
-    registers,
   });
   const queueLength = new Gauge({
     name: 'invalidation_queue_length',

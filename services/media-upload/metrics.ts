@@ -1,5 +1,5 @@
-import { Counter, Histogram } from 'prom-client';
-import type { Metrics } from '@content-platform/chassis';
+import { Counter } from 'prom-client';
+import { durations, type Metrics } from '@content-platform/chassis';
 
 /**
  * created; existing: the user had it already; refused: 4xx; busy: 503, there is too much to do or something is away; hung_up: the
@@ -19,11 +19,10 @@ export function createUploadMetrics({ registry }: Metrics) {
     labelNames: ['outcome'],
     registers,
   });
-  const processing = new Histogram({
+  const processing = durations(registry, {
     name: 'upload_processing_seconds',
     help: 'Time in which a file was looked at and its variants were made, without waiting for it',
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20],
-    registers,
   });
   for (const outcome of uploadOutcomes) uploads.inc({ outcome }, 0);
   return { uploads, processing };

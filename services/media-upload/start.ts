@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import {
   createDatabase,
   createIdempotency,
+  observe,
   type Process,
   type Running,
   startUpkeep,
@@ -59,7 +60,7 @@ export async function startMediaUpload(
     jobMs: 20_000,
     maxBytes: (ownMegabytes + size * megabytesPerChild) * 2 ** 20,
     logger,
-    onDone: (seconds) => uploadMetrics.processing.observe(seconds),
+    onDone: (seconds) => observe(uploadMetrics.processing, {}, seconds),
     ...forTests,
   });
   onStop(() => pool.close());

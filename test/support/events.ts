@@ -22,6 +22,7 @@ export interface Sent {
 export async function announce(
   value: string | Buffer | null,
   key: string | Buffer | null = null,
+  headers: Record<string, string> = {},
 ): Promise<Sent> {
   producer ??= connect().catch((error: unknown) => {
     // The next event tries anew: Kafka may be just starting.
@@ -33,7 +34,7 @@ export async function announce(
   ).send({
     topic: cacheInvalidation.topic,
     acks: -1,
-    messages: [{ key, value }],
+    messages: [{ key, value, headers }],
   });
   return { partition: sent!.partition, offset: Number(sent!.baseOffset) };
 }

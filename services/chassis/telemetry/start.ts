@@ -1,10 +1,11 @@
-import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { envDetector, hostDetector, serviceInstanceIdDetector } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { createLogger } from '../logger.ts';
 import { useTracer } from '../tracing.ts';
 import { createComplaint } from './complaint.ts';
 import type { TelemetryConfig } from './config.ts';
+import { propagator } from './propagation.ts';
 import { traceRedis } from './redis.ts';
 import { createTracer } from './tracer.ts';
 
@@ -16,7 +17,7 @@ export function startTelemetry({ service }: TelemetryConfig): void {
   setGlobalErrorHandler(createComplaint(createLogger(service)));
   const sdk = new NodeSDK({
     serviceName: service,
-    textMapPropagator: new W3CTraceContextPropagator(),
+    textMapPropagator: propagator,
     // The usual ones also tell the command line, the user and the folders of the machine.
     resourceDetectors: [envDetector, hostDetector, serviceInstanceIdDetector],
     // Metrics are scraped, and logs are on stdout.

@@ -1,11 +1,12 @@
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
-import type { Logger } from '@content-platform/chassis';
+import { inSpan, observe, type Logger, type Span } from '@content-platform/chassis';
 import type { Clearing } from '../cache/index.ts';
 import type { FailedJobStore } from '../failed-job-store.ts';
 import { secondsSince, type Invalidator } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
 import { targetName, type Target } from '../target.ts';
 import type { Continuity } from './continuity.ts';
+import { beginEvent } from './event-span.ts';
 import { parseEvent, type Announcement, type Unprocessable } from './parse-event.ts';
 import { persist } from './persist.ts';
 
@@ -21,6 +22,18 @@ export interface BatchDeps {
 const sliceSize = 200;
 
 type Place = { topic: string; partition: number };
+
+interface Received {
+  message: KafkaMessage;
+  span: Span | undefined;
+}
+
+/** What an event wants cleared, and the event's place, for the log. */
+interface Wanted {
+  target: Target;
+  place: string;
+  span: Span | undefined;
+}
 
 export type ProcessBatch = (
   payload: EachBatchPayload,
@@ -52,14 +65,15 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     );
   }
 
-  /** `wanted`: what is to be cleared, by its name, and the event's place, for the log. */
-  async function clearAll(wanted: Map<string, { target: Target; place: string }>, signal: AbortSignal) {
+  /** `wanted`: what is to be cleared, by its name. */
+  async function clearAll(wanted: Map<string, Wanted>, signal: AbortSignal) {
     await persist(
       signal,
       async () => {
         const outcomes = await Promise.allSettled(
-          [...wanted].map(async ([name, { target, place }]) => {
-            await invalidator.clear(clearing, target, { source: 'kafka', requestedBy: place });
+          [...wanted].map(async ([name, { target, place, span }]) => {
+            const requester = { source: 'kafka', requestedBy: place } as const;
+            await inSpan(span, () => invalidator.clear(clearing, target, requester));
             wanted.delete(name);
           }),
         );
@@ -70,24 +84,43 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     );
   }
 
-  async function processSlice(at: Place, slice: KafkaMessage[], done: Set<string>, signal: AbortSignal) {
-    const events: { event: Announcement; message: KafkaMessage }[] = [];
-    for (const message of slice) {
+  async function processMessages(at: Place, slice: Received[], done: Set<string>, signal: AbortSignal) {
+    const events: (Received & { event: Announcement })[] = [];
+    for (const { message, span } of slice) {
       const parsed = parseEvent(message.value);
-      if (parsed.ok) events.push({ event: parsed.event, message });
-      else await storeFailure(at, message, parsed.failure, signal);
+      if (parsed.ok) events.push({ message, span, event: parsed.event });
+      else {
+        span?.fail({ name: parsed.failure.class });
+        await inSpan(span, () => storeFailure(at, message, parsed.failure, signal));
+      }
     }
-    const wanted = new Map<string, { target: Target; place: string }>();
-    for (const { event, message } of events) {
+    const wanted = new Map<string, Wanted>();
+    for (const { event, message, span } of events) {
       const name = targetName(event.target);
       const place = `${at.topic}/${at.partition}/${message.offset}`;
-      if (!done.has(name)) wanted.set(name, { target: event.target, place });
+      if (!done.has(name)) wanted.set(name, { target: event.target, place, span });
       done.add(name);
     }
     await clearAll(wanted, signal);
-    for (const { event, message } of events) {
+    for (const { event, message, span } of events) {
       const since = event.occurredAt ?? Number(message.timestamp);
-      metrics.delay.observe({ source: 'kafka' }, secondsSince(since));
+      observe(metrics.delay, { source: 'kafka' }, secondsSince(since), span?.traceId);
+    }
+  }
+
+  /** Each event's span ends when the slice is done with. */
+  async function processSlice(at: Place, slice: KafkaMessage[], done: Set<string>, signal: AbortSignal) {
+    const received = slice.map((message) => ({
+      message,
+      span: beginEvent(at.topic, at.partition, message),
+    }));
+    try {
+      await processMessages(at, received, done, signal);
+    } catch (error) {
+      for (const { span } of received) span?.fail(error);
+      throw error;
+    } finally {
+      for (const { span } of received) span?.end();
     }
   }
 

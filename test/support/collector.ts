@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+type Value = { stringValue?: string; intValue?: number | string; boolValue?: boolean };
+type Attribute = { key: string; value: Value };
+
+interface OtlpSpan {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  /** 2 server, 3 client, 4 producer, 5 consumer. */
+  kind: number;
+  attributes: Attribute[];
+  links?: { traceId: string; spanId: string }[];
+  /** code 2: an error. */
+  status: { code?: number };
+}
+
+interface Export {
+  resourceSpans: {
+    resource: { attributes: Attribute[] };
+    scopeSpans: { spans: OtlpSpan[] }[];
+  }[];
+}
+
+/** A span as a process sent it. */
+export interface SentSpan extends Omit<OtlpSpan, 'attributes' | 'links'> {
+  service: string;
+  attributes: Record<string, unknown>;
+  links: { traceId: string; spanId: string }[];
+}
+
+const record = (attributes: Attribute[]) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0] as unknown]));
+
+/** The spans of an OTLP/HTTP request in JSON (opentelemetry-proto, trace/v1). */
+function spansOf({ resourceSpans }: Export): SentSpan[] {
+  return resourceSpans.flatMap(({ resource, scopeSpans }) => {
+    const service = String(record(resource.attributes)['service.name']);
+    return scopeSpans
+      .flatMap(({ spans }) => spans)
+      .map((span) => ({ ...span, service, attributes: record(span.attributes), links: span.links ?? [] }));
+  });
+}
+
+/** A collector that keeps what it gets, for the environment of processes that are to send there. */
+export async function startCollector() {
+  const spans: SentSpan[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      spans.push(...spansOf(JSON.parse(Buffer.concat(chunks).toString()) as Export));
+      response.setHeader('Content-Type', 'application/json').end('{}');
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    environment: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+    },
+    spans,
+    stop() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+export type Collector = Awaited<ReturnType<typeof startCollector>>;

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { randomBytes, randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { readContent } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { tokenOf } from '../support/accounts.ts';
+import { startCollector, type Collector, type SentSpan } from '../support/collector.ts';
+import { announce, closeEvents } from '../support/events.ts';
+import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { closeRecords, database, freshId, save } from '../support/records.ts';
+import { isWell, stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+
+/** Tracing is for the whole process, so these tests have a stack of their own; a request is slow after 1 ms there. */
+let collector: Collector;
+let own: OwnStack;
+let token: string;
+beforeAll(async () => {
+  collector = await startCollector();
+  Object.assign(process.env, collector.environment, { SLOW_REQUEST_MS: '1' });
+  own = await startOwnStack();
+  await until('all is well', isWell, 150_000);
+  token = await tokenOf(stack().gateway, 'user');
+}, 300_000);
+afterAll(async () => {
+  await closeEvents();
+  await closeRecords();
+  await own?.stop();
+  collector?.stop();
+});
+
+const hex = (bytes: number) => randomBytes(bytes).toString('hex');
+/** A trace that somebody else has begun. */
+function foreignTrace() {
+  const traceId = hex(16);
+  return { traceId, traceparent: `00-${traceId}-${hex(8)}-01` };
+}
+
+const ofTrace = (traceId: string) => collector.spans.filter((span) => span.traceId === traceId);
+
+/** Reads a record under a request id of its own; resolves with that and, once it was sent, the gateway's span. */
+async function readTraced(id: number, headers: Record<string, string> = {}) {
+  const requestId = randomUUID();
+  await call(stack().gateway, readContent, {
+    params: { model: 'webform', id },
+    token,
+    headers: { ...headers, 'X-Request-Id': requestId },
+  });
+  const root = await until('the gateway has sent its span', () =>
+    collector.spans.find(({ attributes }) => attributes['request_id'] === requestId),
+  );
+  return { requestId, root };
+}
+
+/** Who asked whom: each span as `service name`, below the one that it belongs to. */
+function tree(spans: readonly SentSpan[], parent = ''): unknown[] {
+  const children = spans.filter(({ parentSpanId }) => (parentSpanId ?? '') === parent);
+  return children
+    .toSorted((a, b) => a.name.localeCompare(b.name))
+    .map(({ service, name, spanId }) => [`${service}: ${name}`, ...tree(spans, spanId)]);
+}
+
+test('a read that misses is one trace, from the gateway to PostgreSQL and Redis', async () => {
+  // A script is sent whole (EVAL) the first time, and by its hash from then on.
+  await readTraced(freshId());
+  const id = freshId();
+  await save('webform', id, 'One');
+  const { root } = await readTraced(id);
+  const asked = ['content-cache: EVALSHA', 'content-cache: EVALSHA', 'content-cache: read_record'];
+  await until('the whole trace was sent', () => ofTrace(root.traceId).length === 7);
+  expect(tree(ofTrace(root.traceId))).toEqual([
+    [
+      'gateway: GET /api/content/:model/:id',
+      ['gateway: EVALSHA'],
+      [
+        'gateway: GET content-cache',
+        ['content-cache: GET /api/content/:model/:id', ...asked.map((one) => [one])],
+      ],
+    ],
+  ]);
+  const query = ofTrace(root.traceId).find(({ name }) => name === 'read_record')!;
+  expect(query.attributes).toMatchObject({
+    'db.system.name': 'postgresql',
+    'db.query.text': expect.stringMatching(/^SELECT .* WHERE model = \$1 AND id = \$2$/),
+  });
+  expect(root.attributes).toMatchObject({ 'http.response.status_code': 200, 'http.request.method': 'GET' });
+  // A trace tells nobody whose record it was, nor by which token.
+  expect(JSON.stringify(ofTrace(root.traceId))).not.toMatch(new RegExp(`${id}|eyJ`));
+});
+
+test("a client's trace is pointed to, and not joined", async () => {
+  const { traceId, traceparent } = foreignTrace();
+  const { root } = await readTraced(1, { traceparent, tracestate: 'theirs=1', baggage: 'user=1' });
+  await until('the service has sent its span', () =>
+    ofTrace(root.traceId).some(({ kind, service }) => kind === 2 && service === 'content-cache'),
+  );
+  expect(root.links.map((link) => link.traceId)).toEqual([traceId]);
+  expect(root.parentSpanId ?? '').toBe('');
+  expect(root.traceId).not.toBe(traceId);
+  expect(ofTrace(traceId)).toEqual([]);
+  const ours = ofTrace(root.traceId).filter((span) => span !== root);
+  expect(JSON.stringify(ours)).not.toContain('theirs=1');
+});
+
+test("an event's trace goes on to the clear, and into the log", async () => {
+  const id = freshId();
+  const { traceId, traceparent } = foreignTrace();
+  await announce(JSON.stringify({ model: 'webform', id }), `webform:${id}`, { traceparent });
+  const processing = await until('its span was sent', () => ofTrace(traceId).find(({ kind }) => kind === 5));
+  expect(processing).toMatchObject({
+    service: 'content-cache',
+    name: 'process cache-invalidation',
+    parentSpanId: traceparent.split('-')[2],
+  });
+  const cleared = await until('the clear was sent', () =>
+    ofTrace(traceId).find(({ name }) => /^EVAL(SHA)?$/.test(name)),
+  );
+  expect(cleared).toMatchObject({ service: 'content-cache', parentSpanId: processing.spanId });
+  const line = await until('it is in the log', () =>
+    own
+      .logs()
+      .split('\n')
+      .find((each) => each.includes(`webform:${id}`) && each.includes('"cleared"')),
+  );
+  expect(JSON.parse(line)).toMatchObject({ trace_id: traceId });
+});
+
+test('an event that cannot be processed is a failed span of its trace', async () => {
+  const { traceId, traceparent } = foreignTrace();
+  await announce('not JSON', 'x', { traceparent });
+  await until('the trace was sent', () => ofTrace(traceId).some(({ kind }) => kind === 5));
+  const spans = ofTrace(traceId);
+  expect(spans.map(({ name }) => name).toSorted()).toEqual([
+    'insert_failed_job',
+    'process cache-invalidation',
+  ]);
+  const [processing] = spans.filter(({ kind }) => kind === 5);
+  expect(processing).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': 'not_json' } });
+});
+
+test('an event without a trace begins one', async () => {
+  const before = collector.spans.length;
+  await announce(JSON.stringify({ model: 'webform', id: freshId() }));
+  const processing = await until('its span was sent', () =>
+    collector.spans.slice(before).find(({ kind }) => kind === 5),
+  );
+  expect(processing.parentSpanId ?? '').toBe('');
+});
+
+test('slow requests and slow queries are recorded with their trace', async () => {
+  const id = freshId();
+  await save('webform', id, 'Slow');
+  const client = await database().connect();
+  await client.query('BEGIN; LOCK TABLE content.record IN ACCESS EXCLUSIVE MODE');
+  const reading = readTraced(id);
+  await until('the read waits for the lock', async () => {
+    const { rows } = await database().query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
+    return rows.length > 0;
+  });
+  await client.query('SELECT pg_sleep(0.3)');
+  await client.query('COMMIT');
+  client.release();
+  const { requestId, root } = await reading;
+  const logs = new pg.Client({ connectionString: stack().logs });
+  await logs.connect();
+  try {
+    for (const table of ['slow_request', 'slow_query']) {
+      const text = `SELECT trace_id FROM logs.${table} WHERE request_id = $1`;
+      const row = await until(`it is in ${table}`, async () => (await logs.query(text, [requestId])).rows[0]);
+      expect(row).toEqual({ trace_id: root.traceId });
+    }
+  } finally {
+    await logs.end();
+  }
+});
+
+test('a duration has its trace as an exemplar, for whoever asks for OpenMetrics', async () => {
+  const { root } = await readTraced(1);
+  for (const name of ['gateway', 'content-cache']) {
+    const scrape = (headers = {}) =>
+      fetch(`${stack().services[name]!.internal}/metrics`, { headers }).then((response) => response.text());
+    const open = await scrape({ Accept: 'application/openmetrics-text; version=1.0.0' });
+    expect(open).toMatch(
+      new RegExp(
+        `^http_request_duration_seconds_bucket\\{.*route="/api/content/:model/:id".* # \\{trace_id="${root.traceId}"\\} `,
+        'm',
+      ),
+    );
+    expect(await scrape()).not.toContain('trace_id');
+  }
+});
