@@ -1,6 +1,7 @@
 export default {
   testMatch: ['**/*.test.ts'],
-  testPathIgnorePatterns: ['/node_modules/', '/\\.local/'],
+  // What takes minutes is for `npm run proof`.
+  testPathIgnorePatterns: ['/node_modules/', '/\\.local/', '/test/proof/'],
   modulePathIgnorePatterns: ['/\\.local/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': './test/support/transform.mjs' },

@@ -1,4 +1,5 @@
 // `npm test [-- pattern]`: types, lint, format and every test, against a stack of its own beside whatever else runs.
+// `npm run proof [-- pattern]`: what takes minutes, in test/proof, in the same way.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,6 +24,14 @@ interface Counts {
 const FOLDER = 'test-';
 
 const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
+
+/** What jest is told to run. */
+function selection(isProof: boolean, pattern: string[]): string[] {
+  if (!isProof) return pattern;
+  const ignored = ['/node_modules/', '/\\.local/'].map((path) => `--testPathIgnorePatterns=${path}`);
+  const parts = pattern.length > 0 ? pattern : [''];
+  return [...ignored, ...parts.map((part) => `--testPathPatterns=/test/proof/.*${part}`)];
+}
 
 /** @throws Problem when no test file matches: a typing error need not wait for a stack */
 async function refuseUnknown(pattern: string[], signal: AbortSignal): Promise<void> {
@@ -117,7 +126,8 @@ async function tidyUp(): Promise<void> {
 
 await untilStopped(async (signal) => {
   const terminal = createTerminal();
-  const pattern = process.argv.slice(2);
+  const isProof = process.argv[2] === '--proof';
+  const pattern = selection(isProof, process.argv.slice(isProof ? 3 : 2));
   await refuseUnknown(pattern, signal);
   await tidyUp();
   const checks = await runChecks(terminal, signal);

@@ -43,14 +43,11 @@ export async function startMediaUpload(
   onStop(() => store.close());
   const workspace = await createWorkspace(join(folder, 'tmp'));
   const idempotency = createIdempotency(database.query, schema);
-  onStop(
-    startUpkeep(
-      database.query,
-      () => ({ 'idempotency keys': () => idempotency.forget(), 'abandoned uploads': () => workspace.tidy() }),
-      logger,
-    ),
-  );
+  onStop(startUpkeep(database.query, () => ({ 'idempotency keys': () => idempotency.forget() }), logger));
 
+  onStop(
+    startUpkeep(database.query, () => ({ 'abandoned uploads': () => workspace.tidy() }), logger, 60_000),
+  );
   const uploadMetrics = createUploadMetrics(metrics);
   const size = availableParallelism();
   const pool = createPool({
