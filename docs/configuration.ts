@@ -4,6 +4,7 @@ import { contentCacheConfig } from '../services/content-cache/config.ts';
 import { devicesConfig } from '../services/devices/config.ts';
 import { lettersConfig } from '../services/letters/config.ts';
 import { mediaUploadConfig } from '../services/media-upload/config.ts';
+import { pulseConfig } from '../services/pulse/config.ts';
 import { gatewayConfig } from '../gateway/config.ts';
 
 const processes: Record<string, z.ZodRawShape> = {
@@ -13,6 +14,7 @@ const processes: Record<string, z.ZodRawShape> = {
   'media-upload': mediaUploadConfig,
   devices: devicesConfig,
   letters: lettersConfig,
+  pulse: pulseConfig,
 };
 
 function defaultOf(schema: z.ZodType): string {

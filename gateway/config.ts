@@ -19,6 +19,7 @@ export const gatewayConfig = {
     .describe('The media-upload service'),
   DEVICES_URL: url('http:', 'https:').default('http://127.0.0.1:8084').describe('The devices service'),
   LETTERS_URL: url('http:', 'https:').default('http://127.0.0.1:8085').describe('The letters service'),
+  PULSE_URL: url('http:', 'https:').default('http://127.0.0.1:8086').describe('The pulse service'),
   REDIS_URL: redisUrl,
   CORS_ORIGINS: list(
     z.string().refine((value) => URL.canParse(value) && new URL(value).origin === value, origins),
@@ -46,6 +47,7 @@ export function addressesOf(config: GatewayConfig): Record<Exclude<ServiceName, 
     'media-upload': config.MEDIA_UPLOAD_URL,
     devices: config.DEVICES_URL,
     letters: config.LETTERS_URL,
+    pulse: config.PULSE_URL,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import type { Endpoint } from '@content-platform/contract';
 import type { Exchange } from './exchange.ts';
 
 /** They speak of one connection, not of the message (RFC 9110 §7.6.1). */
@@ -39,12 +40,15 @@ export function createRequestHeaders(host: string, publicUrl: string) {
   const { protocol, host: publicHost } = new URL(publicUrl);
   return (
     headers: IncomingHttpHeaders,
-    { address, requestId, body }: Exchange,
+    { address, requestId, body, endpoint }: Exchange,
     trace: Record<string, string> = {},
   ): IncomingHttpHeaders => {
     const kept = Object.entries(endToEnd(headers)).filter(
       // Some servers take _ for -.
-      ([name]) => !notForClients.test(name.replaceAll('_', '-')),
+      ([name]) =>
+        !notForClients.test(name.replaceAll('_', '-')) &&
+        // What a browser sends along unasked is for those alone who gave it.
+        (name !== 'cookie' || endpoint?.cookies),
     );
     return {
       ...Object.fromEntries(kept),
@@ -62,10 +66,11 @@ export function createRequestHeaders(host: string, publicUrl: string) {
 /** Reports of a service to us, and what the gateway says itself. */
 const notForReplies = ['server-timing', 'x-powered-by', 'x-request-id'];
 
-/** The headers a client gets of a service's reply. */
-export function replyHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+/** The headers a client gets of a service's reply; cookies only where the `endpoint` has some. */
+export function replyHeaders(headers: IncomingHttpHeaders, endpoint?: Endpoint): OutgoingHttpHeaders {
   const kept = endToEnd(headers);
   for (const name of notForReplies) delete kept[name];
+  if (!endpoint?.cookies) delete kept['set-cookie'];
   // Ours is set already, and says Origin.
   return kept.vary ? { ...kept, vary: `Origin, ${kept.vary}` } : kept;
 }

@@ -117,7 +117,7 @@ export function createUpstream(service: string, address: string, options: Upstre
     if (typeof timing === 'string') response.locals.serverTiming = timing;
     answer.once('error', (error) => fail(error, request, response));
     try {
-      response.writeHead(answer.statusCode!, replyHeaders(answer.headers));
+      response.writeHead(answer.statusCode!, replyHeaders(answer.headers, response.locals.endpoint));
     } catch (error) {
       answer.destroy();
       return fail(error, request, response);

@@ -44,6 +44,7 @@ export const SERVICES: Service[] = [
       MEDIA_UPLOAD_URL: urls['media-upload'] ?? '',
       DEVICES_URL: urls['devices'] ?? '',
       LETTERS_URL: urls['letters'] ?? '',
+      PULSE_URL: urls['pulse'] ?? '',
       ...(trustedProxies !== undefined && { TRUSTED_PROXIES: trustedProxies }),
     }),
   },
@@ -87,5 +88,14 @@ export const SERVICES: Service[] = [
     main: 'services/letters/main.ts',
     offset: 5,
     environment: ({ postgres }) => ({ DATABASE_URL: postgres }),
+  },
+  {
+    name: 'pulse',
+    main: 'services/pulse/main.ts',
+    offset: 6,
+    environment: ({ urls, internalUrls }) => ({
+      CONTENT_CACHE_URL: urls['content-cache'] ?? '',
+      INTERNAL_URLS: Object.values(internalUrls).join(','),
+    }),
   },
 ];

@@ -4,9 +4,12 @@ import { scopesOf } from './rights.ts';
 
 test.each<[Role[], readonly string[]]>([
   [['user'], []],
-  [['sre'], ['jobs:manage']],
+  [['sre'], ['jobs:manage', 'pulse:view']],
   [['admin'], scopes],
-  [['user', 'sre'], ['jobs:manage']],
+  [
+    ['user', 'sre'],
+    ['jobs:manage', 'pulse:view'],
+  ],
   [['admin', 'sre'], scopes],
 ])('the roles %j give the scopes %j', (roles, expected) => {
   expect(scopesOf(roles)).toEqual(expected);

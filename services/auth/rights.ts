@@ -2,7 +2,7 @@ import { scopes, type Role, type Scope } from '@content-platform/contract';
 
 const scopesByRole: Record<Role, readonly Scope[]> = {
   user: [],
-  sre: ['jobs:manage'],
+  sre: ['jobs:manage', 'pulse:view'],
   admin: scopes,
 };
 

@@ -14,6 +14,8 @@ export interface CallOptions<E extends Endpoint> {
   body?: BodyInput<E>;
   token?: string | undefined;
   headers?: Record<string, string>;
+  /** Ends the call: it then throws the signal's reason. */
+  signal?: AbortSignal | undefined;
 }
 
 type Success<E extends Endpoint> = {
@@ -49,6 +51,11 @@ function formData(fields: Record<string, Blob>): FormData {
   const form = new FormData();
   for (const [name, file] of Object.entries(fields)) form.set(name, file);
   return form;
+}
+
+/** An error is JSON; what else comes with its status is its page, for a browser. */
+export function isError({ status, headers }: Response): boolean {
+  return status >= 400 && (headers.get('content-type') ?? '').startsWith('application/json');
 }
 
 /** Checks an error reply against the contract and returns its envelope. */
@@ -91,10 +98,11 @@ export async function call<const E extends Endpoint>(
     headers,
     body,
     redirect: 'manual',
+    signal: options.signal ?? null,
   });
   const { status } = response;
   const expected = endpoint.responses[status];
-  if (!expected) {
+  if (!expected || isError(response)) {
     const error = checkError(endpoint, status, await response.json().catch(() => undefined));
     return { status, headers: response.headers, body: undefined, error };
   }

@@ -5,6 +5,7 @@ import type { ErrorCode } from './errors.ts';
 export const scopes = [
   'cache:clear',
   'jobs:manage',
+  'pulse:view',
   'users:admin',
   'letters:write',
   'devices:manage',
@@ -17,7 +18,8 @@ export type Scope = (typeof scopes)[number];
  */
 export type Access = 'public' | 'token' | 'user' | Scope;
 
-export type ServiceName = 'gateway' | 'auth' | 'content-cache' | 'media-upload' | 'devices' | 'letters';
+export type ServiceName =
+  'gateway' | 'auth' | 'content-cache' | 'media-upload' | 'devices' | 'letters' | 'pulse';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Kinds of bodies, and how each is named on the wire. */
@@ -50,6 +52,8 @@ export interface Response {
   description: string;
   /** Absent: no body. */
   schema?: z.ZodType;
+  /** The same for a browser, whose Accept names text/html. */
+  page?: true;
   /** Default: application/json. Other kinds have no schema. */
   contentType?: string | readonly string[];
   /** Headers a client may rely on, each with what it says. */
@@ -65,6 +69,11 @@ export interface Endpoint {
   path: `/${string}`;
   service: ServiceName;
   access: Access;
+  /**
+   * For browsers: the service gets its cookies, and may set some; nobody else's request or reply carries any. It may
+   * take one of them for a token, and check tokens itself where `access` is public.
+   */
+  cookies?: true;
   /** Open to a token that a temporary password gave, too; the others answer it 403 `password_change_required`. */
   beforePasswordChange?: true;
   rateLimit: RateLimit;
@@ -103,12 +112,26 @@ export type BodyInput<E extends Endpoint> = E['body'] extends RequestBody
   ? Sent<E['body']['schema']>
   : undefined;
 
+interface SchemaReply<S, T extends z.ZodType> {
+  status: S;
+  body: z.input<T>;
+  headers?: Record<string, string>;
+}
+
+interface FileReply<S> {
+  status: S;
+  body: AsyncIterable<Uint8Array>;
+  headers: Record<string, string>;
+}
+
 type ReplyOf<S extends PropertyKey, R> = S extends number
-  ? R extends { schema: infer T extends z.ZodType }
-    ? { status: S; body: z.input<T>; headers?: Record<string, string> }
-    : R extends { contentType: string | readonly string[] }
-      ? { status: S; body: AsyncIterable<Uint8Array>; headers: Record<string, string> }
-      : { status: S; headers?: Record<string, string> }
+  ? R extends { schema: infer T extends z.ZodType; page: true }
+    ? SchemaReply<S, T> | FileReply<S>
+    : R extends { schema: infer T extends z.ZodType }
+      ? SchemaReply<S, T>
+      : R extends { contentType: string | readonly string[] }
+        ? FileReply<S>
+        : { status: S; headers?: Record<string, string> }
   : never;
 
 /** What a handler may answer: one of the statuses of the contract with its body. Files are streams. */

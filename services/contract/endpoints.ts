@@ -8,6 +8,7 @@ import * as identity from './identity.ts';
 import * as letters from './letters.ts';
 import * as media from './media.ts';
 import * as platform from './platform.ts';
+import * as pulse from './pulse.ts';
 import * as users from './users.ts';
 import type { Endpoint } from './endpoint.ts';
 import type { ErrorCode } from './errors.ts';
@@ -29,6 +30,7 @@ export const endpoints: readonly Endpoint[] = [
   media,
   devices,
   letters,
+  pulse,
   platform,
 ].flatMap((module) => Object.values(module).filter(isEndpoint));
 

@@ -41,6 +41,10 @@ export const errors = {
     status: 403,
     summary: 'The login at the identity service was begun in another browser, or its cookie is gone.',
   },
+  other_origin: {
+    status: 403,
+    summary: 'A page of another origin sent this, or nothing says which page did.',
+  },
   suborg_not_allowed: {
     status: 403,
     summary: 'The identity service did not name this part of the organisation at the login of this session.',

@@ -8,6 +8,7 @@ export * from './identity.ts';
 export * from './letters.ts';
 export * from './media.ts';
 export * from './platform.ts';
+export * from './pulse.ts';
 export * from './users.ts';
 export * from './endpoints.ts';
 export * from './errors.ts';

@@ -12,6 +12,7 @@ const tags: Record<Endpoint['service'], { name: string; description: string }> =
   'media-upload': { name: 'Media', description: 'Uploaded files and their variants.' },
   devices: { name: 'Devices', description: 'Phones and browsers that get push messages.' },
   letters: { name: 'Letters', description: 'Letters and the webforms they ask for.' },
+  pulse: { name: 'Pulse', description: 'The targets at a glance.' },
   gateway: { name: 'Platform', description: 'Health and documentation.' },
 };
 
@@ -51,7 +52,10 @@ function successes(endpoint: Endpoint): Json {
         { description, schema: { type: 'string' } },
       ]);
       const content = response.schema
-        ? { 'application/json': { schema: schemaOf(response.schema, 'output') } }
+        ? {
+            'application/json': { schema: schemaOf(response.schema, 'output') },
+            ...(response.page ? { 'text/html': { schema: { type: 'string' } } } : {}),
+          }
         : response.contentType
           ? Object.fromEntries(
               [response.contentType].flat().map((type) => [type, { schema: { type: 'string' } }]),
@@ -82,6 +86,26 @@ function failures(endpoint: Endpoint): Json {
   );
 }
 
+interface Documented extends Json {
+  description: string;
+  content?: Json;
+}
+
+/** What an endpoint answers, by status. One with a page for browsers has two descriptions. */
+function answers(endpoint: Endpoint): Json {
+  const all = successes(endpoint) as Record<string, Documented>;
+  for (const [status, failure] of Object.entries(failures(endpoint) as Record<string, Documented>)) {
+    const page = all[status];
+    all[status] = {
+      ...page,
+      ...failure,
+      description: [page?.description, failure.description].filter(Boolean).join(' '),
+      content: { ...failure.content, ...page?.content },
+    };
+  }
+  return all;
+}
+
 function operation(endpoint: Endpoint): Json {
   const { access, body } = endpoint;
   const scope = access.includes(':') ? `Needs the scope \`${access}\`.` : undefined;
@@ -106,7 +130,7 @@ function operation(endpoint: Endpoint): Json {
           },
         }
       : {}),
-    responses: { ...successes(endpoint), ...failures(endpoint) },
+    responses: answers(endpoint),
   };
 }
 

@@ -57,7 +57,7 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
     const first = await ask({ body: refresh });
     expect(first).toMatchObject({
       status: 200,
-      body: { token_type: 'Bearer', expires_in: 900, scope: 'jobs:manage' },
+      body: { token_type: 'Bearer', expires_in: 900, scope: 'jobs:manage pulse:view' },
     });
     expect(first.headers.get('cache-control')).toBe('no-store');
     expect(await isTakenEverywhere(first.body!.access_token)).toBe(true);

@@ -195,7 +195,7 @@ describeEndpoint(
       await ask({ params: { id: user.id }, body: { roles: ['user', 'sre'] } });
       expect(await isTakenEverywhere(user.token)).toBe(true);
       const { body } = await refresh(user.refreshToken);
-      expect(body!.scope).toBe('jobs:manage');
+      expect(body!.scope).toBe('jobs:manage pulse:view');
       const { status } = await call(gateway, contract.listFailedJobs, { token: body!.access_token });
       expect(status).toBe(200);
     });

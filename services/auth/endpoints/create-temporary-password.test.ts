@@ -138,7 +138,7 @@ describe('a login with it', () => {
     const { body } = await logIn(email);
     expect(body).not.toHaveProperty('must_change_password');
     const { claims } = decode(body!.token);
-    expect(claims).toMatchObject({ scope: 'jobs:manage' });
+    expect(claims).toMatchObject({ scope: 'jobs:manage pulse:view' });
     expect(claims).not.toHaveProperty('must_change_password');
   });
 

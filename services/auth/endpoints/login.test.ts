@@ -65,7 +65,7 @@ test('a person logs in: who they are, and a token with exactly these claims', as
     sid: expect.stringMatching(/^[1-9]\d*$/) as unknown,
     iat,
     exp: iat + 900,
-    scope: 'jobs:manage',
+    scope: 'jobs:manage pulse:view',
   });
 });
 

@@ -1,0 +1,53 @@
+import * as contract from '@content-platform/contract';
+import {
+  createService,
+  handle,
+  type Logger,
+  type Metrics,
+  type TokenVerifier,
+} from '@content-platform/chassis';
+import { createAuthClient } from './access/auth-client.ts';
+import { createCookie } from './access/cookie.ts';
+import { createOriginCheck } from './access/same-origin.ts';
+import { createSessions } from './access/sessions.ts';
+import { createViewers } from './access/viewers.ts';
+import { readAssets } from './assets.ts';
+import { pulse } from './endpoints/pulse.ts';
+import { pulseAsset } from './endpoints/pulse-asset.ts';
+import { pulseRetry } from './endpoints/pulse-retry.ts';
+import { pulseSignIn } from './endpoints/pulse-sign-in.ts';
+import { pulseSignOut } from './endpoints/pulse-sign-out.ts';
+import { createFailedJobs } from './failed-jobs.ts';
+import type { Links } from './pages/overview.ts';
+import type { Sampler } from './sampling/sampler.ts';
+import type { SlowLogStore } from './slow-log-store.ts';
+
+export interface PulseOptions {
+  publicUrl: string;
+  authUrl: string;
+  contentCacheUrl: string;
+  links: Links;
+  sampler: Sampler;
+  /** undefined: there is no logs database. */
+  slowLog: SlowLogStore | undefined;
+  tokens: TokenVerifier;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+export function createPulse(options: PulseOptions) {
+  const { publicUrl, links, sampler, slowLog, tokens, logger, metrics } = options;
+  const auth = createAuthClient(options.authUrl);
+  const failedJobs = createFailedJobs(options.contentCacheUrl);
+  const sessions = createSessions(auth);
+  const cookie = createCookie(publicUrl);
+  const viewers = createViewers(tokens, sessions, cookie);
+  const checkOrigin = createOriginCheck(publicUrl);
+  return createService({ name: 'pulse', logger, metrics, tokens }, [
+    handle(contract.pulse, pulse({ viewers, links, sampler, slowLog, failedJobs })),
+    handle(contract.pulseSignIn, pulseSignIn({ auth, tokens, sessions, cookie, checkOrigin })),
+    handle(contract.pulseSignOut, pulseSignOut({ auth, sessions, cookie, checkOrigin })),
+    handle(contract.pulseRetry, pulseRetry({ viewers, failedJobs, checkOrigin })),
+    handle(contract.pulseAsset, pulseAsset({ assets: readAssets() })),
+  ]);
+}

@@ -1,0 +1,23 @@
+import { authorize, type Handler } from '@content-platform/chassis';
+import { pulseRetry as contract } from '@content-platform/contract';
+import type { OriginCheck } from '../access/same-origin.ts';
+import type { Viewers } from '../access/viewers.ts';
+import type { FailedJobs } from '../failed-jobs.ts';
+import { withPages } from '../pages/send.ts';
+
+export interface RetryDeps {
+  viewers: Viewers;
+  failedJobs: FailedJobs;
+  checkOrigin: OriginCheck;
+}
+
+export function pulseRetry({ viewers, failedJobs, checkOrigin }: RetryDeps): Handler<typeof contract> {
+  return withPages<typeof contract>(contract, async (call) => {
+    checkOrigin(call.header);
+    const { caller, token } = await viewers(call);
+    authorize(caller, { access: 'jobs:manage' });
+    const { id } = call.params;
+    const outcome = await failedJobs.retry(id, token);
+    return { status: 303, headers: { Location: `/pulse?job=${id}&outcome=${outcome}` } };
+  });
+}

@@ -1,0 +1,41 @@
+import { authorize, HttpError, type Handler, type TokenVerifier } from '@content-platform/chassis';
+import { pulseSignIn as contract } from '@content-platform/contract';
+import type { AuthClient } from '../access/auth-client.ts';
+import type { Cookie } from '../access/cookie.ts';
+import type { OriginCheck } from '../access/same-origin.ts';
+import type { Sessions } from '../access/sessions.ts';
+import { fromOf } from '../access/viewers.ts';
+import { withPages } from '../pages/send.ts';
+
+export interface SignInDeps {
+  auth: AuthClient;
+  tokens: TokenVerifier;
+  sessions: Sessions;
+  cookie: Cookie;
+  checkOrigin: OriginCheck;
+}
+
+export function pulseSignIn(deps: SignInDeps): Handler<typeof contract> {
+  const { auth, tokens, sessions, cookie, checkOrigin } = deps;
+  return withPages<typeof contract>(contract, async (call) => {
+    checkOrigin(call.header);
+    const from = fromOf(call);
+    const login = await auth.logIn(call.body, from);
+    try {
+      if (login.mustChangePassword) {
+        throw new HttpError(
+          403,
+          'password_change_required',
+          'This was a temporary password, which is good for one login. Ask for another one, and set a password of your own with it, where you use the platform, before you come here.',
+        );
+      }
+      authorize(await tokens.verify(login.accessToken), { access: 'pulse:view' });
+    } catch (refusal) {
+      // Nobody would ever use this session.
+      await auth.logOut(login.accessToken, from);
+      throw refusal;
+    }
+    const value = sessions.open(login);
+    return { status: 303, headers: { Location: '/pulse', 'Set-Cookie': cookie.give(value) } };
+  });
+}

@@ -1,0 +1,140 @@
+import type { PulseReport } from '@content-platform/contract';
+import { formatBytes, formatRatio, formatSeconds } from './format.ts';
+import { html, type Content, type Html } from './html.ts';
+import { card, clock, mark, table } from './parts.ts';
+
+const notAvailable = html`<p>Not available at the moment.</p>`;
+const orDash = <T>(value: T | null, format: (value: T) => string) => (value === null ? '–' : format(value));
+const ms = (value: number) => formatSeconds(value / 1_000);
+
+export function routesCard({ routes }: PulseReport): Html {
+  const columns = [
+    { heading: 'Route' },
+    { heading: '95 % within', figure: true },
+    { heading: 'Requests', figure: true },
+    { heading: 'Failed', figure: true },
+  ];
+  const rows = routes
+    .slice(0, 15)
+    .map(({ method, route, p95, requests, failed }) => [
+      html`<code>${method} ${route}</code>`,
+      formatSeconds(p95),
+      requests,
+      failed,
+    ]);
+  const none = 'No requests.';
+  return card(
+    'routes',
+    'Routes',
+    'At the gateway in the last 5 minutes, slowest first.',
+    table('routes', columns, rows, none),
+  );
+}
+
+/** `traces`: the address of Jaeger. */
+function traceLink(id: string, traceId: string | null, traces: string | undefined): Content {
+  if (traceId === null) return '–';
+  const short = html`<code>${traceId.slice(0, 8)}</code>`;
+  return traces ? html`<a id="${id}" href="${traces}/trace/${traceId}">${short}</a>` : short;
+}
+
+const slowColumns = [
+  { heading: 'Count', figure: true },
+  { heading: 'Slowest', figure: true },
+  { heading: 'Newest', figure: true },
+  { heading: 'Trace' },
+];
+
+export function slowRequestsCard({ slow }: PulseReport, traces: string | undefined): Html {
+  const rows = slow?.requests.map((one, index) => [
+    html`<code>${one.method} ${one.route}</code>`,
+    one.count,
+    ms(one.slowest_ms),
+    clock(one.newest_at),
+    traceLink(`request-trace-${index}`, one.trace_id, traces),
+  ]);
+  const columns = [{ heading: 'Route' }, ...slowColumns];
+  const body = rows ? table('slow-requests', columns, rows, 'None.') : notAvailable;
+  return card('slow-requests', 'Slow requests', 'Of the last hour, newest first.', body);
+}
+
+export function slowQueriesCard({ slow }: PulseReport, traces: string | undefined): Html {
+  const rows = slow?.queries.map((one, index) => [
+    html`<span>${one.service}</span> <code class="statement">${one.statement}</code>`,
+    one.count,
+    ms(one.slowest_ms),
+    clock(one.newest_at),
+    traceLink(`query-trace-${index}`, one.trace_id, traces),
+  ]);
+  const columns = [{ heading: 'Query' }, ...slowColumns];
+  const body = rows ? table('slow-queries', columns, rows, 'None.') : notAvailable;
+  return card('slow-queries', 'Slow queries', 'Of the last hour, newest first.', body);
+}
+
+/** `mayRetry`: the viewer has the right to see jobs, and to have them tried again. */
+export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boolean): Html {
+  if (!mayRetry) {
+    return card('jobs', 'Failed jobs', null, html`<p>Who has jobs:manage sees them here.</p>`);
+  }
+  const rows = jobs?.map((job) => [
+    job.id,
+    html`<span>${job.class}</span> <span class="note">${job.error}</span>`,
+    job.attempts,
+    clock(job.failed_at),
+    html`<form method="post" action="/pulse/failed-jobs/${job.id}/retry">
+      <button id="retry-${job.id}">Retry<span class="unseen"> job ${job.id}</span></button>
+    </form>`,
+  ]);
+  const columns = [
+    { heading: 'Job', figure: true },
+    { heading: 'Why' },
+    { heading: 'Attempts', figure: true },
+    { heading: 'Failed', figure: true },
+    { heading: 'Again' },
+  ];
+  const body = rows ? table('jobs', columns, rows, 'None is open.') : notAvailable;
+  return card('jobs', 'Failed jobs', 'The newest open ones.', body);
+}
+
+export function cacheCard({ cache }: PulseReport): Html {
+  const { memory_bytes: used, memory_limit_bytes: limit } = cache;
+  const columns = ['Hits', 'Misses', 'Bypasses', 'Hit ratio', 'Not announced'].map((heading) => ({
+    heading,
+    figure: true,
+  }));
+  const rows = cache.models.map((one) => [
+    one.model,
+    one.hits,
+    one.misses,
+    one.bypasses,
+    orDash(one.hit_ratio, formatRatio),
+    one.invalidations_missed,
+  ]);
+  const memory = `Redis uses ${orDash(used, formatBytes)}, of ${limit === null ? 'no limit' : formatBytes(limit)}.`;
+  const note = `Reads of the last 5 minutes; changes that nobody announced in the last hour. ${memory}`;
+  return card('cache', 'Cache by model', note, table('cache', [{ heading: 'Model' }, ...columns], rows, ''));
+}
+
+export function processesCard({ processes }: PulseReport): Html {
+  const columns = ['CPU', 'Memory', 'Event loop', 'Started', 'Restarts'].map((heading) => ({
+    heading,
+    figure: true,
+  }));
+  const rows = processes.map((one) => [
+    html`${one.service ?? '?'} <span class="note">${one.address.replace('http://', '')}</span>`,
+    mark(one.up, 'up', 'down'),
+    orDash(one.cpu, formatRatio),
+    orDash(one.memory_bytes, formatBytes),
+    orDash(one.event_loop_delay, formatSeconds),
+    one.started_at === null ? '–' : clock(one.started_at),
+    one.restarts,
+  ]);
+  const note =
+    'CPU of one core over a minute; delay of the event loop, 99th percentile; restarts in the last hour.';
+  return card(
+    'processes',
+    'Processes',
+    note,
+    table('processes', [{ heading: 'Process' }, { heading: 'State' }, ...columns], rows, 'None is known.'),
+  );
+}

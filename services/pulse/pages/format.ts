@@ -1,0 +1,39 @@
+import type { Target } from '@content-platform/contract';
+
+const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+
+function digits(value: number): string {
+  return value >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toPrecision(2);
+}
+
+/** `12 MB`, in powers of 1000. */
+export function formatBytes(value: number): string {
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, value)) / 3));
+  return `${digits(value / 1_000 ** power)} ${units[power]}`;
+}
+
+/** `12 ms`, `1.2 s`. */
+export function formatSeconds(value: number): string {
+  if (value >= 0.9995) return `${value.toFixed(value < 10 ? 1 : 0)} s`;
+  const ms = value * 1_000;
+  return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
+}
+
+/** `98.2 %`; never rounded to all or to none of it. */
+export function formatRatio(value: number): string {
+  const percent = value * 100;
+  const rounded = value > 0 && value < 1 ? Math.min(99.9, Math.max(0.1, percent)) : percent;
+  return `${rounded.toFixed(Number.isInteger(percent) ? 0 : 1)} %`;
+}
+
+const formats: Record<Target['unit'], (value: number) => string> = {
+  seconds: formatSeconds,
+  bytes: formatBytes,
+  ratio: formatRatio,
+  count: (value) => value.toLocaleString('en'),
+};
+
+/** A value with its unit. */
+export function format(value: number, unit: Target['unit']): string {
+  return formats[unit](value);
+}

@@ -1,0 +1,32 @@
+/** Text that is HTML already. */
+export class Html {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export type Content = Html | string | number | null | undefined | false | readonly Content[];
+
+const entities: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+function textOf(content: Content): string {
+  if (content === null || content === undefined || content === false) return '';
+  if (content instanceof Html) return content.text;
+  if (Array.isArray(content)) return content.map(textOf).join('');
+  return String(content).replace(/[&<>"']/g, (character) => entities[character]!);
+}
+
+/**
+ * A template whose values are escaped unless they are HTML of this kind; null, undefined and false are nothing. Values
+ * stand in text or in quoted attributes.
+ */
+export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
+  return new Html(strings.reduce((text, string, index) => text + textOf(values[index - 1]) + string));
+}

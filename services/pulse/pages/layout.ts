@@ -1,0 +1,37 @@
+import { html, type Content, type Html } from './html.ts';
+
+export interface Page {
+  title: string;
+  /** Beside the heading. */
+  aside?: Content;
+  body: Content;
+  /** Is fetched again and again. */
+  live?: boolean;
+}
+
+/** A whole page. */
+export function layout({ title, aside, body, live = false }: Page): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title}</title>
+        <link rel="icon" href="/pulse/assets/pulse.svg" type="image/svg+xml" />
+        <link rel="stylesheet" href="/pulse/assets/pulse.css" />
+        ${
+          live &&
+          html`<script src="/pulse/assets/pulse.js" defer></script>
+            <noscript><meta http-equiv="refresh" content="5" /></noscript>`
+        }
+      </head>
+      <body>
+        <header>
+          <h1>Pulse</h1>
+          ${aside}
+        </header>
+        <main id="main">${body}</main>
+      </body>
+    </html> `;
+}

@@ -1,0 +1,62 @@
+import type { PulseReport } from '@content-platform/contract';
+import type { Outcome } from '../failed-jobs.ts';
+import type { Sample } from '../sampling/sample.ts';
+import {
+  cacheCard,
+  failedJobsCard,
+  processesCard,
+  routesCard,
+  slowQueriesCard,
+  slowRequestsCard,
+} from './cards.ts';
+import { html, type Html } from './html.ts';
+import { layout } from './layout.ts';
+import { clock, mark } from './parts.ts';
+import { targetTiles, verdict } from './targets.ts';
+
+export interface Links {
+  grafana?: string | undefined;
+  jaeger?: string | undefined;
+}
+
+export interface Overview {
+  report: PulseReport;
+  samples: readonly Sample[];
+  links: Links;
+  mayRetry: boolean;
+  /** What came of a job that was just tried again. */
+  retried?: { job: number; outcome: Outcome } | undefined;
+}
+
+const outcomes: Record<Outcome, string> = {
+  done: 'was processed.',
+  failed: 'failed again.',
+  gone: 'is not there any more.',
+  unavailable: 'could not be tried now. Try again in a moment.',
+};
+
+/** The page. */
+export function overviewPage({ report, samples, links, mayRetry, retried }: Overview): Html {
+  const { ok, text } = verdict(report);
+  const linked = Object.entries({ Grafana: links.grafana, Jaeger: links.jaeger }).filter(([, url]) => url);
+  return layout({
+    title: `${ok ? 'ok' : 'missed'} – Pulse`,
+    live: true,
+    aside: html`<p class="verdict" id="verdict" data-part role="status">${mark(ok, text, text)}</p>
+      <nav aria-label="Elsewhere">${linked.map(([name, url]) => html`<a href="${url}">${name}</a> `)}</nav>
+      <form method="post" action="/pulse/sign-out"><button id="sign-out">Sign out</button></form>`,
+    body: html`${retried && html`<p class="card" role="status">Job ${retried.job} ${outcomes[retried.outcome]}</p>`}
+      <p class="problem" id="stale" role="alert" hidden>
+        This is not what it is now: the platform does not answer.
+      </p>
+      ${targetTiles(report, samples)}
+      <div class="cards">
+        ${routesCard(report)} ${slowRequestsCard(report, links.jaeger)}
+        ${slowQueriesCard(report, links.jaeger)} ${failedJobsCard(report, mayRetry)} ${cacheCard(report)}
+        ${processesCard(report)}
+      </div>
+      <p class="note" id="at" data-part>
+        Sampled at ${report.at === null ? '–' : clock(report.at)}; times are UTC.
+      </p>`,
+  });
+}

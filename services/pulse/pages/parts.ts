@@ -1,0 +1,53 @@
+import { html, type Content, type Html } from './html.ts';
+
+/** A part of the page with a heading, which is exchanged as a whole when it has changed. */
+export function card(id: string, heading: string, note: Content, body: Content): Html {
+  return html`<section class="card" id="${id}" data-part aria-labelledby="${id}-heading">
+    <h2 id="${id}-heading">${heading}</h2>
+    ${note && html`<p class="note">${note}</p>`} ${body}
+  </section>`;
+}
+
+export interface Column {
+  heading: string;
+  /** A figure: to the right. */
+  figure?: boolean;
+}
+
+/** A table that scrolls by itself where it is too wide; `none` where there are no rows. */
+export function table(
+  id: string,
+  columns: readonly Column[],
+  rows: readonly Content[][],
+  none: string,
+): Html {
+  if (rows.length === 0) return html`<p>${none}</p>`;
+  const kind = ({ figure }: Column) => figure && html` class="figure"`;
+  return html`<div class="scroll" id="${id}-table" tabindex="0" role="region" aria-labelledby="${id}-heading">
+    <table>
+      <thead>
+        <tr>
+          ${columns.map((column) => html`<th scope="col" ${kind(column)}>${column.heading}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) =>
+            html`<tr>
+              ${row.map((cell, index) => html`<td${kind(columns[index]!)}>${cell}</td>`)}
+            </tr> `,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** A time of day in UTC; `iso` as ISO 8601. */
+export function clock(iso: string): Html {
+  return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 19)}</time>`;
+}
+
+/** A word and a sign, so that no colour has to tell. */
+export function mark(ok: boolean, yes = 'ok', no = 'missed'): Html {
+  return html`<span class="${ok ? 'ok' : 'missed'}">${ok ? `✓ ${yes}` : `✗ ${no}`}</span>`;
+}

@@ -1,0 +1,57 @@
+import { Readable } from 'node:stream';
+import { HttpError, type Call, type Handler } from '@content-platform/chassis';
+import type { Endpoint, Reply } from '@content-platform/contract';
+import type { Html } from './html.ts';
+import { forbiddenPage, signInPage } from './sign-in.ts';
+
+/** Only what we serve ourselves is loaded, nothing is written into the page, and nobody frames it. */
+const policy = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "script-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Whether a page is wanted rather than JSON. */
+export const isBrowser = (header: Call<Endpoint>['header']): boolean =>
+  (header('accept') ?? '').includes('text/html');
+
+/** A page as a reply. */
+export function page<S extends number>(status: S, content: Html, headers: Record<string, string> = {}) {
+  const bytes = Buffer.from(content.text);
+  return {
+    status,
+    body: Readable.from([bytes]),
+    headers: {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Length': String(bytes.length),
+      'Content-Security-Policy': policy,
+      // Without it a browser tells nobody, ourselves included, which page a form was sent from.
+      'Referrer-Policy': 'same-origin',
+      Vary: 'Accept',
+      ...headers,
+    },
+  };
+}
+
+function errorPage({ status, error, message }: HttpError): Html {
+  if (status === 403) return forbiddenPage(message);
+  return signInPage(error === 'token_required' ? undefined : message);
+}
+
+/** Has a browser get its errors as pages, where the contract has a page with the error's status. */
+export function withPages<E extends Endpoint>(endpoint: E, handler: Handler<E>): Handler<E> {
+  return async (call) => {
+    try {
+      return await handler(call);
+    } catch (thrown) {
+      if (!(thrown instanceof HttpError) || !isBrowser(call.header)) throw thrown;
+      if (!endpoint.responses[thrown.status]) throw thrown;
+      return page(thrown.status, errorPage(thrown), thrown.headers) as unknown as Reply<E>;
+    }
+  };
+}

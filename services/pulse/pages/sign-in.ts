@@ -1,0 +1,47 @@
+import { html, type Html } from './html.ts';
+import { layout } from './layout.ts';
+
+/** The form to sign in; `problem`: why it is shown again. */
+export function signInPage(problem?: string): Html {
+  return layout({
+    title: 'Sign in – Pulse',
+    body: html`<form class="card narrow" method="post" action="/pulse/sign-in">
+      <h2>Sign in</h2>
+      ${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
+      <label for="email">Email</label>
+      <input
+        id="email"
+        name="email"
+        type="email"
+        autocomplete="username"
+        required
+        maxlength="254"
+        autofocus
+      />
+      <label for="password">Password</label>
+      <input
+        id="password"
+        name="password"
+        type="password"
+        autocomplete="current-password"
+        required
+        maxlength="1024"
+      />
+      <button id="sign-in">Sign in</button>
+    </form>`,
+  });
+}
+
+/** Says why somebody may not see or do this. */
+export function forbiddenPage(reason: string): Html {
+  return layout({
+    title: 'Not allowed – Pulse',
+    body: html`<section class="card narrow">
+      <h2>Not allowed</h2>
+      <p role="alert">${reason}</p>
+      <form method="post" action="/pulse/sign-out">
+        <button id="sign-out">Sign in as somebody else</button>
+      </form>
+    </section>`,
+  });
+}

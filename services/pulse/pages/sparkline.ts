@@ -1,0 +1,44 @@
+import type { Target } from '@content-platform/contract';
+import { format } from './format.ts';
+import { html, type Html } from './html.ts';
+
+const width = 240;
+const height = 40;
+const hourMs = 3_600_000;
+
+export interface Point {
+  /** ms */
+  at: number;
+  value: number | null;
+}
+
+/** Joined points; a gap where a value is missing. */
+function path(points: readonly Point[], x: (at: number) => string, y: (value: number) => string): string {
+  return points
+    .map(({ at, value }, index) => {
+      if (value === null) return '';
+      const begins = (points[index - 1]?.value ?? null) === null;
+      return `${begins ? 'M' : 'L'}${x(at)} ${y(value)}`;
+    })
+    .join('');
+}
+
+/** A line of the hour before `now` (ms), with the goal as another. */
+export function sparkline(points: readonly Point[], { goal, unit }: Target, now: number): Html {
+  const values = points.map(({ value }) => value).filter((value) => value !== null);
+  if (values.length < 2) return html`<p class="line none">The line begins with two samples.</p>`;
+  const top = Math.max(...values, goal ?? 0) * 1.1 || 1;
+  const x = (at: number) => ((1 - (now - at) / hourMs) * width).toFixed(1);
+  const y = (value: number) => (height - 1 - (value / top) * (height - 2)).toFixed(1);
+  const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => format(value, unit));
+  return html`<svg
+    class="line"
+    viewBox="0 0 ${width} ${height}"
+    preserveAspectRatio="none"
+    role="img"
+    aria-label="The last hour: from ${least} to ${most}"
+  >
+    ${goal !== null && html`<path class="goal" d="M0 ${y(goal)}H${width}" />`}
+    <path d="${path(points, x, y)}" />
+  </svg>`;
+}

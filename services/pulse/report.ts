@@ -1,0 +1,79 @@
+import { models, type PulseReport } from '@content-platform/contract';
+import type { FailedJobs } from './failed-jobs.ts';
+import { bucketsOf, countOf, p95 } from './sampling/quantile.ts';
+import type { Counts } from './sampling/counters.ts';
+import { countedSince } from './sampling/sample.ts';
+import { windowMs, type Sampler } from './sampling/sampler.ts';
+import { measure, readsOf } from './sampling/targets.ts';
+import type { SlowLogStore } from './slow-log-store.ts';
+import { soon } from './soon.ts';
+import type { Viewer } from './access/viewers.ts';
+
+export interface ReportDeps {
+  sampler: Sampler;
+  /** undefined: there is no logs database. */
+  slowLog: SlowLogStore | undefined;
+  failedJobs: FailedJobs;
+}
+
+const hourMs = 3_600_000;
+const nothingTold = {
+  gateway: false,
+  contentCache: false,
+  queue: undefined,
+  queueMeasuredAt: undefined,
+  failedJobs: undefined,
+  memoryBytes: undefined,
+  memoryLimitBytes: undefined,
+};
+
+function routesOf(counted: Counts): PulseReport['routes'] {
+  const routes = new Set(
+    [...counted.keys()].filter((key) => key.startsWith('request|')).map((key) => key.split('|')[1]!),
+  );
+  return [...routes]
+    .map((name) => {
+      const buckets = bucketsOf(counted, (route) => route === name);
+      const [method, route] = name.split(' ') as [string, string];
+      const failed = counted.get(`failed|${name}`) ?? 0;
+      return { method, route, requests: countOf(buckets), failed, p95: p95(buckets)! };
+    })
+    .toSorted((a, b) => b.p95 - a.p95);
+}
+
+function cacheOf(counted: Counts, lastHour: Counts) {
+  return models.map((model) => {
+    const { ratio, hits, misses, bypasses } = readsOf(counted, model);
+    const missed = lastHour.get(`missed|${model}`) ?? 0;
+    return { model, hits, misses, bypasses, hit_ratio: ratio, invalidations_missed: missed };
+  });
+}
+
+/** How it stands, for one viewer: what is not to be had within 2 seconds is null. */
+export async function makeReport(
+  { sampler, slowLog, failedJobs }: ReportDeps,
+  { caller, token }: Viewer,
+): Promise<PulseReport> {
+  const [slow, jobs] = await Promise.all([
+    slowLog ? soon(slowLog.newest()) : null,
+    caller.scopes.has('jobs:manage') ? soon(failedJobs.newest(token)) : null,
+  ]);
+  const samples = sampler.samples();
+  const last = samples.at(-1);
+  const at = last?.at ?? Date.now();
+  const gauges = last?.gauges ?? nothingTold;
+  const counted = countedSince(samples, at, windowMs);
+  return {
+    at: last ? new Date(at).toISOString() : null,
+    targets: measure(counted, gauges, at),
+    routes: routesOf(counted),
+    cache: {
+      memory_bytes: gauges.memoryBytes ?? null,
+      memory_limit_bytes: gauges.memoryLimitBytes || null,
+      models: cacheOf(counted, countedSince(samples, at, hourMs)),
+    },
+    processes: sampler.processes(),
+    slow,
+    failed_jobs: jobs,
+  };
+}

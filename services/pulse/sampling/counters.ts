@@ -1,0 +1,74 @@
+import type { Scrape } from './scrape.ts';
+
+/**
+ * What is counted, each under a name of its own: `request|GET /api/me|0.05` took at most 0.05 s and more than the bound
+ * before, at the gateway; `failed|GET /api/me`; `read|webform|hit`; `missed|webform`.
+ */
+export type Counts = ReadonlyMap<string, number>;
+
+function add(counts: Map<string, number>, key: string, value: number): void {
+  if (value > 0) counts.set(key, (counts.get(key) ?? 0) + value);
+}
+
+/** 501 is a feature that is switched off. */
+const isFailure = (status: string) => status.startsWith('5') && status !== '501';
+
+function addRequests(counts: Map<string, number>, scrape: Scrape): void {
+  const routes = new Map<string, Map<number, number>>();
+  for (const { labels, value, metricName } of scrape.get('http_request_duration_seconds') ?? []) {
+    if (labels['service'] !== 'gateway') continue;
+    const route = `${labels['method']} ${labels['route']}`;
+    if (metricName?.endsWith('_count') && isFailure(String(labels['status']))) {
+      add(counts, `failed|${route}`, value);
+    }
+    if (!metricName?.endsWith('_bucket')) continue;
+    const bound = labels['le'] === '+Inf' ? Infinity : Number(labels['le']);
+    const buckets = routes.get(route) ?? new Map<number, number>();
+    buckets.set(bound, (buckets.get(bound) ?? 0) + value);
+    routes.set(route, buckets);
+  }
+  for (const [route, buckets] of routes) {
+    let below = 0;
+    // Each counts those below, too.
+    for (const [bound, value] of [...buckets].toSorted(([a], [b]) => a - b)) {
+      add(counts, `request|${route}|${bound}`, value - below);
+      below = value;
+    }
+  }
+}
+
+/** The counters that the page needs of a process, as they stand. */
+export function countersOf(scrape: Scrape): Counts {
+  const counts = new Map<string, number>();
+  addRequests(counts, scrape);
+  for (const { labels, value } of scrape.get('cache_reads_total') ?? []) {
+    add(counts, `read|${labels['model']}|${labels['outcome']}`, value);
+  }
+  for (const { labels, value } of scrape.get('invalidation_missed_total') ?? []) {
+    add(counts, `missed|${labels['model']}`, value);
+  }
+  return counts;
+}
+
+/** What has come since `before`. A counter that went down has begun anew. */
+export function increase(now: Counts, before: Counts): Counts {
+  const increases = new Map<string, number>();
+  for (const [key, value] of now) {
+    const old = before.get(key) ?? 0;
+    add(increases, key, value < old ? value : value - old);
+  }
+  return increases;
+}
+
+/** All of them together. */
+export function sum(all: Iterable<Counts>): Counts {
+  const total = new Map<string, number>();
+  for (const counts of all) for (const [key, value] of counts) add(total, key, value);
+  return total;
+}
+
+/** The value of a gauge: the largest of its series, as every replica measures for all. */
+export function gauge(scrape: Scrape, name: string): number | undefined {
+  const values = scrape.get(name)?.map(({ value }) => value) ?? [];
+  return values.length > 0 ? Math.max(...values) : undefined;
+}

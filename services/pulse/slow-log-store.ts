@@ -1,0 +1,48 @@
+import type { Database } from '@content-platform/chassis';
+import type { PulseReport } from '@content-platform/contract';
+
+type Slow = NonNullable<PulseReport['slow']>;
+interface Group {
+  count: number;
+  slowest_ms: number;
+  newest: Date;
+  trace_id: string | null;
+}
+type Row<T> = Omit<T, keyof Slow['requests'][number] & ('count' | 'slowest_ms' | 'newest_at' | 'trace_id')> &
+  Group;
+
+/** Of the last hour: how many, the slowest, the newest and its trace. */
+const group = `count(*)::integer AS count, max(duration_ms) AS slowest_ms, max(at) AS newest,
+  (array_agg(trace_id ORDER BY at DESC) FILTER (WHERE trace_id IS NOT NULL))[1] AS trace_id`;
+const newest = `WHERE at > now() - interval '1 hour' GROUP BY 1, 2 ORDER BY newest DESC LIMIT 10`;
+
+function shown<R extends Group>({ newest, ...row }: R) {
+  return { ...row, newest_at: newest.toISOString() };
+}
+
+/** The tables are made with the first slow row of all. */
+async function orNone<T>(rows: Promise<T[]>): Promise<T[]> {
+  return rows.catch((error: { code?: string }) => {
+    if (error.code === '42P01' || error.code === '3F000') return [];
+    throw error;
+  });
+}
+
+/** What was slow, from the logs database. Throws what `query` throws. */
+export function createSlowLogStore({ query }: Database) {
+  return {
+    async newest(): Promise<Slow> {
+      const requests = query<Row<Slow['requests'][number]>>(
+        'slow_requests',
+        `SELECT method, route, ${group} FROM logs.slow_request ${newest}`,
+      ).then(({ rows }) => rows.map(shown));
+      const queries = query<Row<Slow['queries'][number]>>(
+        'slow_queries',
+        `SELECT service, statement, ${group} FROM logs.slow_query ${newest}`,
+      ).then(({ rows }) => rows.map(shown));
+      const [one, other] = await Promise.all([orNone(requests), orNone(queries)]);
+      return { requests: one, queries: other };
+    },
+  };
+}
+export type SlowLogStore = ReturnType<typeof createSlowLogStore>;

@@ -1,0 +1,274 @@
+import { expect, test } from '@jest/globals';
+import * as contract from '@content-platform/contract';
+import { emails, logIn, newAddress, newUser, password, tokenOf } from '../support/accounts.ts';
+import { stack } from '../support/stack.ts';
+import { browser, cookieOf, onThePage } from '../support/pulse.ts';
+import { read } from '../support/platform.ts';
+import { until } from '../support/wait.ts';
+import { describeEndpoint } from './describe-endpoint.ts';
+
+const { gateway } = stack();
+const form = (email: string, secret: string) => new URLSearchParams({ email, password: secret }).toString();
+
+/** Signs in with the form, from an address of its own. */
+function signIn(email: string, secret = password, headers: Record<string, string> = onThePage()) {
+  return fetch(`${gateway}/pulse/sign-in`, {
+    method: 'POST',
+    headers: {
+      ...headers,
+      'X-Forwarded-For': newAddress(),
+      'Content-Type': 'application/x-www-form-urlencoded',
+    },
+    body: form(email, secret),
+    redirect: 'manual',
+  });
+}
+
+const withCookie = (cookie: string) => fetch(`${gateway}/pulse`, { headers: { ...browser, Cookie: cookie } });
+
+describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) => {
+  test('the targets, the routes, the cache and every process', async () => {
+    await Promise.all(Array.from({ length: 30 }, (_, index) => read('webform', 1 + (index % 3))));
+    const report = await until('a sample has seen the reads', async () => {
+      const { body } = await ask();
+      const webforms = body!.cache.models.find(({ model }) => model === 'webform')!;
+      return webforms.hits + webforms.misses >= 30 && body!;
+    });
+    expect(report.targets.map(({ name }) => name)).toEqual(contract.targetNames);
+    expect(report.targets.find(({ name }) => name === 'invalidation_queue')).toMatchObject({ goal: 100 });
+    expect(report.routes).toContainEqual(
+      expect.objectContaining({ method: 'GET', route: '/api/content/:model/:id' }),
+    );
+    const up = report.processes.filter((process) => process.up).map(({ service }) => service);
+    expect(up.toSorted()).toEqual(Object.keys(stack().services).toSorted());
+    expect(report.slow).not.toBeNull();
+    expect(report.failed_jobs).not.toBeNull();
+  });
+
+  test('the page, for a browser', async () => {
+    const response = await fetch(`${gateway}/pulse`, {
+      headers: { ...browser, Authorization: `Bearer ${await tokenOf(gateway, 'sre')}` },
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    const policy = response.headers.get('content-security-policy')!;
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain('unsafe');
+    const text = await response.text();
+    for (const word of ['Response time', 'Invalidation queue', 'Failed jobs', 'Cache hits', 'Cache memory']) {
+      expect(text).toContain(word);
+    }
+    expect(text).not.toMatch(/ style=|<style|<script>| on\w+=/);
+  });
+
+  test.each([
+    ['no token', {}, 'token_required'],
+    ['no token of ours', { Authorization: 'Bearer a.b.c' }, 'invalid_token'],
+  ])('%s: 401, with the form for a browser', async (_, headers, code) => {
+    const path = '/pulse';
+    const plain = await fetch(gateway + path, { headers });
+    expect(plain.headers.get('www-authenticate')).toMatch(/^Bearer/);
+    expect(await plain.json()).toMatchObject({ error: code, code: 401 });
+    const page = await fetch(gateway + path, { headers: { ...headers, ...browser } });
+    expect(page.status).toBe(401);
+    expect(await page.text()).toContain('action="/pulse/sign-in"');
+    expect((await send({ headers: { Authorization: '', ...headers } })).error?.error).toBe(code);
+    expect((await send({ headers: { Authorization: '', ...headers, ...browser } })).status).toBe(401);
+  });
+
+  test('who may not see it: 403, a page for a browser', async () => {
+    for (const as of ['user', 'machine'] as const) {
+      expect((await ask({ as })).error?.error).toBe('insufficient_scope');
+    }
+    expect((await ask({ as: 'temporary' })).error?.error).toBe('password_change_required');
+    expect((await send({ as: 'user', headers: browser })).status).toBe(403);
+  });
+});
+
+describeEndpoint(
+  contract.pulseSignIn,
+  { path: '/pulse/sign-in', body: { email: emails.sre, password } },
+  ({ send }) => {
+    const own = () => ({ 'X-Forwarded-For': newAddress(), Origin: gateway });
+
+    test('a cookie for /pulse alone, which shows the page', async () => {
+      const response = await signIn(emails.sre);
+      expect([response.status, response.headers.get('location')]).toEqual([303, '/pulse']);
+      const [cookie] = response.headers.getSetCookie();
+      expect(cookie).toMatch(/^pulse=[\w-]{43}; Max-Age=43200; Path=\/pulse; HttpOnly; SameSite=Strict$/);
+      const page = await withCookie(cookieOf(response.headers));
+      expect(page.status).toBe(200);
+      expect(await page.text()).toContain('Sign out');
+      const elsewhere = await fetch(`${gateway}/api/me`, { headers: { Cookie: cookieOf(response.headers) } });
+      expect(elsewhere.status).toBe(401);
+      expect((await send({ body: form(emails.sre, password), headers: own() })).status).toBe(303);
+    });
+
+    test('a wrong password: 401, with the form and why', async () => {
+      const response = await signIn(emails.sre, 'wrong password');
+      expect(response.status).toBe(401);
+      expect(response.headers.getSetCookie()).toEqual([]);
+      const text = await response.text();
+      expect(text).toContain('The email or the password is wrong.');
+      expect(text).toContain('action="/pulse/sign-in"');
+      const body = form(emails.sre, 'wrong password');
+      expect((await send({ body, headers: own() })).error?.error).toBe('invalid_credentials');
+      expect((await send({ body, headers: { ...own(), ...browser } })).status).toBe(401);
+    });
+
+    test('somebody without pulse:view: 403, and their session is over', async () => {
+      const user = await newUser();
+      const response = await signIn(user.email, user.password);
+      expect(response.status).toBe(403);
+      expect(response.headers.getSetCookie()).toEqual([]);
+      expect(await response.text()).toContain('pulse:view');
+      const sessions = await fetch(`${gateway}/api/sessions`, {
+        headers: { Authorization: `Bearer ${user.token}` },
+      });
+      const { items } = (await sessions.json()) as { items: unknown[] };
+      expect(items).toHaveLength(1);
+      const body = form(user.email, user.password);
+      expect((await send({ body, headers: own() })).error?.error).toBe('insufficient_scope');
+      expect((await send({ body, headers: { ...own(), ...browser } })).status).toBe(403);
+    });
+
+    test('a temporary password: 403, and what to do', async () => {
+      const admin = { Authorization: `Bearer ${await tokenOf(gateway, 'admin')}` };
+      const user = await newUser('sre');
+      const given = await fetch(`${gateway}/api/admin/users/${user.id}/temporary-password`, {
+        method: 'POST',
+        headers: admin,
+      });
+      const { temporary_password: temporary } = (await given.json()) as { temporary_password: string };
+      const answer = await send({ body: form(user.email, temporary), headers: own() });
+      expect(answer.error?.error).toBe('password_change_required');
+    });
+
+    test('guesses are counted by the viewer’s address, and then refused with the form', async () => {
+      const address = newAddress();
+      const guess = (headers: Record<string, string>) =>
+        send({
+          body: form(`nobody-${address}@example.com`, 'guess'),
+          headers: { ...own(), ...headers, 'X-Forwarded-For': address },
+        });
+      // A page: without an envelope.
+      await until('there were too many', async () => {
+        const { status, error } = await guess(browser);
+        return status === 429 && !error;
+      });
+      await until('a program is told, too', async () => (await guess({})).error?.error === 'rate_limited');
+      expect((await signIn(emails.sre)).status).toBe(303);
+    });
+
+    test.each([
+      ['of another origin', { Origin: 'https://evil.example' }],
+      ['that says nothing', {}],
+      ['of a neighbour', { 'Sec-Fetch-Site': 'same-site' }],
+    ])('from a page %s: 403', async (_, headers) => {
+      const response = await signIn(emails.sre, password, { ...browser, ...headers });
+      expect(response.status).toBe(403);
+      expect(response.headers.getSetCookie()).toEqual([]);
+      const body = form(emails.sre, password);
+      expect((await send({ body, headers })).error?.error).toBe('other_origin');
+    });
+
+    test('from a page by another name of the same address, as the browser tells', async () => {
+      const headers = { ...browser, Origin: 'http://localhost:1', 'Sec-Fetch-Site': 'same-origin' };
+      expect((await signIn(emails.sre, password, headers)).status).toBe(303);
+    });
+
+    test('other fields: 422', async () => {
+      expect((await send({ body: 'email=a', headers: own() })).error?.error).toBe('validation_failed');
+    });
+  },
+);
+
+describeEndpoint(contract.pulseSignOut, { path: '/pulse/sign-out' }, ({ send }) => {
+  test('the session is over, at auth as well', async () => {
+    const user = await newUser('sre');
+    const cookie = cookieOf((await signIn(user.email, user.password)).headers);
+    expect((await withCookie(cookie)).status).toBe(200);
+    const sessions = async () => {
+      const response = await fetch(`${gateway}/api/sessions`, {
+        headers: { Authorization: `Bearer ${user.token}` },
+      });
+      return ((await response.json()) as { items: unknown[] }).items.length;
+    };
+    expect(await sessions()).toBe(2);
+    const response = await fetch(`${gateway}/pulse/sign-out`, {
+      method: 'POST',
+      headers: { ...onThePage(), Cookie: cookie },
+      redirect: 'manual',
+    });
+    expect([response.status, response.headers.get('location')]).toEqual([303, '/pulse']);
+    expect(response.headers.getSetCookie()[0]).toMatch(/^pulse=; Max-Age=0; Path=\/pulse/);
+    expect(await sessions()).toBe(1);
+    expect((await withCookie(cookie)).status).toBe(401);
+  });
+
+  test('who was not signed in is not signed in', async () => {
+    expect((await send({ headers: { Origin: gateway } })).status).toBe(303);
+  });
+
+  test('from another page: 403', async () => {
+    expect((await send({})).error?.error).toBe('other_origin');
+    expect((await send({ headers: browser })).status).toBe(403);
+  });
+});
+
+test('a session that was ended elsewhere shows the form', async () => {
+  const user = await newUser('sre');
+  const cookie = cookieOf((await signIn(user.email, user.password)).headers);
+  await fetch(`${gateway}/api/sessions`, {
+    method: 'DELETE',
+    headers: { Authorization: `Bearer ${(await logIn(user.email, user.password)).token}` },
+  });
+  const page = await until('pulse knows', async () => {
+    const response = await withCookie(cookie);
+    return response.status === 401 && response.text();
+  });
+  expect(page).toContain('action="/pulse/sign-in"');
+});
+
+const job = '9007199254740991';
+describeEndpoint(contract.pulseRetry, { path: `/pulse/failed-jobs/${job}/retry`, as: 'sre' }, ({ send }) => {
+  test('what came of it is in the address', async () => {
+    const answer = await send({ headers: { Origin: gateway } });
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, `/pulse?job=${job}&outcome=gone`]);
+    const text = await fetch(`${gateway}/pulse?job=${job}&outcome=gone`, {
+      headers: { ...browser, Authorization: `Bearer ${await tokenOf(gateway, 'sre')}` },
+    }).then((response) => response.text());
+    expect(text).toContain(`Job ${job} is not there any more.`);
+  });
+
+  test('who may not', async () => {
+    const headers = { Origin: gateway };
+    expect((await send({ headers, as: 'user' })).error?.error).toBe('insufficient_scope');
+    expect((await send({ headers: { ...headers, ...browser }, as: 'user' })).status).toBe(403);
+    expect((await send({ headers, as: 'temporary' })).error?.error).toBe('password_change_required');
+    expect((await send({})).error?.error).toBe('other_origin');
+    const nobody = { ...headers, Authorization: '' };
+    expect((await send({ headers: nobody })).error?.error).toBe('token_required');
+    expect((await send({ headers: { ...nobody, ...browser } })).status).toBe(401);
+    const other = { ...headers, Authorization: 'Bearer a.b.c' };
+    expect((await send({ headers: other })).error?.error).toBe('invalid_token');
+    const path = '/pulse/failed-jobs/x/retry';
+    expect((await send({ path, headers })).error?.error).toBe('validation_failed');
+  });
+});
+
+describeEndpoint(contract.pulseAsset, { path: '/pulse/assets/pulse.css' }, ({ ask, send }) => {
+  test.each(['pulse.css', 'pulse.js', 'pulse.svg'])('%s: 304 for who has it', async (file) => {
+    const { status, headers } = await ask({ params: { file } });
+    expect(status).toBe(200);
+    const etag = headers.get('etag')!;
+    expect((await ask({ params: { file }, headers: { 'If-None-Match': etag } })).status).toBe(304);
+  });
+
+  test('no other file', async () => {
+    for (const file of ['main.ts', '__proto__', 'pulse.css%20']) {
+      expect((await send({ path: `/pulse/assets/${file}` })).error?.error).toBe('not_found');
+    }
+  });
+});

@@ -1,0 +1,22 @@
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { tokenOf } from './accounts.ts';
+import { stack } from './stack.ts';
+
+/** What /pulse tells now. Throws when it does not. */
+export async function readPulse(): Promise<contract.PulseReport> {
+  const { gateway } = stack();
+  const token = await tokenOf(gateway, 'sre');
+  const { body, error } = await call(gateway, contract.pulse, { token });
+  if (error) throw new Error(`${error.code} ${error.error}`);
+  return body!;
+}
+
+/** How a browser asks for a page, and says which page it is on. */
+export const browser = { Accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
+export const onThePage = () => ({ ...browser, Origin: stack().gateway });
+
+/** The cookie of a reply as a browser sends it back. */
+export function cookieOf(headers: Headers): string {
+  return headers.getSetCookie()[0]!.split(';')[0]!;
+}
