@@ -1,0 +1,51 @@
+import type { Builder } from '@grafana/grafana-foundation-sdk/cog';
+import {
+  DashboardBuilder,
+  DashboardCursorSync,
+  DashboardLinkBuilder,
+  DashboardLinkType,
+  type DashboardLink,
+  type Panel,
+  type VariableModel,
+} from '@grafana/grafana-foundation-sdk/dashboard';
+
+const tag = 'content-platform';
+
+interface PanelBuilder extends Builder<Panel> {
+  id(id: number): this;
+}
+
+interface Board {
+  /** Its address in Grafana is `/d/<uid>`, and its file `dashboards/<uid>.json`. */
+  uid: string;
+  title: string;
+  description: string;
+  variables?: Builder<VariableModel>[];
+  /** From left to right, and on where a line is full. */
+  panels: PanelBuilder[];
+}
+
+/** In sight above the dashboard: the SDK would hide it in a menu. */
+function others(): DashboardLink {
+  const link = new DashboardLinkBuilder('Dashboards').type(DashboardLinkType.Dashboards).tags([tag]);
+  const { placement: _placement, ...rest } = link.keepTime(true).build();
+  return rest;
+}
+
+/** A dashboard of the platform: read-only, since it comes from code, with links to the others. */
+export function board({ uid, title, description, variables = [], panels }: Board): DashboardBuilder {
+  const dashboard = new DashboardBuilder(title)
+    .uid(uid)
+    .description(description)
+    .tags([tag])
+    .readonly()
+    .timezone('browser')
+    .time({ from: 'now-1h', to: 'now' })
+    .refresh('30s')
+    .tooltip(DashboardCursorSync.Crosshair)
+    .variables(variables)
+    .link({ build: others });
+  // Links to a panel name its id.
+  for (const [index, panel] of panels.entries()) dashboard.withPanel(panel.id(index + 1));
+  return dashboard;
+}

@@ -1,0 +1,112 @@
+import { describe, expect, test } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dashboardOfAlert } from './alerts.ts';
+import { dashboards, render } from './dashboards.ts';
+import { allPanels, dataPanels } from './testing/panels.ts';
+
+const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
+const filesOf = (path: string) => readdirSync(new URL(path, import.meta.url));
+const provisioned = read('provisioning/datasources/datasources.yml');
+const panels = dataPanels();
+const repeated = (values: string[]) => values.filter((value, index) => values.indexOf(value) !== index);
+
+test('the files are what the code makes: npm run dashboards', () => {
+  const rendered = render();
+  expect(filesOf('dashboards/').toSorted()).toEqual([...rendered.keys()].toSorted());
+  for (const [name, text] of rendered) expect(read(`dashboards/${name}`)).toBe(text);
+});
+
+describe.each(panels)('$dashboard: $title', ({ title, description, type, fieldConfig, targets }) => {
+  const { unit, thresholds, custom } = fieldConfig!.defaults;
+
+  test('it asks something, says what is normal, has a unit and a query', () => {
+    expect(title).toMatch(/^(How|Which|Why|What|Is|Are|When) .+\?$/);
+    expect(description).toMatch(/Normal: .+\./);
+    expect(unit).toMatch(/^\w+$/);
+    expect(targets!.length).toBeGreaterThan(0);
+  });
+
+  test('durations lead to traces, over time', () => {
+    // Only a query of the buckets themselves has exemplars, and only lines can show them.
+    const expected = targets!.map(({ expr = '' }) => type === 'timeseries' && expr.includes('_bucket'));
+    expect(targets!.map(({ exemplar = false }) => exemplar)).toEqual(expected);
+  });
+
+  test('a goal is drawn', () => {
+    const hasGoal = (thresholds?.steps.length ?? 0) > 1;
+    if (type === 'timeseries') expect(custom?.thresholdsStyle?.mode).toBe(hasGoal ? 'dashed' : 'off');
+    if (type === 'stat') expect(hasGoal).toBe(true);
+  });
+});
+
+test('no panel is there twice, by its title or by what it asks', () => {
+  const titles = panels.map(({ title }) => title);
+  const queries = panels.flatMap(({ targets }) => targets!.map(({ expr, rawSql }) => expr ?? rawSql!));
+  expect(repeated(titles)).toEqual([]);
+  expect(repeated(queries)).toEqual([]);
+});
+
+test('every panel is where no other is', () => {
+  for (const { uid, panels: placed = [] } of dashboards()) {
+    const places = placed.map(({ gridPos }) => gridPos!);
+    for (const { x, w } of places) expect(x + w).toBeLessThanOrEqual(24);
+    expect(repeated(places.map(({ x, y }) => `${uid} ${x} ${y}`))).toEqual([]);
+  }
+});
+
+describe('links', () => {
+  const texts = filesOf('dashboards/').map((name) => read(`dashboards/${name}`));
+  const addresses = texts.flatMap((text) => [...text.matchAll(/"url": "([^"]+)"/g)].map(([, url]) => url!));
+
+  test('each leads to a dashboard, a panel or a trace', () => {
+    const uids = dashboards().map(({ uid }) => `/d/${uid}`);
+    const places = allPanels().map(({ dashboard, id }) => `/d/${dashboard}?viewPanel=panel-${id}`);
+    const others = addresses.filter((address) => !uids.includes(address) && !places.includes(address));
+    for (const address of others) expect(address).toMatch(/^\/explore\?/);
+    for (const address of others) expect(tracePanes(address)).toMatchObject({ datasource: 'jaeger' });
+    expect(others.length).toBeGreaterThan(0);
+  });
+
+  /** What Grafana makes of a link to a trace. @throws when it is none */
+  function tracePanes(address: string): unknown {
+    const url = new URL(address.replace('${__value.raw}', '0af7651916cd43dd'), 'http://grafana');
+    const { trace } = JSON.parse(url.searchParams.get('panes')!) as {
+      trace: { queries: { query: string }[] };
+    };
+    expect(trace.queries.map(({ query }) => query)).toEqual(['0af7651916cd43dd']);
+    return trace;
+  }
+
+  test('each alert has a light that leads to a dashboard and to its runbook', () => {
+    const folder = '../deploy/prometheus/rules/';
+    const rules = filesOf(folder)
+      .map((name) => read(folder + name))
+      .join('');
+    const names = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!);
+    expect(Object.keys(dashboardOfAlert).toSorted()).toEqual([...new Set(names)].toSorted());
+    const overrides = panels.find(({ title }) => title === 'Which alerts are firing?')!.fieldConfig!
+      .overrides;
+    for (const { matcher, properties } of overrides) {
+      const links = properties[0]!.value as { url: string }[];
+      const id = Number(/viewPanel=panel-(\d+)/.exec(links[1]!.url)![1]);
+      const runbook = allPanels().find((panel) => panel.dashboard === 'runbooks' && panel.id === id)!;
+      expect(runbook.title).toBe(matcher.options);
+    }
+    expect(overrides.length).toBe(new Set(names).size);
+  });
+});
+
+test('every data source is provisioned, and exemplars lead to Jaeger', () => {
+  const uids = [...provisioned.matchAll(/ uid: (\w+)/g)].map(([, uid]) => uid!);
+  for (const { datasource, targets } of panels) {
+    for (const used of [datasource!, ...targets!.map((target) => target.datasource)])
+      expect(uids).toContain(used.uid);
+  }
+  expect(provisioned).toContain('{ name: trace_id, datasourceUid: jaeger,');
+  expect(uids).toContain('jaeger');
+});
+
+test('no password is in the repository', () => {
+  const passwords = [...provisioned.matchAll(/password: (.+)/g)].map(([, value]) => value);
+  expect(passwords).toEqual(['$LOGS_DATABASE_PASSWORD']);
+});

@@ -1,0 +1,30 @@
+import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
+import { cache } from './cache.ts';
+import { gateway } from './gateway.ts';
+import { media } from './media.ts';
+import { runbooks } from './runbooks.ts';
+import { serviceBoard } from './service.ts';
+import { slowLog } from './slow-log.ts';
+import { stores } from './stores.ts';
+import { targets } from './targets.ts';
+
+const boards: (() => DashboardBuilder)[] = [
+  targets,
+  gateway,
+  cache,
+  serviceBoard,
+  media,
+  stores,
+  slowLog,
+  runbooks,
+];
+
+/** All dashboards. */
+export const dashboards = () => boards.map((make) => make().build());
+
+/** What is in their files, by the files' names. */
+export function render(): Map<string, string> {
+  return new Map(
+    dashboards().map((dashboard) => [`${dashboard.uid}.json`, `${JSON.stringify(dashboard, null, 2)}\n`]),
+  );
+}

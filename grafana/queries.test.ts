@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { closeEvents } from '../test/support/events.ts';
+import { read } from '../test/support/platform.ts';
+import { startPrometheus, type Prometheus } from '../test/support/prometheus.ts';
+import { closeRecords, freshId, save } from '../test/support/records.ts';
+import { stack } from '../test/support/stack.ts';
+import { startTraffic, type Traffic } from '../test/support/traffic.ts';
+import { until } from '../test/support/wait.ts';
+import { dataPanels } from './testing/panels.ts';
+import { useEverything } from './testing/traffic.ts';
+
+/** Every panel asks the real Prometheus, or PostgreSQL, while the stack is used. */
+const panels = dataPanels().map(({ dashboard, title, targets }) => ({ dashboard, title, targets: targets! }));
+const byPrometheus = panels.filter(({ targets }) => targets[0]!.expr !== undefined);
+const byPostgres = panels.filter(({ targets }) => targets[0]!.rawSql !== undefined);
+
+let prometheus: Prometheus;
+let traffic: Traffic;
+let logs: pg.Pool;
+const names = Object.keys(stack().services);
+
+beforeAll(async () => {
+  logs = new pg.Pool({ connectionString: stack().logs, max: 1 });
+  // Nobody listens there: alerts are others' affair.
+  prometheus = await startPrometheus('127.0.0.1:9');
+  await until('every process is scraped', async () => {
+    const [sample] = await prometheus.query('sum(up{job="content-platform"})');
+    return Number(sample?.value[1]) === names.length;
+  });
+  const id = freshId();
+  await save('webform', id, 'Read again and again');
+  traffic = startTraffic(10, () => read('webform', id));
+  await useEverything();
+});
+afterAll(async () => {
+  await traffic?.stop();
+  await prometheus?.stop();
+  await logs?.end();
+  await closeEvents();
+  await closeRecords();
+});
+
+/** What Grafana puts in for its variables. */
+const withValues = (expression: string) =>
+  expression.replaceAll('$__rate_interval', '1m').replaceAll('$service', 'content-cache');
+
+test.each(byPrometheus)('$dashboard: $title', async ({ targets }) => {
+  for (const { expr } of targets) {
+    const query = withValues(expr!);
+    expect(query).not.toContain('$');
+    await until(
+      `${query} has a value`,
+      async () => (await prometheus.query(query)).some(({ value }) => Number.isFinite(Number(value[1]))),
+      30_000,
+    );
+  }
+});
+
+/** What Grafana makes of its macros, for the last hour in steps of a minute. */
+const withoutMacros = (text: string) =>
+  text
+    .replaceAll('$__timeFilter(at)', "at BETWEEN now() - interval '1 h' AND now()")
+    .replaceAll(
+      '$__timeGroupAlias(at, $__interval)',
+      'to_timestamp(floor(extract(epoch FROM at) / 60) * 60) AS "time"',
+    );
+
+test.each(byPostgres)('$dashboard: $title', async ({ targets }) => {
+  for (const { rawSql } of targets) {
+    const query = withoutMacros(rawSql!);
+    expect(query).not.toContain('$');
+    await until('there are rows', async () => (await logs.query(query)).rows.length > 0, 30_000);
+  }
+});
+
+test('every service can be chosen', async () => {
+  const found = await prometheus.query('group by (service) (service:processes_up:sum)');
+  expect(found.map(({ metric }) => metric.service)).toEqual(expect.arrayContaining(names));
+});
+
+/** The names of a process's metrics, without those that every Node process has. */
+async function ownMetrics(internal: string): Promise<string[]> {
+  const text = await (await fetch(`${internal}/metrics`)).text();
+  const found = [...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name!);
+  return found.filter((name) => !/^(process|nodejs)_/.test(name));
+}
+
+test('every metric of ours is on a dashboard', async () => {
+  const metrics = await Promise.all(
+    Object.values(stack().services).map(({ internal }) => ownMetrics(internal)),
+  );
+  const shown = byPrometheus.flatMap(({ targets }) => targets.map(({ expr }) => expr!)).join('\n');
+  const isShown = (name: string) => new RegExp(`\\b${name}(_bucket|_count|_sum)?\\b`).test(shown);
+  const unique = [...new Set(metrics.flat())];
+  expect(unique.length).toBeGreaterThan(15);
+  expect(unique.filter((name) => !isShown(name))).toEqual([]);
+});

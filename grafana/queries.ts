@@ -1,0 +1,66 @@
+import type { Builder, Dataquery } from '@grafana/grafana-foundation-sdk/cog';
+import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
+import { logs, prometheus } from './data-sources.ts';
+
+/** A query of Prometheus, and what its series are called. */
+export interface Query {
+  expr: string;
+  /** With labels in double braces, as Grafana writes them. */
+  legend: string;
+  /** Shows the traces of single observations: for queries of a histogram's buckets, which have exemplars. */
+  exemplars?: boolean;
+}
+
+const refIdOf = (index: number): string => String.fromCharCode('A'.charCodeAt(0) + index);
+
+/** Over the time that is looked at. */
+export function over({ expr, legend, exemplars = false }: Query, index: number): DataqueryBuilder {
+  const query = new DataqueryBuilder().datasource(prometheus).refId(refIdOf(index)).expr(expr);
+  return query.legendFormat(legend).exemplar(exemplars).range();
+}
+
+/** As it is now. */
+export function now({ expr, legend }: Query, index: number): DataqueryBuilder {
+  const query = new DataqueryBuilder().datasource(prometheus).refId(refIdOf(index)).expr(expr);
+  return query.legendFormat(legend).instant();
+}
+
+interface Sql extends Dataquery {
+  refId: string;
+  datasource: typeof logs;
+  format: 'table' | 'time_series';
+  rawQuery: true;
+  editorMode: 'code';
+  rawSql: string;
+}
+
+/** A query of the logs database. The SDK has no type for those of PostgreSQL: this is what Grafana's editor saves. */
+export function sql(rawSql: string, format: Sql['format'] = 'table'): Builder<Dataquery> {
+  const query = { refId: 'A', datasource: logs, format, rawQuery: true, editorMode: 'code', rawSql };
+  return { build: () => query as Dataquery & typeof query };
+}
+
+/**
+ * How long it took, as quantiles of a histogram: `selector` is its bucket metric with braces; `by` are the labels that
+ * tell series apart.
+ */
+export function quantiles(
+  selector: string,
+  percents: readonly number[],
+  by: readonly string[] = [],
+): Query[] {
+  const labels = ['le', ...by].join(', ');
+  return percents.map((percent) => ({
+    expr: `histogram_quantile(${percent / 100}, sum by (${labels}) (rate(${selector}[$__rate_interval])))`,
+    legend: [...by.map((label) => `{{${label}}}`), `${percent} %`].join(' '),
+    exemplars: true,
+  }));
+}
+
+/** How many there are a second, by these labels. */
+export function rates(selector: string, by: readonly string[]): Query {
+  return {
+    expr: `sum by (${by.join(', ')}) (rate(${selector}[$__rate_interval]))`,
+    legend: by.map((label) => `{{${label}}}`).join(' '),
+  };
+}

@@ -1,0 +1,57 @@
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { newUser, type OwnUser } from '../../test/support/accounts.ts';
+import { announce } from '../../test/support/events.ts';
+import { newLetter } from '../../test/support/letters.ts';
+import { download, newPicture, uploaded } from '../../test/support/media.ts';
+import { clear, read } from '../../test/support/platform.ts';
+import { database, freshId, save } from '../../test/support/records.ts';
+import { stack } from '../../test/support/stack.ts';
+import { until } from '../../test/support/wait.ts';
+
+/** A record that is changed and announced in both ways, until the new one is read. */
+async function invalidations(): Promise<void> {
+  const id = freshId();
+  for (const [title, tell] of [
+    ['By HTTP', () => clear('webform', id)],
+    ['By Kafka', () => announce(JSON.stringify({ model: 'webform', id }), `webform:${id}`)],
+  ] as const) {
+    await save('webform', id, 'Old');
+    await read('webform', id);
+    await save('webform', id, title);
+    await tell();
+    await until(`${title} is read`, async () => (await read('webform', id)).title === title);
+  }
+}
+
+async function files({ token }: OwnUser): Promise<void> {
+  const { variants } = await uploaded(token, await newPicture());
+  const { status } = await download(new URL(variants[0]!.url, stack().gateway).href, token);
+  if (status !== 200) throw new Error(`the variant is answered ${status}`);
+}
+
+/** One request that waits for a letter that somebody else has locked: it is slow, and so is its query. */
+async function slowRequest({ id, token }: OwnUser): Promise<void> {
+  const letter = await newLetter({ userId: id });
+  const client = await database().connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('SELECT FROM letters.letter WHERE id = $1 FOR UPDATE', [letter]);
+    const body = { letter_id: letter, webform_id: 2, skipped: true };
+    const since = performance.now();
+    const asked = call(stack().gateway, contract.updateLetterSkippedWebform, { body, token });
+    // Over the limits for slow requests and queries by far, whatever the way to the letter took.
+    await until('it has waited long enough', () => performance.now() - since > 1_200);
+    await client.query('COMMIT');
+    const answer = await asked;
+    if (answer.error) throw new Error(`the letter is answered ${answer.status}`);
+  } finally {
+    client.release();
+  }
+}
+
+/** Once each what the dashboards show, without harm to anybody else: on records, files and letters of its own. */
+export async function useEverything(): Promise<void> {
+  const user = await newUser();
+  await Promise.all([invalidations(), files(user), slowRequest(user)]);
+}
