@@ -45,7 +45,7 @@ export function createCacheMetrics({ registry }: Metrics) {
   });
   const queueMeasured = new Gauge({
     name: 'invalidation_queue_measured_timestamp_seconds',
-    help: 'When invalidation_queue_length was last measured; 0 without Kafka',
+    help: 'When invalidation_queue_length was last measured, or began to be; 0 without Kafka',
     registers,
   });
   const failedJobs = new Counter({

@@ -180,5 +180,9 @@ test('the queue: how long it is by the next measurement, unknown while Kafka doe
   await kafka.send({ value: { model: 'webform', id: 1 } });
   await measured(kafka.kafka, 1);
   const retry = { retries: 0 };
+  metrics.queueMeasured.set(0);
   await measured(new Kafka({ brokers: ['127.0.0.1:1'], logLevel: logLevel.NOTHING, retry }), undefined);
+  // Else nobody would be called for a Kafka that was never there.
+  const { values } = await metrics.queueMeasured.get();
+  expect(values[0]!.value).toBeGreaterThan(Date.now() / 1_000 - 300);
 });

@@ -58,7 +58,11 @@ export function createQueue({ broker, metrics, onOffsets, logger, everyMs = 2_00
   }
 
   return {
-    start: () => void run(),
+    start(): void {
+      // A Kafka that was never there is noticed as one is that goes away: by how old this is.
+      metrics.queueMeasured.setToCurrentTime();
+      void run();
+    },
     /** The length by the next measurement, which begins after this call; undefined where Kafka does not answer it. */
     next: async (): Promise<number | undefined> => (stopping.signal.aborted ? undefined : next.promise),
     /** Whether the last attempt succeeded. */
