@@ -38,6 +38,8 @@ function traceLink(id: string, traceId: string | null, traces: string | undefine
   return traces ? html`<a id="${id}" href="${traces}/trace/${traceId}">${short}</a>` : short;
 }
 
+/** JSON has some more. */
+const shownSlow = 6;
 const slowColumns = [
   { heading: 'Count', figure: true },
   { heading: 'Slowest', figure: true },
@@ -46,26 +48,30 @@ const slowColumns = [
 ];
 
 export function slowRequestsCard({ slow }: PulseReport, traces: string | undefined): Html {
-  const rows = slow?.requests.map((one, index) => [
-    html`<code>${one.method} ${one.route}</code>`,
-    one.count,
-    ms(one.slowest_ms),
-    clock(one.newest_at),
-    traceLink(`request-trace-${index}`, one.trace_id, traces),
-  ]);
+  const rows = slow?.requests
+    .slice(0, shownSlow)
+    .map((one, index) => [
+      html`<code>${one.method} ${one.route}</code>`,
+      one.count,
+      ms(one.slowest_ms),
+      clock(one.newest_at),
+      traceLink(`request-trace-${index}`, one.trace_id, traces),
+    ]);
   const columns = [{ heading: 'Route' }, ...slowColumns];
   const body = rows ? table('slow-requests', columns, rows, 'None.') : notAvailable;
   return card('slow-requests', 'Slow requests', 'Of the last hour, newest first.', body);
 }
 
 export function slowQueriesCard({ slow }: PulseReport, traces: string | undefined): Html {
-  const rows = slow?.queries.map((one, index) => [
-    html`<span>${one.service}</span> <code class="statement">${one.statement}</code>`,
-    one.count,
-    ms(one.slowest_ms),
-    clock(one.newest_at),
-    traceLink(`query-trace-${index}`, one.trace_id, traces),
-  ]);
+  const rows = slow?.queries
+    .slice(0, shownSlow)
+    .map((one, index) => [
+      html`<span>${one.service}</span> <code class="statement">${one.statement}</code>`,
+      one.count,
+      ms(one.slowest_ms),
+      clock(one.newest_at),
+      traceLink(`query-trace-${index}`, one.trace_id, traces),
+    ]);
   const columns = [{ heading: 'Query' }, ...slowColumns];
   const body = rows ? table('slow-queries', columns, rows, 'None.') : notAvailable;
   return card('slow-queries', 'Slow queries', 'Of the last hour, newest first.', body);

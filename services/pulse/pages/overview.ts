@@ -51,9 +51,8 @@ export function overviewPage({ report, samples, links, mayRetry, retried }: Over
       </p>
       ${targetTiles(report, samples)}
       <div class="cards">
-        ${routesCard(report)} ${slowRequestsCard(report, links.jaeger)}
-        ${slowQueriesCard(report, links.jaeger)} ${failedJobsCard(report, mayRetry)} ${cacheCard(report)}
-        ${processesCard(report)}
+        ${routesCard(report)} ${failedJobsCard(report, mayRetry)} ${slowRequestsCard(report, links.jaeger)}
+        ${slowQueriesCard(report, links.jaeger)} ${cacheCard(report)} ${processesCard(report)}
       </div>
       <p class="note" id="at" data-part>
         Sampled at ${report.at === null ? '–' : clock(report.at)}; times are UTC.

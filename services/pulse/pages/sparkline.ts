@@ -5,6 +5,8 @@ import { html, type Html } from './html.ts';
 const width = 240;
 const height = 40;
 const hourMs = 3_600_000;
+/** A pulse that has just begun has a line, too: over less time. */
+const shortestMs = 300_000;
 
 export interface Point {
   /** ms */
@@ -23,22 +25,25 @@ function path(points: readonly Point[], x: (at: number) => string, y: (value: nu
     .join('');
 }
 
-/** A line of the hour before `now` (ms), with the goal as another. */
+/** A line of the hour before `now` (ms), or of what is known of it, with the goal as another. */
 export function sparkline(points: readonly Point[], { goal, unit }: Target, now: number): Html {
   const values = points.map(({ value }) => value).filter((value) => value !== null);
-  if (values.length < 2) return html`<p class="line none">The line begins with two samples.</p>`;
+  if (values.length < 2) return html`<p class="line note">The line begins with the second value.</p>`;
   const top = Math.max(...values, goal ?? 0) * 1.1 || 1;
-  const x = (at: number) => ((1 - (now - at) / hourMs) * width).toFixed(1);
+  const span = Math.min(hourMs, Math.max(shortestMs, now - points[0]!.at));
+  const x = (at: number) => ((1 - (now - at) / span) * width).toFixed(1);
+  const time = span === hourMs ? 'hour' : `${Math.round(span / 60_000)} min`;
   const y = (value: number) => (height - 1 - (value / top) * (height - 2)).toFixed(1);
   const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => format(value, unit));
   return html`<svg
-    class="line"
-    viewBox="0 0 ${width} ${height}"
-    preserveAspectRatio="none"
-    role="img"
-    aria-label="The last hour: from ${least} to ${most}"
-  >
-    ${goal !== null && html`<path class="goal" d="M0 ${y(goal)}H${width}" />`}
-    <path d="${path(points, x, y)}" />
-  </svg>`;
+      class="line"
+      viewBox="0 0 ${width} ${height}"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label="Last ${time}: from ${least} to ${most}"
+    >
+      ${goal !== null && html`<path class="goal" d="M0 ${y(goal)}H${width}" />`}
+      <path d="${path(points, x, y)}" />
+    </svg>
+    <p class="note">last ${time}: ${least} to ${most}</p>`;
 }

@@ -1,0 +1,57 @@
+import { expect, test } from '@jest/globals';
+import { createMetrics, observe } from '@content-platform/chassis';
+import type { Family, Scrape } from './scrape.ts';
+import { watchProcess } from './watched-process.ts';
+
+/** What a gateway tells that was started at `startedAt` (s) and has counted so much. */
+async function tell(startedAt: number, requests: number, missed: number): Promise<Scrape> {
+  const { registry, requestDuration } = createMetrics('gateway');
+  const labels = { service: 'gateway', method: 'GET', route: '/api/me' };
+  for (let n = 0; n < requests; n += 1) observe(requestDuration, { ...labels, status: '200' }, 0.03);
+  observe(requestDuration, { ...labels, status: '503' }, 0.03);
+  const families = await registry.getMetricsAsJSON();
+  const scrape = new Map(families.map(({ name, values }) => [name, values])) as unknown as Map<
+    string,
+    Family['values']
+  >;
+  scrape.set('process_start_time_seconds', [{ labels: {}, value: startedAt }]);
+  scrape.set('invalidation_missed_total', [{ labels: { model: 'webform' }, value: missed }]);
+  return scrape;
+}
+const second = (at: number) => at * 1_000;
+const address = 'http://127.0.0.1:9080';
+
+test('what was counted before anybody looked is not new; what comes then is', async () => {
+  const process = watchProcess(address, second(500));
+  expect(process.take(second(501), await tell(100, 7, 3))).toEqual(new Map());
+  expect(process.take(second(506), await tell(100, 9, 4))).toEqual(
+    new Map([
+      ['request|GET /api/me|0.05', 2],
+      ['missed|webform', 1],
+    ]),
+  );
+});
+
+test('of a process that began afterwards everything is new, also after a restart', async () => {
+  const process = watchProcess(address, second(500));
+  const all = new Map([
+    ['request|GET /api/me|0.05', 8],
+    ['failed|GET /api/me', 1],
+    ['missed|webform', 3],
+  ]);
+  expect(process.take(second(510), await tell(501, 7, 3))).toEqual(all);
+  // It has counted more by now than before.
+  expect(process.take(second(520), await tell(515, 7, 3))).toEqual(all);
+  expect(process.state()).toMatchObject({ up: true, service: 'gateway', restarts: 1 });
+  expect(process.take(second(3_600 + 521), await tell(515, 7, 3))).toEqual(new Map());
+  expect(process.state().restarts).toBe(0);
+});
+
+test('one that does not answer is down, and goes on from where it was', async () => {
+  const process = watchProcess(address, second(500));
+  expect(process.state()).toMatchObject({ up: false, service: null });
+  process.take(second(510), await tell(100, 7, 3));
+  expect(process.take(second(515), undefined)).toEqual(new Map());
+  expect(process.state()).toMatchObject({ up: false, service: 'gateway', memory_bytes: null });
+  expect(process.take(second(520), await tell(100, 8, 3)).get('request|GET /api/me|0.05')).toBe(1);
+});

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { createDatabase, createLogger, createMetrics, createSlowLog } from '@content-platform/chassis';
+import { createTestDatabase } from '../../test/support/test-database.ts';
+import { until } from '../../test/support/wait.ts';
+import { createSlowLogStore } from './slow-log-store.ts';
+import { soon } from './soon.ts';
+
+const logger = createLogger('pulse', 'silent');
+const metrics = createMetrics('pulse');
+let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>;
+beforeAll(async () => void (testDatabase = await createTestDatabase()));
+afterAll(() => testDatabase.drop());
+
+function open(url: string) {
+  const slowLog = createSlowLog(undefined, metrics, logger);
+  const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs: 60_000 });
+  return { store: createSlowLogStore(database), close: () => database.close() };
+}
+
+test('none before the first slow row; then grouped, the newest first, with a trace', async () => {
+  const { store, close } = open(testDatabase.url);
+  expect(await store.newest()).toEqual({ requests: [], queries: [] });
+  const log = createSlowLog(testDatabase.url, metrics, logger);
+  const one = { method: 'GET', status: 200, requestId: 'x' };
+  log.request({ ...one, route: '/api/me', ms: 700, traceId: 'a'.repeat(32) });
+  log.request({ ...one, route: '/api/me', ms: 600 });
+  log.query({ statement: 'SELECT $1', ms: 300 });
+  const slow = await until('they are written', async () => {
+    const now = await store.newest();
+    return now.requests.length > 0 && now.queries.length > 0 && now;
+  });
+  expect(slow.requests).toEqual([
+    {
+      method: 'GET',
+      route: '/api/me',
+      count: 2,
+      slowest_ms: 700,
+      newest_at: expect.stringMatching(/Z$/),
+      trace_id: 'a'.repeat(32),
+    },
+  ]);
+  expect(slow.queries).toMatchObject([
+    { service: 'pulse', statement: 'SELECT $1', count: 1, slowest_ms: 300 },
+  ]);
+  await log.close();
+  await close();
+});
+
+test('a database that is away or hangs is not waited for', async () => {
+  const sockets = createServer((socket) => void socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+  await once(sockets, 'listening');
+  const { port } = sockets.address() as AddressInfo;
+  for (const place of [`127.0.0.1:${port}`, '127.0.0.1:1']) {
+    const { store, close } = open(`postgres://x:y@${place}/logs`);
+    const start = performance.now();
+    expect(await soon(store.newest())).toBeNull();
+    expect(performance.now() - start).toBeLessThan(4_000);
+    await close();
+  }
+  sockets.close();
+});
+
+test('nothing else that hangs is waited for', async () => {
+  expect(await soon(new Promise(() => undefined))).toBeNull();
+  expect(await soon(Promise.resolve(1))).toBe(1);
+});

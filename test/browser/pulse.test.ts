@@ -1,0 +1,206 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { emails, newUser, password } from '../support/accounts.ts';
+import { openBrowser } from '../support/chromium.ts';
+import { announce, closeEvents } from '../support/events.ts';
+import { newLetter } from '../support/letters.ts';
+import { read } from '../support/platform.ts';
+import { findings, openTab, signIn, type Watched } from '../support/pulse-browser.ts';
+import { readPulse } from '../support/pulse.ts';
+import { closeRecords, database, freshId } from '../support/records.ts';
+import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+
+let browser: Browser;
+let tabs: Watched[] = [];
+
+async function open(options: BrowserContextOptions = {}): Promise<Page> {
+  const tab = await openTab(browser, options);
+  tabs.push(tab);
+  return tab.page;
+}
+
+async function openSignedIn(options: BrowserContextOptions = {}): Promise<Page> {
+  const page = await open(options);
+  await signIn(page, emails.sre, password);
+  await page.waitForSelector('.verdict');
+  return page;
+}
+
+/** A request that waits for a letter's lock, longer than what counts as slow. */
+async function makeSlowRequest(): Promise<void> {
+  const { gateway } = stack();
+  const user = await newUser();
+  const letter = await newLetter({ userId: user.id });
+  const client = await database().connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('SELECT FROM letters.letter WHERE id = $1 FOR UPDATE', [letter]);
+    const body = { letter_id: letter, webform_id: 2, skipped: true };
+    const answer = call(gateway, contract.updateLetterSkippedWebform, { body, token: user.token });
+    await until('it waits for the lock', async () => {
+      const text = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%letters.letter%'`;
+      return (await database().query(text)).rowCount! > 0;
+    });
+    await sleep(800);
+    await client.query('ROLLBACK');
+    expect((await answer).error).toBeUndefined();
+  } finally {
+    client.release();
+  }
+}
+
+/** A failed job that succeeds when it is tried again. */
+async function makeFailedJob(): Promise<number> {
+  const { rows } = await database().query<{ id: string }>(
+    `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", key, value, model, message_at)
+     VALUES ('unknown_model', 'unknown model', 'cache-invalidation', 0, $1, NULL, $2, 'webform', 0) RETURNING id`,
+    [freshId(), Buffer.from('{"model":"webform","id":1}')],
+  );
+  return Number(rows[0]!.id);
+}
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  await Promise.all(Array.from({ length: 120 }, (_, index) => read('pathway', 1 + (index % 4))));
+  await makeSlowRequest();
+  await announce('not json <b>bold</b>');
+  await until('pulse has seen it', async () => {
+    const { slow, failed_jobs: jobs, targets, routes } = await readPulse();
+    const ratio = targets.find(({ name }) => name === 'hit_ratio')!.value;
+    return slow?.requests.length && slow.queries.length && jobs?.length && routes.length && ratio !== null;
+  });
+});
+afterEach(async () => {
+  const wrong = tabs.flatMap((tab) => tab.wrong);
+  await Promise.all(tabs.map((tab) => tab.close()));
+  tabs = [];
+  expect(wrong).toEqual([]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await closeEvents();
+  await closeRecords();
+});
+
+test('signing in with the keyboard alone, and out again', async () => {
+  const page = await open();
+  const response = await page.goto(`${stack().gateway}/pulse`);
+  expect(response!.status()).toBe(401);
+  await page.keyboard.type(emails.sre);
+  await page.keyboard.press('Tab');
+  await page.keyboard.type(password);
+  await page.keyboard.press('Tab');
+  const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle');
+  expect(outline).toBe('solid');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.verdict');
+  const [cookie] = await page.context().cookies(`${stack().gateway}/pulse`);
+  expect(cookie).toMatchObject({ name: 'pulse', httpOnly: true, sameSite: 'Strict', path: '/pulse' });
+  await page.focus('#sign-out');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#email');
+  expect(await page.context().cookies(`${stack().gateway}/pulse`)).toEqual([]);
+});
+
+test('a wrong password and a person who may not look', async () => {
+  const page = await open();
+  await signIn(page, emails.sre, 'wrong password');
+  expect(await page.textContent('[role=alert]')).toBe('The email or the password is wrong.');
+  const user = await newUser();
+  await signIn(page, user.email, user.password);
+  expect(await page.textContent('[role=alert]')).toContain('pulse:view');
+  await page.click('#sign-out');
+  await page.waitForSelector('#email');
+});
+
+describe('the page', () => {
+  test.each([
+    ['response_time_p95', /Response time.*\d ms.*under 500 ms/s],
+    ['invalidation_queue', /Invalidation queue\s+\d+\s.*under 100/s],
+    ['failed_jobs', /Failed jobs\s+[1-9]\d*\s+✗ missed/],
+    ['hit_ratio', /Cache hits\s+\d+(\.\d)? %.*over 80 %/s],
+    ['cache_memory', /Cache memory\s+\d/],
+    ['routes', /GET \/api\/content\/:model\/:id\s+\d/],
+    ['slow-requests', /POST \/api\/updateLetterSkippedWebform\s+\d+\s+\d/],
+    ['slow-queries', /letters\s.*letters\.letter/s],
+    ['jobs', /not_json/],
+    ['cache', /pathway\s+\d+\s+\d+\s+\d+\s+\d+/],
+    ['processes', /gateway.*✓ up\s+\d/s],
+  ])('the card %s shows real traffic', async (id, text) => {
+    const page = await openSignedIn();
+    expect(await page.innerText(`#${id}`)).toMatch(text);
+  });
+
+  test('five targets have a line of what was', async () => {
+    const page = await openSignedIn();
+    await until('there are two samples', async () => (await page.locator('.tiles svg.line').count()) === 5);
+  });
+
+  test('an event’s text is text', async () => {
+    const page = await openSignedIn();
+    expect(await page.locator('#jobs b').count()).toBe(0);
+  });
+
+  test('a failed job is tried again', async () => {
+    const job = await makeFailedJob();
+    const page = await openSignedIn();
+    await page.click(`#retry-${job}`);
+    await page.waitForSelector(`text=Job ${job} was processed.`);
+    expect(await page.locator(`#retry-${job}`).count()).toBe(0);
+    const { rows } = await database().query('SELECT state FROM content.failed_job WHERE id = $1', [job]);
+    expect(rows).toEqual([{ state: 'retried' }]);
+  });
+
+  test('it renews itself, and neither focus nor scroll is lost', async () => {
+    const job = await makeFailedJob();
+    const page = await openSignedIn({ viewport: { width: 500, height: 500 } });
+    await page.focus(`#retry-${job}`);
+    const before = { at: await page.textContent('#at'), y: await page.evaluate<number>('scrollY') };
+    expect(before.y).toBeGreaterThan(0);
+    const other = await makeFailedJob();
+    // The part that has the focus is exchanged, too.
+    await page.waitForSelector(`#retry-${other}`);
+    expect(await page.textContent('#at')).not.toBe(before.at);
+    expect(await page.evaluate('document.activeElement.id')).toBe(`retry-${job}`);
+    expect(await page.evaluate<number>('scrollY')).toBeGreaterThan(0);
+  });
+
+  test('without scripts it is there, and renews itself', async () => {
+    const page = await openSignedIn({ javaScriptEnabled: false });
+    expect(await page.innerText('#routes')).toContain('GET /api/content/:model/:id');
+    const at = await page.textContent('#at');
+    await until('it was loaded again', async () => (await page.textContent('#at')) !== at);
+  });
+
+  test('who is signed out elsewhere sees the form', async () => {
+    const user = await newUser('sre');
+    const page = await open();
+    await signIn(page, user.email, user.password);
+    await page.waitForSelector('.verdict');
+    const { error } = await call(stack().gateway, contract.deleteSessions, { token: user.token });
+    expect(error).toBeUndefined();
+    await page.waitForSelector('#email');
+  });
+});
+
+test('at 360 pixels nothing is wider than the screen', async () => {
+  const page = await openSignedIn({ viewport: { width: 360, height: 740 } });
+  const width = await page.evaluate('document.documentElement.scrollWidth');
+  expect(width).toBeLessThanOrEqual(360);
+});
+
+test.each(['light', 'dark'] as const)('in %s axe-core finds nothing serious', async (colorScheme) => {
+  const page = await open({ colorScheme });
+  await page.goto(`${stack().gateway}/pulse`);
+  expect(await findings(page)).toEqual([]);
+  const user = await newUser();
+  await signIn(page, user.email, user.password);
+  expect(await findings(page)).toEqual([]);
+  await signIn(page, emails.sre, password);
+  await page.waitForSelector('.verdict');
+  expect(await findings(page)).toEqual([]);
+});

@@ -1,0 +1,31 @@
+import { chromium, type Browser } from 'playwright-core';
+import { aptInstall, canInstall } from '../../deploy/local/apt.ts';
+import { onPath } from '../../deploy/local/run-command.ts';
+
+const find = () => onPath('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable');
+
+/**
+ * A browser: Chromium or Chrome from PATH, else Debian's, which is installed.
+ * @throws with what is missing and how to get it
+ */
+export async function openBrowser(): Promise<Browser> {
+  let program = find();
+  if (!program && canInstall()) {
+    await aptInstall(['chromium'], AbortSignal.timeout(170_000));
+    program = find();
+  }
+  if (!program) throw new Error('There is no browser: put chromium or google-chrome on PATH.');
+  return chromium.launch({
+    executablePath: program,
+    headless: true,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}

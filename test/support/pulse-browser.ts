@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { newAddress } from './accounts.ts';
+import { stack } from './stack.ts';
+
+/** What no page of ours may do: break its own policy, or ask anybody else. */
+export interface Watched {
+  page: Page;
+  wrong: string[];
+  close(): Promise<void>;
+}
+
+/** A tab of its own, from an address of its own, that notes what is wrong. */
+export async function openTab(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
+  const { gateway } = stack();
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    extraHTTPHeaders: { 'X-Forwarded-For': newAddress() },
+    ...options,
+  });
+  const wrong: string[] = [];
+  context.on('request', (request) => {
+    if (!request.url().startsWith(`${gateway}/pulse`)) wrong.push(`asks for ${request.url()}`);
+  });
+  const page = await context.newPage();
+  page.on('pageerror', (error) => wrong.push(`throws ${error.message}`));
+  page.on('console', (message) => {
+    // A 401 with the form is an error to the browser's console.
+    if (message.type() === 'error' && !/status of 40[13]/.test(message.text())) wrong.push(message.text());
+  });
+  return { page, wrong, close: () => context.close() };
+}
+
+/** Fills in the form and sends it. */
+export async function signIn(page: Page, email: string, password: string): Promise<void> {
+  await page.goto(`${stack().gateway}/pulse`);
+  await page.fill('#email', email);
+  await page.fill('#password', password);
+  await page.click('#sign-in');
+}
+
+const axe = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+
+/** What axe-core calls serious or critical, as `rule: where`. */
+export async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> };
+    };
+    const { violations } = await axe.run();
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+  });
+}
