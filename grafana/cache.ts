@@ -32,7 +32,7 @@ export function cache() {
       series({
         title: 'How long after a change is it cleared?',
         description:
-          'Normal: under 1 s for http and kafka. Minutes mean that Kafka or Redis was away in between. The points lead to traces.',
+          'Normal: under 0.1 s for http, around 1 s for kafka at most. Minutes mean that Kafka or Redis was away in between. The points lead to traces.',
         unit: 's',
         queries: quantiles('invalidation_delay_seconds_bucket', [95], ['source']),
       }),

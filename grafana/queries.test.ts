@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { closeEvents } from '../test/support/events.ts';
 import { read } from '../test/support/platform.ts';
@@ -21,7 +22,7 @@ let logs: pg.Pool;
 const names = Object.keys(stack().services);
 
 beforeAll(async () => {
-  logs = new pg.Pool({ connectionString: stack().logs, max: 1 });
+  logs = await asGrafana();
   // Nobody listens there: alerts are others' affair.
   prometheus = await startPrometheus('127.0.0.1:9');
   await until('every process is scraped', async () => {
@@ -30,7 +31,7 @@ beforeAll(async () => {
   });
   const id = freshId();
   await save('webform', id, 'Read again and again');
-  traffic = startTraffic(10, () => read('webform', id));
+  traffic = startTraffic(4, () => read('webform', id));
   await useEverything();
 });
 afterAll(async () => {
@@ -40,6 +41,21 @@ afterAll(async () => {
   await closeEvents();
   await closeRecords();
 });
+
+/** Makes the role that the README gives to Grafana, and connects as it. */
+async function asGrafana(): Promise<pg.Pool> {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  const [, statements, password] = /```sql\n(\s+CREATE ROLE grafana LOGIN PASSWORD '([\w-]+)'[^]*?)```/.exec(
+    readme,
+  )!;
+  const owner = new pg.Client({ connectionString: stack().logs });
+  await owner.connect();
+  await owner.query(statements!);
+  await owner.end();
+  const url = new URL(stack().logs);
+  [url.username, url.password] = ['grafana', password!];
+  return new pg.Pool({ connectionString: url.href, max: 1 });
+}
 
 /** What Grafana puts in for its variables. */
 const withValues = (expression: string) =>
@@ -72,6 +88,16 @@ test.each(byPostgres)('$dashboard: $title', async ({ targets }) => {
     expect(query).not.toContain('$');
     await until('there are rows', async () => (await logs.query(query)).rows.length > 0, 30_000);
   }
+});
+
+test('Grafana may read the slow log, and nothing else', async () => {
+  await expect(logs.query('DELETE FROM logs.slow_query')).rejects.toThrow('permission denied');
+  const platform = new URL(stack().postgres);
+  const { username, password } = new URL(logs.options.connectionString!);
+  Object.assign(platform, { username, password });
+  const other = new pg.Pool({ connectionString: platform.href, max: 1 });
+  await expect(other.query('SELECT FROM content.record')).rejects.toThrow('permission denied');
+  await other.end();
 });
 
 test('every service can be chosen', async () => {

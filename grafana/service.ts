@@ -75,7 +75,7 @@ export function serviceBoard() {
       series({
         title: 'How late is the event loop?',
         description:
-          'Normal: around 10 ms, which is how exactly it is measured. Over 100 ms something blocks it, and all requests wait.',
+          'Normal: 10 to 20 ms, since it is measured in steps of 10. Over 100 ms something blocks it, and all requests wait.',
         unit: 's',
         goal: { below: 0.1 },
         queries: [{ expr: `nodejs_eventloop_lag_p99_seconds{${mine}}`, legend: '{{instance}}' }],

@@ -12,7 +12,7 @@ export function stores() {
       series({
         title: 'How long do calls of PostgreSQL take?',
         description:
-          'Normal: 95 % under 20 ms, waiting for a connection included. All services at once: PostgreSQL itself; one: its statements. The points lead to traces.',
+          'Normal: 95 % under 50 ms, waiting for a connection included. All services at once: PostgreSQL itself; one: its statements. The points lead to traces.',
         unit: 's',
         goal: { below: 0.2 },
         queries: quantiles('db_query_duration_seconds_bucket', [95], ['service']),
