@@ -1,7 +1,9 @@
 import { commonConfig, list, readConfig, tokenConfig, url } from '@content-platform/chassis';
 
 const internal = [8080, 8081, 8082, 8083, 8084, 8085, 8086].map((port) => `http://127.0.0.1:${port + 1000}`);
-const page = url('http:', 'https:').optional();
+const page = url('http:', 'https:')
+  .transform((value) => value.replace(/\/+$/, ''))
+  .optional();
 
 export const pulseConfig = {
   ...commonConfig(8086),

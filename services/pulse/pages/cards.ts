@@ -116,7 +116,8 @@ export function cacheCard({ cache }: PulseReport): Html {
     orDash(one.hit_ratio, formatRatio),
     one.invalidations_missed,
   ]);
-  const memory = `Redis uses ${orDash(used, formatBytes)}, of ${limit === null ? 'no limit' : formatBytes(limit)}.`;
+  const room = limit === null ? 'without a limit' : `of ${formatBytes(limit)}`;
+  const memory = used === null ? '' : `Redis uses ${formatBytes(used)} ${room}.`;
   const note = `Reads of the last 5 minutes; changes that nobody announced in the last hour. ${memory}`;
   return card('cache', 'Cache by model', note, table('cache', [{ heading: 'Model' }, ...columns], rows, ''));
 }

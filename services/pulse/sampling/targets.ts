@@ -58,11 +58,18 @@ function hitRatio(counted: Counts, { contentCache }: Gauges): Target {
 }
 
 function cacheMemory({ memoryBytes, memoryLimitBytes = 0 }: Gauges): Target {
-  const common = { name: 'cache_memory', comparison: 'below' } as const;
-  if (memoryBytes === undefined) return { ...common, value: null, goal: 0.9, unit: 'ratio', ok: false };
-  if (memoryLimitBytes === 0) return { ...common, value: memoryBytes, goal: null, unit: 'bytes', ok: true };
+  const of = (value: number | null, goal: number | null, unit: Target['unit'], ok: boolean): Target => ({
+    name: 'cache_memory',
+    value,
+    goal,
+    comparison: 'below',
+    unit,
+    ok,
+  });
+  if (memoryBytes === undefined) return of(null, 0.9, 'ratio', false);
+  if (memoryLimitBytes === 0) return of(memoryBytes, null, 'bytes', true);
   const value = memoryBytes / memoryLimitBytes;
-  return { ...common, value, goal: 0.9, unit: 'ratio', ok: value < 0.9 };
+  return of(value, 0.9, 'ratio', value < 0.9);
 }
 
 /**
