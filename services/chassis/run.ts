@@ -26,14 +26,15 @@ export interface Running {
   /** What readiness looks at. */
   checks: Record<string, Check>;
   server?: ServerOptions;
+  /** What is under way has so long to finish when the process is told to stop, when that is more than 10 s. In ms. */
+  finishMs?: number;
   /** For the other processes of the platform alone: answered by the internal listener. */
   internal?: RequestHandler;
   /** For what a server reports without a request: parse errors, tunnels. Called before it listens. */
   prepare?: (server: Server) => void;
 }
 
-/** What is under way has so long to finish when the process is told to stop. */
-const shutdownMs = 10_000;
+const usualFinishMs = 10_000;
 
 function fail(message: string): never {
   process.stderr.write(`${message}\n`);
@@ -93,7 +94,7 @@ export async function run<Config extends CommonConfig>(
     setTimeout(() => {
       logger.error('stopped before everything was finished');
       process.exit(1);
-    }, shutdownMs).unref();
+    }, running?.finishMs ?? usualFinishMs).unref();
     await stopServer?.();
     for (const close of closers.toReversed()) {
       await Promise.resolve()

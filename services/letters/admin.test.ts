@@ -55,8 +55,15 @@ test.each<[RegExp, string[], string?]>([
   [/^admin: There is no command constructor; try help\.\n$/, ['constructor']],
   [/^admin: Give EMAIL-or-USER-ID and TITLE; /, ['create-letter', '1']],
   [/^admin: Give EMAIL-or-USER-ID and TITLE; /, ['create-letter', '1', 'Two', 'words']],
-  [/^admin: TITLE must have 1 to 200 characters\.\n$/, ['create-letter', '1', '']],
-  [/^admin: TITLE must have 1 to 200 characters\.\n$/, ['create-letter', '1', 'x'.repeat(201)]],
+  [
+    /^admin: TITLE must have 1 to 200 characters, and none that cannot be seen\.\n$/,
+    ['create-letter', '1', ''],
+  ],
+  [/^admin: TITLE must have/, ['create-letter', '1', 'A\u001b[31m letter']],
+  [
+    /^admin: TITLE must have 1 to 200 characters, and none that cannot be seen\.\n$/,
+    ['create-letter', '1', 'x'.repeat(201)],
+  ],
   [/^admin: There is no user 3\.\n$/, ['create-letter', '3', 'Title']],
   [/^admin: There is no user bob@example\.com\.\n$/, ['create-letter', 'bob@example.com', 'Title']],
   [/^admin: --webform must be .+, not 0\.\n$/, ['create-letter', '1', 'Title', '--webform', '0']],

@@ -28,7 +28,7 @@ async function open(): Promise<Opened> {
     // The migration waits for a database that is away; whoever types a command would rather know.
     await Promise.all([database.ping(), store.check()]);
     await migrateMedia(url, logger);
-    return { files: createFileStore(database.query), store, close };
+    return { files: createFileStore(database.query, store.name), store, close };
   } catch (error) {
     await close();
     throw error;

@@ -44,23 +44,30 @@ function fileOf({ id, user_id, created_at, ...row }: Row): File {
 
 export type FileStore = ReturnType<typeof createFileStore>;
 
-/** The table media.file. Everything throws what `query` throws. */
-export function createFileStore(query: Database['query']) {
+/**
+ * The table media.file, in which each row says which store has its files; `store` is the name of the one in use.
+ * Everything throws what `query` throws.
+ */
+export function createFileStore(query: Database['query'], store: string) {
   async function findUpload(userId: number, checksum: Buffer): Promise<File | undefined> {
-    const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND checksum = $2`;
-    const { rows } = await query<Row>('find_upload', text, [userId, checksum]);
+    const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND checksum = $2 AND store = $3`;
+    const { rows } = await query<Row>('find_upload', text, [userId, checksum, store]);
     return rows[0] && fileOf(rows[0]);
   }
 
   async function insert(file: NewFile): Promise<File | undefined> {
+    // A row whose files are in another store is not to be had here: it is made anew.
     const text = `INSERT INTO media.file
-                    (user_id, object, checksum, mime, bytes, name, width, height, placeholder, variants)
-                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-                  ON CONFLICT (user_id, checksum) DO NOTHING
+                    (user_id, object, checksum, mime, bytes, name, width, height, placeholder, variants, store)
+                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                  ON CONFLICT (user_id, checksum) DO UPDATE
+                    SET object = excluded.object, name = excluded.name, placeholder = excluded.placeholder,
+                        variants = excluded.variants, store = excluded.store
+                    WHERE file.store IS DISTINCT FROM excluded.store
                   RETURNING ${columns}`;
     const { userId, object, checksum, mime, bytes, name, width, height, placeholder, variants } = file;
     const values = [userId, object, checksum, mime, bytes, name, width, height, placeholder];
-    const { rows } = await query<Row>('add_file', text, [...values, JSON.stringify(variants)]);
+    const { rows } = await query<Row>('add_file', text, [...values, JSON.stringify(variants), store]);
     return rows[0] && fileOf(rows[0]);
   }
 
@@ -94,11 +101,20 @@ export function createFileStore(query: Database['query']) {
       const { rows } = await query<Row>('delete_file', text, [userId, id]);
       return rows[0] && fileOf(rows[0]);
     },
-    /** Every file there is, whoever's. */
+    /** Takes the rows from before there was a store's name for its own. */
+    async adopt(): Promise<void> {
+      await query('adopt_files', 'UPDATE media.file SET store = $1 WHERE store IS NULL', [store]);
+    },
+
+    /** Every file of this store, whoever's. */
     async *all(): AsyncGenerator<Pick<File, 'id' | 'object' | 'variants'>> {
-      const text = 'SELECT id, object, variants FROM media.file WHERE id > $1 ORDER BY id LIMIT 1000';
+      const text = `SELECT id, object, variants FROM media.file WHERE id > $1 AND store = $2
+                    ORDER BY id LIMIT 1000`;
       for (let last = 0; ;) {
-        const { rows } = await query<Pick<Row, 'id' | 'object' | 'variants'>>('list_all_files', text, [last]);
+        const { rows } = await query<Pick<Row, 'id' | 'object' | 'variants'>>('list_all_files', text, [
+          last,
+          store,
+        ]);
         for (const { id, object, variants } of rows) yield { id: Number(id), object, variants };
         if (rows.length === 0) return;
         last = Number(rows.at(-1)!.id);

@@ -10,6 +10,7 @@ import {
   startUpkeep,
   tokensFromAuth,
 } from '@content-platform/chassis';
+import { upload } from '@content-platform/contract';
 import { createMediaUpload } from './app.ts';
 import type { mediaUploadConfig } from './config.ts';
 import { createFileStore } from './file-store.ts';
@@ -23,6 +24,9 @@ type Config = z.output<z.ZodObject<typeof mediaUploadConfig>>;
 
 /** Uploads that may wait for each child, so that the last of them waits some seconds only. */
 const waitingPerChild = 8;
+
+/** As long as the contract gives a reply. Ms. */
+const finishMs = upload.replyWithinSeconds * 1_000;
 
 /** With two children under 700 MB, with some room for what is taken before it is noticed. */
 const ownMegabytes = 260;
@@ -41,6 +45,8 @@ export async function startMediaUpload(
 
   const store = await storeFromConfig(config);
   onStop(() => store.close());
+  const files = createFileStore(database.query, store.name);
+  await files.adopt();
   const workspace = await createWorkspace(join(folder, 'tmp'));
   const idempotency = createIdempotency(database.query, schema);
   onStop(startUpkeep(database.query, () => ({ 'idempotency keys': () => idempotency.forget() }), logger));
@@ -64,7 +70,7 @@ export async function startMediaUpload(
 
   return {
     app: createMediaUpload({
-      files: createFileStore(database.query),
+      files,
       store,
       pool,
       workspace,
@@ -75,6 +81,7 @@ export async function startMediaUpload(
       logger,
       metrics,
     }),
+    finishMs,
     checks: {
       postgres: { required: true, check: () => database.ping() },
       store: { required: true, check: () => store.check() },

@@ -79,9 +79,34 @@ test('an empty store is the wrong one: no row is deleted because of it', async (
   await expect(findStrays(files, store)).rejects.toThrow(EmptyStore);
 });
 
+test('rows whose files are in another store are none of its strays', async () => {
+  const { database } = scene;
+  const [here, elsewhere] = [await whole(), await whole()];
+  await database.query('test', `UPDATE media.file SET store = 's3:uploads' WHERE id = $1`, [elsewhere.id]);
+  await scene.store.remove(`${elsewhere.object}-original`);
+  expect(await findStrays(scene.files, scene.store)).toEqual({ keys: [], rows: [] });
+  // The same upload, here: its row has its files then.
+  const again = newFile({ checksum: elsewhere.checksum });
+  expect(await scene.files.findUpload(1, elsewhere.checksum)).toBeUndefined();
+  expect(await scene.files.add(again)).toMatchObject({ id: elsewhere.id, object: again.object });
+  expect((await scene.files.findUpload(1, elsewhere.checksum))?.object).toBe(again.object);
+  expect((await scene.files.find(1, here.id))?.object).toBe(here.object);
+});
+
+test('rows from before stores had names are of the one in use', async () => {
+  const { id } = await whole();
+  await scene.database.query('test', 'UPDATE media.file SET store = NULL');
+  await scene.files.adopt();
+  const { rows } = await scene.database.query<{ id: string }>(
+    'test',
+    `SELECT id FROM media.file WHERE store = 'folder'`,
+  );
+  expect(rows).toEqual([{ id: String(id) }]);
+});
+
 test('more rows than are read at once', async () => {
-  const insert = `INSERT INTO media.file (user_id, object, checksum, mime, bytes, name, variants)
-                  SELECT 1, gen_random_uuid(), sha256(n::text::bytea), 'application/pdf', 1, 'x', '[]'
+  const insert = `INSERT INTO media.file (user_id, object, checksum, mime, bytes, name, variants, store)
+                  SELECT 1, gen_random_uuid(), sha256(n::text::bytea), 'application/pdf', 1, 'x', '[]', 'folder'
                   FROM generate_series(1, 2500) AS n`;
   await scene.database.query('test', insert);
   await whole();

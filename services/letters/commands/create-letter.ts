@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { text } from '@content-platform/contract';
+import { line } from '@content-platform/contract';
 import type { Database } from '@content-platform/chassis';
 import { createLetterStore } from '../letter-store.ts';
 import { command } from '../letters.ts';
@@ -9,7 +9,7 @@ interface Webform {
   required: boolean;
 }
 
-const title = text(1, 200);
+const title = line(1, 200);
 
 function webformOf(given: string): Webform {
   const [, digits, required] = /^([1-9]\d{0,15})(:required)?$/.exec(given) ?? [];
@@ -48,7 +48,8 @@ export async function createLetter(args: string[], open: () => Promise<Database>
   if (whom === undefined || name === undefined || more.length > 0) {
     throw new Error('Give EMAIL-or-USER-ID and TITLE; a title of several words in quotes.');
   }
-  if (!title.safeParse(name).success) throw new Error('TITLE must have 1 to 200 characters.');
+  if (!title.safeParse(name).success)
+    throw new Error('TITLE must have 1 to 200 characters, and none that cannot be seen.');
   const webforms = webformsOf(values.webform);
   const database = await open();
   try {

@@ -113,7 +113,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
         const { value, joined } = await share(`${caller.id} ${request.fingerprint}`, signal, async () => {
           const known = await files.findUpload(caller.id, received.checksum);
           if (known) return { kept: known, isNew: false };
-          const outcome = made(await pool.run({ path, folder, sides: imageVariants }, signal));
+          const outcome = made(await pool.run({ path, folder, sides: imageVariants }, signal, caller.id));
           return keep(caller.id, received, path, outcome);
         });
         return reply(value.isNew && !joined ? 201 : 200, value.kept);

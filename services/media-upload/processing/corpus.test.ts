@@ -271,13 +271,12 @@ describe('what is refused', () => {
   test.each(['zTXt', 'iTXt', 'iCCP'] as const)('a bomb in %s', async (type) => {
     const png = valid['image/png']!;
     expect(await pool.process(corpus.withPacked(png, type, [100_000]))).toMatchObject({ kind: 'picture' });
-    const begun = performance.now();
-    expect(await pool.process(corpus.withPacked(png, type, [120_000_000]))).toEqual(
-      refused('unreadable_file'),
-    );
+    const large = corpus.withPacked(png, type, [120_000_000]);
     // Each of them is small.
-    const many = Array.from({ length: 100 }, () => 1_000_000);
-    expect(await pool.process(corpus.withPacked(png, type, many))).toEqual(refused('unreadable_file'));
+    const sizes = Array.from({ length: 100 }, () => 1_000_000);
+    const many = corpus.withPacked(png, type, sizes);
+    const begun = performance.now();
+    for (const bomb of [large, many]) expect(await pool.process(bomb)).toEqual(refused('unreadable_file'));
     expect(performance.now() - begun).toBeLessThan(5_000);
   });
   test.each(types)('anything behind the first bytes of %s', async (mime) => {

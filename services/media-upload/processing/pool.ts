@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createSlots, type Logger, type Release, type Slots, unavailable } from '@content-platform/chassis';
 import type { Job, Outcome } from './job.ts';
-import { rssOf } from './memory.ts';
+import { cpuMsOf, rssOf } from './proc.ts';
 
 export interface PoolOptions {
   /** Children, each with one job at a time. */
@@ -25,19 +25,22 @@ export interface PoolOptions {
 export interface Pool {
   /**
    * Has a child do the job. A child that dies, or takes too long and is killed, takes only its job along: that is
-   * refused then. One that is ended as all together take too much memory is done again, alone. Throws 503 when there is
+   * refused then. Of one owner there are as many jobs at a time as there are children; the others' come next. One that is ended as all together take too much memory is done again, alone. Throws 503 when there is
    * too much to do, and the signal's reason when that is aborted; the job's child is dead by then.
    */
-  run(job: Job, signal: AbortSignal): Promise<Outcome>;
+  run(job: Job, signal: AbortSignal, owner?: number): Promise<Outcome>;
   /** Ends the children. */
   close(): Promise<void>;
 }
 
+/** A job that was ended had a core for less than this share of its time, and more than a child that hangs: others had it. */
+const [idleShare, busyShare] = [0.05, 0.75];
+
 /** What a decoder can take in this time is what `maxBytes` may be passed by: some 50 MB. */
 const lookEveryMs = 25;
 
-/** Why a child was ended in the middle of a job: it takes too much for any time, or for now. */
-type End = 'costly' | 'crowded';
+/** Why a child was ended in the middle of a job: it takes too much for any time, or for now: memory, or cores that others use. */
+type End = 'costly' | 'crowded' | 'late';
 
 /** Child processes that are kept, so that a decoder's crash is not ours, and its memory neither. */
 export function createPool(options: PoolOptions): Pool {
@@ -84,7 +87,11 @@ export function createPool(options: PoolOptions): Pool {
       ending = why;
       kill();
     };
-    const timer = setTimeout(end, jobMs, 'costly');
+    const before = cpuMsOf(child.pid);
+    const timer = setTimeout(() => {
+      const share = (cpuMsOf(child.pid) - before) / jobMs;
+      end(share > idleShare && share < busyShare ? 'late' : 'costly');
+    }, jobMs);
     working.set(child, end);
     signal.addEventListener('abort', kill);
     try {
@@ -93,6 +100,7 @@ export function createPool(options: PoolOptions): Pool {
       const exit = once(child, 'exit', ended).then((): Outcome | 'crowded' => {
         signal.throwIfAborted();
         if (ending === 'crowded') return ending;
+        if (ending === 'late') throw tooMuch();
         return { kind: 'refused', refusal: ending === 'costly' ? 'image_too_costly' : 'unreadable_file' };
       });
       return await Promise.race([outcome, exit]);
@@ -113,6 +121,21 @@ export function createPool(options: PoolOptions): Pool {
       signal.throwIfAborted();
       throw waiting.aborted ? tooMuch() : error;
     });
+  }
+
+  const turnsOf = new Map<number, { slots: Slots; jobs: number }>();
+  /** Does the work when it is this owner's turn. */
+  async function turns<T>(owner: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const own = turnsOf.get(owner) ?? { slots: createSlots(size, maxWaiting), jobs: 0 };
+    turnsOf.set(owner, own);
+    own.jobs += 1;
+    try {
+      const release = await wait(own.slots, signal);
+      return await work().finally(release);
+    } finally {
+      own.jobs -= 1;
+      if (own.jobs === 0) turnsOf.delete(owner);
+    }
   }
 
   /** Every slot at once; one after the other who asks for that, or two would wait for each other's. */
@@ -167,12 +190,14 @@ export function createPool(options: PoolOptions): Pool {
   idle.push(...Array.from({ length: size }, start));
 
   return {
-    async run(job, signal) {
-      const first = await attempt(job, signal, await wait(slots, signal));
-      if (first !== 'crowded') return first;
-      const second = await attempt(job, signal, await waitForAll(signal));
-      if (second === 'crowded') throw tooMuch();
-      return second;
+    async run(job, signal, owner = 0) {
+      return turns(owner, signal, async () => {
+        const first = await attempt(job, signal, await wait(slots, signal));
+        if (first !== 'crowded') return first;
+        const second = await attempt(job, signal, await waitForAll(signal));
+        if (second === 'crowded') throw tooMuch();
+        return second;
+      });
     },
     async close() {
       closing = true;

@@ -24,6 +24,8 @@ export async function createLocalFolderStore(folder: string): Promise<Store> {
   const pathOf = (key: string) => join(folder, key);
 
   return {
+    // Not where it is: a folder may be moved, or be mounted elsewhere.
+    name: 'folder',
     async put(key, path) {
       await sync(path);
       await rename(path, pathOf(key));

@@ -64,6 +64,7 @@ export function createS3Store(settings: S3Settings): Store {
   }
 
   return {
+    name: `s3:${Bucket}`,
     async put(Key, path) {
       const { size: ContentLength } = await stat(path);
       const Body = createReadStream(path);

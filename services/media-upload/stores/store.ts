@@ -14,6 +14,8 @@ export interface StoredFile {
 
 /** Where files lie. A key is letters, digits, dots and dashes, made by us. */
 export interface Store {
+  /** Which store it is, for the rows of its files. */
+  readonly name: string;
   /** Keeps the file at `path` under `key`; once it resolves, the file outlives a crash. It may be gone from `path` then. */
   put(key: string, path: string): Promise<void>;
   /** What is kept under `key`, or a part of it; undefined when nothing is. */

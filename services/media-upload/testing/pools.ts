@@ -9,7 +9,7 @@ import { createPool, type Pool, type PoolOptions } from '../processing/pool.ts';
 
 export interface TestPool extends Pool {
   /** Has a child look at these bytes; the variants stay until the pool is closed. */
-  process(bytes: Buffer, signal?: AbortSignal): Promise<Outcome>;
+  process(bytes: Buffer, signal?: AbortSignal, owner?: number): Promise<Outcome>;
   /** A job whose upload is these bytes. */
   jobOf(bytes: Buffer): Promise<Job>;
   /** What the children and their keeper have said. */
@@ -44,7 +44,8 @@ export async function createTestPool(options: Partial<PoolOptions> = {}): Promis
     ...pool,
     log,
     jobOf,
-    process: async (bytes, signal = new AbortController().signal) => pool.run(await jobOf(bytes), signal),
+    process: async (bytes, signal = new AbortController().signal, owner) =>
+      pool.run(await jobOf(bytes), signal, owner),
     async close() {
       await pool.close();
       await rm(root, { recursive: true, force: true });

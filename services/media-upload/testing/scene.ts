@@ -20,6 +20,7 @@ export async function setScene() {
   const slowLog = createSlowLog(undefined, metrics, logger);
   await migrateMedia(url, logger);
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs: 60_000 });
+  const store = await createLocalFolderStore(join(folder, 'files'));
   return {
     databaseUrl: url,
     /** MEDIA_FOLDER. */
@@ -27,8 +28,8 @@ export async function setScene() {
     database,
     logger,
     metrics,
-    files: createFileStore(database.query),
-    store: await createLocalFolderStore(join(folder, 'files')),
+    files: createFileStore(database.query, store.name),
+    store,
     /** A file to be put into the store. */
     async fileOf(bytes: Buffer): Promise<string> {
       const path = join(folder, randomUUID());
