@@ -46,3 +46,14 @@ test('no family is there twice', async () => {
   expect(families.length).toBeGreaterThan(10);
   expect(new Set(families).size).toBe(families.length);
 });
+
+test('who asks for JSON gets the same in JSON, whichever was asked for before', async () => {
+  const registry = someMetrics();
+  await expose(registry, accept);
+  const { contentType, text } = await expose(registry, 'application/json');
+  expect(contentType).toBe('application/json');
+  const families = JSON.parse(text) as { name: string; values: unknown[] }[];
+  expect(families.find(({ name }) => name === 'slow_requests_total')!.values).toEqual([
+    { labels: {}, value: 1 },
+  ]);
+});
