@@ -10,6 +10,7 @@ export function tour(stack: Stack, state: string, identityDemo: boolean): string
     '',
     `Gateway        ${stack.gateway}`,
     `API docs       ${stack.gateway}/api/docs`,
+    `Pulse          ${stack.gateway}/pulse   (the targets; sign in as sre@example.com)`,
     `Addresses      ${join(state, 'stack.json')}`,
     `Logs           ${join(state, 'logs', '<name>.log')}   (JSON)`,
     '',
