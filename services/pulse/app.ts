@@ -18,6 +18,7 @@ import { pulseRetry } from './endpoints/pulse-retry.ts';
 import { pulseSignIn } from './endpoints/pulse-sign-in.ts';
 import { pulseSignOut } from './endpoints/pulse-sign-out.ts';
 import { createFailedJobs } from './failed-jobs.ts';
+import { impatient } from './impatient.ts';
 import type { Links } from './pages/overview.ts';
 import type { Sampler } from './sampling/sampler.ts';
 import type { SlowLogStore } from './slow-log-store.ts';
@@ -39,12 +40,14 @@ export function createPulse(options: PulseOptions) {
   const { publicUrl, links, sampler, slowLog, tokens, logger, metrics } = options;
   const auth = createAuthClient(options.authUrl);
   const failedJobs = createFailedJobs(options.contentCacheUrl);
+  const slow = slowLog ? impatient(() => slowLog.newest()) : () => Promise.resolve(null);
+  const jobs = impatient((token: string) => failedJobs.newest(token));
   const sessions = createSessions(auth);
   const cookie = createCookie(publicUrl);
   const viewers = createViewers(tokens, sessions, cookie);
   const checkOrigin = createOriginCheck(publicUrl);
   return createService({ name: 'pulse', logger, metrics, tokens }, [
-    handle(contract.pulse, pulse({ viewers, links, sampler, slowLog, failedJobs })),
+    handle(contract.pulse, pulse({ viewers, links, sampler, slow, jobs })),
     handle(contract.pulseSignIn, pulseSignIn({ auth, tokens, sessions, cookie, checkOrigin })),
     handle(contract.pulseSignOut, pulseSignOut({ auth, sessions, cookie, checkOrigin })),
     handle(contract.pulseRetry, pulseRetry({ viewers, failedJobs, checkOrigin })),

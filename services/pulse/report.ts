@@ -1,19 +1,17 @@
 import { models, type PulseReport } from '@content-platform/contract';
-import type { FailedJobs } from './failed-jobs.ts';
 import { bucketsOf, countOf, p95 } from './sampling/quantile.ts';
 import type { Counts } from './sampling/counters.ts';
 import { countedSince } from './sampling/sample.ts';
 import { windowMs, type Sampler } from './sampling/sampler.ts';
 import { measure, readsOf } from './sampling/targets.ts';
-import type { SlowLogStore } from './slow-log-store.ts';
-import { soon } from './soon.ts';
 import type { Viewer } from './access/viewers.ts';
 
 export interface ReportDeps {
   sampler: Sampler;
-  /** undefined: there is no logs database. */
-  slowLog: SlowLogStore | undefined;
-  failedJobs: FailedJobs;
+  /** What was slow; null: not to be had. */
+  slow: () => Promise<PulseReport['slow']>;
+  /** The failed jobs, for who has the token; null: not to be had. */
+  jobs: (token: string) => Promise<PulseReport['failed_jobs']>;
 }
 
 const hourMs = 3_600_000;
@@ -49,14 +47,14 @@ function cacheOf(counted: Counts, lastHour: Counts) {
   });
 }
 
-/** How it stands, for one viewer: what is not to be had within 2 seconds is null. */
+/** How it stands, for one viewer. */
 export async function makeReport(
-  { sampler, slowLog, failedJobs }: ReportDeps,
+  { sampler, ...ask }: ReportDeps,
   { caller, token }: Viewer,
 ): Promise<PulseReport> {
   const [slow, jobs] = await Promise.all([
-    slowLog ? soon(slowLog.newest()) : null,
-    caller.scopes.has('jobs:manage') ? soon(failedJobs.newest(token)) : null,
+    ask.slow(),
+    caller.scopes.has('jobs:manage') ? ask.jobs(token) : null,
   ]);
   const samples = sampler.samples();
   const last = samples.at(-1);

@@ -2,14 +2,15 @@ import type { Database } from '@content-platform/chassis';
 import type { PulseReport } from '@content-platform/contract';
 
 type Slow = NonNullable<PulseReport['slow']>;
+type Own = 'count' | 'slowest_ms' | 'newest_at' | 'trace_id';
 interface Group {
   count: number;
   slowest_ms: number;
   newest: Date;
   trace_id: string | null;
 }
-type Row<T> = Omit<T, keyof Slow['requests'][number] & ('count' | 'slowest_ms' | 'newest_at' | 'trace_id')> &
-  Group;
+type RequestRow = Omit<Slow['requests'][number], Own> & Group;
+type QueryRow = Omit<Slow['queries'][number], Own> & Group;
 
 /** Of the last hour: how many, the slowest, the newest and its trace. */
 const group = `count(*)::integer AS count, max(duration_ms) AS slowest_ms, max(at) AS newest,
@@ -32,11 +33,11 @@ async function orNone<T>(rows: Promise<T[]>): Promise<T[]> {
 export function createSlowLogStore({ query }: Database) {
   return {
     async newest(): Promise<Slow> {
-      const requests = query<Row<Slow['requests'][number]>>(
+      const requests = query<RequestRow>(
         'slow_requests',
         `SELECT method, route, ${group} FROM logs.slow_request ${newest}`,
       ).then(({ rows }) => rows.map(shown));
-      const queries = query<Row<Slow['queries'][number]>>(
+      const queries = query<QueryRow>(
         'slow_queries',
         `SELECT service, statement, ${group} FROM logs.slow_query ${newest}`,
       ).then(({ rows }) => rows.map(shown));

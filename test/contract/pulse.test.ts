@@ -229,6 +229,7 @@ test('a session that was ended elsewhere shows the form', async () => {
     const response = await withCookie(cookie);
     return response.status === 401 && response.text();
   });
+  expect(page).toContain('You were signed out.');
   expect(page).toContain('action="/pulse/sign-in"');
 });
 
