@@ -32,6 +32,12 @@ test('what was counted before anybody looked is not new; what comes then is', as
   );
 });
 
+test('of a process that began a minute before, and answers late, everything is new', async () => {
+  const process = watchProcess(address, second(500));
+  process.take(second(501), undefined);
+  expect(process.take(second(506), await tell(440, 0, 3)).get('missed|webform')).toBe(3);
+});
+
 test('of a process that began afterwards everything is new, also after a restart', async () => {
   const process = watchProcess(address, second(500));
   const all = new Map([

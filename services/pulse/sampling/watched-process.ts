@@ -4,6 +4,8 @@ import type { Scrape } from './scrape.ts';
 
 const cpuWindowMs = 60_000;
 const restartWindowMs = 3_600_000;
+/** What a process counted that began within the window that targets look at is new, whoever looked. */
+const youngMs = 300_000;
 const nothing: Counts = new Map();
 
 type ProcessState = PulseReport['processes'][number];
@@ -32,9 +34,9 @@ export function watchProcess(address: string, watchedSince: number) {
   let restarts: number[] = [];
 
   /** Counters of before that those of now go on from; undefined: it counted before we looked. */
-  function baseline(started: number): Counts | undefined {
+  function baseline(started: number, at: number): Counts | undefined {
     if (started === startedAt) return counters;
-    return started >= watchedSince ? nothing : undefined;
+    return started >= Math.min(watchedSince, at - youngMs) ? nothing : undefined;
   }
 
   function cpuSince(at: number, seconds: number): number | null {
@@ -52,7 +54,7 @@ export function watchProcess(address: string, watchedSince: number) {
         return nothing;
       }
       const started = (gauge(scrape, 'process_start_time_seconds') ?? 0) * 1_000;
-      const before = baseline(started);
+      const before = baseline(started, at);
       if (startedAt !== undefined && started !== startedAt) {
         restarts.push(at);
         cpu = [];
