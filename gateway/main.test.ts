@@ -48,6 +48,7 @@ test('with nothing behind it, it starts, says so, guards, and stops with 0', asy
       auth: 'down',
       'content-cache': 'down',
       'media-upload': 'down',
+      pulse: 'down',
       devices: 'down',
       letters: 'down',
     },

@@ -85,10 +85,13 @@ test.each([
   [/^NAME must be 1 to 64 lower-case letters/, ['CMS', '--scope', 'cache:clear']],
   [/^NAME must be 1 to 64 lower-case letters/, ['--scope', 'cache:clear']],
   [
-    /^--scope must be of cache:clear, jobs:manage, users:admin, letters:write, devices:manage$/,
+    /^--scope must be of cache:clear, jobs:manage, pulse:view, users:admin, letters:write, devices:manage$/,
     ['cms', '--scope', 'all'],
   ],
-  [/^--scope must be of cache:clear, jobs:manage, users:admin, letters:write, devices:manage$/, ['cms']],
+  [
+    /^--scope must be of cache:clear, jobs:manage, pulse:view, users:admin, letters:write, devices:manage$/,
+    ['cms'],
+  ],
   [/^Give one NAME, not 2/, ['cms', 'cms2', '--scope', 'cache:clear']],
 ])('create-client refuses: %s', (line, args) => expectRefusal(line, createClient, args));
 
