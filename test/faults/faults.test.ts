@@ -177,8 +177,11 @@ describe('PostgreSQL', () => {
   test('dies: 503, reads from the cache go on, and all is well again by itself', async () => {
     const cached = await cachedRecord('Cached');
     kill('postgres', 'SIGQUIT');
-    await until('a read is refused', async () => (await read(model, freshId())).status === 503);
-    expect(await read(model, cached)).toMatchObject({ status: 200, cache: 'hit' });
+    // More than once: on a busy machine Redis, too, may be late, and the cache is passed by.
+    await until('a read is refused while one from the cache is answered', async () => {
+      const [refused, hit] = await Promise.all([read(model, freshId()), read(model, cached)]);
+      return refused.status === 503 && hit.status === 200 && hit.cache === 'hit';
+    });
     await until('reads work again', async () => (await read(model, freshId())).status === 404);
     expect(await read(model, cached)).toMatchObject({ status: 200, title: 'Cached' });
   });
