@@ -8,9 +8,9 @@ import { until } from '../../test/support/wait.ts';
 
 const main = fileURLToPath(new URL('testing/slow-service.ts', import.meta.url));
 
-async function start(env: Record<string, string> = {}) {
+async function start(env: Record<string, string> = {}, ...args: string[]) {
   const port = await freeRow(1);
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [main, ...args], {
     env: { PATH: process.env['PATH'], PORT: String(port), ...env },
   });
   let output = '';
@@ -29,6 +29,20 @@ test('told to stop, it finishes what is under way, closes, and exits 0', async (
   expect(await reply).toEqual({ done: true });
   expect(await ended).toBe(0);
   expect(output()).toContain('closed\n');
+});
+
+test('what takes longer than the service gives it is cut off, and the exit says so', async () => {
+  const { child, port, ended, ready, output } = await start({}, '200');
+  await until('it is ready', ready);
+  const reply = fetch(`http://127.0.0.1:${port}/`).then(
+    () => 'answered',
+    () => 'cut off',
+  );
+  await until('the request is under way', () => output().includes('working\n'));
+  child.kill('SIGTERM');
+  expect(await reply).toBe('cut off');
+  expect(await ended).toBe(1);
+  expect(output()).toContain('stopped before everything was finished');
 });
 
 type Kept = Awaited<ReturnType<typeof keptConnection>>;

@@ -1,4 +1,5 @@
-// A process for run.test.ts: GET / says so and answers after a second.
+// A process for run.test.ts: GET / says so and answers after a second. Its argument: how long it may
+// finish when it is told to stop, in ms.
 import express from 'express';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { commonConfig, readConfig, run } from '../index.ts';
@@ -14,6 +15,7 @@ await run(
       await sleep(1_000);
       response.json({ done: true });
     });
-    return { app, checks: {} };
+    const [, , finishMs] = process.argv;
+    return { app, checks: {}, ...(finishMs ? { finishMs: Number(finishMs) } : {}) };
   },
 );

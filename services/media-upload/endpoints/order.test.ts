@@ -96,6 +96,13 @@ describe('a crash at any line loses nothing: files first, then the row; the row 
     expect(await keys()).toHaveLength(4);
   });
 
+  test('a store that hangs keeps nobody waiting who deletes', async () => {
+    const service = await serviceOver({ store: { remove: () => new Promise<void>(() => undefined) } });
+    const { body } = await service.upload(await jpeg());
+    expect(await service.remove(body.id)).toBe(204);
+    expect((await service.get(`/api/media/${body.id}/thumb`)).status).toBe(404);
+  }, 30_000);
+
   test('a file that the store has lost: 404', async () => {
     const service = await serviceOver({});
     const { id } = await scene.files.add(newFile());
