@@ -57,18 +57,26 @@ function thresholds(goal: Goal | undefined): ThresholdsConfigBuilder {
   return new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps(steps);
 }
 
+/** The part of every kind of panel that says what it is. */
+interface Panel {
+  title(title: string): this;
+  description(description: string): this;
+  unit(unit: string): this;
+  datasource(source: typeof prometheus): this;
+}
+
+function about<P extends Panel>(panel: P, { title, description, unit }: About, source: typeof prometheus): P {
+  return panel.title(title).description(description).datasource(source).unit(unit);
+}
+
 const newest = () => new ReduceDataOptionsBuilder().calcs(['lastNotNull']);
 
 /** Lines over time; a goal is a dashed one. */
-export function series({ title, description, unit, goal, queries }: Asking): SeriesPanel {
-  const style = goal ? GraphThresholdsStyleMode.Dashed : GraphThresholdsStyleMode.Off;
-  return new SeriesPanel()
-    .title(title)
-    .description(description)
-    .datasource(prometheus)
-    .unit(unit)
+export function series(asking: Asking): SeriesPanel {
+  const style = asking.goal ? GraphThresholdsStyleMode.Dashed : GraphThresholdsStyleMode.Off;
+  return about(new SeriesPanel(), asking, prometheus)
     .min(0)
-    .thresholds(thresholds(goal))
+    .thresholds(thresholds(asking.goal))
     .thresholdsStyle(new GraphThresholdsStyleConfigBuilder().mode(style))
     .legend(
       new VizLegendOptionsBuilder()
@@ -76,67 +84,51 @@ export function series({ title, description, unit, goal, queries }: Asking): Ser
         .placement(LegendPlacement.Bottom)
         .showLegend(true),
     )
-    .targets(queries.map(over))
+    .targets(asking.queries.map(over))
     .span(third)
     .height(height);
 }
 
 /** A traffic light: green or red by its goal, with the last hours behind it. */
-export function light({ title, description, unit, goal, queries }: Asking & { goal: Goal }): StatPanel {
-  return new StatPanel()
-    .title(title)
-    .description(description)
-    .datasource(prometheus)
-    .unit(unit)
-    .thresholds(thresholds(goal))
+export function light(asking: Asking & { goal: Goal }): StatPanel {
+  return about(new StatPanel(), asking, prometheus)
+    .thresholds(thresholds(asking.goal))
     .colorMode(BigValueColorMode.Background)
     .reduceOptions(newest())
-    .targets(queries.map(over))
+    .targets(asking.queries.map(over))
     .span(4)
     .height(6);
 }
 
 /** Many small lights, each with its name. */
-export function lights({ title, description, unit, goal, queries }: Asking & { goal: Goal }): StatPanel {
-  return new StatPanel()
-    .title(title)
-    .description(description)
-    .datasource(prometheus)
-    .unit(unit)
-    .thresholds(thresholds(goal))
+export function lights(asking: Asking & { goal: Goal }): StatPanel {
+  return about(new StatPanel(), asking, prometheus)
+    .thresholds(thresholds(asking.goal))
     .colorMode(BigValueColorMode.Background)
     .textMode(BigValueTextMode.ValueAndName)
     .reduceOptions(newest())
-    .targets(queries.map(now))
+    .targets(asking.queries.map(now))
     .span(third)
     .height(height);
 }
 
 /** What is largest now, as bars. */
-export function ranking({ title, description, unit, goal, queries }: Asking): BarPanel {
-  return new BarPanel()
-    .title(title)
-    .description(description)
-    .datasource(prometheus)
-    .unit(unit)
+export function ranking(asking: Asking): BarPanel {
+  return about(new BarPanel(), asking, prometheus)
     .min(0)
-    .thresholds(thresholds(goal))
+    .thresholds(thresholds(asking.goal))
     .orientation(VizOrientation.Horizontal)
     .displayMode(BarGaugeDisplayMode.Basic)
     .reduceOptions(newest())
-    .targets(queries.map(now))
+    .targets(asking.queries.map(now))
     .span(third)
     .height(height);
 }
 
 /** Rows of the logs database: columns whose name ends in `ms` are milliseconds, `trace` leads to the trace. */
-export function rows({ title, description, unit, query }: About & { query: string }): TablePanel {
+export function rows({ query, ...panel }: About & { query: string }): TablePanel {
   const links = [{ title: 'Show the trace', url: traceAddress() }];
-  return new TablePanel()
-    .title(title)
-    .description(description)
-    .datasource(logs)
-    .unit(unit)
+  return about(new TablePanel(), panel, logs)
     .overrideByRegexp('/ms$/', [{ id: 'unit', value: 'ms' }])
     .overrideByName('trace', [{ id: 'links', value: links }])
     .withTarget(sql(query))
