@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ROOT } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
 import { alertmanagerConfig, startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
 import { findPrograms } from '../support/prometheus-programs.ts';
@@ -44,6 +45,11 @@ test('amtool takes the configuration', async () => {
   expect([code, output]).toEqual([0, expect.stringContaining('SUCCESS')]);
 });
 
+test('the receiver is named by a whole path: a relative one begins where Alertmanager was started', async () => {
+  const text = await readFile(join(ROOT, 'deploy', 'alertmanager', 'alertmanager.yml'), 'utf8');
+  expect(text).toMatch(/url_file: \/\S+$/m);
+});
+
 test('a service that is down keeps its own alerts quiet, and not those of others', async () => {
   const own = ['SlowQueries', 'MetricMissing', 'FailedJobs'].map((name) => alert(name, 'auth'));
   expect(await toldOf(alert('ServiceDown', 'auth'), ...own, alert('SlowQueries', 'letters'))).toEqual([
@@ -55,6 +61,14 @@ test('a service that is down keeps its own alerts quiet, and not those of others
 test('two services that are down are both told', async () => {
   const told = await toldOf(alert('ServiceDown', 'auth'), alert('ServiceDown', 'letters'));
   expect(told).toEqual(['ServiceDown auth', 'ServiceDown letters']);
+});
+
+test('a pulse that is down explains nothing that clients see', async () => {
+  const told = await toldOf(
+    alert('ServiceDown', 'pulse'),
+    ...['ErrorRateHigh', 'ApiLatencyP95High'].map((name) => alert(name, 'gateway')),
+  );
+  expect(told).toEqual(['ApiLatencyP95High gateway', 'ErrorRateHigh gateway', 'ServiceDown pulse']);
 });
 
 test.each([

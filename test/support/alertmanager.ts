@@ -13,7 +13,7 @@ export interface Alertmanager {
 }
 
 /** Where the address of the receiver is read from. Older ones than 0.26, such as Debian 12's, know no `url_file`. */
-const urlFile = 'url_file: webhook-url';
+const urlFile = 'url_file: /etc/alertmanager/webhook-url';
 
 /** The project's configuration, with the receiver's address in it. */
 export async function alertmanagerConfig(webhook: string): Promise<string> {
