@@ -14,6 +14,7 @@ test.each([
   ['/api/admin/failed-jobs/5/retry', ['POST retryFailedJob']],
   // A fixed path is no id, whatever its method.
   ['/api/admin/failed-jobs/retry', ['POST retryFailedJobs']],
+  ['/api/admin/failed-jobs/classes', ['GET listFailedJobClasses']],
 ])('%s is found', (path, expected) => {
   expect(at(path)).toEqual(expected);
 });

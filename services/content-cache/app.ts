@@ -13,6 +13,7 @@ import { createContentStore } from './content-store.ts';
 import { clearModel } from './endpoints/clear-model.ts';
 import { clearPattern } from './endpoints/clear-pattern.ts';
 import { deleteFailedJob } from './endpoints/delete-failed-job.ts';
+import { listFailedJobClasses } from './endpoints/list-failed-job-classes.ts';
 import { listFailedJobs } from './endpoints/list-failed-jobs.ts';
 import { readContent } from './endpoints/read-content.ts';
 import { readFailedJob } from './endpoints/read-failed-job.ts';
@@ -48,6 +49,7 @@ export function createContentCacheApp(deps: ContentCacheDeps) {
     handle(contract.clearPattern, clearPattern({ clear })),
     handle(contract.retryFailedJobs, retryFailedJobs({ jobs, retries })),
     handle(contract.listFailedJobs, listFailedJobs({ jobs })),
+    handle(contract.listFailedJobClasses, listFailedJobClasses({ jobs })),
     handle(contract.readFailedJob, readFailedJob({ jobs })),
     handle(contract.deleteFailedJob, deleteFailedJob({ jobs })),
     handle(contract.retryFailedJob, retryFailedJob({ retries })),

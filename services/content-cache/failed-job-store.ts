@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { HttpError, type Database } from '@content-platform/chassis';
-import type { FailedJob, FailedJobClass, Model } from '@content-platform/contract';
+import type { FailedJob, FailedJobClass, FailedJobGroup, Model } from '@content-platform/contract';
 
 export interface NewFailedJob {
   class: FailedJobClass;
@@ -48,6 +48,12 @@ interface Row {
   state: FailedJob['state'];
   attempts: number;
   failed_at: Date;
+}
+
+interface GroupRow extends Row {
+  count: string;
+  first_failed_at: Date;
+  last_failed_at: Date;
 }
 
 /** A page ends early when its keys and values are larger: each may have 1 MB, and six times that when escaped in JSON. */
@@ -130,6 +136,26 @@ export function createFailedJobStore(query: Database['query']) {
       const { rows } = await query<Row & { found: string }>('list_failed_jobs', text, values);
       const jobs = rows.map(toJob);
       return { jobs, next: Number(rows[0]?.found ?? 0) > jobs.length ? jobs.at(-1)!.id : null };
+    },
+
+    /**
+     * By class, most frequent first, each with its newest job. An index has all that is counted; only the few newest
+     * are read themselves.
+     */
+    async groups(filter: JobFilter): Promise<FailedJobGroup[]> {
+      const text = `WITH groups AS (
+          SELECT max(id) AS id, count(*), min(failed_at) AS first_failed_at, max(failed_at) AS last_failed_at
+          FROM content.failed_job WHERE ${matches} GROUP BY class)
+        SELECT ${columns}, count, first_failed_at, last_failed_at
+        FROM groups JOIN content.failed_job USING (id) ORDER BY count DESC, class`;
+      const { rows } = await query<GroupRow>('group_failed_jobs', text, filterValues(filter));
+      return rows.map((row) => ({
+        class: row.class,
+        count: Number(row.count),
+        first_failed_at: row.first_failed_at.toISOString(),
+        last_failed_at: row.last_failed_at.toISOString(),
+        example: toJob(row),
+      }));
     },
 
     find: (id: number) =>

@@ -61,6 +61,11 @@ async function list(query: Record<string, string | number> = {}) {
   return answer.body;
 }
 const ids = async (query: Record<string, string | number>) => (await list(query)).items.map(({ id }) => id);
+async function groups(query: Record<string, string> = {}) {
+  const answer = await call(service.url, contract.listFailedJobClasses, { query, token: token() });
+  if (answer.error) throw new Error(answer.error.message);
+  return answer.body.items;
+}
 const find = (id: number) => call(service.url, contract.readFailedJob, { params: { id }, token: token() });
 const retry = (id: number) => call(service.url, contract.retryFailedJob, { params: { id }, token: token() });
 const retryAll = (body: BodyInput<typeof contract.retryFailedJobs>) =>
@@ -109,6 +114,61 @@ test('jobs are found by class, model, state and time', async () => {
   expect(await ids({ state: 'open' })).toEqual([b, a]);
   expect(await ids({ since: '2026-01-02T00:00:00.000Z' })).toEqual([c, b]);
   expect(await ids({ class: 'invalid_event', state: 'open' })).toEqual([b]);
+});
+
+test('classes, most frequent first, each with its newest job', async () => {
+  await store({ class: 'not_json', failedAt: '2026-01-02T00:00:00Z' });
+  const newest = await store({ class: 'not_json', model: 'webform', failedAt: '2026-01-04T00:00:00Z' });
+  const large = await store({ class: 'too_large', failedAt: '2026-01-03T00:00:00Z' });
+  const retried = await store({ class: 'not_json', state: 'retried', failedAt: '2026-01-01T00:00:00Z' });
+  expect(await groups()).toEqual([
+    {
+      class: 'not_json',
+      count: 2,
+      first_failed_at: '2026-01-02T00:00:00.000Z',
+      last_failed_at: '2026-01-04T00:00:00.000Z',
+      example: (await find(newest)).body,
+    },
+    {
+      class: 'too_large',
+      count: 1,
+      first_failed_at: '2026-01-03T00:00:00.000Z',
+      last_failed_at: '2026-01-03T00:00:00.000Z',
+      example: (await find(large)).body,
+    },
+  ]);
+  const examples = async (query: Record<string, string>) =>
+    (await groups(query)).map(({ count, example }) => [count, example.id]);
+  expect(await examples({ state: 'retried' })).toEqual([[1, retried]]);
+  expect(await examples({ model: 'webform' })).toEqual([[1, newest]]);
+  expect(await examples({ since: '2026-01-03T00:00:00Z' })).toEqual([
+    [1, newest],
+    [1, large],
+  ]);
+  expect(await groups({ model: 'pathway' })).toEqual([]);
+});
+
+test('however many there are, classes are counted in an index alone', async () => {
+  await world.sql(
+    `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", value, message_at, model)
+     SELECT (ARRAY['empty', 'not_json'])[1 + n % 2], repeat('e', 60), 'events', 1, n, repeat('v', 300)::bytea, 0, 'webform'
+     FROM generate_series(1, 20000) AS n`,
+  );
+  await world.sql('VACUUM ANALYZE content.failed_job');
+  const plans: string[] = [];
+  const explain: typeof world.query = async (name, text, values) => {
+    const { rows } = await world.query<{ 'QUERY PLAN': string }>(name, `EXPLAIN ${text}`, values);
+    plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+    return world.query(name, text, values);
+  };
+  const { groups: count } = createFailedJobStore(explain);
+  await count({ state: 'open' });
+  await count({ state: 'retried', model: 'webform', since: '2026-01-01T00:00:00Z' });
+  expect(plans).toHaveLength(2);
+  for (const plan of plans) {
+    expect(plan).toContain('Index Only Scan using failed_job_class');
+    expect(plan).not.toContain('Seq Scan');
+  }
 });
 
 test.each([

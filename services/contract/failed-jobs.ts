@@ -35,6 +35,19 @@ const failedJob = z.strictObject({
 });
 export type FailedJob = z.infer<typeof failedJob>;
 
+const failedJobGroup = z.strictObject({
+  class: failedJobClass,
+  count: z.int().min(1),
+  first_failed_at: time,
+  last_failed_at: time,
+  example: failedJob.meta({ description: 'The newest.' }),
+});
+export type FailedJobGroup = z.infer<typeof failedJobGroup>;
+
+const filters = {
+  model: model.optional(),
+  since: since.optional().meta({ description: 'Only those that failed at this time or later.' }),
+};
 const rateLimit = { requests: 600, seconds: 60 };
 const params = z.strictObject({ id: idSegment });
 
@@ -48,12 +61,28 @@ export const listFailedJobs = defineEndpoint({
   summary: 'List events that could not be processed, newest first.',
   query: z.strictObject({
     class: failedJobClass.optional(),
-    model: model.optional(),
     state: state.optional(),
-    since: since.optional().meta({ description: 'Only those that failed at this time or later.' }),
+    ...filters,
     ...pageQuery,
   }),
   responses: { 200: { description: 'A page of failed jobs.', schema: page(failedJob) } },
+});
+
+export const listFailedJobClasses = defineEndpoint({
+  name: 'listFailedJobClasses',
+  method: 'GET',
+  path: '/api/admin/failed-jobs/classes',
+  service: 'content-cache',
+  access: 'jobs:manage',
+  rateLimit,
+  summary: 'Count events that could not be processed by their class, most frequent first.',
+  query: z.strictObject({ state: state.default('open'), ...filters }),
+  responses: {
+    200: {
+      description: 'The classes that have such jobs.',
+      schema: z.strictObject({ items: z.array(failedJobGroup) }),
+    },
+  },
 });
 
 export const readFailedJob = defineEndpoint({

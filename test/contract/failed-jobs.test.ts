@@ -24,12 +24,12 @@ async function jobOf({ partition, offset }: Sent): Promise<Job> {
 }
 
 /** A job that succeeds when it is retried: as left behind by an older version that did not know the model yet. */
-async function retryableJob(id: number): Promise<number> {
-  const value = Buffer.from(JSON.stringify({ model: 'webform', id }));
+async function retryableJob(id: number, model: contract.Model = 'webform'): Promise<number> {
+  const value = Buffer.from(JSON.stringify({ model, id }));
   const { rows } = await database().query<{ id: string }>(
     `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", key, value, model, message_at)
-     VALUES ('unknown_model', 'unknown model', 'cache-invalidation', 0, $1, NULL, $2, 'webform', 0) RETURNING id`,
-    [freshId(), value],
+     VALUES ('unknown_model', 'unknown model', 'cache-invalidation', 0, $1, NULL, $2, $3, 0) RETURNING id`,
+    [freshId(), value, model],
   );
   return Number(rows[0]!.id);
 }
@@ -139,6 +139,56 @@ describeEndpoint(contract.listFailedJobs, { path, as: 'sre' }, ({ ask, send }) =
   ])('?%s: 422', async (query) => {
     expect((await send({ path: `${path}?${query}` })).error?.error).toBe('validation_failed');
   });
+});
+
+describeEndpoint(contract.listFailedJobClasses, { path: `${path}/classes`, as: 'sre' }, ({ ask, send }) => {
+  const group = async (name: Job['class'], query = {}) =>
+    (await ask({ query })).body!.items.find((each) => each.class === name);
+
+  test('an event that fails is counted with its class, and is its example', async () => {
+    await jobOf(await announce(''));
+    const before = (await group('empty'))!;
+    const newest = await jobOf(await announce(''));
+    expect(await group('empty')).toEqual({
+      class: 'empty',
+      count: before.count + 1,
+      first_failed_at: before.first_failed_at,
+      last_failed_at: newest.failed_at,
+      example: newest,
+    });
+    const since = { since: newest.failed_at };
+    expect(await group('empty', since)).toMatchObject({ count: 1, first_failed_at: newest.failed_at });
+  });
+
+  test('the most frequent first', async () => {
+    await announce('not json');
+    const counts = (await ask()).body!.items.map(({ count }) => count);
+    expect(counts.length).toBeGreaterThan(1);
+    expect(counts).toEqual(counts.toSorted((a, b) => b - a));
+  });
+
+  test('a group that was tried again is counted with the retried ones', async () => {
+    // A model whose jobs nobody else tries again.
+    const model = 'accesscode';
+    const query = { model };
+    const id = await retryableJob(freshId(), model);
+    expect(await group('unknown_model', query)).toMatchObject({ example: { id, state: 'open' } });
+    const token = await tokenOf(gateway, 'sre');
+    const body = { class: 'unknown_model', model, per_second: 1000 } as const;
+    expect((await call(gateway, contract.retryFailedJobs, { body, token })).body).toMatchObject({
+      failed: 0,
+    });
+    expect(await group('unknown_model', query)).toBeUndefined();
+    const retried = await group('unknown_model', { ...query, state: 'retried' });
+    expect(retried).toMatchObject({ example: { id, state: 'retried' } });
+  });
+
+  test.each(['state=closed', 'model=x', 'since=yesterday', 'class=empty', 'limit=1', 'cursor=1'])(
+    '?%s: 422',
+    async (query) => {
+      expect((await send({ path: `${path}/classes?${query}` })).error?.error).toBe('validation_failed');
+    },
+  );
 });
 
 describeEndpoint(

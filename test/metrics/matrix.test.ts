@@ -219,6 +219,7 @@ test('every endpoint, refused and answered: each request is counted once where i
     });
     const job = { params: { id: Number(jobs[0]!.id) }, token: sre };
     await ask(contract.listFailedJobs, 200, { token: sre });
+    await ask(contract.listFailedJobClasses, 200, { token: sre });
     await ask(contract.readFailedJob, 200, job);
     await ask(contract.retryFailedJob, 409, job);
     await ask(contract.retryFailedJobs, 200, { body: { dry_run: true }, token: sre });
