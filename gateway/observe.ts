@@ -46,12 +46,13 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
       const traceId = span?.traceId;
       span?.rename(`${method} ${route}`);
       span?.set({ 'http.request.method': method, 'http.route': route, request_id: requestId });
+      if (ms > slowRequestMs) span?.keep();
       endRequestSpan(span, status);
       observe(
         metrics.requestDuration,
         { service: metrics.service, method, route, status: String(status) },
         ms / 1000,
-        traceId,
+        span?.sentTraceId,
       );
       logger[status >= 500 ? 'info' : 'debug'](
         { request_id: requestId, trace_id: traceId, method, route, status, ms: Math.round(ms) },

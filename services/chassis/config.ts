@@ -14,6 +14,13 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
     .refine((value) => value >= min && value <= max, allowed);
 }
 
+const zeroToOne = 'a number from 0 to 1';
+/** A part of a whole, from 0 to 1. */
+const fraction = z
+  .string(zeroToOne)
+  .regex(/^(?:0|1|0?\.\d{1,9}|1\.0{1,9})$/, zeroToOne)
+  .transform(Number);
+
 /** An address with one of these schemes, as `url('http:', 'https:')`. */
 export function url(...schemes: string[]) {
   const allowed = `an address starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`;
@@ -58,6 +65,9 @@ export function commonConfig(defaultPort: number) {
       .describe(
         'OpenTelemetry collector that traces are sent to (OTLP over HTTP); without it there are none',
       ),
+    OTEL_TRACES_SAMPLER_ARG: fraction
+      .default(0.05)
+      .describe('How many of the traces that are neither slow nor failed are sent, 0 to 1'),
     SLOW_REQUEST_MS: integer(1).default(500).describe('A request over this is recorded as slow, in ms'),
     SLOW_QUERY_MS: integer(1).default(200).describe('A query over this is recorded as slow, in ms'),
   };

@@ -35,7 +35,7 @@ export { createSlots, type Release, type Slots } from './slots.ts';
 export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
 export { tokensFromAuth } from './token-check.ts';
 export {
-  activeTraceId,
+  activeSpan,
   type Attributes,
   beginSpan,
   endRequestSpan,

@@ -1,6 +1,6 @@
 import { pino, type DestinationStream, type Logger as Pino } from 'pino';
 import { currentContext } from './context.ts';
-import { activeTraceId } from './tracing.ts';
+import { activeSpan } from './tracing.ts';
 
 export type Logger = Pino;
 
@@ -46,7 +46,7 @@ export function createLogger(service: string, level = 'info', destination?: Dest
       formatters: { level: (label) => ({ level: label }) },
       mixin: () => {
         const context = currentContext();
-        const traceId = activeTraceId();
+        const traceId = activeSpan()?.traceId;
         return { ...(context && { request_id: context.requestId }), ...(traceId && { trace_id: traceId }) };
       },
       redact: { paths: sensitive.flatMap((name) => [`["${name}"]`, `*["${name}"]`]), censor: '[secret]' },

@@ -6,7 +6,7 @@ import {
   type HistogramConfiguration,
 } from 'prom-client';
 import type { Endpoint } from '@content-platform/contract';
-import { activeTraceId } from './tracing.ts';
+import { activeSpan } from './tracing.ts';
 
 /** 0.2 and 0.5 are the limits for slow queries and slow requests. */
 export const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2.5, 5, 10];
@@ -74,14 +74,14 @@ export function createMetrics(service: string) {
 }
 
 /**
- * Observes a duration, in seconds. The trace that it belongs to is its exemplar, in OpenMetrics: `histogram` must have
- * those enabled.
+ * Observes a duration, in seconds. The trace that it belongs to is its exemplar, in OpenMetrics, if it is one that is
+ * sent: `histogram` must have those enabled.
  */
 export function observe<Label extends string>(
   histogram: Histogram<Label>,
   labels: Partial<Record<Label, string>>,
   seconds: number,
-  traceId = activeTraceId(),
+  traceId = activeSpan()?.sentTraceId,
 ): void {
   // Their names are not those of the labels, whatever the types say.
   const exemplarLabels = (traceId === undefined ? {} : { trace_id: traceId }) as typeof labels;

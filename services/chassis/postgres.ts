@@ -5,7 +5,7 @@ import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import { observe, type Metrics } from './metrics.ts';
 import type { SlowLog } from './slow-log.ts';
-import { traced } from './tracing.ts';
+import { activeSpan, traced } from './tracing.ts';
 
 /** Runs statements. `operation` names the call for metrics and logs; `text` has placeholders, never values. */
 export interface Database {
@@ -82,6 +82,7 @@ export function createDatabase(options: DatabaseOptions): Database {
       observe(metrics.queryDuration, { service: metrics.service, operation }, ms / 1000);
       if (ms > slowQueryMs) {
         metrics.slowQueries.inc();
+        activeSpan()?.keep();
         slowLog.query({ statement: text, ms });
       }
     }

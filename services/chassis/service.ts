@@ -137,7 +137,7 @@ export function createService(
     response.once('close', () => {
       const labels = { service: name, method, route, status: String(response.statusCode) };
       endRequestSpan(span, response.statusCode);
-      observe(metrics.requestDuration, labels, (performance.now() - start) / 1000, span?.traceId);
+      observe(metrics.requestDuration, labels, (performance.now() - start) / 1000, span?.sentTraceId);
     });
     const answer = async () => {
       const reply = await work().catch((thrown: unknown): AnyReply => {

@@ -3,7 +3,7 @@ import { currentContext } from './context.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { migrate } from './migrations.ts';
-import { activeTraceId } from './tracing.ts';
+import { activeSpan } from './tracing.ts';
 
 export interface SlowRequest {
   method: string;
@@ -134,7 +134,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
           duration_ms: ms,
           route: context?.route,
           request_id: context?.requestId,
-          trace_id: activeTraceId(),
+          trace_id: activeSpan()?.traceId,
         },
       });
     },

@@ -20,13 +20,20 @@ async function start(env: Record<string, string>, preloads = ['telemetry.ts']) {
   const port = await freeRow(1);
   const flags = preloads.map((file) => `--import=${url(file)}`);
   const child = spawn(process.execPath, [...flags, main], {
-    env: { PATH: process.env['PATH'], PORT: String(port), OTEL_BSP_SCHEDULE_DELAY: '20', ...env },
+    env: {
+      PATH: process.env['PATH'],
+      PORT: String(port),
+      OTEL_TRACES_SAMPLER_ARG: '1',
+      OTEL_BSP_SCHEDULE_DELAY: '20',
+      ...env,
+    },
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
   const ended = once(child, 'close').then(([code]) => code as number);
   stops.push(() => child.kill('SIGKILL'));
-  const ask = async () => (await fetch(`http://127.0.0.1:${port}/.well-known/jwks.json`)).status;
+  const ask = async (headers: Record<string, string> = {}) =>
+    (await fetch(`http://127.0.0.1:${port}/.well-known/jwks.json`, { headers })).status;
   return { child, ask, ended, output: () => output };
 }
 
@@ -40,6 +47,27 @@ test('requests are sent as spans, under the name of the folder that the process 
   await until('it answers', async () => (await ask()) === 200);
   const [span] = await until('a span came', () => collector.spans.length > 0 && collector.spans);
   expect(span).toMatchObject({ service: 'testing', name: 'GET /.well-known/jwks.json', kind: 2 });
+});
+
+test('of what is neither slow nor fails a part is sent', async () => {
+  const collector = await startCollector();
+  stops.push(collector.stop);
+  const { ask } = await start({ ...collector.environment, OTEL_TRACES_SAMPLER_ARG: '0' });
+  await until('it answers', async () => (await ask()) === 200);
+  for (let n = 0; n < 50; n += 1) await ask();
+  expect(await ask({ 'X-Takes': '250' })).toBe(200);
+  expect(await ask({ 'X-Fails': 'yes' })).toBe(500);
+  await until('the last one came', () => collector.spans.some(({ status }) => status.code === 2));
+  expect(collector.spans.map(({ status }) => status.code ?? 0)).toEqual([0, 2]);
+
+  const half = await start({ ...collector.environment, OTEL_TRACES_SAMPLER_ARG: '0.5' });
+  await until('it answers', async () => (await half.ask()) === 200);
+  for (let n = 0; n < 200; n += 1) await half.ask();
+  half.child.kill('SIGTERM');
+  expect(await half.ended).toBe(0);
+  // 100 on average: outside of this once in a hundred million.
+  expect(collector.spans.length - 2).toBeGreaterThan(60);
+  expect(collector.spans.length - 2).toBeLessThan(142);
 });
 
 test('what is left is sent when the process stops', async () => {
@@ -80,7 +108,7 @@ test('a collector that hangs: requests are answered, and the process stops in ti
   await until('the collector holds a batch', () => asked > 0);
   // More than the queue takes.
   for (let n = 0; n < 3_000; n += 50) {
-    const statuses = await Promise.all(Array.from({ length: 50 }, ask));
+    const statuses = await Promise.all(Array.from({ length: 50 }, () => ask()));
     expect(new Set(statuses)).toEqual(new Set([200]));
   }
   const told = performance.now();
@@ -105,6 +133,13 @@ test('an address that is none stops the process with one line', async () => {
   expect(output()).toBe(
     'auth: OTEL_EXPORTER_OTLP_ENDPOINT must be an address starting with http:// or https://, not "collector"\n',
   );
+});
+
+test('a share of traces that is none stops the process with one line', async () => {
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_TRACES_SAMPLER_ARG: '5%' };
+  const { ended, output } = await start(env);
+  expect(await ended).toBe(1);
+  expect(output()).toBe('auth: OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not "5%"\n');
 });
 
 test('a process that was started without the preload says that there are no traces', async () => {

@@ -18,10 +18,14 @@ export interface SpanOptions {
 export interface Span {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
+  /** The same, if it is certain that the trace is sent: what points to it leads somewhere. */
+  readonly sentTraceId: string | undefined;
   rename(name: string): void;
   set(attributes: Attributes): void;
   /** It failed: of the reason only its kind is kept, for a message may quote a secret. */
   fail(error?: unknown): void;
+  /** The trace is sent, whatever else happens. */
+  keep(): void;
   end(): void;
   /** What begins while `work` is under way belongs to this. */
   run<T>(work: () => T): T;
@@ -32,7 +36,7 @@ export interface Span {
 /** What stands behind all of this in a process that is traced. */
 export interface Tracer {
   begin(name: string, options: SpanOptions): Span | undefined;
-  activeTraceId(): string | undefined;
+  active(): Span | undefined;
   outside<T>(work: () => T): T;
   /** Sends what is left; takes a second at most. */
   close(): Promise<void>;
@@ -78,9 +82,9 @@ export function endRequestSpan(span: Span | undefined, status: number | undefine
   span?.end();
 }
 
-/** The trace that the work under way belongs to. */
-export function activeTraceId(): string | undefined {
-  return tracer?.activeTraceId();
+/** What the work under way belongs to. */
+export function activeSpan(): Span | undefined {
+  return tracer?.active();
 }
 
 /** For what does not belong to the trace, though it was set up in one. */

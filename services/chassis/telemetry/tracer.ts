@@ -1,39 +1,54 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { context, ROOT_CONTEXT, SpanKind, trace, type Context, type Link } from '@opentelemetry/api';
-import type { SpanOptions, Tracer } from '../tracing.ts';
-import { contextOf } from './propagation.ts';
-import { TracedSpan } from './span.ts';
+import { TraceFlags, type SpanContext } from '@opentelemetry/api';
+import { RandomIdGenerator } from '@opentelemetry/sdk-trace';
+import type { Tracer } from '../tracing.ts';
+import { LocalTrace } from './local-trace.ts';
+import { RecordedSpan } from './span.ts';
+import { spanNamedBy } from './traceparent.ts';
 
 /** A collector that hangs does not keep a process that is told to stop. */
 const closeMs = 1_000;
 
-const kinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT };
-
-function linksTo(options: SpanOptions): Link[] {
-  const linked = options.link && trace.getSpanContext(contextOf(options.link));
-  return linked ? [{ context: linked }] : [];
+export interface TracerOptions {
+  /** How many of the requests that are neither slow nor fail are sent, of 1. */
+  ratio: number;
+  send(span: RecordedSpan): void;
+  /** Sends what is left. */
+  shutdown(): Promise<void>;
 }
 
-/** Our spans over OpenTelemetry's; `shutdown` sends what is left. */
-export function createTracer(shutdown: () => Promise<void>): Tracer {
-  const tracer = trace.getTracer('content-platform');
+/** Notes spans, and sends those of requests and events that are worth it: slow, failed, and `ratio` of the others. */
+export function createTracer({ ratio, send, shutdown }: TracerOptions): Tracer {
+  const active = new AsyncLocalStorage<RecordedSpan>();
+  const ids = new RandomIdGenerator();
 
-  function parentOf({ kind, parent }: SpanOptions): Context | undefined {
-    if (kind !== 'client') return parent ? contextOf(parent) : ROOT_CONTEXT;
-    const active = context.active();
-    return trace.getSpan(active) && active;
+  function traceAfter(remote: SpanContext | undefined): LocalTrace {
+    if (!remote) return new LocalTrace(ids.generateTraceId(), Math.random() < ratio, send);
+    return new LocalTrace(remote.traceId, (remote.traceFlags & TraceFlags.SAMPLED) !== 0, send);
   }
 
   return {
     begin(name, options) {
-      const parent = parentOf(options);
-      if (!parent) return undefined;
-      const { kind, attributes = {} } = options;
-      const span = tracer.startSpan(name, { kind: kinds[kind], attributes, links: linksTo(options) }, parent);
-      return new TracedSpan(span, parent);
+      const id = ids.generateSpanId();
+      if (options.kind !== 'client') {
+        const remote = spanNamedBy(options.parent);
+        return new RecordedSpan({
+          id,
+          parentId: remote?.spanId,
+          name,
+          options,
+          trace: traceAfter(remote),
+          active,
+        });
+      }
+      const parent = active.getStore();
+      return (
+        parent && new RecordedSpan({ id, parentId: parent.id, name, options, trace: parent.trace, active })
+      );
     },
-    activeTraceId: () => trace.getSpanContext(context.active())?.traceId,
-    outside: (work) => context.with(ROOT_CONTEXT, work),
+    active: () => active.getStore(),
+    outside: (work) => active.exit(work),
     async close() {
       await Promise.race([shutdown().catch(() => undefined), sleep(closeMs, undefined, { ref: false })]);
     },

@@ -104,7 +104,7 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     await clearAll(wanted, signal);
     for (const { event, message, span } of events) {
       const since = event.occurredAt ?? Number(message.timestamp);
-      observe(metrics.delay, { source: 'kafka' }, secondsSince(since), span?.traceId);
+      observe(metrics.delay, { source: 'kafka' }, secondsSince(since), span?.sentTraceId);
     }
   }
 
