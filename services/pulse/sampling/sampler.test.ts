@@ -35,6 +35,41 @@ test('processes that hang, are away or say something else are down; the others a
   expect(sampler.samples()[1]!.values.get('cache_memory')).toBeNull();
 });
 
+const began = { name: 'process_start_time_seconds', values: [{ labels: {}, value: 1_700_000_000 }] };
+const told = (name: string, ...values: unknown[]) => JSON.stringify([began, { name, values }]);
+const duration = 'http_request_duration_seconds';
+
+test('what no process of ours says ends nothing: who says it is down, and the look goes on', async () => {
+  const answers = [
+    '[1]',
+    '[null]',
+    '[]',
+    JSON.stringify([{ name: duration, values: 5 }, began]),
+    told(duration, null),
+    told(duration, { value: 1 }),
+    told(duration, { value: 1, labels: null }),
+    told(duration, { value: '1', labels: {} }),
+    told(duration, { value: 1, labels: {}, metricName: 1 }),
+    JSON.stringify([{ ...began, values: [{ labels: {}, value: 1e300 }] }]),
+    `${JSON.stringify([began])}${' '.repeat(10_000_001)}`,
+  ];
+  const addresses = answers.map((answer) => listen((_, response) => response.end(answer)));
+  addresses.push(
+    listen((request, response) =>
+      request.url === '/other'
+        ? response.end(JSON.stringify([began]))
+        : response.writeHead(302, { Location: '/other' }).end(),
+    ),
+    listen((_, response) =>
+      response.end(told('nodejs_eventloop_lag_p99_seconds', { value: null, labels: {} })),
+    ),
+  );
+  const sampler = startSampler(await Promise.all(addresses));
+  closers.push(() => sampler.close());
+  await until('there is a sample', () => sampler.samples().length > 0, 30_000);
+  expect(sampler.processes().map(({ up }) => up)).toEqual([...Array(12).fill(false), true]);
+});
+
 test('a name stands for each of its addresses, of one family', async () => {
   expect(await processesAt('http://localhost:9080')).toEqual(['http://127.0.0.1:9080']);
   expect(await processesAt('http://[::1]:9080')).toEqual(['http://[::1]:9080']);
