@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineEndpoint } from './endpoint.ts';
+import { failedJobClass } from './failed-jobs.ts';
 import { id, idSegment, model, text, time } from './schemas.ts';
 
 /** The five things that are promised, by the names the page and its JSON know them. */
@@ -74,12 +75,14 @@ const slowRequest = z.strictObject({ method: z.string(), route: z.string(), ...s
 const slowQuery = z.strictObject({ service: z.string(), statement: z.string(), ...slow });
 const slowLog = z.strictObject({ requests: z.array(slowRequest), queries: z.array(slowQuery) });
 
-const failedJob = z.strictObject({
-  id,
-  class: z.string(),
-  error: z.string(),
-  attempts: count,
-  failed_at: time,
+const failedJobGroup = z.strictObject({
+  class: failedJobClass,
+  count,
+  first_failed_at: time,
+  last_failed_at: time,
+  example: z
+    .strictObject({ id, error: z.string(), attempts: count, failed_at: time })
+    .meta({ description: 'The newest.' }),
 });
 
 export const pulseReport = z.strictObject({
@@ -91,8 +94,9 @@ export const pulseReport = z.strictObject({
   slow: slowLog.nullable().meta({
     description: 'In the last hour, grouped, newest first; null: not available.',
   }),
-  failed_jobs: z.array(failedJob).nullable().meta({
-    description: 'The newest open ones; null: not available, or the token lacks jobs:manage.',
+  failed_jobs: z.array(failedJobGroup).nullable().meta({
+    description:
+      'The open ones by class, most frequent first; null: not available, or the token lacks jobs:manage.',
   }),
 });
 export type PulseReport = z.output<typeof pulseReport>;

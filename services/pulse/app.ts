@@ -41,7 +41,7 @@ export function createPulse(options: PulseOptions) {
   const auth = createAuthClient(options.authUrl);
   const failedJobs = createFailedJobs(options.contentCacheUrl);
   const slow = slowLog ? impatient(() => slowLog.newest()) : () => Promise.resolve(null);
-  const jobs = impatient((token: string) => failedJobs.newest(token));
+  const jobs = impatient((token: string) => failedJobs.groups(token));
   const sessions = createSessions(auth);
   const cookie = createCookie(publicUrl);
   const viewers = createViewers(tokens, sessions, cookie);

@@ -1,7 +1,6 @@
-import { listFailedJobs, retryFailedJob, type PulseReport } from '@content-platform/contract';
+import { listFailedJobClasses, retryFailedJob, type PulseReport } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 
-const shownJobs = 10;
 /** A page waits so long for the list, and a person so long for a job. */
 const listMs = 2_000;
 const retryMs = 9_000;
@@ -12,18 +11,14 @@ const outcomes: Record<number, Outcome> = { 200: 'done', 409: 'failed', 404: 'go
 /** The failed jobs of the content-cache at `url`, for who has the token. */
 export function createFailedJobs(url: string) {
   return {
-    /** The newest open ones. Throws when there is no such answer. */
-    async newest(token: string): Promise<NonNullable<PulseReport['failed_jobs']>> {
-      const query = { state: 'open', limit: shownJobs };
+    /** The open ones by class, most frequent first. Throws when there is no such answer. */
+    async groups(token: string): Promise<NonNullable<PulseReport['failed_jobs']>> {
       const signal = AbortSignal.timeout(listMs);
-      const answer = await call(url, listFailedJobs, { query, token, signal });
+      const answer = await call(url, listFailedJobClasses, { token, signal });
       if (answer.error) throw new Error(answer.error.message);
-      return answer.body.items.map((job) => ({
-        id: job.id,
-        class: job.class,
-        error: job.error,
-        attempts: job.attempts,
-        failed_at: job.failed_at,
+      return answer.body.items.map(({ example: { id, error, attempts, failed_at }, ...group }) => ({
+        ...group,
+        example: { id, error, attempts, failed_at },
       }));
     },
 

@@ -1,7 +1,7 @@
 import type { PulseReport } from '@content-platform/contract';
 import { formatBytes, formatRatio, formatSeconds } from './format.ts';
 import { html, type Content, type Html } from './html.ts';
-import { card, clock, mark, table } from './parts.ts';
+import { card, clock, mark, moment, table } from './parts.ts';
 
 const notAvailable = html`<p>Not available at the moment.</p>`;
 const orDash = <T>(value: T | null, format: (value: T) => string) => (value === null ? '–' : format(value));
@@ -82,24 +82,26 @@ export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boo
   if (!mayRetry) {
     return card('jobs', 'Failed jobs', null, html`<p>Who has jobs:manage sees them here.</p>`);
   }
-  const rows = jobs?.map((job) => [
-    job.id,
-    html`<span>${job.class}</span> <span class="note">${job.error}</span>`,
-    job.attempts,
-    clock(job.failed_at),
-    html`<form method="post" action="/pulse/failed-jobs/${job.id}/retry">
-      <button id="retry-${job.id}">Retry<span class="unseen"> job ${job.id}</span></button>
+  // The button is named by its class: it keeps the focus when a newer job comes into its row.
+  const rows = jobs?.map(({ class: name, count, first_failed_at: first, last_failed_at: last, example }) => [
+    html`<span>${name}</span> <span class="note">Job ${example.id}: ${example.error}</span>`,
+    count,
+    moment(first),
+    moment(last),
+    html`<form method="post" action="/pulse/failed-jobs/${example.id}/retry">
+      <button id="retry-${name}">Retry<span class="unseen"> job ${example.id}</span></button>
     </form>`,
   ]);
   const columns = [
-    { heading: 'Job', figure: true },
-    { heading: 'Why' },
-    { heading: 'Attempts', figure: true },
-    { heading: 'Failed', figure: true },
+    { heading: 'Class' },
+    { heading: 'Count', figure: true },
+    { heading: 'First' },
+    { heading: 'Last' },
     { heading: 'Again' },
   ];
   const body = rows ? table('jobs', columns, rows, 'None is open.') : notAvailable;
-  return card('jobs', 'Failed jobs', 'The newest open ones.', body);
+  const note = 'The open ones by class, each with its newest job, which the button tries again.';
+  return card('jobs', 'Failed jobs', note, body);
 }
 
 export function cacheCard({ cache }: PulseReport): Html {

@@ -44,4 +44,28 @@ test('what cannot be had, or may not be seen, is said', () => {
   expect(show({ report: { ...report, slow: null } }).match(/Not available/g)).toHaveLength(3);
 });
 
+test('failed jobs are a row for each class, with the newest job and its button', () => {
+  const job = { id: 17, error: 'Unexpected <b>', attempts: 1, failed_at: '2026-01-02T03:04:05.000Z' };
+  const group = {
+    class: 'not_json' as const,
+    count: 1_203,
+    first_failed_at: '2025-12-24T23:59:58.000Z',
+    last_failed_at: job.failed_at,
+    example: job,
+  };
+  const other = { ...group, class: 'empty' as const, count: 2, example: { ...job, id: 9 } };
+  const text = show({ report: { ...report, failed_jobs: [group, other] } });
+  const rows = text.slice(text.indexOf('id="jobs"')).split('<tr>').slice(2, 4);
+  const words = [
+    'not_json',
+    'Job 17: Unexpected &lt;b&gt;',
+    '1203',
+    '2025-12-24 23:59:58',
+    '2026-01-02 03:04:05',
+  ];
+  for (const word of [...words, 'action="/pulse/failed-jobs/17/retry"']) expect(rows[0]).toContain(word);
+  expect(rows[1]).toContain('action="/pulse/failed-jobs/9/retry"');
+  expect(show({ report: { ...report, failed_jobs: [] } })).toContain('None is open.');
+});
+
 test('statements are text', () => expect(show()).toContain('SELECT &lt;$1&gt;'));

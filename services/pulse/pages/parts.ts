@@ -47,6 +47,11 @@ export function clock(iso: string): Html {
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 19)}</time>`;
 }
 
+/** A date and a time of day in UTC, for what may be days old; `iso` as ISO 8601. */
+export function moment(iso: string): Html {
+  return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`;
+}
+
 /** A word and a sign, so that no colour has to tell. */
 export function mark(ok: boolean, yes = 'ok', no = 'missed'): Html {
   return html`<span class="${ok ? 'ok' : 'missed'}">${ok ? `✓ ${yes}` : `✗ ${no}`}</span>`;
