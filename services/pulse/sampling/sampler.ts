@@ -3,7 +3,8 @@ import { sum } from './counters.ts';
 import { countedSince, gaugesOf, type Sample } from './sample.ts';
 import { processesAt, scrape } from './scrape.ts';
 import { measure } from './targets.ts';
-import { watchProcess, type WatchedProcess } from './watched-process.ts';
+import { watchAddresses } from './watched-addresses.ts';
+import type { WatchedProcess } from './watched-process.ts';
 
 const everyMs = 5_000;
 /** An hour. */
@@ -12,23 +13,17 @@ export const windowMs = 300_000;
 
 /** Looks at all processes every 5 seconds, and remembers an hour of it. */
 export function startSampler(bases: readonly string[]) {
-  const watchedSince = Date.now();
   const samples: Sample[] = [];
-  let processes = new Map<string, WatchedProcess>();
+  const watch = watchAddresses();
+  let processes: WatchedProcess[] = [];
   const closing = new AbortController();
 
   async function take(): Promise<void> {
-    const addresses = new Set((await Promise.all(bases.map(processesAt))).flat());
-    // A process whose address is gone is gone.
-    processes = new Map(
-      [...addresses].map((address) => [
-        address,
-        processes.get(address) ?? watchProcess(address, watchedSince),
-      ]),
-    );
-    const scrapes = await Promise.all([...addresses].map(scrape));
+    const addresses = [...new Set((await Promise.all(bases.map(processesAt))).flat())];
+    processes = watch(addresses, Date.now());
+    const scrapes = await Promise.all(addresses.map(scrape));
     const at = Date.now();
-    const increases = sum([...processes.values()].map((process, index) => process.take(at, scrapes[index])));
+    const increases = sum(processes.map((process, index) => process.take(at, scrapes[index])));
     const gauges = gaugesOf(scrapes.filter((one) => one !== undefined));
     const sample: Sample = { at, increases, gauges, values: new Map() };
     samples.push(sample);
@@ -48,7 +43,7 @@ export function startSampler(bases: readonly string[]) {
   return {
     /** Oldest first. */
     samples: (): readonly Sample[] => samples,
-    processes: () => [...processes.values()].map((process) => process.state()),
+    processes: () => processes.map((process) => process.state()),
     async close(): Promise<void> {
       closing.abort();
       await running;

@@ -1,0 +1,62 @@
+import { expect, test } from '@jest/globals';
+import type { Scrape } from './scrape.ts';
+import { watchAddresses } from './watched-addresses.ts';
+
+const address = 'http://10.0.0.1:9080';
+const minutes = (n: number) => n * 60_000;
+
+/** What a process tells that began at `startedAt` (ms) and has counted so much. */
+function tell(startedAt: number, missed: number): Scrape {
+  return new Map([
+    ['process_start_time_seconds', [{ labels: {}, value: startedAt / 1_000 }]],
+    ['invalidation_missed_total', [{ labels: { model: 'webform' }, value: missed }]],
+  ]);
+}
+
+/** Looks at the address at each of these times, and tells what was new in the last. */
+function newAfter(startedAt: number, looks: [at: number, missed: number | undefined][]) {
+  const watch = watchAddresses();
+  // Long before everything.
+  watch(['http://10.0.0.2:9080'], 0);
+  const counts = looks.map(([at, missed]) => {
+    const [process] = watch(missed === undefined ? [] : [address], at);
+    return process?.take(at, tell(startedAt, missed!));
+  });
+  return counts.at(-1)?.get('missed|webform') ?? 0;
+}
+
+test.each<[string, number, [number, number | undefined][], number]>([
+  ['of an old process that comes late', minutes(10), [[minutes(20), 50]], 0],
+  ['of a young one', minutes(18), [[minutes(20), 50]], 50],
+  [
+    'of an old one whose address was gone for a moment',
+    minutes(10),
+    [
+      [minutes(20), 50],
+      [minutes(21), undefined],
+      [minutes(22), 53],
+    ],
+    3,
+  ],
+  [
+    'of a young one whose address was gone for a moment',
+    minutes(18),
+    [
+      [minutes(19), 50],
+      [minutes(20), undefined],
+      [minutes(21), 53],
+    ],
+    3,
+  ],
+  [
+    'of one whose address was gone for longer than what is judged',
+    minutes(10),
+    [
+      [minutes(20), 50],
+      [minutes(21), undefined],
+      [minutes(26), undefined],
+      [minutes(27), 53],
+    ],
+    0,
+  ],
+])('what is new %s', (_, startedAt, looks, expected) => expect(newAfter(startedAt, looks)).toBe(expected));
