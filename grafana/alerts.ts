@@ -1,6 +1,7 @@
 /** Each alert of `deploy/prometheus/rules`, and the dashboard that shows what it rests on. */
 export const dashboardOfAlert: Record<string, string> = {
   ServiceDown: 'service',
+  ServiceRestarts: 'service',
   ErrorRateHigh: 'gateway',
   ApiLatencyP95High: 'gateway',
   AvailabilityBurnFast: 'gateway',

@@ -35,8 +35,8 @@ function quicken(rules: string): string {
     rules
       .replaceAll(/for: (1|2|5|6|10)m$/gm, (text) => text.replace(/\d+m/, (minutes) => shorter[minutes]!))
       .replaceAll(/\[(5m|10m|15m)\]/g, (_, window: string) => `[${shorter[window]!}]`)
-      // The age of a measurement that is made every two seconds.
-      .replace(') > 60', ') > 6')
+      // A measurement is made every two seconds.
+      .replaceAll('[1m]', '[8s]')
   );
 }
 
