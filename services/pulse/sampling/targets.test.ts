@@ -24,7 +24,11 @@ test.each<[string, Record<string, number>, Partial<Gauges>, unknown]>([
   ['fewer than 20', { 'request|GET /api/me|1': 19 }, {}, [null, true]],
   [
     'slow on purpose',
-    { 'request|POST /api/login|1': 50, 'request|POST /api/upload|10': 9 },
+    {
+      'request|POST /api/login|1': 50,
+      'request|POST /pulse/sign-in|1': 50,
+      'request|POST /api/upload|10': 9,
+    },
     {},
     [null, true],
   ],

@@ -3,8 +3,8 @@ import type { Counts } from './counters.ts';
 import { bucketsOf, countOf, p95 } from './quantile.ts';
 import type { Gauges } from './sample.ts';
 
-/** A login and a token take long on purpose, and an upload is as long as its file; each path has POST alone. */
-const notJudged = new Set(['/api/login', '/api/token', '/api/upload']);
+/** Logins and tokens take long on purpose, and an upload is as long as its file; each path has POST alone. */
+const notJudged = new Set(['/api/login', '/pulse/sign-in', '/api/token', '/api/upload']);
 
 /** Of fewer requests the slowest alone would decide, and few reads are mostly first reads. */
 const fewestRequests = 20;
