@@ -61,6 +61,15 @@ test('it is over when auth says so, but not while auth is away', async () => {
   expect(await sessions.tokenOf(value, from)).toBeUndefined();
 });
 
+test('while auth is away the old token is used to its end', async () => {
+  const value = sessions.open(tokens(1));
+  answer = () => Promise.reject(new Error('away'));
+  now += 15 * minute - 1;
+  expect(await sessions.tokenOf(value, from)).toBe('access 1');
+  now += 1;
+  await expect(sessions.tokenOf(value, from)).rejects.toThrow('away');
+});
+
 test('a session that was ended is not there; nor is one that never was', async () => {
   const value = sessions.open(tokens(1));
   sessions.end(value);

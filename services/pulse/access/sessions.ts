@@ -5,7 +5,9 @@ interface Session {
   tokens: Tokens;
   /** ms */
   renewAt: number;
-  /** ms */
+  /** When the access token ends, in ms. */
+  goodUntil: number;
+  /** When the session ends, in ms. */
   endsAt: number;
   renewal?: Promise<string | undefined>;
 }
@@ -16,7 +18,11 @@ export const sessionMs = 12 * 3_600_000;
 
 /** So long before an access token ends a new one is asked for. */
 const renewBeforeMs = 60_000;
-const renewAt = ({ lifetime }: Tokens, now: number) => now + Math.max(0, lifetime - renewBeforeMs);
+const given = (tokens: Tokens, now: number) => ({
+  tokens,
+  renewAt: now + Math.max(0, tokens.lifetime - renewBeforeMs),
+  goodUntil: now + tokens.lifetime,
+});
 
 /**
  * Who is signed in: the tokens stay here, a browser holds a random value that leads to them. In memory alone, so a
@@ -31,7 +37,7 @@ export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => numbe
       sessions.delete(value);
       return undefined;
     }
-    Object.assign(session, { tokens, renewAt: renewAt(tokens, now()) });
+    Object.assign(session, given(tokens, now()));
     return tokens.accessToken;
   }
 
@@ -39,7 +45,7 @@ export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => numbe
     /** Returns the value for the browser's cookie. */
     open(tokens: Tokens): string {
       const value = randomBytes(32).toString('base64url');
-      sessions.set(value, { tokens, renewAt: renewAt(tokens, now()), endsAt: now() + sessionMs });
+      sessions.set(value, { ...given(tokens, now()), endsAt: now() + sessionMs });
       if (sessions.size > maxSessions) sessions.delete(sessions.keys().next().value!);
       return value;
     },
@@ -55,7 +61,11 @@ export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => numbe
       if (session.renewAt > now()) return session.tokens.accessToken;
       // A refresh token is good for once: two tabs that ask at once share it.
       session.renewal ??= renew(value, session, from).finally(() => delete session.renewal);
-      return session.renewal;
+      return session.renewal.catch((error: unknown) => {
+        // Who looks whether auth is away must not be kept out by that as long as their token is good.
+        if (session.goodUntil > now()) return session.tokens.accessToken;
+        throw error;
+      });
     },
 
     end: (value: string): void => void sessions.delete(value),
