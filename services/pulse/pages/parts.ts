@@ -49,7 +49,9 @@ export function clock(iso: string): Html {
 
 /** A date and a time of day in UTC, for what may be days old; `iso` as ISO 8601. */
 export function moment(iso: string): Html {
-  return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`;
+  return html`<time datetime="${iso}" title="${iso}">
+    <span class="figure">${iso.slice(0, 10)}</span> <span class="figure">${iso.slice(11, 19)}</span>
+  </time>`;
 }
 
 /** A word and a sign, so that no colour has to tell. */
