@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
@@ -57,12 +57,12 @@ test('a slow query is a row with its text, never its values', async () => {
   await runInContext(context, () => database.query('slow', statement, ['a secret']));
   const row = await until('the row is there', async () => {
     const found = await direct.query('SELECT * FROM logs.slow_query').catch(() => undefined);
-    return found?.rows.find((each: Record<string, unknown>) => each['statement'] === statement) as
+    return found?.rows.find((each: Record<string, unknown>) => each['route'] === '/api/slow') as
       Record<string, unknown> | undefined;
   });
   expect(row).toMatchObject({
     service: 'letters',
-    statement,
+    statement: 'SELECT pg_sleep(?), $1::text',
     route: '/api/slow',
     request_id: 'r-2',
   });
@@ -80,6 +80,29 @@ test('a transaction is all or nothing', async () => {
   expect((await database.query('count', 'SELECT * FROM t')).rowCount).toBe(0);
   await database.transaction((query) => query('insert', 'INSERT INTO t VALUES (2)'));
   expect((await database.query('count', 'SELECT * FROM t')).rowCount).toBe(1);
+});
+
+describe('what a transaction waits for is time of the database', () => {
+  async function msOf(work: () => Promise<unknown>): Promise<number> {
+    const context: RequestContext = { requestId: 'r-3', route: '/api/x', database: { calls: 0, ms: 0 } };
+    await runInContext(context, work);
+    return context.database.ms;
+  }
+
+  test('a connection', async () => {
+    const others = [1, 2].map(() => database.query('busy', 'SELECT pg_sleep(0.5)'));
+    expect(await msOf(() => database.transaction(async () => undefined))).toBeGreaterThan(300);
+    await Promise.all(others);
+  });
+
+  test('the end', async () => {
+    await direct.query(`CREATE TABLE slow_disk (n int);
+      CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END';
+      CREATE CONSTRAINT TRIGGER at_end AFTER INSERT ON slow_disk DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION wait()`);
+    const insert = () => database.transaction((query) => query('insert', 'INSERT INTO slow_disk VALUES (1)'));
+    expect(await msOf(insert)).toBeGreaterThan(450);
+  });
 });
 
 test('a statement over its limit is ended, and that is 503', async () => {

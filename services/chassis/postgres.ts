@@ -102,12 +102,15 @@ export function createDatabase(options: DatabaseOptions): Database {
   return {
     query,
     async transaction(work) {
-      const client = await pool.connect().catch((error: unknown) => Promise.reject(translate(error)));
+      // Where connections are short or the disk is slow, these are where a transaction waits.
+      const client = await measured('connect', 'BEGIN', () => pool.connect()).catch((error: unknown) =>
+        Promise.reject(translate(error)),
+      );
       let broken: Error | undefined;
       try {
         await client.query('BEGIN');
         const result = await work(on(client));
-        await client.query('COMMIT');
+        await measured('commit', 'COMMIT', () => client.query('COMMIT'));
         return result;
       } catch (error) {
         await client.query('ROLLBACK').catch((failure: Error) => (broken = failure));

@@ -43,10 +43,10 @@ const rows = async () => (await owner.query('SELECT FROM logs.slow_request')).ro
 test('requests and queries become rows', async () => {
   start(database.url);
   request();
-  slowLog.query({ statement: 'SELECT $1', ms: 201 });
+  slowLog.query({ statement: "SELECT $1, 'a secret'", ms: 201 });
   await until('they are written', async () => (await rows()) === 1);
   const { rows: queries } = await owner.query('SELECT service, statement, duration_ms FROM logs.slow_query');
-  expect(queries).toEqual([{ service: 'test', statement: 'SELECT $1', duration_ms: 201 }]);
+  expect(queries).toEqual([{ service: 'test', statement: 'SELECT $1, ?', duration_ms: 201 }]);
 });
 
 test('the logs database is full: rows are dropped and counted, and written again when it has room', async () => {

@@ -3,6 +3,7 @@ import { currentContext } from './context.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { migrate } from './migrations.ts';
+import { withoutValues } from './sql-text.ts';
 import { activeSpan } from './tracing.ts';
 
 export interface SlowRequest {
@@ -22,7 +23,7 @@ export interface SlowRequest {
 /** Records what was slow in the logs database, never in the way of a request: a full queue drops, and counts it. */
 export interface SlowLog {
   request(slow: SlowRequest): void;
-  /** `statement` is the text with placeholders. */
+  /** `statement`: what values are written in it are not recorded. */
   query(slow: { statement: string; ms: number }): void;
   close(): Promise<void>;
 }
@@ -130,7 +131,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
         values: {
           at: new Date(),
           service,
-          statement,
+          statement: withoutValues(statement),
           duration_ms: ms,
           route: context?.route,
           request_id: context?.requestId,
