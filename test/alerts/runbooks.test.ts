@@ -18,6 +18,17 @@ test('each alert has a section, and each section an alert', () => {
   expect(sections.map(({ name }) => name).toSorted()).toEqual(unique(rules.matchAll(/- alert: (\w+)/g)));
 });
 
+test('the README has each alert, with its severity', () => {
+  const table = /^\| alert .+?\n\n/ms.exec(readFileSync(join(ROOT, 'README.md'), 'utf8'))?.[0] ?? '';
+  const told = [...table.matchAll(/^\| ([A-Z].+?) +\| (\w+)/gm)].flatMap(([, names, severity]) =>
+    names!.split(', ').map((name) => `${name} ${severity}`),
+  );
+  const alerts = rules.matchAll(/- alert: (\w+)[^]*?severity: (\w+)/g);
+  expect(told.toSorted()).toEqual(
+    [...new Set([...alerts].map(([, name, severity]) => `${name} ${severity}`))].toSorted(),
+  );
+});
+
 test('each runbook address leads to a section', () => {
   const addresses = sections.map(({ name }) => `docs/runbooks.md#${name.toLowerCase()}`).toSorted();
   expect(unique(rules.matchAll(/runbook_url: (.+)/g))).toEqual(addresses);
