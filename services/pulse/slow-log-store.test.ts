@@ -19,11 +19,12 @@ function open(url: string) {
   return { store: createSlowLogStore(database), close: () => database.close() };
 }
 
-test('none before the first slow row; then grouped, the newest first, with a trace', async () => {
+test('none before the first slow row; then grouped, the newest first, with the newest trace', async () => {
   const { store, close } = open(testDatabase.url);
   expect(await store.newest()).toEqual({ requests: [], queries: [] });
   const log = createSlowLog(testDatabase.url, metrics, logger);
   const one = { method: 'GET', status: 200, requestId: 'x' };
+  log.request({ ...one, route: '/api/me', ms: 550, traceId: 'b'.repeat(32) });
   log.request({ ...one, route: '/api/me', ms: 700, traceId: 'a'.repeat(32) });
   log.request({ ...one, route: '/api/me', ms: 600 });
   log.query({ statement: 'SELECT $1', ms: 300 });
@@ -35,7 +36,7 @@ test('none before the first slow row; then grouped, the newest first, with a tra
     {
       method: 'GET',
       route: '/api/me',
-      count: 2,
+      count: 3,
       slowest_ms: 700,
       newest_at: expect.stringMatching(/Z$/),
       trace_id: 'a'.repeat(32),
