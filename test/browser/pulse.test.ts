@@ -57,11 +57,11 @@ async function makeSlowRequest(): Promise<void> {
 }
 
 /** A failed job that succeeds when it is tried again, of a class that nobody else tries again meanwhile. */
-async function makeFailedJob(): Promise<number> {
+async function makeFailedJob(error = 'as it was'): Promise<number> {
   const { rows } = await database().query<{ id: string }>(
     `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", key, value, model, message_at)
-     VALUES ('invalid_event', 'as it was', 'cache-invalidation', 0, $1, NULL, $2, 'webform', 0) RETURNING id`,
-    [freshId(), Buffer.from('{"model":"webform","id":1}')],
+     VALUES ('invalid_event', $3, 'cache-invalidation', 0, $1, NULL, $2, 'webform', 0) RETURNING id`,
+    [freshId(), Buffer.from('{"model":"webform","id":1}'), error],
   );
   return Number(rows[0]!.id);
 }
@@ -156,6 +156,16 @@ describe('the page', () => {
     expect(await page.locator(retryOf(job)).count()).toBe(0);
     const { rows } = await database().query('SELECT state FROM content.failed_job WHERE id = $1', [job]);
     expect(rows).toEqual([{ state: 'retried' }]);
+    await page.reload();
+    await page.waitForSelector('.verdict');
+    expect(await page.locator(`text=Job ${job} was processed.`).count()).toBe(0);
+  });
+
+  test('a word without end in a job’s error does not push its button away', async () => {
+    const job = await makeFailedJob('y'.repeat(500));
+    const page = await openSignedIn();
+    const button = (await page.locator(retryOf(job)).boundingBox())!;
+    expect(button.x + button.width).toBeLessThan(1280);
   });
 
   test('it renews itself, and neither focus nor scroll is lost', async () => {
@@ -188,6 +198,21 @@ describe('the page', () => {
     expect(error).toBeUndefined();
     await page.waitForSelector('#email');
   });
+});
+
+test('a link on another site leads to the page for who is signed in, to the form for others', async () => {
+  const link = `<a id="link" href="${stack().gateway}/pulse">how is it?</a>`;
+  const known = await openSignedIn();
+  const follow = async (page: Page) => {
+    await page.goto('about:blank');
+    await page.setContent(link);
+    await page.click('#link');
+  };
+  await follow(known);
+  await known.waitForSelector('.verdict');
+  const stranger = await open();
+  await follow(stranger);
+  await stranger.waitForSelector('head:not(:has(meta[http-equiv])) ~ body #email');
 });
 
 test('at 360 pixels nothing is wider than the screen', async () => {

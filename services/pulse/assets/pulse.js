@@ -43,4 +43,6 @@ async function refresh() {
   setTimeout(refresh, everyMs);
 }
 
+// What came of a retry is in the address, and a reload would tell it again.
+history.replaceState(null, '', location.pathname);
 setTimeout(refresh, everyMs);

@@ -7,10 +7,12 @@ export interface Page {
   body: Content;
   /** Is fetched again and again. */
   live?: boolean;
+  /** Is asked for once more, at once and from here. */
+  again?: boolean;
 }
 
 /** A whole page. */
-export function layout({ title, aside, body, live = false }: Page): Html {
+export function layout({ title, aside, body, live = false, again = false }: Page): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -20,6 +22,7 @@ export function layout({ title, aside, body, live = false }: Page): Html {
         <title>${title}</title>
         <link rel="icon" href="/pulse/assets/pulse.svg" type="image/svg+xml" />
         <link rel="stylesheet" href="/pulse/assets/pulse.css" />
+        ${again && html`<meta http-equiv="refresh" content="0; url=/pulse" />`}
         ${
           live &&
           html`<script src="/pulse/assets/pulse.js" defer></script>

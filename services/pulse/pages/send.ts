@@ -38,9 +38,9 @@ export function page<S extends number>(status: S, content: Html, headers: Record
   };
 }
 
-function errorPage({ status, error, message }: HttpError): Html {
+function errorPage({ status, error, message }: HttpError, fromElsewhere: boolean): Html {
   if (status === 403) return forbiddenPage(message);
-  return signInPage(error === 'token_required' ? undefined : message);
+  return error === 'token_required' ? signInPage(undefined, fromElsewhere) : signInPage(message);
 }
 
 /** Has a browser get its errors as pages, where the contract has a page with the error's status. */
@@ -51,7 +51,8 @@ export function withPages<E extends Endpoint>(endpoint: E, handler: Handler<E>):
     } catch (thrown) {
       if (!(thrown instanceof HttpError) || !isBrowser(call.header)) throw thrown;
       if (!endpoint.responses[thrown.status]) throw thrown;
-      return page(thrown.status, errorPage(thrown), thrown.headers) as unknown as Reply<E>;
+      const fromElsewhere = call.header('sec-fetch-site') === 'cross-site';
+      return page(thrown.status, errorPage(thrown, fromElsewhere), thrown.headers) as unknown as Reply<E>;
     }
   };
 }

@@ -1,10 +1,14 @@
 import { html, type Html } from './html.ts';
 import { layout } from './layout.ts';
 
-/** The form to sign in; `problem`: why it is shown again. */
-export function signInPage(problem?: string): Html {
+/**
+ * The form to sign in; `problem`: why it is shown again. `fromElsewhere`: a link on somebody else's page led here, so the
+ * browser has kept back the cookie it may have, which it sends when a page of ours asks.
+ */
+export function signInPage(problem?: string, fromElsewhere = false): Html {
   return layout({
     title: 'Sign in – Pulse',
+    again: fromElsewhere,
     body: html`<form class="card narrow" method="post" action="/pulse/sign-in">
       <h2>Sign in</h2>
       ${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
