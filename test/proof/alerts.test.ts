@@ -140,8 +140,11 @@ test('an unannounced change, while most reads miss', async () => {
   const since = performance.now();
   await save(model, id, 'New');
   const misses = startTraffic(40, () => read('pathway', freshId()));
-  await told(since, 'CacheHitRatioLow', 'InvalidationsMissed');
-  await misses.stop();
+  try {
+    await told(since, 'CacheHitRatioLow', 'InvalidationsMissed');
+  } finally {
+    await misses.stop();
+  }
   await until('the new one is read', async () => (await read(model, id)).title === 'New');
 });
 
