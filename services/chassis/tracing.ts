@@ -61,12 +61,16 @@ export function inSpan<T>(span: Span | undefined, work: () => T): T {
   return span ? span.run(work) : work();
 }
 
-/** Runs `work`, which asks something of another, as a span of its own. */
-export async function traced<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T> {
+/** Runs `work`, which asks something of another, as a span of its own: the other may have to be sent its headers. */
+export async function traced<T>(
+  name: string,
+  attributes: Attributes,
+  work: (span: Span | undefined) => Promise<T>,
+): Promise<T> {
   const span = beginSpan(name, { kind: 'client', attributes });
-  if (!span) return work();
+  if (!span) return work(undefined);
   try {
-    return await work();
+    return await work(span);
   } catch (error) {
     span.fail(error);
     throw error;

@@ -9,6 +9,16 @@ function message(name: string, title: string, schema: z.ZodType, example: Json):
     name,
     title,
     contentType: 'application/json',
+    headers: {
+      type: 'object',
+      properties: {
+        traceparent: {
+          type: 'string',
+          description:
+            'The trace that the change belongs to (W3C Trace Context): the clear becomes a part of it.',
+        },
+      },
+    },
     payload,
     bindings: { kafka: { key: { type: 'string', description: cacheInvalidation.key } } },
     examples: [{ name: 'typical', payload: example }],

@@ -1,6 +1,13 @@
 import express, { Router, type ErrorRequestHandler } from 'express';
 import { z } from 'zod';
-import { type Logger, requestId, runInContext } from '@content-platform/chassis';
+import {
+  beginSpan,
+  endRequestSpan,
+  inSpan,
+  type Logger,
+  requestId,
+  runInContext,
+} from '@content-platform/chassis';
 import { id, text } from '@content-platform/contract';
 import type { DeviceStore } from './device-store.ts';
 
@@ -19,15 +26,21 @@ export function createInternal(devices: DeviceStore, logger: Logger): Router {
       route,
       database: { calls: 0, ms: 0 },
     };
-    void runInContext(context, () =>
+    const span = beginSpan(`POST ${route}`, {
+      kind: 'server',
+      parent: request.headers,
+      attributes: { 'http.request.method': 'POST', 'http.route': route },
+    });
+    response.once('close', () => endRequestSpan(span, response.statusCode));
+    const unregister = () =>
       devices.unregister(userId, token).then(
         () => response.status(204).end(),
         (error: unknown) => {
           logger.error({ error, route }, 'a request failed');
           response.status(503).end();
         },
-      ),
-    );
+      );
+    void runInContext(context, () => inSpan(span, unregister));
   });
   const refuse: ErrorRequestHandler = (_error, _request, response, _next) => void response.status(400).end();
   router.use(route, refuse);

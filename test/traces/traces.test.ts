@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { readContent } from '@content-platform/contract';
+import { logout, readContent } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { tokenOf } from '../support/accounts.ts';
+import { emails, logIn, password, tokenOf } from '../support/accounts.ts';
 import { startCollector, type Collector, type SentSpan } from '../support/collector.ts';
 import { announce, closeEvents } from '../support/events.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
@@ -86,6 +86,25 @@ test('a read that misses is one trace, from the gateway to PostgreSQL and Redis'
   expect(root.attributes).toMatchObject({ 'http.response.status_code': 200, 'http.request.method': 'GET' });
   // A trace tells nobody whose record it was, nor by which token.
   expect(JSON.stringify(ofTrace(root.traceId))).not.toMatch(new RegExp(`${id}|eyJ`));
+});
+
+test('a logout is one trace with the service that it tells of the device', async () => {
+  const session = await logIn(emails.user, password, stack().gateway);
+  const requestId = randomUUID();
+  await call(stack().gateway, logout, {
+    token: session.token,
+    body: { fcm_token: 'a-device' },
+    headers: { 'X-Request-Id': requestId },
+  });
+  const root = await until('the gateway has sent its span', () =>
+    collector.spans.find(({ attributes }) => attributes['request_id'] === requestId),
+  );
+  const told = await until('devices has sent its span', () =>
+    ofTrace(root.traceId).find(({ service, kind }) => service === 'devices' && kind === 2),
+  );
+  const telling = ofTrace(root.traceId).find(({ name }) => name === 'POST devices');
+  expect(told).toMatchObject({ name: 'POST /unregister', parentSpanId: telling!.spanId });
+  expect(telling).toMatchObject({ service: 'auth' });
 });
 
 test("a client's trace is pointed to, and not joined", async () => {

@@ -1,4 +1,4 @@
-import { createBreaker, currentContext, type Logger } from '@content-platform/chassis';
+import { createBreaker, currentContext, type Logger, type Span, traced } from '@content-platform/chassis';
 
 /** The devices that a person gets push messages on, which another service keeps. */
 export interface PushDevices {
@@ -14,12 +14,13 @@ export function createPushDevices(url: string | undefined, logger: Logger): Push
   if (!url) return { unregister: () => Promise.resolve() };
   const breaker = createBreaker(logger, 'the devices service does not answer: it is asked once a second');
 
-  async function ask(userId: number, token: string): Promise<void> {
+  async function ask(userId: number, token: string, span: Span | undefined): Promise<void> {
     const response = await fetch(`${url}/unregister`, {
       method: 'POST',
       headers: {
         'Content-Type': 'application/json',
         'X-Request-Id': currentContext()?.requestId ?? '',
+        ...span?.headers(),
       },
       body: JSON.stringify({ user_id: userId, token }),
       signal: AbortSignal.timeout(timeoutMs),
@@ -33,7 +34,7 @@ export function createPushDevices(url: string | undefined, logger: Logger): Push
     async unregister(userId, token) {
       if (breaker.allows()) {
         try {
-          await ask(userId, token);
+          await traced('POST devices', {}, (span) => ask(userId, token, span));
           return breaker.report(true);
         } catch (error) {
           breaker.report(false, error);
