@@ -9,7 +9,7 @@ const networkErrors = new Set([
 ]);
 /** node-postgres has no codes for its own errors. */
 const driverErrors =
-  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|Client has encountered a connection error/;
+  /timeout exceeded when trying to connect|^timeout expired$|Connection terminated|Query read timeout|Client has encountered a connection error/;
 
 /** Whether the database is away for the moment: not a fault of the statement. */
 export function isAway(error: unknown): boolean {

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import pg from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
@@ -146,4 +148,19 @@ test('a refused login is a configuration error, and waiting for a database can b
   const signal = AbortSignal.timeout(100);
   const away = migrate({ url: 'postgres://x@127.0.0.1:1/x', schema: 'logs', folder, logger, signal });
   await expect(away).rejects.toThrow('aborted');
+});
+
+test('a database that takes connections and says nothing is waited for: a busy machine starts slowly', async () => {
+  const sockets = new Set<Socket>();
+  const silent = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const url = `postgres://x@127.0.0.1:${(silent.address() as AddressInfo).port}/x`;
+  const folder = new URL('migrations/', import.meta.url);
+  const waiting = new AbortController();
+  const migrated = migrate({ url, schema: 'logs', folder, logger, signal: waiting.signal });
+  await until('it tries again', () => sockets.size > 1);
+  waiting.abort();
+  await expect(migrated).rejects.toThrow('aborted');
+  silent.close();
+  for (const socket of sockets) socket.destroy();
 });
