@@ -19,6 +19,7 @@ import { cors } from './cors.ts';
 import { createDocuments } from './documents.ts';
 import type { Exchange, GatewayResponse, Step } from './exchange.ts';
 import { showHealth } from './health.ts';
+import { createInstances, type Instances, type Resolve } from './instances.ts';
 import type { GatewayMetrics } from './metrics.ts';
 import { createObserver } from './observe.ts';
 import { answerProtocolErrors } from './protocol-errors.ts';
@@ -27,7 +28,7 @@ import { createRefusal } from './reply.ts';
 import { createSecurityHeaders } from './security-headers.ts';
 import { checkTarget } from './target.ts';
 import { timeouts as usualTimeouts, type Timeouts } from './timeouts.ts';
-import { createUpstream } from './upstream.ts';
+import { createUpstream, maxRequests, type Upstream } from './upstream.ts';
 
 export interface GatewayOptions {
   /** Where clients reach the gateway. */
@@ -43,6 +44,8 @@ export interface GatewayOptions {
   metrics: GatewayMetrics;
   slowLog: SlowLog;
   timeouts?: Timeouts;
+  /** DNS, where nothing else is said. */
+  resolve?: Resolve;
   endpoints?: readonly Endpoint[];
 }
 
@@ -50,6 +53,8 @@ export interface Gateway {
   app: RequestListener;
   /** Has the server's own errors answered, too, and idle clients left. Call it before the server listens. */
   prepare: (server: Server) => void;
+  /** Looks after the services no more. */
+  stop: () => void;
 }
 
 /**
@@ -91,13 +96,15 @@ export function createGateway(options: GatewayOptions): Gateway {
   const observe = createObserver(options);
   const addressOf = createClientAddress(options.trustedProxies);
   const allowlist = createAllowlist(endpoints);
-  const own = { health: showHealth(services), ...createDocuments(publicUrl) };
-  const upstreams = Object.fromEntries(
-    Object.entries(services).map(([service, address]) => [
-      service,
-      createUpstream(service, address, { ...options, timeouts, refuse }),
-    ]),
-  );
+  const instances: Record<string, Instances> = {};
+  const upstreams: Record<string, Upstream> = {};
+  for (const [service, address] of Object.entries(services)) {
+    const url = new URL(address);
+    const own = createInstances(url, timeouts, maxRequests, options.resolve);
+    instances[service] = own;
+    upstreams[service] = createUpstream(service, url, own, { ...options, timeouts, refuse });
+  }
+  const own = { health: showHealth(instances), ...createDocuments(publicUrl) };
 
   const app = express();
   app.disable('x-powered-by');
@@ -148,6 +155,9 @@ export function createGateway(options: GatewayOptions): Gateway {
         drainMs: timeouts.drain,
         refuse: (request, response, error) => refuse(request as Request, response as GatewayResponse, error),
       });
+    },
+    stop() {
+      for (const each of Object.values(instances)) each.stop();
     },
   };
 }

@@ -1,57 +1,57 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { startGateway, type TestGateway } from './testing/gateway.ts';
+import { startInstance, type TestInstance } from './testing/instance.ts';
 import { until } from '../test/support/wait.ts';
-import { createHealth } from './health.ts';
 
-const servers: Server[] = [];
-afterEach(() => {
-  for (const server of servers.splice(0)) {
-    server.close();
-    server.closeAllConnections();
-  }
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
 });
 
-/** A service whose internal listener answers with `listener`; its public address is 1000 below. */
-async function start(listener: RequestListener): Promise<string> {
-  for (;;) {
-    const server = createServer(listener).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    servers.push(server);
-    const { port } = server.address() as AddressInfo;
-    if (port > 2_000) return `http://127.0.0.1:${port - 1000}`;
-  }
+async function start(readiness: TestInstance['readiness']): Promise<TestInstance> {
+  const instance = await startInstance({ readiness });
+  closers.push(instance.close);
+  return instance;
+}
+
+async function gatewayBefore(services: Record<string, string>): Promise<TestGateway> {
+  const gateway = await startGateway({ services });
+  closers.push(gateway.close);
+  return gateway;
+}
+
+async function healthOf({ origin }: TestGateway) {
+  const response = await fetch(`${origin}/health`);
+  expect(response.status).toBe(200);
+  return (await response.json()) as { status: string; services: Record<string, string> };
 }
 
 test('each service is up or down by its readiness', async () => {
-  const asked: string[] = [];
-  const ready = await start((request, response) => {
-    asked.push(request.url!);
-    response.end('{"status":"degraded"}');
+  const [ready, unready] = [await start('ready'), await start('unready')];
+  const gateway = await gatewayBefore({
+    auth: ready.url,
+    letters: unready.url,
+    devices: 'http://127.0.0.1:1',
   });
-  const unready = await start((_request, response) => response.writeHead(503).end());
-  // Who does not answer within a second is down, and so may be a service of a busy machine.
-  const stateOf = (services: Record<string, string>) =>
-    until('the one that is ready is up', async () => {
-      const health = await createHealth(services)();
-      return health.services['ready'] === 'up' && health;
-    });
-  expect(await stateOf({ ready, unready, gone: 'http://127.0.0.1:1' })).toEqual({
+  await until('the one that is ready is up', async () => {
+    return (await healthOf(gateway)).services['auth'] === 'up';
+  });
+  expect(await healthOf(gateway)).toMatchObject({
     status: 'degraded',
-    services: { ready: 'up', unready: 'down', gone: 'down' },
+    services: { auth: 'up', letters: 'down', devices: 'down' },
   });
-  expect(await stateOf({ ready })).toEqual({ status: 'ok', services: { ready: 'up' } });
-  expect(new Set(asked)).toEqual(new Set(['/health/ready']));
+  unready.readiness = 'ready';
+  await until('the other is, too', async () => (await healthOf(gateway)).services['letters'] === 'up');
+  ready.readiness = 'unready';
+  await until('the first is not any more', async () => (await healthOf(gateway)).services['auth'] === 'down');
 });
 
-test('one that hangs is down after a second, and nobody asks it twice meanwhile', async () => {
-  let asked = 0;
-  const hanging = await start(() => (asked += 1));
-  const health = createHealth({ hanging });
+test('one that hangs is down, and nobody asks it twice at once, however many want to know', async () => {
+  const hanging = await start('silent');
+  const gateway = await gatewayBefore({ auth: hanging.url });
   const startedAt = performance.now();
-  const answers = await Promise.all(Array.from({ length: 50 }, () => health()));
-  expect(performance.now() - startedAt).toBeLessThan(5_000);
-  expect(answers.every(({ services }) => services['hanging'] === 'down')).toBe(true);
-  expect(asked).toBe(1);
+  const answers = await Promise.all(Array.from({ length: 50 }, () => healthOf(gateway)));
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
+  expect(answers.every(({ services }) => services['auth'] === 'down')).toBe(true);
+  expect(hanging.mostProbesAtOnce).toBe(1);
 });

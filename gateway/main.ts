@@ -12,7 +12,7 @@ await run('gateway', readGatewayConfig, async (process) => {
   const metrics = createGatewayMetrics(process.metrics, endpoints, Object.keys(services));
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());
-  const { app, prepare } = createGateway({
+  const { app, prepare, stop } = createGateway({
     publicUrl: config.PUBLIC_URL,
     services,
     tokens: tokensFromAuth(process),
@@ -24,6 +24,7 @@ await run('gateway', readGatewayConfig, async (process) => {
     metrics,
     slowLog,
   });
+  onStop(stop);
   return {
     app,
     prepare,

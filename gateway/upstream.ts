@@ -14,10 +14,11 @@ import {
 } from '@content-platform/chassis';
 import type { GatewayResponse } from './exchange.ts';
 import { createRequestHeaders, replyHeaders } from './forwarded-headers.ts';
+import type { Instance, Instances } from './instances.ts';
 import type { GatewayMetrics, UpstreamReason } from './metrics.ts';
 import type { Refuse } from './reply.ts';
 import type { Timeouts } from './timeouts.ts';
-import { closeIdle, createUpstreamAgent, NotConnected } from './upstream-agent.ts';
+import { closeIdle, NotConnected } from './upstream-agent.ts';
 
 export interface UpstreamOptions {
   publicUrl: string;
@@ -29,12 +30,16 @@ export interface UpstreamOptions {
 
 /** A request that is at the service. */
 interface Attempt {
+  instance: Instance;
+  /** Another one could not be connected to. */
+  moved: boolean;
   timer: NodeJS.Timeout;
   release: Release;
   span: Span | undefined;
   status?: number;
   timedOut: boolean;
   failed: boolean;
+  left: boolean;
   /** The service's reply has begun. */
   answered: boolean;
   sent?: ClientRequest;
@@ -44,7 +49,7 @@ interface Attempt {
 export type Upstream = (request: Request, response: GatewayResponse) => Promise<void>;
 
 /** Requests that may be at one service at once, each on a connection of its own; more wait for one of them to end. */
-const maxRequests = 512;
+export const maxRequests = 512;
 
 /** What the client is told, by the reason. */
 const refusals: Record<UpstreamReason, (cause: unknown) => HttpError> = {
@@ -55,26 +60,28 @@ const refusals: Record<UpstreamReason, (cause: unknown) => HttpError> = {
   broken: (cause) => new HttpError(502, 'bad_gateway', 'The service broke off.', undefined, { cause }),
 };
 
-/** The way to the service at `address`, over http-proxy-middleware. */
-export function createUpstream(service: string, address: string, options: UpstreamOptions): Upstream {
+/** The way to the instances of the service at `url`, over http-proxy-middleware. */
+export function createUpstream(
+  service: string,
+  url: URL,
+  instances: Instances,
+  options: UpstreamOptions,
+): Upstream {
   const { timeouts, logger, metrics, refuse } = options;
-  const url = new URL(address);
-  // Neither path nor query: the target goes on exactly as it was checked.
-  const target = { protocol: url.protocol, hostname: url.hostname.replace(/^\[|\]$/g, ''), port: url.port };
   const requestHeaders = createRequestHeaders(url.host, options.publicUrl);
-  const agent = createUpstreamAgent(url, timeouts, maxRequests);
   const slots = createSlots(maxRequests);
   const attempts = new WeakMap<GatewayResponse, Attempt>();
 
   const proxy = createProxyMiddleware<Request, GatewayResponse>({
-    target,
-    agent,
     // The one hook that sees the options of a single request: the body that was held or is counted takes its place.
     router(_request, response, own) {
-      const { body, bodyStream } = response?.locals ?? {};
+      const { body, bodyStream } = response!.locals;
       if (bodyStream) own.buffer = bodyStream;
       else if (body?.length) own.buffer = Readable.from([body]);
-      return target;
+      const { address, agent } = attempts.get(response!)!.instance;
+      own.agent = agent;
+      // Neither path nor query: the target goes on exactly as it was checked.
+      return { protocol: url.protocol, hostname: address, port: url.port };
     },
     pathFilter: () => true,
     selfHandleResponse: true,
@@ -144,8 +151,12 @@ export function createUpstream(service: string, address: string, options: Upstre
     if (!response.headersSent && !attempt.timedOut && isStale(error, request, attempt)) {
       delete attempt.sent;
       // So the next one is new, unless another request gives one back just now.
-      closeIdle(agent);
+      closeIdle(attempt.instance.agent);
       return send(request, response);
+    }
+    if (error instanceof NotConnected) {
+      instances.cannotConnect(attempt.instance);
+      if (moveOn(attempt, response)) return send(request, response);
     }
     attempt.failed = true;
     attempt.span?.fail(error);
@@ -156,6 +167,17 @@ export function createUpstream(service: string, address: string, options: Upstre
     const ids = { request_id: requestId, trace_id: span?.traceId };
     logger.warn({ ...ids, service, error }, 'a reply broke off');
     response.destroy();
+  }
+
+  /** Whoever could not be connected to has seen nothing of the request: another may have it, but for a body on its way. */
+  function moveOn(attempt: Attempt, response: GatewayResponse): boolean {
+    const other = instances.choose(attempt.instance);
+    if (!other || attempt.moved || attempt.timedOut || response.locals.bodyStream) return false;
+    attempt.instance.underWay -= 1;
+    other.underWay += 1;
+    Object.assign(attempt, { instance: other, moved: true });
+    delete attempt.sent;
+    return true;
   }
 
   /** A body on its way: the service's time begins when it has all of it, and what is wrong with it ends the attempt. */
@@ -169,7 +191,11 @@ export function createUpstream(service: string, address: string, options: Upstre
     });
   }
 
-  function leave({ timer, release, span, status }: Attempt): void {
+  function leave(attempt: Attempt): void {
+    if (attempt.left) return;
+    attempt.left = true;
+    const { timer, release, span, status, instance } = attempt;
+    instance.underWay -= 1;
     clearTimeout(timer);
     release();
     endRequestSpan(span, status);
@@ -217,7 +243,12 @@ export function createUpstream(service: string, address: string, options: Upstre
       throw bodyStream.errored;
     }
     const within = Math.max(timeouts.response, (endpoint?.replyWithinSeconds ?? 0) * 1_000);
+    const instance = instances.choose();
+    instance.underWay += 1;
     const attempt: Attempt = {
+      instance,
+      moved: false,
+      left: false,
       timer: setTimeout(() => giveUp(attempt, request, response), within),
       release,
       span: beginSpan(`${request.method} ${service}`, { kind: 'client' }),

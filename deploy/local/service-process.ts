@@ -66,7 +66,8 @@ export function serviceSpec(
     ...(prepare && { prepare: () => prepare(around) }),
     ready: () => isReady(`${at(internal)}/health/ready`),
     readyWithinMs: READY_WITHIN_MS,
-    stopSignal: 'SIGTERM',
+    // Everything stops: nobody has to be told first.
+    stopSignal: 'SIGINT',
   };
 }
 

@@ -47,7 +47,7 @@ export async function startGateway({
   if (redis) redis.options.commandTimeout = redisTimeout;
   const nothing = () => undefined;
   const unlimited = { count: async () => undefined, countBadToken: async () => undefined, enter: nothing };
-  const { app, prepare } = createGateway({
+  const { app, prepare, stop } = createGateway({
     publicUrl: issuer,
     tokens: createTokenVerifier(issuer, remoteKeys(keys.url, logger), { include: () => false }),
     limits: redis ? createRateLimits(redis, endpoints, scale, metrics, logger) : unlimited,
@@ -72,6 +72,7 @@ export async function startGateway({
     metrics,
     redis,
     async close() {
+      stop();
       keys.close();
       redis?.disconnect();
       server.close();

@@ -25,10 +25,24 @@ test('told to stop, it finishes what is under way, closes, and exits 0', async (
   await until('it is ready', ready);
   const reply = fetch(`http://127.0.0.1:${port}/`).then((response) => response.json());
   await until('the request is under way', () => output().includes('working\n'));
-  child.kill('SIGTERM');
+  child.kill('SIGINT');
   expect(await reply).toEqual({ done: true });
   expect(await ended).toBe(0);
   expect(output()).toContain('closed\n');
+});
+
+test('told so by an orchestrator, it answers as before until nobody sends it anything any more', async () => {
+  const { child, port, ended, ready, output } = await start();
+  await until('it is ready', ready);
+  child.kill('SIGTERM');
+  await until('it is stopping', () => output().includes('"stopping"'));
+  expect(await ready()).toBe(false);
+  const late = await keptConnection(port);
+  late.ask('/');
+  await until('the late one is answered', () => late.replies().length === 1);
+  expect(late.replies()[0]).toContain('Connection: keep-alive');
+  expect(await ended).toBe(0);
+  await expect(keptConnection(port)).rejects.toThrow('ECONNREFUSED');
 });
 
 test('what takes longer than the service gives it is cut off, and the exit says so', async () => {
@@ -39,7 +53,7 @@ test('what takes longer than the service gives it is cut off, and the exit says 
     () => 'cut off',
   );
   await until('the request is under way', () => output().includes('working\n'));
-  child.kill('SIGTERM');
+  child.kill('SIGINT');
   expect(await reply).toBe('cut off');
   expect(await ended).toBe(1);
   expect(output()).toContain('stopped before everything was finished');
@@ -71,7 +85,7 @@ test('told to stop, it lets go of kept connections without losing a request, and
   }
   busy.ask('/');
   await until('the request is under way', () => output().includes('working\n'));
-  child.kill('SIGTERM');
+  child.kill('SIGINT');
   await until('it is stopping', () => output().includes('"stopping"'));
   between.ask('/nothing');
   await expect(keptConnection(port)).rejects.toThrow('ECONNREFUSED');

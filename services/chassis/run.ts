@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import { ConfigError, type commonConfig } from './config.ts';
@@ -35,6 +36,8 @@ export interface Running {
 }
 
 const usualFinishMs = 10_000;
+/** The gateway asks for readiness every second, and an answer may take one: after this it sends nothing more. */
+const noticeMs = 2_500;
 
 function fail(message: string): never {
   process.stderr.write(`${message}\n`);
@@ -52,8 +55,8 @@ async function listen(server: Server, port: number, host: string): Promise<void>
 
 /**
  * Runs a process: reads its configuration, listens on PORT and, for health and metrics, on PORT + 1000, and stops on
- * SIGTERM or SIGINT: not ready any more, what is under way finishes, then everything `onStop` named is closed.
- * A wrong configuration is one line on stderr and exit 1.
+ * SIGTERM: not ready any more, for 2.5 s it answers as before, then what is under way finishes and everything `onStop`
+ * named is closed. On SIGINT, which comes from a keyboard, the same at once. A wrong configuration is one line on stderr and exit 1.
  */
 export async function run<Config extends CommonConfig>(
   name: string,
@@ -89,12 +92,17 @@ export async function run<Config extends CommonConfig>(
   );
 
   async function stop(signal: string): Promise<never> {
-    up = false;
     logger.info({ signal }, 'stopping');
-    setTimeout(() => {
-      logger.error('stopped before everything was finished');
-      process.exit(1);
-    }, running?.finishMs ?? usualFinishMs).unref();
+    const notice = signal === 'SIGTERM' && up ? noticeMs : 0;
+    up = false;
+    setTimeout(
+      () => {
+        logger.error('stopped before everything was finished');
+        process.exit(1);
+      },
+      notice + (running?.finishMs ?? usualFinishMs),
+    ).unref();
+    if (notice > 0) await sleep(notice);
     await stopServer?.();
     for (const close of closers.toReversed()) {
       await Promise.resolve()

@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { freeRow } from '../../deploy/local/ports.ts';
+import type { Readiness } from '../probe.ts';
+import { sayOk } from './upstream.ts';
+
+/** A process of a service, as the gateway sees it: one that answers requests, and one for its readiness. */
+export interface TestInstance {
+  url: string;
+  readiness: Readiness;
+  answer: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Requests that it has got. */
+  requests: number;
+  /** Connections of clients that are open. */
+  connections: number;
+  mostProbesAtOnce: number;
+  close(): Promise<void>;
+}
+
+export interface TestInstanceOptions {
+  /** Several instances of one service have the same port, and addresses of their own: 127.0.0.2, … */
+  address?: string;
+  port?: number;
+  readiness?: Readiness;
+}
+
+export async function startInstance(options: TestInstanceOptions = {}): Promise<TestInstance> {
+  const { address = '127.0.0.1', readiness = 'ready' } = options;
+  const port = options.port ?? (await freeRow(1));
+  let probes = 0;
+  const server = createServer((request, response) => {
+    instance.requests += 1;
+    instance.answer(request, response);
+  });
+  server.on('connection', (socket) => {
+    instance.connections += 1;
+    socket.once('close', () => (instance.connections -= 1));
+  });
+  const internal = createServer((_request, response) => {
+    instance.mostProbesAtOnce = Math.max(instance.mostProbesAtOnce, (probes += 1));
+    response.once('close', () => (probes -= 1));
+    if (instance.readiness === 'silent') return;
+    response.writeHead(instance.readiness === 'ready' ? 200 : 503).end();
+  });
+  await once(server.listen(port, address), 'listening');
+  await once(internal.listen(port + 1000, address), 'listening');
+  const instance: TestInstance = {
+    url: `http://${address}:${port}`,
+    readiness,
+    answer: sayOk,
+    requests: 0,
+    connections: 0,
+    mostProbesAtOnce: 0,
+    async close() {
+      for (const each of [server, internal]) {
+        each.close();
+        each.closeAllConnections();
+      }
+      await Promise.all([server, internal].map((each) => each.listening && once(each, 'close')));
+    },
+  };
+  return instance;
+}
