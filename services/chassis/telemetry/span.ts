@@ -1,11 +1,12 @@
 import type { AsyncLocalStorage } from 'node:async_hooks';
+import { RandomIdGenerator } from '@opentelemetry/sdk-trace';
 import type { Attributes, Span, SpanOptions } from '../tracing.ts';
 import type { LocalTrace } from './local-trace.ts';
 import { traceparent } from './traceparent.ts';
 
 export interface SpanStart {
-  id: string;
-  parentId?: string | undefined;
+  /** A span of this process, or the id of another's. */
+  parent: RecordedSpan | string | undefined;
   name: string;
   options: SpanOptions;
   trace: LocalTrace;
@@ -17,28 +18,40 @@ function typeOf(error: unknown): string {
   return String(code ?? name ?? '_OTHER');
 }
 
-/** A span as it is noted while work is under way. */
+const ids = new RandomIdGenerator();
+
+/** A span as it is noted while work is under way. What only a span that is sent has is made when it is asked for. */
 export class RecordedSpan implements Span {
-  readonly id: string;
-  readonly parentId: string | undefined;
   readonly options: SpanOptions;
   readonly trace: LocalTrace;
   readonly beganAt = performance.now();
   name: string;
-  attributes: Attributes;
   failed = false;
   /** Undefined as long as it has not ended. */
   endedAt: number | undefined;
   readonly #active: AsyncLocalStorage<RecordedSpan>;
+  readonly #parent: RecordedSpan | string | undefined;
+  #id: string | undefined;
+  #attributes: Attributes[] = [];
 
-  constructor({ id, parentId, name, options, trace, active }: SpanStart) {
-    this.id = id;
-    this.parentId = parentId;
+  constructor({ parent, name, options, trace, active }: SpanStart) {
+    this.#parent = parent;
     this.name = name;
     this.options = options;
-    this.attributes = options.attributes ?? {};
     this.trace = trace;
     this.#active = active;
+  }
+
+  get id(): string {
+    return (this.#id ??= ids.generateSpanId());
+  }
+
+  get parentId(): string | undefined {
+    return typeof this.#parent === 'object' ? this.#parent.id : this.#parent;
+  }
+
+  get attributes(): Attributes {
+    return Object.assign({}, this.options.attributes, ...this.#attributes) as Attributes;
   }
 
   get traceId(): string {
@@ -54,7 +67,7 @@ export class RecordedSpan implements Span {
   }
 
   set(attributes: Attributes): void {
-    this.attributes = { ...this.attributes, ...attributes };
+    this.#attributes.push(attributes);
   }
 
   fail(error?: unknown): void {

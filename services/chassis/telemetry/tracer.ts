@@ -30,22 +30,12 @@ export function createTracer({ ratio, send, shutdown }: TracerOptions): Tracer {
 
   return {
     begin(name, options) {
-      const id = ids.generateSpanId();
-      if (options.kind !== 'client') {
-        const remote = spanNamedBy(options.parent);
-        return new RecordedSpan({
-          id,
-          parentId: remote?.spanId,
-          name,
-          options,
-          trace: traceAfter(remote),
-          active,
-        });
+      if (options.kind === 'client') {
+        const parent = active.getStore();
+        return parent && new RecordedSpan({ parent, name, options, trace: parent.trace, active });
       }
-      const parent = active.getStore();
-      return (
-        parent && new RecordedSpan({ id, parentId: parent.id, name, options, trace: parent.trace, active })
-      );
+      const remote = spanNamedBy(options.parent);
+      return new RecordedSpan({ parent: remote?.spanId, name, options, trace: traceAfter(remote), active });
     },
     active: () => active.getStore(),
     outside: (work) => active.exit(work),
