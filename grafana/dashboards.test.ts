@@ -110,5 +110,5 @@ test('every data source is provisioned, and exemplars lead to Jaeger', () => {
 
 test('no password is in the repository', () => {
   const passwords = [...provisioned.matchAll(/password: (.+)/g)].map(([, value]) => value);
-  expect(passwords).toEqual(['$LOGS_DATABASE_PASSWORD']);
+  expect(passwords).toEqual(['$__file{/etc/grafana/secrets/logs-database-password}']);
 });

@@ -1,0 +1,42 @@
+// Makes what the stack needs of secrets, once, into volumes: each of them is for one kind of container and belongs to the
+// user that runs there. What is there stays as it is.
+import { randomBytes } from 'node:crypto';
+import { chmodSync, chownSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const ROOT = '/secrets';
+/** The users of the images. */
+const USERS = { services: 1000, auth: 1000, postgres: 999, redis: 999, grafana: 472 };
+
+const random = () => randomBytes(24).toString('hex');
+
+/** Writes the secret unless it is there, whole or not at all; returns it. */
+function keep(owner, name, value) {
+  const file = join(ROOT, owner, name);
+  if (!existsSync(file)) {
+    const next = `${file}.next`;
+    writeFileSync(next, value, { mode: 0o400 });
+    chownSync(next, USERS[owner], USERS[owner]);
+    renameSync(next, file);
+  }
+  return readFileSync(file, 'utf8');
+}
+
+keep('postgres', 'superuser-password', random());
+const platform = keep('postgres', 'platform-password', random());
+const grafana = keep('postgres', 'grafana-password', random());
+keep('postgres', 'content-server-password', random());
+const redis = keep('redis', 'password', random());
+keep('redis', 'redis.conf', `include /etc/redis/base.conf\nrequirepass ${redis}\n`);
+keep('services', 'database-url', `postgres://platform:${platform}@postgres:5432/platform`);
+keep('services', 'logs-database-url', `postgres://platform:${platform}@postgres:5432/logs`);
+keep('services', 'redis-url', `redis://:${redis}@redis:6379`);
+keep('auth', 'key-secret', random());
+keep('grafana', 'admin-password', random());
+keep('grafana', 'logs-database-password', grafana);
+
+for (const [owner, user] of Object.entries(USERS)) {
+  chownSync(join(ROOT, owner), user, user);
+  chmodSync(join(ROOT, owner), 0o500);
+}
+console.log('the secrets are there');

@@ -1,0 +1,24 @@
+#!/bin/bash
+# Runs once, on an empty volume: the platform's databases belong to a role that may nothing else.
+set -euo pipefail
+
+psql --set=ON_ERROR_STOP=1 --quiet --dbname=postgres \
+  --set=platform="$(< /run/secrets/platform-password)" \
+  --set=content_server="$(< /run/secrets/content-server-password)" \
+  --set=grafana="$(< /run/secrets/grafana-password)" <<'SQL'
+CREATE ROLE platform LOGIN PASSWORD :'platform';
+CREATE ROLE content_server LOGIN PASSWORD :'content_server';
+CREATE ROLE grafana LOGIN PASSWORD :'grafana';
+CREATE DATABASE platform OWNER platform;
+CREATE DATABASE logs OWNER platform;
+REVOKE ALL ON DATABASE platform, logs FROM PUBLIC;
+GRANT CONNECT ON DATABASE platform TO content_server;
+GRANT CONNECT ON DATABASE logs TO grafana;
+SQL
+
+# The tables come with the services' migrations: Grafana may read each of them.
+psql --set=ON_ERROR_STOP=1 --quiet --dbname=logs <<'SQL'
+CREATE SCHEMA logs AUTHORIZATION platform;
+GRANT USAGE ON SCHEMA logs TO grafana;
+ALTER DEFAULT PRIVILEGES FOR ROLE platform IN SCHEMA logs GRANT SELECT ON TABLES TO grafana;
+SQL
