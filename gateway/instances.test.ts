@@ -71,13 +71,25 @@ test('who is busy gets less', async () => {
   await Promise.all(first);
 });
 
+/** At once: unused for four seconds they would be closed anyway. */
+const noConnection = (index: number) =>
+  until(`nothing is open to ${index}`, () => instances[index]!.connections === 0, 1_500);
+
 test('one that comes is used once it is ready, one that goes has no connection left', async () => {
   named = addresses.slice(0, 2);
   await untilOnly([0, 1]);
+  const before = instances[2]!.requests;
   instances[2]!.readiness = 'unready';
+  const state = { isAsking: true };
+  const asking = (async () => {
+    while (state.isAsking) await ask();
+  })();
   named = addresses.slice(1);
   await untilOnly([1]);
-  await until('nothing is open to the one that went', () => instances[0]!.connections === 0);
+  state.isAsking = false;
+  await asking;
+  await noConnection(0);
+  expect(instances[2]!.requests).toBe(before);
   instances[2]!.readiness = 'ready';
   await untilOnly([1, 2]);
 });
@@ -86,7 +98,7 @@ test('one that is about to stop gets nothing new, though it still listens', asyn
   await untilOnly([0, 1, 2]);
   instances[1]!.readiness = 'unready';
   await untilOnly([0, 2]);
-  await until('and no connection is kept to it', () => instances[1]!.connections === 0);
+  await noConnection(1);
 });
 
 test('one that is dead is left out, and no request notices', async () => {

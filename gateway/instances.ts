@@ -67,16 +67,21 @@ export function createInstances(
     known.set(address, { address, agent, underWay: 0, isReady: false, silent: 0 });
   }
 
+  /** None of its connections is kept, also of those that are in use; requests that are under way are answered. */
+  function leaveOut({ agent }: Known): void {
+    Object.assign(agent, { maxFreeSockets: 0 });
+    closeIdle(agent);
+  }
+
   async function resolveAgain(): Promise<void> {
     // When nobody can say who is there, they are still the same.
     const addresses = await resolve(hostname).catch((): string[] => []);
     if (addresses.length === 0) return;
     for (const address of addresses) if (!known.has(address)) add(address);
-    for (const [address, { agent }] of known) {
+    for (const [address, each] of known) {
       if (addresses.includes(address)) continue;
       known.delete(address);
-      // What is under way there may still be answered.
-      closeIdle(agent);
+      leaveOut(each);
     }
   }
 
@@ -85,7 +90,8 @@ export function createInstances(
     const wasReady = instance.isReady;
     instance.isReady =
       readiness === 'ready' || (readiness === 'silent' && wasReady && instance.silent < silences);
-    if (wasReady && !instance.isReady && ready().length > 0) closeIdle(instance.agent);
+    if (instance.isReady) Object.assign(instance.agent, { maxFreeSockets });
+    else if (wasReady && ready().length > 0) leaveOut(instance);
   }
 
   async function probeAll(): Promise<void> {
