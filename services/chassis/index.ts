@@ -37,6 +37,7 @@ export { tokensFromAuth } from './token-check.ts';
 export {
   activeSpan,
   type Attributes,
+  beginRequestSpan,
   beginSpan,
   endRequestSpan,
   inSpan,

@@ -56,7 +56,8 @@ async function listen(server: Server, port: number, host: string): Promise<void>
 /**
  * Runs a process: reads its configuration, listens on PORT and, for health and metrics, on PORT + 1000, and stops on
  * SIGTERM: not ready any more, for 2.5 s it answers as before, then what is under way finishes and everything `onStop`
- * named is closed. On SIGINT, which comes from a keyboard, the same at once. A wrong configuration is one line on stderr and exit 1.
+ * named is closed. On SIGINT, which comes from a keyboard, the same at once. A wrong configuration is one line on
+ * stderr and exit 1.
  */
 export async function run<Config extends CommonConfig>(
   name: string,

@@ -11,7 +11,7 @@ import type { Logger } from './logger.ts';
 import { methodLabel, observe, type Metrics } from './metrics.ts';
 import { comparePaths } from './path-order.ts';
 import { requestId } from './request-id.ts';
-import { beginSpan, endRequestSpan, inSpan } from './tracing.ts';
+import { beginRequestSpan, endRequestSpan, inSpan } from './tracing.ts';
 import { authorize, bearerToken, type Caller, type TokenVerifier } from './tokens.ts';
 import { validate } from './validation.ts';
 
@@ -129,11 +129,7 @@ export function createService(
     };
     const start = performance.now();
     const method = methodLabel(request.method);
-    const span = beginSpan(`${method} ${route}`, {
-      kind: 'server',
-      parent: request.headers,
-      attributes: { 'http.request.method': method, 'http.route': route },
-    });
+    const span = beginRequestSpan(method, route, request.headers);
     response.once('close', () => {
       const labels = { service: name, method, route, status: String(response.statusCode) };
       endRequestSpan(span, response.statusCode);

@@ -79,6 +79,15 @@ export async function traced<T>(
   }
 }
 
+/** Begins the span of a request; `route`: its template; `headers`: what it came with, a trace of ours perhaps. */
+export function beginRequestSpan(method: string, route: string, headers: TraceHeaders): Span | undefined {
+  return beginSpan(`${method} ${route}`, {
+    kind: 'server',
+    parent: headers,
+    attributes: { 'http.request.method': method, 'http.route': route },
+  });
+}
+
 /** Ends the span of a request that was answered with `status`, if it was answered. */
 export function endRequestSpan(span: Span | undefined, status: number | undefined): void {
   span?.set({ 'http.response.status_code': status });

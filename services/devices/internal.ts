@@ -1,7 +1,7 @@
 import express, { Router, type ErrorRequestHandler } from 'express';
 import { z } from 'zod';
 import {
-  beginSpan,
+  beginRequestSpan,
   endRequestSpan,
   inSpan,
   type Logger,
@@ -26,11 +26,7 @@ export function createInternal(devices: DeviceStore, logger: Logger): Router {
       route,
       database: { calls: 0, ms: 0 },
     };
-    const span = beginSpan(`POST ${route}`, {
-      kind: 'server',
-      parent: request.headers,
-      attributes: { 'http.request.method': 'POST', 'http.route': route },
-    });
+    const span = beginRequestSpan('POST', route, request.headers);
     response.once('close', () => endRequestSpan(span, response.statusCode));
     const unregister = () =>
       devices.unregister(userId, token).then(
