@@ -2,6 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { until } from '../test/support/wait.ts';
+import { createTracer } from '../services/chassis/telemetry/tracer.ts';
+import { useTracer } from '../services/chassis/tracing.ts';
 import { parseServerTiming } from './observe.ts';
 import { startGateway, type TestGateway } from './testing/gateway.ts';
 import { machineToken, mint } from './testing/tokens.ts';
@@ -106,4 +108,16 @@ test('log lines hold no query, no body, no token; a 5xx is told at info', async 
     request_id: 'slow-1',
   });
   expect(gateway.log.join('')).not.toMatch(/hush|eyJ/);
+});
+
+test('the trace of a slow request is sent', async () => {
+  const sent: string[] = [];
+  const send = ({ traceId }: { traceId: string }) => void sent.push(traceId);
+  useTracer(createTracer({ ratio: 0, send, shutdown: () => Promise.resolve() }));
+  const strict = await startGateway({ services: { auth: upstream.url }, slowRequestMs: 20 });
+  upstream.answer = (_request, response) => void setTimeout(() => response.end('{}'), 50);
+  await (await fetch(`${strict.origin}/.well-known/jwks.json`)).text();
+  await until('its row is there', () => strict.slow.length === 1);
+  expect(new Set(sent)).toEqual(new Set([strict.slow[0]!.traceId]));
+  await strict.close();
 });

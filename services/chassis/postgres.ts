@@ -79,10 +79,10 @@ export function createDatabase(options: DatabaseOptions): Database {
         context.database.calls += 1;
         context.database.ms += ms;
       }
+      if (ms > slowQueryMs) activeSpan()?.keep();
       observe(metrics.queryDuration, { service: metrics.service, operation }, ms / 1000);
       if (ms > slowQueryMs) {
         metrics.slowQueries.inc();
-        activeSpan()?.keep();
         slowLog.query({ statement: text, ms });
       }
     }

@@ -102,8 +102,10 @@ test('a logout is one trace with the service that it tells of the device', async
   const told = await until('devices has sent its span', () =>
     ofTrace(root.traceId).find(({ service, kind }) => service === 'devices' && kind === 2),
   );
-  const telling = ofTrace(root.traceId).find(({ name }) => name === 'POST devices');
-  expect(told).toMatchObject({ name: 'POST /unregister', parentSpanId: telling!.spanId });
+  const telling = await until('auth has sent the span of its call', () =>
+    ofTrace(root.traceId).find(({ name }) => name === 'POST devices'),
+  );
+  expect(told).toMatchObject({ name: 'POST /unregister', parentSpanId: telling.spanId });
   expect(telling).toMatchObject({ service: 'auth' });
 });
 
