@@ -48,6 +48,11 @@ test('the stores are in a network that has no way out, and in no other', () => {
   expect(compose).toMatch(/\n {2}data:\n {4}internal: true/);
 });
 
+test('the demo is brought by its profile alone', () => {
+  expect(described.get('demo')).toContain('profiles: [demo]');
+  expect([...described].filter(([, text]) => text.includes('profiles:'))).toHaveLength(1);
+});
+
 test('no password stands in an environment', () => {
   for (const [, name] of compose.matchAll(/^ +([A-Z_]*(?:PASSWORD|SECRET|DATABASE_URL|REDIS_URL)[A-Z_]*):/gm))
     expect(name).toMatch(/_FILE$/);

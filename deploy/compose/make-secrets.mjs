@@ -6,7 +6,15 @@ import { join } from 'node:path';
 
 const ROOT = '/secrets';
 /** The users of the images. */
-const USERS = { services: 1000, auth: 1000, postgres: 999, redis: 999, grafana: 472 };
+const USERS = { services: 1000, auth: 1000, 'content-server': 1000, postgres: 999, redis: 999, grafana: 472 };
+
+// The demo has left a note that its accounts are there: everybody knows their passwords.
+if (existsSync('/demo/data-is-there') && !/^(127\.|localhost$|::1$)/.test(process.env.BIND_ADDRESS ?? '')) {
+  console.error(
+    `This stack has demo data, and BIND_ADDRESS is ${process.env.BIND_ADDRESS}: leave it at 127.0.0.1, or begin anew (docker compose --profile demo down -v).`,
+  );
+  process.exit(1);
+}
 
 const random = () => randomBytes(24).toString('hex');
 
@@ -25,12 +33,13 @@ function keep(owner, name, value) {
 keep('postgres', 'superuser-password', random());
 const platform = keep('postgres', 'platform-password', random());
 const grafana = keep('postgres', 'grafana-password', random());
-keep('postgres', 'content-server-password', random());
+const contentServer = keep('postgres', 'content-server-password', random());
 const redis = keep('redis', 'password', random());
 keep('redis', 'redis.conf', `include /etc/redis/base.conf\nrequirepass ${redis}\n`);
 keep('services', 'database-url', `postgres://platform:${platform}@postgres:5432/platform`);
 keep('services', 'logs-database-url', `postgres://platform:${platform}@postgres:5432/logs`);
 keep('services', 'redis-url', `redis://:${redis}@redis:6379`);
+keep('content-server', 'database-url', `postgres://content_server:${contentServer}@postgres:5432/platform`);
 keep('auth', 'key-secret', random());
 keep('grafana', 'admin-password', random());
 keep('grafana', 'logs-database-password', grafana);

@@ -1,15 +1,13 @@
 import { ensureClient, ensureUser, openAccounts } from '@content-platform/auth/accounts';
 import { ensureLetters, openLetters } from '@content-platform/letters/letters';
 import pg from 'pg';
-import { CREDENTIALS_FILE, type Credentials } from './content-server/settings.ts';
 import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-accounts.ts';
 import { demoRecords } from './demo-content.ts';
 import { DEMO_LETTERS, DEMO_LETTERS_OF } from './demo-letters.ts';
 import { Problem } from './problem.ts';
-import { type State, writePrivate } from './state.ts';
 
-/** Loopback, or a socket in a folder. */
-const isHere = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?|\/.*)$/i.test(host);
+/** Whether an address can be reached from this machine alone: loopback, or a socket in a folder. */
+export const isHere = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?|\/.*)$/i.test(host);
 
 /**
  * Demo accounts have public passwords: they are for a database that others cannot reach.
@@ -28,26 +26,34 @@ export function refuseDemoDataElsewhere(databaseUrl: string): void {
 /**
  * Adds the demo data that is missing; what is there stays as it is, however it was changed since.
  * @param database the owner's address of the platform's database, migrated by the services
- * @returns what the content server needs, which content-server.json says, too
  */
-export async function seed(database: string, state: State): Promise<Credentials> {
+export async function seed(database: string): Promise<void> {
+  await withClient(database, addRecords);
+  await addLetters(database, await addAccounts(database));
+}
+
+/**
+ * Lets the role `content_server` log in: the content-cache service makes it with its rights and without a login.
+ * @returns its address of the database
+ */
+export async function admitContentServer(database: string, password: string): Promise<string> {
+  const statement = `alter role content_server login password ${pg.escapeLiteral(password)}`;
+  await withClient(database, (client) => client.query(statement));
+  const own = new URL(database);
+  own.username = 'content_server';
+  own.password = password;
+  return own.href;
+}
+
+async function withClient(database: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString: database, connectionTimeoutMillis: 5_000 });
   client.on('error', () => {});
   await client.connect();
   try {
-    await addRecords(client);
-    await admitContentServer(client, state.secrets.contentServerPassword);
+    await work(client);
   } finally {
     await client.end();
   }
-  await addLetters(database, await addAccounts(database));
-  const own = new URL(database);
-  own.username = 'content_server';
-  own.password = state.secrets.contentServerPassword;
-  const { name: clientId, secret: clientSecret } = DEMO_CLIENT;
-  const credentials: Credentials = { database: own.href, clientId, clientSecret };
-  writePrivate(state.path(CREDENTIALS_FILE), credentials);
-  return credentials;
 }
 
 async function addRecords(client: pg.Client): Promise<void> {
@@ -58,11 +64,6 @@ async function addRecords(client: pg.Client): Promise<void> {
      on conflict do nothing`,
     [JSON.stringify(demoRecords())],
   );
-}
-
-/** The content-cache service makes the role, with its rights and without a login. */
-async function admitContentServer(client: pg.Client, password: string): Promise<void> {
-  await client.query(`alter role content_server login password ${pg.escapeLiteral(password)}`);
 }
 
 /** Returns the id of the user whom the demo's letters are for. */

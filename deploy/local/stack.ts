@@ -1,11 +1,12 @@
 import { rmSync } from 'node:fs';
 import type { External } from './config.ts';
-import type { Credentials, Settings } from './content-server/settings.ts';
+import { CREDENTIALS_FILE, type Credentials, type Settings } from './content-server/settings.ts';
+import { DEMO_CLIENT } from './demo-accounts.ts';
 import { prepareIdentityDemo } from './identity-demo/demo.ts';
 import { readableLine } from './log-view.ts';
 import { isFree } from './ports.ts';
 import { Problem, Stopped } from './problem.ts';
-import { refuseDemoDataElsewhere, seed } from './seed.ts';
+import { admitContentServer, refuseDemoDataElsewhere, seed } from './seed.ts';
 import { addressesOf, portsOf, serviceSpec } from './service-process.ts';
 import { type Service, SERVICES } from './services.ts';
 import type { Stack } from './stack-file.ts';
@@ -111,7 +112,18 @@ class StackRun implements RunningStack {
     this.#addresses = { postgres: databases.platform, logs: databases.logs, redis, kafka };
     if (this.#options.identityDemo) await this.#startIdentityDemo();
     await this.#together(SERVICES.map((service) => this.#service(service)));
-    this.#credentials = await this.#step('demo data', () => seed(databases.platform, this.#state));
+    await this.#step('demo data', async () => {
+      await seed(databases.platform);
+      this.#credentials = await this.#admitContentServer(databases.platform);
+    });
+  }
+
+  /** What `npm run content-server` needs is in a file beside stack.json. */
+  async #admitContentServer(owner: string): Promise<Credentials> {
+    const database = await admitContentServer(owner, this.#state.secrets.contentServerPassword);
+    const credentials = { database, clientId: DEMO_CLIENT.name, clientSecret: DEMO_CLIENT.secret };
+    writePrivate(this.#state.path(CREDENTIALS_FILE), credentials);
+    return credentials;
   }
 
   get contentServer(): Settings {

@@ -12,11 +12,13 @@ export interface Figures {
 /**
  * Does `work` `rate` times a second for `seconds`. A slow one does not hold up the next: each begins at its time.
  * Resolves when all of them have ended.
+ * @param signal begins no more of them
  */
 export async function steadyTraffic(
   rate: number,
   seconds: number,
   work: () => Promise<unknown>,
+  signal?: AbortSignal,
 ): Promise<Figures> {
   const start = performance.now();
   const took: number[] = [];
@@ -33,7 +35,8 @@ export async function steadyTraffic(
   const all: Promise<void>[] = [];
   for (let index = 0; index < rate * seconds; index += 1) {
     const due = start + (index * 1_000) / rate;
-    await sleep(Math.max(0, due - performance.now()));
+    await sleep(Math.max(0, due - performance.now()), undefined, { signal }).catch(() => undefined);
+    if (signal?.aborted) break;
     all.push(one());
   }
   await Promise.all(all);

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { ConfigError, databaseUrl, list, readConfig, url } from '@content-platform/chassis';
+import { Problem } from '../../local/problem.ts';
+import { isHere } from '../../local/seed.ts';
+
+const demoConfig = {
+  // Everybody knows the passwords of the demo's accounts.
+  BIND_ADDRESS: z.string().refine(isHere, 'a loopback address, as 127.0.0.1, where there is demo data'),
+  DATABASE_URL: databaseUrl,
+  CONTENT_SERVER_DATABASE_URL: databaseUrl.describe('The same database, for the role `content_server`'),
+  GATEWAY_URL: url('http:', 'https:').describe('The gateway'),
+  KAFKA_BROKERS: list().describe('Kafka brokers, host:port, separated by commas'),
+};
+
+/** @throws Problem that names the variable */
+export function readDemoConfig() {
+  try {
+    return readConfig(demoConfig, process.env);
+  } catch (error) {
+    throw error instanceof ConfigError ? new Problem(error.message) : error;
+  }
+}

@@ -1,0 +1,63 @@
+// The profile `demo`: adds the demo data, then plays the content server and a client with steady traffic.
+import { writeFileSync } from 'node:fs';
+import { models } from '@content-platform/contract';
+import { httpAnnouncer, kafkaAnnouncer } from '../../local/content-server/announce.ts';
+import { openRecords } from '../../local/content-server/records.ts';
+import type { Settings } from '../../local/content-server/settings.ts';
+import { steadyTraffic } from '../../local/content-server/traffic.ts';
+import { DEMO_CLIENT } from '../../local/demo-accounts.ts';
+import { DEMO_RECORDS } from '../../local/demo-content.ts';
+import { mainJob } from '../../local/main-job.ts';
+import { seed } from '../../local/seed.ts';
+import { untilStopped } from '../../local/until-stopped.ts';
+import { readDemoConfig } from './config.ts';
+import { createReader } from './reader.ts';
+
+const EDITS_A_SECOND = 1;
+const READS_A_SECOND = 10;
+/** How often it says what it has done. */
+const SECONDS = 60;
+/** In a volume: while it is there, the stack is refused on an address that others can reach. */
+const DATA_FILE = '/demo/data-is-there';
+/** The container's health check looks for it. */
+const READY_FILE = '/tmp/ready';
+
+/** Edits any record of the demo and announces it, in turn by HTTP and through Kafka. */
+async function createEditor(settings: Settings): Promise<() => Promise<void>> {
+  const records = openRecords(settings.database);
+  const announcers = [httpAnnouncer(settings), await kafkaAnnouncer(settings)];
+  let edits = 0;
+  return async () => {
+    const announcer = announcers[(edits += 1) % announcers.length]!;
+    const model = models[Math.floor(Math.random() * models.length)]!;
+    const id = 1 + Math.floor(Math.random() * DEMO_RECORDS);
+    await announcer.announce(await records.edit(model, id, `Edit ${edits} of the demo`), 'updated');
+  };
+}
+
+async function play(signal: AbortSignal): Promise<number> {
+  const config = readDemoConfig();
+  writeFileSync(DATA_FILE, '');
+  await seed(config.DATABASE_URL);
+  const settings: Settings = {
+    database: config.CONTENT_SERVER_DATABASE_URL,
+    gateway: config.GATEWAY_URL,
+    kafka: config.KAFKA_BROKERS.join(','),
+    clientId: DEMO_CLIENT.name,
+    clientSecret: DEMO_CLIENT.secret,
+  };
+  await mainJob(settings, console.log);
+  writeFileSync(READY_FILE, '');
+  const [edit, read] = [await createEditor(settings), createReader(config.GATEWAY_URL)];
+  while (!signal.aborted) {
+    const [edits, reads] = await Promise.all([
+      steadyTraffic(EDITS_A_SECOND, SECONDS, edit, signal),
+      steadyTraffic(READS_A_SECOND, SECONDS, read, signal),
+    ]);
+    console.log(`edited ${edits.done} records and read ${reads.done}`);
+    for (const failure of new Set([...edits.failures, ...reads.failures])) console.log(`  ${failure}`);
+  }
+  return 0;
+}
+
+await untilStopped(play, 0);

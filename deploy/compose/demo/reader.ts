@@ -1,0 +1,34 @@
+import { login, models, readContent } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { DEMO_PASSWORD } from '../../local/demo-accounts.ts';
+import { DEMO_RECORDS } from '../../local/demo-content.ts';
+
+const EMAIL = 'user@example.com';
+/** Some records are read far more often than others, as clients do it. */
+const FAVOURITES = 10;
+
+const oneOf = (count: number): number => 1 + Math.floor(Math.random() * count);
+
+async function logIn(gateway: string): Promise<string> {
+  const answer = await call(gateway, login, { body: { email: EMAIL, password: DEMO_PASSWORD } });
+  if (answer.error) throw new Error(`no login: ${answer.error.message}`);
+  return answer.body.token;
+}
+
+/** A client of the demo: each call reads one of the demo's records. It throws what keeps it from reading. */
+export function createReader(gateway: string): () => Promise<void> {
+  let token: Promise<string> | undefined;
+  return async () => {
+    token ??= logIn(gateway);
+    const id = Math.random() < 0.8 ? oneOf(FAVOURITES) : oneOf(DEMO_RECORDS);
+    const params = { model: models[oneOf(models.length) - 1]!, id };
+    try {
+      const answer = await call(gateway, readContent, { params, token: await token });
+      if (answer.error) throw new Error(`no read: ${answer.status} ${answer.error.message}`);
+    } catch (error) {
+      // It may be the token, which ends: the next read logs in.
+      token = undefined;
+      throw error;
+    }
+  };
+}
