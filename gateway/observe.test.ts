@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { createTracer, useTracer } from '@content-platform/chassis';
 import { until } from '../test/support/wait.ts';
-import { createTracer } from '../services/chassis/telemetry/tracer.ts';
-import { useTracer } from '../services/chassis/tracing.ts';
 import { parseServerTiming } from './observe.ts';
 import { startGateway, type TestGateway } from './testing/gateway.ts';
 import { machineToken, mint } from './testing/tokens.ts';

@@ -26,7 +26,14 @@ export { createMetrics, durationBuckets, durations, methodLabel, type Metrics, o
 export { migrate } from './migrations.ts';
 export { comparePaths } from './path-order.ts';
 export { createDatabase, type Database } from './postgres.ts';
-export { createRedis, redisTimeoutMs } from './redis.ts';
+export { createRedis, type RedisClient, redisTimeoutMs } from './redis.ts';
+export {
+  type HostPort,
+  parseRedisUrl,
+  type RedisAccess,
+  type RedisAddress,
+  sentinelLogin,
+} from './redis-address.ts';
 export { requestId } from './request-id.ts';
 export { type RevocationPage, revocationPage, type Revocations, watchRevocations } from './revocations.ts';
 export { run, type Process, type Running } from './run.ts';
@@ -44,7 +51,9 @@ export {
   type Span,
   traced,
   type TraceHeaders,
+  useTracer,
 } from './tracing.ts';
+export { createTracer } from './telemetry/tracer.ts';
 export { startUpkeep, tidy, type UpkeepSteps } from './upkeep.ts';
 export {
   actorOf,
