@@ -7,7 +7,8 @@ import { mediaUploadConfig } from '../services/media-upload/config.ts';
 import { pulseConfig } from '../services/pulse/config.ts';
 import { gatewayConfig } from '../gateway/config.ts';
 
-const processes: Record<string, z.ZodRawShape> = {
+/** What each process reads. */
+export const processes: Record<string, z.ZodRawShape> = {
   gateway: gatewayConfig,
   auth: authConfig,
   'content-cache': contentCacheConfig,
