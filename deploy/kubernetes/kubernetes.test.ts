@@ -1,0 +1,293 @@
+import { describe, expect, test } from '@jest/globals';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { readConfig } from '@content-platform/chassis';
+import { cacheInvalidation } from '@content-platform/contract';
+import { processes } from '../../docs/configuration.ts';
+import { ROOT } from '../local/config.ts';
+import { INTERNAL_OFFSET } from '../local/ports.ts';
+import { SERVICES } from '../local/services.ts';
+import { render } from './testing/render.ts';
+import { allOf, environmentOf, find, podOf, portOf } from './testing/resources.ts';
+
+interface Compose {
+  services: Record<string, { mem_limit: string; stop_grace_period: string }>;
+}
+const compose = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }) as Compose;
+const dockerfile = readFileSync(join(ROOT, 'deploy', 'Dockerfile'), 'utf8');
+const readme = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8');
+const names = SERVICES.map(({ name }) => name);
+/** Its viewers and samples are in its memory. */
+const isOne = (name: string) => name === 'pulse';
+
+const base = render(join(import.meta.dirname, 'base'));
+const production = render(join(import.meta.dirname, 'overlays', 'production'));
+
+describe.each([
+  ['base', base],
+  ['production', production],
+])('%s', (_, resources) => {
+  const deployments = allOf(resources, 'Deployment');
+
+  test('has every process, in a namespace that takes no other pods than such', () => {
+    expect(deployments.map(({ metadata }) => metadata!.name).toSorted()).toEqual(names.toSorted());
+    const [namespace, ...others] = allOf(resources, 'Namespace');
+    expect(others).toEqual([]);
+    for (const mode of ['enforce', 'warn', 'audit'])
+      expect(namespace!.metadata!.labels![`pod-security.kubernetes.io/${mode}`]).toBe('restricted');
+    for (const { kind, metadata } of resources)
+      if (kind !== 'Namespace') expect(metadata.namespace).toBe(namespace!.metadata!.name);
+  });
+
+  describe.each(SERVICES.map(({ name, offset }) => [name, 8080 + offset] as const))('%s', (name, port) => {
+    const deployment = find(resources, 'Deployment', name)!;
+    const { labels, spec, container } = podOf(deployment);
+    const selects = (selector: Record<string, string> | undefined) =>
+      expect(selector).toEqual({ 'app.kubernetes.io/name': name });
+
+    test('has its own labels, image and usual ports', () => {
+      selects(deployment.spec!.selector.matchLabels);
+      expect(labels).toEqual({
+        'app.kubernetes.io/name': name,
+        'app.kubernetes.io/part-of': 'content-platform',
+      });
+      expect(container.image).toMatch(
+        resources === base
+          ? new RegExp(`^content-platform/${name}$`)
+          : new RegExp(`^[a-z.]+/content-platform/${name}:\\d+\\.\\d+\\.\\d+$`),
+      );
+      expect([portOf(deployment, 'public'), portOf(deployment, 'internal')]).toEqual([
+        port,
+        port + INTERNAL_OFFSET,
+      ]);
+      expect(environmentOf(deployment, resources)['PORT']).toBe(String(port));
+    });
+
+    test('is found by its name, each process by itself', () => {
+      const both = [
+        { name: 'public', port, targetPort: 'public' },
+        { name: 'internal', port: port + INTERNAL_OFFSET, targetPort: 'internal' },
+      ];
+      const services = allOf(resources, 'Service').filter(
+        (service) => service.spec!.selector!['app.kubernetes.io/name'] === name,
+      );
+      for (const { spec: service } of services) selects(service!.selector);
+      const seen = services.map(({ metadata, spec: { clusterIP, ports } = {} }) => [
+        metadata!.name,
+        clusterIP,
+        ports,
+      ]);
+      // One address for what is in front, where clients come in.
+      const atTheDoor = [
+        ['gateway', undefined, both.slice(0, 1)],
+        ['gateway-processes', 'None', both.slice(1)],
+      ];
+      expect(seen).toEqual(name === 'gateway' ? atTheDoor : [[name, 'None', both]]);
+    });
+
+    test('is asked for its health on the internal port', () => {
+      const live = { path: '/health/live', port: 'internal' };
+      expect(container.startupProbe!.httpGet).toEqual(live);
+      expect(container.livenessProbe!.httpGet).toEqual(live);
+      expect(container.readinessProbe!.httpGet).toEqual({ path: '/health/ready', port: 'internal' });
+      // Readiness waits a second for its stores.
+      expect(container.readinessProbe!.timeoutSeconds).toBeGreaterThan(1);
+      const { failureThreshold, periodSeconds } = container.startupProbe!;
+      expect(failureThreshold! * periodSeconds!).toBeGreaterThanOrEqual(60);
+    });
+
+    test('has as long to stop as in compose, beside what passes before it is told', () => {
+      const before = container.lifecycle?.preStop?.sleep?.seconds ?? 0;
+      expect(before > 0).toBe(name === 'gateway');
+      expect(`${spec.terminationGracePeriodSeconds! - before}s`).toBe(
+        compose.services[name]!.stop_grace_period,
+      );
+    });
+
+    test('is replaced by one that others know before it goes', () => {
+      expect(deployment.spec!.strategy).toEqual({
+        type: 'RollingUpdate',
+        rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
+      });
+      // CoreDNS lets names be remembered for 5 s; the gateway looks and asks each second.
+      expect(deployment.spec!.minReadySeconds).toBeGreaterThanOrEqual(8);
+    });
+
+    test('may do nothing that it need not', () => {
+      expect(spec.automountServiceAccountToken).toBe(false);
+      expect(spec.enableServiceLinks).toBe(false);
+      expect([spec.hostNetwork, spec.hostPID, spec.hostIPC]).toEqual([undefined, undefined, undefined]);
+      expect(spec.securityContext).toEqual({
+        runAsNonRoot: true,
+        runAsUser: 1000,
+        runAsGroup: 1000,
+        fsGroup: 1000,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+      expect(container.securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+    });
+
+    test('writes to limited folders of its own, and reads secrets as files', () => {
+      const mounts = new Map(container.volumeMounts!.map((mount) => [mount.name, mount] as const));
+      expect([...mounts.keys()].toSorted()).toEqual(spec.volumes!.map((volume) => volume.name).toSorted());
+      expect(mounts.get('tmp')?.mountPath).toBe('/tmp');
+      for (const { name: volume, emptyDir, secret } of spec.volumes!) {
+        if (emptyDir) expect(emptyDir.sizeLimit).toMatch(/^\d+[MG]i$/);
+        else {
+          expect(secret!.secretName).toBe(volume);
+          expect(mounts.get(volume)).toMatchObject({ mountPath: `/run/secrets/${volume}`, readOnly: true });
+        }
+      }
+      const { MEDIA_FOLDER: folder } = environmentOf(deployment, resources);
+      if (folder) expect(mounts.get('files')?.mountPath).toBe(folder);
+    });
+
+    test('has the memory of compose, all of it reserved, and a share of the CPUs', () => {
+      const { requests, limits } = container.resources!;
+      expect(`${limits!['memory']}`).toBe(compose.services[name]!.mem_limit.replace('m', 'Mi'));
+      expect(requests!['memory']).toBe(limits!['memory']);
+      expect(requests!['cpu']).toMatch(/^\d+m?$/);
+      // It makes a child for each CPU that it sees: a limit is what makes it see fewer than the machine has.
+      expect(limits!['cpu']).toBe(name === 'media-upload' ? '2' : undefined);
+    });
+
+    test('is spread over zones and machines', () => {
+      const spread = spec.topologySpreadConstraints!;
+      expect(spread.map(({ topologyKey }) => topologyKey)).toEqual([
+        'topology.kubernetes.io/zone',
+        'kubernetes.io/hostname',
+      ]);
+      for (const { maxSkew, whenUnsatisfiable, labelSelector, matchLabelKeys } of spread) {
+        expect([maxSkew, whenUnsatisfiable]).toEqual([1, 'ScheduleAnyway']);
+        expect(labels).toMatchObject(labelSelector!.matchLabels!);
+        expect(matchLabelKeys).toEqual(['app.kubernetes.io/name', 'pod-template-hash']);
+      }
+    });
+
+    test('there are as many as are needed, and one at most is taken away on purpose', () => {
+      const scaler = find(resources, 'HorizontalPodAutoscaler', name);
+      const budget = find(resources, 'PodDisruptionBudget', name);
+      // A budget for a single process would keep its machine from being emptied, or say nothing.
+      if (isOne(name)) expect([deployment.spec!.replicas, scaler, budget]).toEqual([1, undefined, undefined]);
+      else {
+        expect(deployment.spec!.replicas).toBeUndefined();
+        expect(scaler!.spec!.scaleTargetRef).toEqual({ apiVersion: 'apps/v1', kind: 'Deployment', name });
+        expect(scaler!.spec!.minReplicas).toBeGreaterThanOrEqual(2);
+        expect(scaler!.spec!.maxReplicas).toBeGreaterThan(scaler!.spec!.minReplicas!);
+        const target = { type: 'Utilization', averageUtilization: 70 };
+        expect(scaler!.spec!.metrics).toEqual([{ type: 'Resource', resource: { name: 'cpu', target } }]);
+        expect(budget!.spec).toMatchObject({
+          maxUnavailable: 1,
+          unhealthyPodEvictionPolicy: 'AlwaysAllow',
+        });
+        selects(budget!.spec!.selector!.matchLabels);
+      }
+      if (name === 'content-cache')
+        expect(scaler!.spec!.maxReplicas).toBeLessThanOrEqual(cacheInvalidation.partitions);
+    });
+
+    test('is given settings that it knows, and no secret but as a file that is there', () => {
+      const known = Object.keys(processes[name]!);
+      expect((container.env ?? []).filter(({ valueFrom }) => valueFrom)).toEqual([]);
+      for (const [setting, value] of Object.entries(environmentOf(deployment, resources))) {
+        const [, secret] = /^(.*)_FILE$/.exec(setting) ?? [];
+        expect(known).toContain(secret ?? setting);
+        if (!secret) {
+          expect(setting).not.toMatch(/^(DATABASE|LOGS_DATABASE|REDIS)_URL$|(SECRET|PASSWORD|ACCESS_KEY)$/);
+          continue;
+        }
+        const [, volume, key] = /^\/run\/secrets\/([a-z0-9]+)\/([a-z-]+)$/.exec(value)!;
+        const items = spec.volumes!.find((one) => one.name === volume)!.secret!.items;
+        if (items) expect(items).toContainEqual({ key, path: key });
+        expect(readme).toMatch(new RegExp(`\\| *${volume} *\\|.*\`${key}\``));
+      }
+    });
+  });
+});
+
+/** What a file of each secret may hold. */
+const samples: Record<string, string> = {
+  DATABASE_URL: 'postgres://platform:x@postgres.data:5432/platform',
+  LOGS_DATABASE_URL: 'postgres://platform:x@postgres.data:5432/logs',
+  REDIS_URL: 'redis://:x@redis.data:6379',
+};
+
+test.each(names)('in production %s has all that it must be told', (name) => {
+  const folder = mkdtempSync(join(tmpdir(), 'secrets-'));
+  const [, host] = /\bHOST=(\S+)/.exec(dockerfile)!;
+  const given = environmentOf(find(production, 'Deployment', name)!, production);
+  const environment: Record<string, string> = { HOST: host! };
+  for (const [setting, value] of Object.entries(given)) {
+    const [, secret] = /^(.*)_FILE$/.exec(setting) ?? [];
+    environment[setting] = secret ? join(folder, setting) : value;
+    if (secret) writeFileSync(join(folder, setting), samples[secret] ?? 'x'.repeat(32));
+  }
+  try {
+    const config = readConfig(processes[name]!, environment);
+    for (const [setting, value] of Object.entries(environment))
+      if (setting.endsWith('_FILE'))
+        expect(config).toHaveProperty(setting.slice(0, -5), readFileSync(value, 'utf8'));
+    // What is not set leads to this machine.
+    expect(JSON.stringify(config)).not.toContain('127.0.0.1');
+    const s3 = Object.entries(config).filter(([setting]) => setting.startsWith('S3_'));
+    for (const [setting, value] of s3)
+      if (setting !== 'S3_ENDPOINT') expect([setting, value]).not.toContain(undefined);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('what is in front leads to the gateway', () => {
+  const [ingress, ...others] = allOf(production, 'Ingress');
+  expect(others).toEqual([]);
+  const [rule] = ingress!.spec!.rules!;
+  const { PUBLIC_URL: url } = environmentOf(find(production, 'Deployment', 'gateway')!, production);
+  expect(rule!.host).toBe(new URL(url!).hostname);
+  expect(rule!.http!.paths.map(({ backend }) => backend.service)).toEqual([
+    { name: 'gateway', port: { name: 'public' } },
+  ]);
+});
+
+test('Prometheus finds each process, and calls it by its name', () => {
+  const text = readFileSync(join(ROOT, 'deploy', 'prometheus', 'prometheus.kubernetes.yml'), 'utf8');
+  const { scrape_configs: jobs } = parse(text) as {
+    scrape_configs: {
+      job_name: string;
+      honor_labels: boolean;
+      kubernetes_sd_configs: unknown;
+      relabel_configs: { source_labels: string[]; regex?: string; target_label?: string }[];
+    }[];
+  };
+  expect(jobs).toHaveLength(1);
+  const {
+    job_name: job,
+    honor_labels: honours,
+    kubernetes_sd_configs: found,
+    relabel_configs: rules,
+  } = jobs[0]!;
+  const namespace = allOf(base, 'Namespace')[0]!.metadata!.name!;
+  expect([job, honours, found]).toEqual([
+    'content-platform',
+    true,
+    [{ role: 'pod', namespaces: { names: [namespace] } }],
+  ]);
+  for (const deployment of allOf(production, 'Deployment')) {
+    const { labels } = podOf(deployment);
+    expect(portOf(deployment, 'internal')).toBeDefined();
+    const meta: Record<string, string> = {
+      __meta_kubernetes_pod_container_port_name: 'internal',
+      __meta_kubernetes_pod_phase: 'Running',
+    };
+    for (const [label, value] of Object.entries(labels))
+      meta[`__meta_kubernetes_pod_label_${label.replaceAll(/\W/g, '_')}`] = value;
+    const [keep, name] = rules.map(({ source_labels: sources }) => sources.map((one) => meta[one]).join(';'));
+    expect(keep).toBe(rules[0]!.regex);
+    expect([rules[1]!.target_label, name]).toEqual(['service', deployment.metadata!.name]);
+  }
+});

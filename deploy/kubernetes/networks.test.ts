@@ -1,0 +1,143 @@
+import { describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { processes } from '../../docs/configuration.ts';
+import { ROOT } from '../local/config.ts';
+import { INTERNAL_OFFSET } from '../local/ports.ts';
+import { SERVICES } from '../local/services.ts';
+import { reaches, type Peer } from './testing/network-policies.ts';
+import { render } from './testing/render.ts';
+import { allOf, environmentOf, find, podOf, portOf } from './testing/resources.ts';
+
+const text = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
+const compose = parse(text, { merge: true }) as { services: Record<string, { networks: string[] }> };
+const networksOf = (name: string) => compose.services[name]!.networks;
+
+const resources = render(join(import.meta.dirname, 'overlays', 'production'));
+const policies = allOf(resources, 'NetworkPolicy');
+const names = SERVICES.map(({ name }) => name);
+const deploymentOf = (name: string) => find(resources, 'Deployment', name)!;
+
+const peerOf = (name: string): Peer => {
+  const deployment = deploymentOf(name);
+  const ports = { public: portOf(deployment, 'public')!, internal: portOf(deployment, 'internal')! };
+  return { pod: podOf(deployment).labels, ports };
+};
+const peers = new Map(names.map((name) => [name, peerOf(name)] as const));
+const elsewhere = (...labels: string[]): Peer => ({
+  pod: { app: 'any' },
+  namespace: Object.fromEntries(labels.map((label) => [`content-platform/${label}`, 'true'])),
+});
+const can = (from: Peer, to: Peer, port: number) => reaches(policies, from, to, port);
+
+/** `from to:port`, for all of ours that can be reached. */
+const reached = (from: Peer, name = 'it') =>
+  names
+    .filter((to) => to !== name)
+    .flatMap((to) =>
+      Object.values(peers.get(to)!.ports!)
+        .filter((port) => can(from, peers.get(to)!, port))
+        .map((port) => `${name} ${to}:${port}`),
+    );
+
+/** Whom a process sends to, by its settings: `from to:port`. */
+function toldOf(name: string): string[] {
+  const values = Object.values(environmentOf(deploymentOf(name), resources));
+  const addresses = values.flatMap((value) => value.split(/,\s*/)).filter((value) => URL.canParse(value));
+  const told = addresses.flatMap((address) => {
+    const { hostname, port } = new URL(address);
+    const service = find(resources, 'Service', hostname);
+    if (!service) return [];
+    expect(service.spec!.ports!.map((one) => one.port)).toContain(Number(port));
+    const to = service.spec!.selector!['app.kubernetes.io/name']!;
+    // The gateway asks whom it sends to whether they are ready.
+    const ports = name === 'gateway' ? [Number(port), Number(port) + INTERNAL_OFFSET] : [Number(port)];
+    return ports.filter((one) => one < 10_000).map((one) => `${name} ${to}:${one}`);
+  });
+  return told.filter((one) => !one.startsWith(`${name} ${name}:`));
+}
+
+const unique = (list: string[]) => [...new Set(list)].toSorted();
+
+test('there is a policy that selects every pod, and lets nothing in or out', () => {
+  const nobody = policies.find(({ spec }) => JSON.stringify(spec!.podSelector) === '{}' && !spec!.egress);
+  expect(nobody!.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+});
+
+test.each(names)('inside: %s reaches exactly whom its settings name', (name) => {
+  expect(unique(reached(peers.get(name)!, name))).toEqual(unique(toldOf(name)));
+});
+
+test('who reaches each other here does so in compose, too', () => {
+  for (const from of names)
+    for (const to of names)
+      if (reached(peers.get(from)!, from).some((one) => one.startsWith(`${from} ${to}:`)))
+        expect([from, to, networksOf(from).filter((network) => networksOf(to).includes(network))]).toEqual([
+          from,
+          to,
+          expect.arrayContaining(['inside']),
+        ]);
+});
+
+describe('from outside', () => {
+  test('edge: who is in front reaches the gateway alone, as in compose', () => {
+    expect(names.filter((name) => networksOf(name).includes('edge'))).toEqual(['gateway']);
+    expect(reached(elsewhere('edge'))).toEqual(['it gateway:8080']);
+  });
+
+  test('Prometheus reaches the internal ports alone', () => {
+    expect(networksOf('prometheus')).toContain('inside');
+    const internal = SERVICES.map(
+      ({ name, offset }) => `it ${name}:${8080 + INTERNAL_OFFSET + offset}`,
+    ).toSorted();
+    expect(reached(elsewhere('monitoring')).toSorted()).toEqual(internal);
+  });
+
+  test('nobody else reaches anybody', () => {
+    for (const stranger of [elsewhere(), elsewhere('data'), { address: '192.0.2.1' }, { pod: {} }])
+      expect(reached(stranger)).toEqual([]);
+  });
+});
+
+describe('to outside', () => {
+  const kubeDns: Peer = {
+    pod: { 'k8s-app': 'kube-dns' },
+    namespace: { 'kubernetes.io/metadata.name': 'kube-system' },
+  };
+  const has = (name: string, setting: RegExp) =>
+    Object.keys(processes[name]!).some((known) => setting.test(known));
+
+  test.each(names)('%s resolves names', (name) => {
+    expect(can(peers.get(name)!, kubeDns, 53)).toBe(true);
+    expect(can(peers.get(name)!, { address: '169.254.20.10' }, 53)).toBe(true);
+    expect(can(peers.get(name)!, { ...kubeDns, pod: {} }, 53)).toBe(false);
+  });
+
+  test.each([
+    ['postgres', /DATABASE_URL/, [5432]],
+    ['redis', /REDIS_URL/, [6379, 26379]],
+    ['kafka', /KAFKA_BROKERS/, [9092, 9093]],
+  ])('data: %s is reached by those who have a setting for it', (_, setting, ports) => {
+    for (const port of ports) {
+      const from = names.filter((name) => can(peers.get(name)!, elsewhere('data'), port));
+      expect(from).toEqual(names.filter((name) => has(name, setting)));
+      for (const name of from) expect(networksOf(name)).toContain('data');
+      for (const name of names) expect(can(peers.get(name)!, elsewhere(), port)).toBe(false);
+    }
+  });
+
+  test('S3 and an identity service are reached by whom they are for; what a cloud tells a machine is not', () => {
+    const from = names.filter((name) => can(peers.get(name)!, { address: '192.0.2.1' }, 443));
+    expect(from).toEqual(names.filter((name) => has(name, /^S3_|^IDENTITY_/)));
+    for (const name of names) {
+      expect(can(peers.get(name)!, { address: '169.254.169.254' }, 443)).toBe(false);
+      expect(can(peers.get(name)!, { address: '192.0.2.1' }, 80)).toBe(false);
+    }
+  });
+
+  test.each(names)('%s sends traces to where the monitoring is', (name) => {
+    expect(can(peers.get(name)!, elsewhere('monitoring'), 4318)).toBe(true);
+    expect(can(peers.get(name)!, elsewhere(), 4318)).toBe(false);
+  });
+});

@@ -1,0 +1,68 @@
+import type { HorizontalPodAutoscaler } from 'kubernetes-types/autoscaling/v2.d.ts';
+import type { Deployment } from 'kubernetes-types/apps/v1.d.ts';
+import type { ConfigMap, Container, Namespace, PodSpec, Service } from 'kubernetes-types/core/v1.d.ts';
+import type { Ingress, NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts';
+import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.d.ts';
+
+interface Kinds {
+  ConfigMap: ConfigMap;
+  Deployment: Deployment;
+  HorizontalPodAutoscaler: HorizontalPodAutoscaler;
+  Ingress: Ingress;
+  Namespace: Namespace;
+  NetworkPolicy: NetworkPolicy;
+  PodDisruptionBudget: PodDisruptionBudget;
+  Service: Service;
+}
+export type Kind = keyof Kinds;
+
+export interface Resource {
+  apiVersion: string;
+  kind: Kind;
+  metadata: { name: string; namespace?: string; labels?: Record<string, string> };
+}
+
+/** All resources of a kind. */
+export function allOf<K extends Kind>(resources: readonly Resource[], kind: K): Kinds[K][] {
+  return resources.filter((resource) => resource.kind === kind) as Kinds[K][];
+}
+
+/** The resource of a kind that has this name, if there is one. */
+export function find<K extends Kind>(
+  resources: readonly Resource[],
+  kind: K,
+  name: string,
+): Kinds[K] | undefined {
+  return allOf(resources, kind).find(({ metadata }) => metadata?.name === name);
+}
+
+/** The pod that a Deployment makes, with its labels and its one container. */
+export function podOf(deployment: Deployment): {
+  labels: Record<string, string>;
+  spec: PodSpec;
+  container: Container;
+} {
+  const { metadata, spec } = deployment.spec!.template;
+  if (spec!.containers.length !== 1) throw new Error(`${deployment.metadata?.name} has several containers`);
+  return { labels: metadata?.labels ?? {}, spec: spec!, container: spec!.containers[0]! };
+}
+
+/** The number of a container's port. */
+export function portOf(deployment: Deployment, name: string): number | undefined {
+  return podOf(deployment).container.ports?.find((port) => port.name === name)?.containerPort;
+}
+
+/** The environment that a Deployment's process gets: maps first, what is written there wins. */
+export function environmentOf(
+  deployment: Deployment,
+  resources: readonly Resource[],
+): Record<string, string> {
+  const { container } = podOf(deployment);
+  const maps = (container.envFrom ?? []).map(({ configMapRef }) => {
+    const map = find(resources, 'ConfigMap', configMapRef!.name!);
+    if (!map) throw new Error(`there is no map ${configMapRef!.name}`);
+    return map.data ?? {};
+  });
+  const own = Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value ?? '']));
+  return Object.assign({}, ...maps, own) as Record<string, string>;
+}
