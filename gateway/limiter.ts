@@ -1,5 +1,4 @@
-import type { Redis } from 'ioredis';
-import type { Breaker } from '@content-platform/chassis';
+import type { Breaker, RedisClient } from '@content-platform/chassis';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 
 /** Counts one more of `subject`; resolves with the ms until it may come again when that is one too many. */
@@ -10,7 +9,7 @@ export type Limiter = (subject: string) => Promise<number | undefined>;
  * process's memory while Redis does not answer.
  */
 export function createLimiter(
-  redis: Redis,
+  redis: RedisClient,
   breaker: Breaker,
   name: string,
   { requests, seconds }: { requests: number; seconds: number },

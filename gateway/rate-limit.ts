@@ -1,6 +1,11 @@
-import type { Redis } from 'ioredis';
 import type { Endpoint, RateLimit } from '@content-platform/contract';
-import { createBreaker, HttpError, type Caller, type Logger } from '@content-platform/chassis';
+import {
+  createBreaker,
+  HttpError,
+  type Caller,
+  type Logger,
+  type RedisClient,
+} from '@content-platform/chassis';
 import { limitedAddress } from './client-address.ts';
 import type { Exchange, GatewayResponse, Step } from './exchange.ts';
 import { createInFlight } from './in-flight.ts';
@@ -29,7 +34,7 @@ function subjectOf({ caller, address }: { caller?: Caller; address: string }): s
  * may be under way at once is not scaled, but 0 switches that off, too.
  */
 export function createRateLimits(
-  redis: Redis,
+  redis: RedisClient,
   endpoints: readonly Endpoint[],
   scale: number,
   { rateLimited }: GatewayMetrics,

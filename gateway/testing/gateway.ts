@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Redis } from 'ioredis';
 import { endpoints as contractEndpoints } from '@content-platform/contract';
 import {
   createLogger,
@@ -44,7 +45,7 @@ export async function startGateway({
   const metrics = createGatewayMetrics(createMetrics('gateway'), endpoints, Object.keys(services));
   const keys = await startKeyServer();
   const redis = redisUrl === undefined ? undefined : createRedis(redisUrl, logger);
-  if (redis) redis.options.commandTimeout = redisTimeout;
+  if (redis) (redis as Redis).options.commandTimeout = redisTimeout;
   const nothing = () => undefined;
   const unlimited = { count: async () => undefined, countBadToken: async () => undefined, enter: nothing };
   const { app, prepare, stop } = createGateway({

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { isRedisUrl, redisForms } from './redis-address.ts';
 
 /** The configuration is wrong; `message` is one line for the person who set it. */
 export class ConfigError extends Error {}
@@ -74,9 +75,11 @@ export function commonConfig(defaultPort: number) {
 }
 
 export const databaseUrl = url('postgres:', 'postgresql:').describe('PostgreSQL database `platform`');
-export const redisUrl = url('redis:', 'rediss:')
+export const redisUrl = z
+  .string(redisForms)
+  .refine(isRedisUrl, redisForms)
   .default('redis://127.0.0.1:6379')
-  .describe('Redis 7 or newer');
+  .describe('Redis 7 or newer: a server, `redis-sentinel://…` or `redis-cluster://…`');
 export const authUrl = url('http:', 'https:')
   .default('http://127.0.0.1:8081')
   .describe('The auth service, for the keys that tokens are signed with');

@@ -51,9 +51,7 @@ export {
   type Span,
   traced,
   type TraceHeaders,
-  useTracer,
 } from './tracing.ts';
-export { createTracer } from './telemetry/tracer.ts';
 export { startUpkeep, tidy, type UpkeepSteps } from './upkeep.ts';
 export {
   actorOf,

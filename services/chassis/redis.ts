@@ -1,24 +1,26 @@
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import type { Logger } from './logger.ts';
+import { parseRedisUrl, sentinelLogin } from './redis-address.ts';
 
 /** A command that has no answer after so many ms fails. */
 export const redisTimeoutMs = 250;
 
+/** One server, be it found through sentinels, or a cluster: commands are the same. */
+export type RedisClient = Redis | Cluster;
+
+const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000);
+
 /**
  * A connection whose commands fail at once while Redis is away, and in time while it hangs; it comes back by itself.
- * Nothing is queued or sent twice.
+ * Nothing is queued or sent twice. In a cluster a command touches keys of one slot, and the others’ go on when one
+ * primary is away.
+ *
+ * @param url one of the forms of parseRedisUrl
  */
-export function createRedis(url: string, logger: Logger): Redis {
-  const redis = new Redis(url, {
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    commandTimeout: redisTimeoutMs,
-    connectTimeout: 1_000,
-    retryStrategy: (attempt) => Math.min(attempt * 100, 1_000),
-  });
+export function createRedis(url: string, logger: Logger): RedisClient {
+  const redis = open(url);
   let away = false;
-  redis.on('error', (error) => {
+  redis.on('error', (error: unknown) => {
     if (!away) logger.warn({ error }, 'Redis is away');
     away = true;
   });
@@ -27,4 +29,41 @@ export function createRedis(url: string, logger: Logger): Redis {
     away = false;
   });
   return redis;
+}
+
+function open(url: string): RedisClient {
+  const address = parseRedisUrl(url);
+  const perNode = {
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: redisTimeoutMs,
+    connectTimeout: 1_000,
+  };
+  if (address.form === 'cluster') {
+    return new Cluster(address.nodes, {
+      enableOfflineQueue: false,
+      clusterRetryStrategy: retryStrategy,
+      clusterNodeRetryStrategy: retryStrategy,
+      // Only what was refused because its slot is elsewhere is sent again, to the right node.
+      retryDelayOnFailover: 0,
+      retryDelayOnClusterDown: 0,
+      maxRedirections: 3,
+      slotsRefreshInterval: 2_000,
+      redisOptions: { ...perNode, ...address.access },
+    });
+  }
+  const settings = { ...perNode, enableOfflineQueue: false, retryStrategy };
+  if (address.form === 'single') return new Redis(address.url, settings);
+  const { sentinels, name, access } = address;
+  const { username, password } = sentinelLogin(access);
+  return new Redis({
+    ...settings,
+    ...access,
+    sentinels,
+    name,
+    sentinelRetryStrategy: retryStrategy,
+    sentinelCommandTimeout: redisTimeoutMs,
+    ...(password ? { sentinelUsername: username!, sentinelPassword: password } : {}),
+    ...(access.tls ? { sentinelTLS: access.tls, enableTLSForSentinelMode: true } : {}),
+  });
 }

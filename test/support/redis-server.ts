@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -31,16 +31,40 @@ export interface RedisServer {
  * Starts redis-server (found on PATH) and waits until it answers. Nothing is saved unless a test says SAVE.
  *
  * @param settings further configuration, as on its command line: { maxmemory: '2mb' }
+ * @param password what its own questions are asked with, where `settings` ask for one
  */
-export async function startRedis(settings: Record<string, string> = {}): Promise<RedisServer> {
+export function startRedis(settings: Record<string, string> = {}, password?: string): Promise<RedisServer> {
+  return start(password, async (port, dir) => {
+    const own = { port: String(port), bind: '127.0.0.1', dir, save: '', appendonly: 'no' };
+    return Object.entries({ ...own, ...settings }).flatMap(([name, value]) => [`--${name}`, value]);
+  });
+}
+
+/**
+ * Starts a Sentinel, which is a redis-server that is told so.
+ *
+ * @param lines of its configuration, which it writes anew as it learns of others
+ */
+export function startSentinel(lines: string[]): Promise<RedisServer> {
+  return start(undefined, async (port, dir) => {
+    const file = join(dir, 'sentinel.conf');
+    await writeFile(file, [`port ${port}`, 'bind 127.0.0.1', `dir ${dir}`, ...lines, ''].join('\n'));
+    return [file, '--sentinel'];
+  });
+}
+
+async function start(
+  password: string | undefined,
+  argumentsFor: (port: number, dir: string) => Promise<string[]>,
+): Promise<RedisServer> {
   const dir = await mkdtemp(join(tmpdir(), 'redis-'));
   const port = await freePort();
-  const own = { port: String(port), bind: '127.0.0.1', dir, save: '', appendonly: 'no' };
-  const args = Object.entries({ ...own, ...settings }).flatMap(([name, value]) => [`--${name}`, value]);
+  const args = await argumentsFor(port, dir);
   const admin = new Redis(port, '127.0.0.1', {
     retryStrategy: () => 50,
     maxRetriesPerRequest: null,
     commandTimeout: 5000,
+    ...(password ? { password } : {}),
   });
   admin.on('error', () => {});
 

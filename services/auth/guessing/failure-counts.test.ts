@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { Redis } from 'ioredis';
 import { createLogger, createRedis } from '@content-platform/chassis';
 import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
 import { until } from '../../../test/support/wait.ts';
@@ -27,10 +28,10 @@ async function inMemory(): Promise<Scene> {
 }
 
 let server: RedisServer;
-let redis: ReturnType<typeof createRedis>;
+let redis: Redis;
 beforeAll(async () => {
   server = await startRedis();
-  redis = createRedis(server.url, createLogger('auth', 'error'));
+  redis = createRedis(server.url, createLogger('auth', 'error')) as Redis;
   redis.options.commandTimeout = 10_000;
   await until('Redis is connected', () => redis.status === 'ready');
 });

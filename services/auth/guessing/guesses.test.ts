@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import { createLogger, createRedis, HttpError, redisTimeoutMs } from '@content-platform/chassis';
 import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
 import { until } from '../../../test/support/wait.ts';
@@ -174,7 +175,7 @@ describe('counted in Redis', () => {
   async function open(url = server.url, timeout = 10_000): Promise<Guesses> {
     const redis = createRedis(url, logger);
     // A busy machine is no Redis that hangs.
-    redis.options.commandTimeout = timeout;
+    (redis as Redis).options.commandTimeout = timeout;
     connections.push(redis);
     if (url === server.url) await until('Redis is connected', () => redis.status === 'ready');
     return createGuesses(createSharedCounts(redis, logger, backoff));

@@ -1,5 +1,4 @@
-import type { Redis } from 'ioredis';
-import { createBreaker, type Logger } from '@content-platform/chassis';
+import { createBreaker, type Logger, type RedisClient } from '@content-platform/chassis';
 import { type Backoff, createMemoryCounts, type FailureCounts } from './failure-counts.ts';
 
 /**
@@ -61,13 +60,13 @@ interface Commands {
   giveBackFailures(keys: number, ...values: (string | number)[]): Promise<null>;
 }
 
-const prefix = 'guesses:';
-
 /** Counts in Redis, for all processes together. Everything throws what ioredis throws. */
-export function createRedisCounts(redis: Redis, { window, shortest, longest }: Backoff): FailureCounts {
+export function createRedisCounts(redis: RedisClient, { window, shortest, longest }: Backoff): FailureCounts {
   redis.defineCommand('reserveFailures', { lua: RESERVE });
   redis.defineCommand('giveBackFailures', { lua: GIVE_BACK });
   const commands = redis as unknown as Commands;
+  // A script touches several keys at once; in a cluster the braces put all of them into one slot.
+  const prefix = redis.isCluster ? '{guesses}:' : 'guesses:';
   return {
     async reserve(subjects) {
       const keys = subjects.map(({ key }) => prefix + key);
@@ -88,7 +87,7 @@ export function createRedisCounts(redis: Redis, { window, shortest, longest }: B
 }
 
 /** Counts in Redis, or in this process's memory while Redis does not answer. */
-export function createSharedCounts(redis: Redis, logger: Logger, backoff: Backoff): FailureCounts {
+export function createSharedCounts(redis: RedisClient, logger: Logger, backoff: Backoff): FailureCounts {
   const shared = createRedisCounts(redis, backoff);
   const memory = createMemoryCounts(backoff);
   const breaker = createBreaker(logger, 'guesses are counted in this process: Redis does not count them');

@@ -1,27 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
+import { parseRedisUrl, type RedisAddress } from '@content-platform/chassis';
 import { Redis } from 'ioredis';
 
-import { withDeadline } from './deadline.ts';
-import { CacheUnavailable, CacheUnfit, type CacheError } from './errors.ts';
-import { createCacheNode, type CacheNode } from './node.ts';
+import { CacheUnfit, isDemoted, lacksReplicas } from './errors.ts';
+import type { CacheNode } from './node.ts';
+import { clientSettings, createPrimary, type PrimaryState } from './primary.ts';
 import { protocolScripts, type ProtocolScripts } from './scripts.ts';
+import { openThroughSentinels } from './sentinels.ts';
 
-const CONNECT_TIMEOUT_MS = 1000;
-/** The pause between two attempts: a hanging Redis costs a process one timeout a second. */
-const RETRY_MS = 1000;
-const PING_MS = 1000;
-
-/**
- * - away: not connected, or not known to be fit; nothing is sent.
- * - recovering: connected and fit; clears are carried out, reads still pass the cache by.
- * - usable: what was refused while Redis was away has been cleared; reads use the cache.
- * - closed: for good.
- */
-export type CacheState = 'away' | 'recovering' | 'usable' | 'closed';
+export type CacheState = PrimaryState;
 
 export interface CacheConnectionOptions {
-  /** redis:// or rediss://, with user, password and database number where needed */
+  /** one of the forms of parseRedisUrl */
   url: string;
   /** Runs after each connect, before the cache is used: clears what could not be cleared meanwhile. */
   recover: () => Promise<void>;
@@ -51,115 +40,38 @@ export interface CacheConnection {
   close(): Promise<void>;
 }
 
-/** The one connection of a process to Redis, given up as soon as Redis hangs or has become a replica. */
+/** The connection of a process to Redis, in whichever form it is given. */
 export function createCacheConnection(options: CacheConnectionOptions): CacheConnection {
-  let state: CacheState = 'away';
-  let reason: Error | undefined;
-  let socketError: Error | undefined;
-  let timeouts = 0;
-  let running: Promise<void> | undefined;
-  const closing = new AbortController();
+  const address = parseRedisUrl(options.url);
+  if (address.form === 'cluster') throw new CacheUnfit('the cache cannot use a cluster');
+  return createSingleConnection(address, options);
+}
 
-  const redis = new Redis(options.url, {
-    lazyConnect: true,
-    // Reconnecting is our loop's: nothing may be sent before the checks of a new connection.
-    retryStrategy: () => null,
-    // A READ sent twice would wait for its own lease.
-    autoResendUnfulfilledCommands: false,
-    enableOfflineQueue: false,
-    // INFO without a time limit; our own first question does the same.
-    enableReadyCheck: false,
-    protocol: 2,
-    disableClientInfo: true,
+/** To one primary, whose address is given or is asked of sentinels before each connect. */
+function createSingleConnection(
+  address: Exclude<RedisAddress, { form: 'cluster' }>,
+  options: CacheConnectionOptions,
+): CacheConnection {
+  const isWatched = address.form === 'sentinel';
+  const primary = createPrimary({
+    redis: isWatched ? openThroughSentinels(address) : new Redis(address.url, clientSettings),
+    scripts: options.scripts ?? protocolScripts,
+    recover: options.recover,
+    onStateChange: (state, reason) => options.onStateChange?.(state, reason),
+    // One that has lost its replicas may have been replaced: the sentinels know.
+    isOver: (error) => isDemoted(error) || (isWatched && lacksReplicas(error)),
   });
-  redis.on('error', (error: Error) => (socketError = error));
-  const node = createCacheNode(redis, options.scripts ?? protocolScripts, giveUp);
-
-  /**
-   * What is under way fails at once, not each after a timeout of its own. A graceful end would wait for the other side.
-   * The next connection looks up the address anew: where a replica has taken over, its name may lead to that one.
-   */
-  function giveUp(reason: CacheError): void {
-    if (redis.stream.destroyed) return;
-    if (reason instanceof CacheUnavailable) timeouts += 1;
-    redis.stream.destroy(reason);
-  }
-
-  function enter(next: CacheState, why?: Error): void {
-    const news = next !== state || why?.message !== reason?.message;
-    state = next;
-    reason = why;
-    if (news) options.onStateChange?.(next, why);
-  }
-
-  /** One life of the connection, from connecting to its loss. Always ends with a throw that says why. */
-  async function live(onUsable: () => void): Promise<never> {
-    socketError = undefined;
-    const lost = new Promise<never>((_, reject) => {
-      redis.once('end', () =>
-        reject(new CacheUnavailable(socketError?.message ?? 'the connection was closed')),
-      );
-    });
-    lost.catch(() => {});
-    let pings: NodeJS.Timeout | undefined;
-    try {
-      await withDeadline(redis.connect(), CONNECT_TIMEOUT_MS).catch((error: Error) => {
-        throw new CacheUnavailable(socketError?.message ?? error.message);
-      });
-      await node.incarnation();
-      pings = setInterval(() => void node.ping().catch(() => {}), PING_MS);
-      enter('recovering');
-      await Promise.race([options.recover(), lost]);
-      enter('usable');
-      onUsable();
-      return await lost;
-    } finally {
-      clearInterval(pings);
-      redis.stream?.destroy();
-    }
-  }
-
-  async function run(first: PromiseWithResolvers<void>): Promise<void> {
-    for (let attempt = 1; !closing.signal.aborted; attempt += 1) {
-      const error = await live(first.resolve).catch((why: Error) => why);
-      if (closing.signal.aborted) break;
-      if (attempt === 1 && error instanceof CacheUnfit) {
-        first.reject(error);
-        break;
-      }
-      enter('away', error);
-      first.resolve();
-      await sleep(RETRY_MS, undefined, { signal: closing.signal }).catch(() => {});
-    }
-    first.resolve();
-    enter('closed');
-  }
-
-  function nodeIn(...states: CacheState[]): CacheNode {
-    if (states.includes(state)) return node;
-    throw new CacheUnavailable(`Redis is ${state}${reason ? ` (${reason.message})` : ''}`);
-  }
-
   return {
     get state() {
-      return state;
+      return primary.state;
     },
     get timeouts() {
-      return timeouts;
+      return primary.timeouts;
     },
-    start() {
-      const first = Promise.withResolvers<void>();
-      running = run(first);
-      return first.promise;
-    },
-    forReading: () => nodeIn('usable'),
-    forClearing: () => nodeIn('usable', 'recovering'),
-    primaries: () => [nodeIn('usable', 'recovering')],
-    async close() {
-      closing.abort();
-      redis.stream?.destroy();
-      await running;
-      enter('closed');
-    },
+    start: primary.start,
+    forReading: () => primary.nodeIn('usable'),
+    forClearing: () => primary.nodeIn('usable', 'recovering'),
+    primaries: () => [primary.nodeIn('usable', 'recovering')],
+    close: primary.close,
   };
 }

@@ -21,6 +21,11 @@ export function isDemoted(error: unknown): boolean {
   return /^(READONLY|MASTERDOWN) /.test((error as Error).message);
 }
 
+/** Whether a refusal says that too few replicas follow the server: it may have been cut off, and replaced. */
+export function lacksReplicas(error: unknown): boolean {
+  return /^NOREPLICAS /.test((error as Error).message);
+}
+
 /** Sorts what a command of ioredis was rejected with into the three kinds above. */
 export function asCacheError(command: string, error: unknown): CacheError {
   const { name, message } = error as Error;

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 
 import { DeadlineExceeded, withDeadline } from './deadline.ts';
-import { asCacheError, isDemoted, type CacheError } from './errors.ts';
+import { asCacheError, type CacheError } from './errors.ts';
 import type { View } from './keys.ts';
 import type { ProtocolScripts } from './scripts.ts';
 
@@ -59,13 +59,20 @@ interface ScriptCommands {
   cacheIncarnation(): Promise<string>;
 }
 
-/**
- * Speaks the protocol over `redis`. `giveUp` closes the connection, and hears why: Redis hangs, or has become a replica.
- */
+export interface CacheNodeHooks {
+  /** Closes the connection, and hears why: Redis hangs, or `isOver`. */
+  giveUp: (reason: CacheError) => void;
+  /** Whether what Redis answered means that the connection is of no use any more. */
+  isOver: (error: unknown) => boolean;
+  /** Hears of each error of a command. */
+  onError?: ((error: CacheError) => void) | undefined;
+}
+
+/** Speaks the protocol over `redis`. */
 export function createCacheNode(
   redis: Redis,
   scripts: ProtocolScripts,
-  giveUp: (reason: CacheError) => void,
+  { giveUp, isOver, onError }: CacheNodeHooks,
 ): CacheNode {
   redis.defineCommand('cacheRead', { numberOfKeys: 1, lua: scripts.read });
   redis.defineCommand('cacheFill', { numberOfKeys: 1, lua: scripts.fill });
@@ -80,8 +87,9 @@ export function createCacheNode(
       return await withDeadline(reply, COMMAND_TIMEOUT_MS);
     } catch (error) {
       const cacheError = asCacheError(command, error);
-      if (isDemoted(error)) giveUp(cacheError);
+      if (isOver(error)) giveUp(cacheError);
       if (error instanceof DeadlineExceeded) void giveUpIfHung(reply, heard, cacheError);
+      onError?.(cacheError);
       throw cacheError;
     }
   }

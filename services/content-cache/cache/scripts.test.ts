@@ -14,7 +14,7 @@ let node: CacheNode;
 beforeAll(async () => {
   server = await startRedis();
   redis = new Redis(server.url);
-  node = createCacheNode(redis, protocolScripts, () => {});
+  node = createCacheNode(redis, protocolScripts, { giveUp: () => {}, isOver: () => false });
 });
 afterAll(async () => {
   redis.disconnect();

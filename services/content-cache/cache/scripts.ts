@@ -9,11 +9,24 @@ export interface ProtocolScripts {
   incarnation: string;
 }
 
+/** What a server must have to be believed, besides what Redis itself asks for. */
+export interface ReplicaGuard {
+  /** How many replicas must follow it; 0: it may be without any. */
+  atLeast: number;
+  /** How long ago they may have been heard of, in seconds. */
+  maxLagSeconds: number;
+}
+
 /**
  * The incarnation names this life of this server. A restart changes run_id, a promotion changes master_replid; entries
  * that a restart from an old file or a failover brings back from the dead carry another one, and count as absent.
+ *
+ * A replica has none, even where replicas may be written to. Nor has a primary with too few replicas: it may have been
+ * cut off, and replaced. Redis's own count (min-replicas-to-write) is a second old: a primary that slept through the
+ * failover would still answer by it when it wakes. So the lines of INFO are counted anew, as they are now:
+ * slave0:ip=…,port=…,state=online,offset=…,lag=<seconds>
  */
-const INCARNATION = `
+const incarnationFor = ({ atLeast, maxLagSeconds }: ReplicaGuard) => `
 local function incarnation()
   local info = redis.pcall('INFO', 'server', 'replication')
   local run = type(info) == 'string' and string.match(info, 'run_id:(%x+)')
@@ -21,8 +34,25 @@ local function incarnation()
   if not run or not replication then
     error({ err = 'NOINCARNATION INFO does not tell run_id and master_replid' })
   end
+  if not string.find(info, 'role:master', 1, true) then
+    error({ err = 'READONLY this server is a replica' })
+  end
+${atLeast > 0 ? countReplicas(atLeast, maxLagSeconds) : ''}
   return run .. '-' .. replication
 end
+`;
+
+const countReplicas = (atLeast: number, maxLagSeconds: number) => `
+  local replicas = 0
+  for line in string.gmatch(info, 'slave%d+:([^\\r\\n]+)') do
+    local lag = tonumber(string.match(line, 'lag=(%d+)'))
+    if string.find(line, 'state=online', 1, true) and lag and lag <= ${maxLagSeconds} then
+      replicas = replicas + 1
+    end
+  end
+  if replicas < ${atLeast} then
+    error({ err = 'NOREPLICAS ' .. replicas .. ' replicas follow this server, CACHE_MIN_REPLICAS is ${atLeast}' })
+  end
 `;
 
 const NOW = `
@@ -72,8 +102,8 @@ end
  * The header, also FILL's: a script with it is refused as a whole where writing is not allowed (isolated primary,
  * read-only replica, failed save, full memory). Without it a primary that may not write still serves hits.
  */
-const READ = `#!lua
-${INCARNATION}${NOW}${FIELDS}${CENSUS}${KEEP_FOR}
+const readFor = (incarnation: string) => `#!lua
+${incarnation}${NOW}${FIELDS}${CENSUS}${KEEP_FOR}
 local key, view, token, lease_ms = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 local life, now = incarnation(), now_ms()
 local payload, version, filled_under, expiry, lease, lease_end = unpack(fields_of(key, {
@@ -98,8 +128,8 @@ return { 'FILL', lease }
 `;
 
 /** FILL key; view, lease, ttl_ms, version, payload -> STORED | REFUSED. */
-const FILL = `#!lua
-${INCARNATION}${NOW}${FIELDS}${KEEP_FOR}
+const fillFor = (incarnation: string) => `#!lua
+${incarnation}${NOW}${FIELDS}${KEEP_FOR}
 local key, view, lease, ttl_ms, version, payload = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local life = incarnation()
 if fields_of(key, { view .. ':lease' })[1] ~= lease then return 'REFUSED' end
@@ -118,8 +148,8 @@ return 'STORED'
  * The leases go with the hash: that is what refuses the FILL of a reader that read the database before the clear.
  * Clearing must go on when memory is full, hence the flag.
  */
-const CLEAR = `#!lua flags=allow-oom
-${FIELDS}${CENSUS}
+const clearFor = (check: string) => `#!lua flags=allow-oom
+${FIELDS}${CENSUS}${check}
 local payloads, ours = census(KEYS[1])
 local existed = redis.call('UNLINK', KEYS[1])
 if existed == 1 and not ours then return 1 end
@@ -130,8 +160,8 @@ return payloads
  * PEEK key -> for each view that READ would serve: its version, and the first bytes of its payload, which tell a record
  * from what stands for none. It writes nothing; its header makes a primary that may not write refuse it, as READ does.
  */
-const PEEK = `#!lua
-${INCARNATION}${NOW}${FIELDS}
+const peekFor = (incarnation: string) => `#!lua
+${incarnation}${NOW}${FIELDS}
 local life, now, found = incarnation(), now_ms(), {}
 for _, view in ipairs({ ${VIEWS.map((view) => `'${view}'`).join(', ')} }) do
   local payload, version, filled_under, expiry = unpack(fields_of(KEYS[1], {
@@ -145,15 +175,22 @@ return found
 `;
 
 /** INCARNATION -> the server's incarnation; refused, as CLEAR is, by a server that may not write. */
-const ASK_INCARNATION = `#!lua flags=allow-oom
-${INCARNATION}
+const askFor = (incarnation: string) => `#!lua flags=allow-oom
+${incarnation}
 return incarnation()
 `;
 
-export const protocolScripts: ProtocolScripts = {
-  read: READ,
-  fill: FILL,
-  clear: CLEAR,
-  peek: PEEK,
-  incarnation: ASK_INCARNATION,
-};
+export function createScripts(guard: ReplicaGuard): ProtocolScripts {
+  const incarnation = incarnationFor(guard);
+  return {
+    read: readFor(incarnation),
+    fill: fillFor(incarnation),
+    // It asks for no incarnation, only for the replicas.
+    clear: clearFor(guard.atLeast > 0 ? `${incarnation}\nincarnation()\n` : ''),
+    peek: peekFor(incarnation),
+    incarnation: askFor(incarnation),
+  };
+}
+
+/** Those of a server that may be alone. */
+export const protocolScripts = createScripts({ atLeast: 0, maxLagSeconds: 0 });

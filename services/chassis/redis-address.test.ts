@@ -1,0 +1,66 @@
+import { expect, test } from '@jest/globals';
+import { redisUrl, readConfig } from './config.ts';
+import { parseRedisUrl } from './redis-address.ts';
+
+test.each([
+  ['redis://u:p@here:1/2', { form: 'single', url: 'redis://u:p@here:1/2' }],
+  [
+    'redis-sentinel://a,b:7,[::1]:8/main',
+    {
+      form: 'sentinel',
+      sentinels: [
+        { host: 'a', port: 26_379 },
+        { host: 'b', port: 7 },
+        { host: '::1', port: 8 },
+      ],
+      name: 'main',
+      access: {},
+    },
+  ],
+  [
+    'rediss-sentinel://:p%40ss@a/main',
+    {
+      form: 'sentinel',
+      sentinels: [{ host: 'a', port: 26_379 }],
+      name: 'main',
+      access: { password: 'p@ss', tls: {} },
+    },
+  ],
+  [
+    'redis-cluster://app:secret@a:7000,b',
+    {
+      form: 'cluster',
+      nodes: [
+        { host: 'a', port: 7000 },
+        { host: 'b', port: 6379 },
+      ],
+      access: { username: 'app', password: 'secret' },
+    },
+  ],
+  ['rediss-cluster://a', { form: 'cluster', nodes: [{ host: 'a', port: 6379 }], access: { tls: {} } }],
+])('%s is read', (url, address) => {
+  expect(parseRedisUrl(url)).toEqual(address);
+});
+
+test.each([
+  'http://here',
+  'redis-sentinel://a,b',
+  'redis-sentinel://a/',
+  'redis-sentinel:///main',
+  'redis-sentinel://a/main/0',
+  'redis-sentinel://a/main?db=1',
+  'redis-cluster://a/0',
+  'redis-cluster://',
+  'redis-cluster://a,,b',
+  'redis-cluster://a:0',
+  'redis-cluster://a:65536',
+  'redis-cluster://a:x',
+  'redis-cluster://u:p:q@a@b',
+  'redis-cluster://u:%zz@a',
+  'redis-cluster://a b',
+])('%s is refused in one line that says what is allowed, and not what may be a password', (url) => {
+  const read = () => readConfig({ REDIS_URL: redisUrl }, { REDIS_URL: url });
+  expect(read).toThrow(
+    /^REDIS_URL must be redis:\/\/.*redis-sentinel:.*redis-cluster:.*, not what it is set to$/,
+  );
+});

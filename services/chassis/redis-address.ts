@@ -1,0 +1,84 @@
+export interface HostPort {
+  host: string;
+  port: number;
+}
+
+/** Who a client is to Redis, and whether it speaks TLS. */
+export interface RedisAccess {
+  username?: string;
+  password?: string;
+  /** TLS with the usual checks; without it there is none. */
+  tls?: Record<string, never>;
+}
+
+/**
+ * - single: one server; ioredis reads its address itself.
+ * - sentinel: the primary that the sentinels know by `name`.
+ * - cluster: a Redis Cluster, of which some nodes are given.
+ */
+export type RedisAddress =
+  | { form: 'single'; url: string }
+  | { form: 'sentinel'; sentinels: HostPort[]; name: string; access: RedisAccess }
+  | { form: 'cluster'; nodes: HostPort[]; access: RedisAccess };
+
+/** What parseRedisUrl takes, for the one line that refuses anything else. */
+export const redisForms =
+  'redis://host:6379, redis-sentinel://host:26379,host:26379/<primary’s name> or redis-cluster://host:6379,host:6379, each with user:password@ where needed, and as rediss… for TLS';
+
+const severalHosts =
+  /^redis(?<tls>s?)-(?<form>sentinel|cluster):\/\/(?:(?<user>[^:@/]*)(?::(?<password>[^@/]*))?@)?(?<hosts>[^@/?#]+)(?:\/(?<name>[^/?#]*))?$/;
+const oneHost = /^(?:\[(?<six>[\d:a-f]+)\]|(?<host>[^\s:[\]]+))(?::(?<port>\d{1,5}))?$/i;
+
+function hostsOf(text: string, defaultPort: number): HostPort[] {
+  return text.split(',').map((one) => {
+    const { six, host, port } = oneHost.exec(one.trim())?.groups ?? {};
+    const number = Number(port ?? defaultPort);
+    if (!(six ?? host) || number < 1 || number > 65_535) throw new Error(redisForms);
+    return { host: (six ?? host)!, port: number };
+  });
+}
+
+/**
+ * Reads the three forms of REDIS_URL. User and password are percent-encoded; what stands after redis:// is ioredis's.
+ *
+ * @throws Error whose message says what is allowed
+ */
+export function parseRedisUrl(text: string): RedisAddress {
+  if (/^rediss?:\/\//.test(text) && URL.canParse(text)) return { form: 'single', url: text };
+  const { form, tls, user, password, hosts, name } = severalHosts.exec(text)?.groups ?? {};
+  const isSentinel = form === 'sentinel';
+  // The name of the primary, and nothing in its place in a cluster.
+  if (!hosts || isSentinel !== Boolean(name)) throw new Error(redisForms);
+  const access: RedisAccess = {
+    ...(user ? { username: decoded(user) } : {}),
+    ...(password ? { password: decoded(password) } : {}),
+    ...(tls ? { tls: {} } : {}),
+  };
+  return isSentinel
+    ? { form: 'sentinel', sentinels: hostsOf(hosts, 26_379), name: decoded(name!), access }
+    : { form: 'cluster', nodes: hostsOf(hosts, 6_379), access };
+}
+
+export function isRedisUrl(text: string): boolean {
+  try {
+    return Boolean(parseRedisUrl(text));
+  } catch {
+    return false;
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error(redisForms);
+  }
+}
+
+/**
+ * How sentinels are logged in to: with the password of Redis, as the user `default`, for whom a sentinel without a
+ * password takes any.
+ */
+export function sentinelLogin({ password }: RedisAccess): RedisAccess {
+  return password ? { username: 'default', password } : {};
+}

@@ -1,0 +1,87 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { createLogger } from './logger.ts';
+import { createRedis, type RedisClient } from './redis.ts';
+import { startCluster } from '../../test/support/redis-cluster.ts';
+import { startReplication } from '../../test/support/redis-replication.ts';
+import { until } from '../../test/support/wait.ts';
+
+let closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.toReversed()) await close();
+  closing = [];
+});
+
+function open(url: string): { redis: RedisClient; lines: string[] } {
+  const lines: string[] = [];
+  const logger = createLogger('auth', 'info', { write: (line) => void lines.push(JSON.parse(line).message) });
+  const redis = createRedis(url, logger);
+  closing.push(() => redis.disconnect());
+  return { redis, lines };
+}
+
+test('with sentinels it is the primary that is used, and the next one when that is gone', async () => {
+  const stores = await startReplication(1, { password: 'secret' });
+  closing.push(stores.stop);
+  const { redis, lines } = open(stores.url);
+  await until('it is connected', async () => (await redis.set('a', 1)) === 'OK');
+  expect(await stores.servers[0]!.admin.get('a')).toBe('1');
+
+  await stores.servers[0]!.kill();
+  await until('the other one is used', async () => (await redis.set('b', 2)) === 'OK');
+  expect(await stores.servers[1]!.admin.get('b')).toBe('2');
+  expect(lines).toEqual(['Redis is away', 'Redis is back']);
+});
+
+test('a sentinel that hangs does not keep it from the others', async () => {
+  const stores = await startReplication(1);
+  closing.push(stores.stop);
+  stores.sentinels[0]!.pause();
+  const { redis } = open(stores.url);
+  await until('it is connected', async () => (await redis.set('a', 1)) === 'OK');
+});
+
+test('in a cluster each key goes where it belongs, also after that has moved', async () => {
+  const cluster = await startCluster({ replicas: 0 });
+  closing.push(cluster.stop);
+  const { redis } = open(cluster.url);
+  await until('it is connected', async () => (await redis.ping()) === 'PONG');
+  const keys = Array.from({ length: 30 }, (_, index) => `key-${index}`);
+  for (const key of keys) await redis.set(key, key);
+  const counts = await Promise.all(cluster.primaries.map(({ admin }) => admin.dbsize()));
+  expect(counts.every((count) => count > 0)).toBe(true);
+
+  const slot = await cluster.slotOf('key-0');
+  const from = (await cluster.ownerOf('key-0'))!;
+  const to = cluster.primaries.find((node) => node !== from)!;
+  await cluster.beginMove(slot, from, to);
+  await cluster.moveKeys(slot, from, to);
+  expect(await redis.get('key-0')).toBe('key-0');
+  await cluster.endMove(slot, from, to);
+  expect(await redis.get('key-0')).toBe('key-0');
+});
+
+test('in a cluster one primary that is away fails its own keys at once, and no other', async () => {
+  const cluster = await startCluster({ replicas: 0 });
+  closing.push(cluster.stop);
+  const { redis } = open(cluster.url);
+  await until('it is connected', async () => (await redis.ping()) === 'PONG');
+  const [away, ...others] = cluster.primaries;
+  await away!.kill();
+  const outcomes = new Map<string | undefined, boolean>();
+  for (const key of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
+    const slot = await others[0]!.admin.cluster('KEYSLOT', key);
+    const isAway = Number(slot) < 5461;
+    const began = performance.now();
+    const worked = await redis.set(key, 1).then(
+      () => true,
+      () => false,
+    );
+    expect(worked).toBe(!isAway);
+    outcomes.set(isAway ? 'away' : 'there', worked);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  }
+  expect(outcomes.size).toBe(2);
+
+  await away!.restart();
+  await until('it is used again', async () => (await redis.set('b', 2)) === 'OK');
+});

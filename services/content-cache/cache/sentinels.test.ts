@@ -1,0 +1,111 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { parseRedisUrl } from '@content-platform/chassis';
+
+import type { ContentCache, ContentCacheOptions } from './index.ts';
+import { findPrimary, type SentinelAddress } from './sentinels.ts';
+import { startCache } from './testing/caches.ts';
+import { loadNothing, loadVersion } from './testing/loaders.ts';
+import { startReplication, type Replication } from '../../../test/support/redis-replication.ts';
+import { startSentinel } from '../../../test/support/redis-server.ts';
+import { until } from '../../../test/support/wait.ts';
+
+let closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.toReversed()) await close();
+  closing = [];
+});
+
+async function replication(...of: Parameters<typeof startReplication>): Promise<Replication> {
+  const started = await startReplication(...of);
+  closing.push(started.stop);
+  return started;
+}
+
+async function cacheAt(url: string, options: Partial<ContentCacheOptions> = {}): Promise<ContentCache> {
+  const cache = await startCache(url, options);
+  closing.push(cache.close);
+  return cache;
+}
+
+const usable = (cache: ContentCache) => until('the cache to be usable', () => cache.state === 'usable');
+const addressOf = (url: string) => parseRedisUrl(url) as SentinelAddress;
+
+test('a replica that is promoted is used from then on, and what it holds counts as absent', async () => {
+  const stores = await replication(1, { password: 'sec:ret' });
+  let recoveries = 0;
+  const cache = await cacheAt(stores.url, { recover: async () => void (recoveries += 1) });
+  expect(cache.state).toBe('usable');
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  expect(await cache.read('webform', 12, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
+  await stores.servers[0]!.admin.wait(1, 1000);
+
+  await stores.servers[0]!.kill();
+  // Each of them is answered, by the database, until the sentinels have agreed.
+  await until('the replica to have taken over', async () => {
+    const { record } = await cache.read('webform', 12, 'full', loadVersion(2));
+    expect(record?.version).toBe(2);
+    return cache.state === 'usable';
+  });
+  expect(await stores.servers[1]!.admin.exists('webform:12')).toBe(1);
+  expect((await cache.read('webform', 12, 'full', loadVersion(2))).record?.version).toBe(2);
+  expect(await cache.clearModel('webform', 12)).toBe(1);
+  expect(recoveries).toBe(2);
+});
+
+test('a failover by hand moves it, too: the old primary says that it is a replica now', async () => {
+  const stores = await replication(1);
+  const cache = await cacheAt(stores.url);
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  await stores.sentinels[0]!.admin.call('SENTINEL', 'FAILOVER', 'main');
+  await until('the other one is the primary', async () => (await stores.primary()) === stores.servers[1]);
+  await until('it is used', async () => {
+    const { record } = await cache.read('webform', 13, 'full', loadVersion(1));
+    expect(record?.version).toBe(1);
+    return (await stores.servers[1]!.admin.exists('webform:13')) === 1;
+  });
+});
+
+test('of sentinels that disagree the one that has heard of the latest failover is right', async () => {
+  const [stores, other] = [await replication(1), await replication(0)];
+  await stores.sentinels[0]!.admin.call('SENTINEL', 'FAILOVER', 'main');
+  await until('the other one is the primary', async () => (await stores.primary()) === stores.servers[1]);
+  const [lagging, right] = [other.sentinels[0]!.port, stores.sentinels[0]!.port];
+  const url = `redis-sentinel://127.0.0.1:${lagging},127.0.0.1:${right},127.0.0.1:${lagging}/main`;
+  expect(await findPrimary(addressOf(url))).toEqual({ host: '127.0.0.1', port: stores.servers[1]!.port });
+});
+
+test('a sentinel that hangs, one that is away and one that knows nothing cost no more than their time', async () => {
+  const stores = await replication(0);
+  const ignorant = await startSentinel([]);
+  closing.push(ignorant.stop);
+  stores.sentinels[0]!.pause();
+  await stores.sentinels[1]!.kill();
+  const hosts = stores.url.replace('/main', `,127.0.0.1:${ignorant.port}/main`);
+  expect(await findPrimary(addressOf(hosts))).toMatchObject({ port: stores.servers[0]!.port });
+  const cache = await cacheAt(hosts);
+  expect(cache.state).toBe('usable');
+});
+
+test('while no sentinel knows, the cache is away and says why, and it comes back by itself', async () => {
+  const stores = await replication(0);
+  await Promise.all(stores.sentinels.map((sentinel) => sentinel.kill()));
+  const reasons: string[] = [];
+  const cache = await cacheAt(stores.url, { onStateChange: (_, why) => reasons.push(why?.message ?? '') });
+  expect(cache.state).toBe('away');
+  expect(reasons).toEqual([expect.stringMatching(/^no sentinel knows the primary main \(.*ECONNREFUSED/)]);
+  await stores.sentinels[1]!.restart();
+  await usable(cache);
+});
+
+test('a replica that a sentinel names is refused, even one that may be written to', async () => {
+  const stores = await replication(1, { 'replica-read-only': 'no' });
+  const [, replica] = stores.servers;
+  const liar = await startSentinel([`sentinel monitor main 127.0.0.1 ${replica!.port} 9`]);
+  closing.push(liar.stop);
+  const reasons: string[] = [];
+  const cache = await cacheAt(`redis-sentinel://127.0.0.1:${liar.port}/main`, {
+    onStateChange: (state, why) => reasons.push(`${state} ${why?.message ?? ''}`),
+  });
+  expect(cache.state).toBe('away');
+  expect(reasons).toEqual([expect.stringContaining('READONLY this server is a replica')]);
+});

@@ -1,0 +1,140 @@
+import { freePort } from '../../deploy/local/ports.ts';
+import { startRedis, type RedisServer } from './redis-server.ts';
+import { until } from './wait.ts';
+
+/** A node of a cluster of a test's own. */
+export interface ClusterMember extends RedisServer {
+  readonly id: string;
+}
+
+/** A Redis Cluster of a test's own: each primary has as many replicas as was asked for. */
+export interface RedisCluster {
+  /** REDIS_URL of this: redis-cluster://…, with every node. */
+  readonly url: string;
+  /** The primaries as they were at first, in the order of their slots. */
+  readonly primaries: ClusterMember[];
+  /** Their replicas: `replicas[1]` are those of `primaries[1]`. */
+  readonly replicas: ClusterMember[][];
+  slotOf(key: string): Promise<number>;
+  /** Which of all nodes says that it owns the slot of `key`. */
+  ownerOf(key: string): Promise<ClusterMember | undefined>;
+  /** The slot begins to move, as CLUSTER SETSLOT says it; no key is moved yet. */
+  beginMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void>;
+  /** Moves what is in the slot. Answers how many keys. */
+  moveKeys(slot: number, from: ClusterMember, to: ClusterMember): Promise<number>;
+  /** The slot belongs to the other one, and everybody knows. */
+  endMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void>;
+  /** The three in a row. */
+  move(slot: number, from: ClusterMember, to: ClusterMember): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const SLOTS = 16_384;
+/** How long a node must have been silent before its replica takes over. Longer than CACHE_REPLICA_MAX_LAG + 1 s. */
+const NODE_TIMEOUT_MS = 2_500;
+
+export async function startCluster({
+  primaries: count = 3,
+  replicas: each = 1,
+  settings = {} as Record<string, string>,
+} = {}): Promise<RedisCluster> {
+  const nodes = await Promise.all(Array.from({ length: count * (1 + each) }, () => startNode(settings)));
+  const [primaries, rest] = [nodes.slice(0, count), nodes.slice(count)];
+  await Promise.all(
+    primaries.map(({ admin }, index) => {
+      const [from, to] = [index, index + 1].map((part) => Math.floor((SLOTS * part) / count));
+      return admin.cluster('ADDSLOTSRANGE', from!, to! - 1);
+    }),
+  );
+  // Epochs that differ from the beginning: else nodes settle it among themselves, some time later.
+  for (const [index, { admin }] of nodes.entries())
+    await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+  for (const { port, busPort } of nodes.slice(1))
+    await nodes[0]!.admin.call('CLUSTER', 'MEET', '127.0.0.1', port, busPort);
+  await until('the nodes to know each other', async () => {
+    const views = await Promise.all(nodes.map(({ admin }) => admin.cluster('NODES') as Promise<string>));
+    return views.every(
+      (view) => view.trim().split('\n').length === nodes.length && !view.includes('handshake'),
+    );
+  });
+  const replicas = primaries.map((_, index) => rest.slice(index * each, (index + 1) * each));
+  await Promise.all(
+    replicas.flatMap((group, index) =>
+      group.map(({ admin }) => admin.cluster('REPLICATE', primaries[index]!.id)),
+    ),
+  );
+  await until('the cluster to be whole', async () => {
+    const states = await Promise.all(nodes.map(({ admin }) => admin.cluster('INFO') as Promise<string>));
+    const infos = await Promise.all(primaries.map(({ admin }) => admin.info('replication')));
+    const online = infos.every((info) => [...info.matchAll(/state=online/g)].length === each);
+    return online && states.every((state) => state.includes('cluster_state:ok'));
+  });
+
+  const slotOf = (key: string) => nodes[0]!.admin.cluster('KEYSLOT', key) as Promise<number>;
+  async function beginMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void> {
+    await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
+    await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
+  }
+  async function moveKeys(slot: number, from: ClusterMember, to: ClusterMember): Promise<number> {
+    for (let moved = 0; ;) {
+      const keys = (await from.admin.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as Buffer[];
+      if (keys.length === 0) return moved;
+      await from.admin.call('MIGRATE', '127.0.0.1', to.port, '', 0, 5000, 'KEYS', ...keys);
+      moved += keys.length;
+    }
+  }
+  async function endMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void> {
+    // The new owner first: until the others know, they send to the old one, and that one to the new.
+    await to.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
+    await from.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
+  }
+  return {
+    url: `redis-cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
+    primaries,
+    replicas,
+    slotOf,
+    async ownerOf(key) {
+      const slot = await slotOf(key);
+      for (const node of nodes) {
+        const view = await node.admin.cluster('NODES').catch(() => '');
+        const own = String(view)
+          .split('\n')
+          .find((line) => line.includes('myself,master'));
+        const ranges = own?.split(' ').slice(8) ?? [];
+        const owns = ranges.some((range) => {
+          const [from, to = from] = range.split('-').map(Number);
+          return !range.startsWith('[') && from! <= slot && slot <= to!;
+        });
+        if (owns) return node;
+      }
+      return undefined;
+    },
+    beginMove,
+    moveKeys,
+    endMove,
+    async move(slot, from, to) {
+      await beginMove(slot, from, to);
+      await moveKeys(slot, from, to);
+      await endMove(slot, from, to);
+    },
+    async stop() {
+      for (const node of nodes) node.resume();
+      await Promise.all(nodes.map((node) => node.stop()));
+    },
+  };
+}
+
+async function startNode(settings: Record<string, string>): Promise<ClusterMember & { busPort: number }> {
+  const busPort = await freePort();
+  const server = await startRedis({
+    'cluster-enabled': 'yes',
+    'cluster-port': String(busPort),
+    'cluster-node-timeout': String(NODE_TIMEOUT_MS),
+    'cluster-require-full-coverage': 'no',
+    'cluster-replica-validity-factor': '0',
+    'repl-diskless-sync-delay': '0',
+    'repl-ping-replica-period': '1',
+    ...settings,
+  });
+  return { ...server, id: (await server.admin.cluster('MYID')) as string, busPort };
+}

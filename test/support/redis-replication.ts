@@ -1,0 +1,72 @@
+import { startRedis, startSentinel, type RedisServer } from './redis-server.ts';
+import { until } from './wait.ts';
+
+/** A primary with replicas, watched by three sentinels that promote one of them when it is away. */
+export interface Replication {
+  /** REDIS_URL of this: redis-sentinel://… */
+  readonly url: string;
+  readonly servers: RedisServer[];
+  readonly sentinels: RedisServer[];
+  /** Who is the primary, as the sentinels say. */
+  primary(): Promise<RedisServer>;
+  stop(): Promise<void>;
+}
+
+/** How long a primary must have been silent before a replica takes over. */
+const DOWN_AFTER_MS = 1_000;
+const NAME = 'main';
+
+/** Makes `replica` follow `primary`, and waits until it does. */
+export async function follow(replica: RedisServer, primary: RedisServer): Promise<void> {
+  await replica.admin.replicaof('127.0.0.1', primary.port);
+  await until('the replica to be in step', async () =>
+    (await primary.admin.info('replication')).includes(`port=${replica.port},state=online`),
+  );
+}
+
+/** Starts it; the first of `servers` is the primary. `settings` are those of all of them. */
+export async function startReplication(
+  replicas: number,
+  { password, ...settings }: Record<string, string> = {},
+): Promise<Replication> {
+  const login = password ? { requirepass: password, masterauth: password } : {};
+  const servers = await Promise.all(
+    Array.from({ length: replicas + 1 }, () =>
+      startRedis({ 'repl-diskless-sync-delay': '0', ...settings, ...login }, password),
+    ),
+  );
+  const [first, ...others] = servers;
+  await Promise.all(others.map((replica) => follow(replica, first!)));
+  const lines = [
+    `sentinel monitor ${NAME} 127.0.0.1 ${first!.port} 2`,
+    `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
+    `sentinel failover-timeout ${NAME} 5000`,
+    ...(password ? [`sentinel auth-pass ${NAME} ${password}`] : []),
+  ];
+  const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(lines)));
+  await until('the sentinels to know each other and the replicas', async () => {
+    const known = await Promise.all(
+      sentinels.map(({ admin }) => admin.call('SENTINEL', 'MASTER', NAME) as Promise<string[]>),
+    );
+    const of = (reply: string[], field: string) => Number(reply[reply.indexOf(field) + 1]);
+    return known.every((r) => of(r, 'num-other-sentinels') === 2 && of(r, 'num-slaves') === replicas);
+  });
+  const hosts = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',');
+  return {
+    url: `redis-sentinel://${password ? `:${password}@` : ''}${hosts}/${NAME}`,
+    servers,
+    sentinels,
+    async primary() {
+      const address = (await sentinels[0]!.admin.call(
+        'SENTINEL',
+        'GET-MASTER-ADDR-BY-NAME',
+        NAME,
+      )) as string[];
+      return servers.find(({ port }) => port === Number(address[1]))!;
+    },
+    async stop() {
+      for (const server of [...servers, ...sentinels]) server.resume();
+      await Promise.all([...sentinels, ...servers].map((server) => server.stop()));
+    },
+  };
+}
