@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { createTracer, useTracer } from '@content-platform/chassis';
+import { sentSpans } from '@content-platform/chassis/testing/sent-spans.ts';
 import { until } from '../test/support/wait.ts';
 import { parseServerTiming } from './observe.ts';
 import { startGateway, type TestGateway } from './testing/gateway.ts';
@@ -110,13 +110,14 @@ test('log lines hold no query, no body, no token; a 5xx is told at info', async 
 });
 
 test('the trace of a slow request is sent', async () => {
-  const sent: string[] = [];
-  const send = ({ traceId }: { traceId: string }) => void sent.push(traceId);
-  useTracer(createTracer({ ratio: 0, send, shutdown: () => Promise.resolve() }));
+  const sent = sentSpans();
   const strict = await startGateway({ services: { auth: upstream.url }, slowRequestMs: 20 });
   upstream.answer = (_request, response) => void setTimeout(() => response.end('{}'), 50);
-  await (await fetch(`${strict.origin}/.well-known/jwks.json`)).text();
-  await until('its row is there', () => strict.slow.length === 1);
-  expect(new Set(sent)).toEqual(new Set([strict.slow[0]!.traceId]));
-  await strict.close();
+  try {
+    await (await fetch(`${strict.origin}/.well-known/jwks.json`)).text();
+    await until('its row is there', () => strict.slow.length === 1);
+    expect(new Set(sent.map(({ traceId }) => traceId))).toEqual(new Set([strict.slow[0]!.traceId]));
+  } finally {
+    await strict.close();
+  }
 });

@@ -12,8 +12,8 @@ import { createMetrics } from './metrics.ts';
 import { migrate } from './migrations.ts';
 import { createDatabase, type Database } from './postgres.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
-import { createTracer } from './telemetry/tracer.ts';
-import { beginSpan, inSpan, useTracer } from './tracing.ts';
+import { sentSpans } from './testing/sent-spans.ts';
+import { beginSpan, inSpan } from './tracing.ts';
 
 const metrics = createMetrics('letters');
 const logger = createLogger('letters', 'silent');
@@ -169,16 +169,14 @@ test('a database that takes connections and says nothing is waited for: a busy m
 });
 
 test('the trace of a slow query is sent, and is its exemplar', async () => {
-  const sent: string[] = [];
-  const send = ({ name }: { name: string }) => void sent.push(name);
-  useTracer(createTracer({ ratio: 0, send, shutdown: () => Promise.resolve() }));
+  const sent = sentSpans();
   const slowMetrics = createMetrics('slow');
   const options = { url: own.url, logger, metrics: slowMetrics, slowLog, slowQueryMs: 20 };
   const slow = createDatabase(options);
   const request = beginSpan('request', { kind: 'server' })!;
   await inSpan(request, () => slow.query('sleep', 'SELECT pg_sleep(0.05)'));
   request.end();
-  expect(sent).toEqual(['sleep', 'request']);
+  expect(sent.map(({ name }) => name)).toEqual(['sleep', 'request']);
   const { text } = await expose(slowMetrics.registry, 'application/openmetrics-text');
   expect(text).toContain(`trace_id="${request.traceId}"`);
   await slow.close();
