@@ -26,6 +26,16 @@ export const contentCacheConfig = {
     .enum(['sweep', 'none'], 'sweep or none')
     .default('sweep')
     .describe('sweep: a clear also finds keys `<model>:<id>:…` of other programs; none: there are none'),
+  CACHE_MIN_REPLICAS: integer(0, 10)
+    .default(0)
+    .describe(
+      'How many replicas must follow a Redis primary, or the cache does not use it: as its `min-replicas-to-write`',
+    ),
+  CACHE_REPLICA_MAX_LAG: integer(1, 60)
+    .default(2)
+    .describe(
+      'How long ago a replica may have been heard of, in s: 2 s less than a failover takes, or shorter',
+    ),
 };
 
 /** Throws ConfigError. */

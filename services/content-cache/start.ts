@@ -18,6 +18,7 @@ import { createInvalidationLog } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
 import { createCacheMetrics, observe } from './metrics.ts';
 import { createPendingClears } from './pending-clears.ts';
+import { warnOfReplicas } from './replica-warning.ts';
 import { createStalenessWatch, type StalenessTiming } from './staleness/watch.ts';
 
 type Config = z.output<z.ZodObject<typeof contentCacheConfig>>;
@@ -63,6 +64,7 @@ export async function startContentCache(
     ttlMs: config.CACHE_TTL * 1_000,
     negativeTtlMs: config.CACHE_NEGATIVE_TTL * 1_000,
     unmanagedKeys: config.CACHE_UNMANAGED_KEYS,
+    replicaGuard: { atLeast: config.CACHE_MIN_REPLICAS, maxLagSeconds: config.CACHE_REPLICA_MAX_LAG },
     recover: pending.carryOut,
     onStateChange: logState(logger),
   });
@@ -91,7 +93,11 @@ export async function startContentCache(
     ttlSeconds: config.CACHE_TTL,
     ...(forTests.staleness ? { timing: forTests.staleness } : {}),
   });
-  const watches = [pending.watch(cache, isReachable, stopping.signal), staleness.run(stopping.signal)];
+  const watches = [
+    pending.watch(cache, isReachable, stopping.signal),
+    staleness.run(stopping.signal),
+    warnOfReplicas(cache, logger, stopping.signal),
+  ];
   onStop(() => {
     stopping.abort();
     return Promise.all(watches);

@@ -16,7 +16,7 @@ export interface CacheConnectionOptions {
   recover: () => Promise<void>;
   /** Hears of each new state, and of each new reason to stay away. */
   onStateChange?: ((state: CacheState, reason?: Error) => void) | undefined;
-  /** Only the proofs pass others. */
+  /** Those of a server that may be alone, unless others are given. */
   scripts?: ProtocolScripts | undefined;
 }
 

@@ -23,7 +23,7 @@ export function isDemoted(error: unknown): boolean {
 
 /** Whether a refusal says that too few replicas follow the server: it may have been cut off, and replaced. */
 export function lacksReplicas(error: unknown): boolean {
-  return /^NOREPLICAS /.test((error as Error).message);
+  return (error as Error).message.startsWith('NOREPLICAS ');
 }
 
 /** Sorts what a command of ioredis was rejected with into the three kinds above. */

@@ -1,7 +1,8 @@
 import { createClearing, type Clearing, type UnmanagedKeys } from './clear.ts';
 import { createCacheConnection, type CacheState } from './connection.ts';
 import { createRecordCache, type RecordCache } from './record-cache.ts';
-import type { ProtocolScripts } from './scripts.ts';
+import { adviceFor } from './replica-advice.ts';
+import { createScripts, type ProtocolScripts, type ReplicaGuard } from './scripts.ts';
 
 export { CacheError, CacheRefused, CacheUnavailable, CacheUnfit } from './errors.ts';
 export type { Clearing, UnmanagedKeys } from './clear.ts';
@@ -10,8 +11,10 @@ export type { View } from './keys.ts';
 export type { CacheRead, LoadedRecord, LoadRecord } from './record-cache.ts';
 
 export interface ContentCacheOptions {
-  /** redis:// or rediss://, with user, password and database number where needed */
+  /** one of the forms of parseRedisUrl */
   url: string;
+  /** Without it a primary may be without replicas. */
+  replicaGuard?: ReplicaGuard;
   /** how long a record is cached, in milliseconds, give or take a tenth */
   ttlMs: number;
   /** the same for the fact that a record does not exist */
@@ -24,7 +27,7 @@ export interface ContentCacheOptions {
   recover: (clearing: Clearing) => Promise<void>;
   /** For the log: each new state, and each new reason to stay away. */
   onStateChange?: (state: CacheState, reason?: Error) => void;
-  /** Only the proofs pass others. */
+  /** Only the proofs pass others; the guard is theirs then. */
   scripts?: ProtocolScripts;
 }
 
@@ -40,6 +43,8 @@ export interface ContentCache extends RecordCache, Clearing {
   start(): Promise<void>;
   /** Sum over all primaries, in bytes; a limit of 0 means none. @throws CacheError */
   memory(): Promise<{ usedBytes: number; limitBytes: number }>;
+  /** What to set where primaries have replicas that are not counted on: one line. @throws CacheError */
+  advice(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -48,11 +53,12 @@ export interface ContentCache extends RecordCache, Clearing {
  * before its clear was sent is in every read that starts after the acknowledgement.
  */
 export function createContentCache(options: ContentCacheOptions): ContentCache {
+  const replicaGuard = options.replicaGuard ?? { atLeast: 0, maxLagSeconds: 0 };
   const connection = createCacheConnection({
     url: options.url,
     recover: () => options.recover(clearing),
     onStateChange: options.onStateChange,
-    scripts: options.scripts,
+    scripts: options.scripts ?? createScripts(replicaGuard),
   });
   const clearing = createClearing({ connection, unmanagedKeys: options.unmanagedKeys });
   const records = createRecordCache({
@@ -78,6 +84,10 @@ export function createContentCache(options: ContentCacheOptions): ContentCache {
         usedBytes: nodes.reduce((sum, node) => sum + node.usedBytes, 0),
         limitBytes: nodes.reduce((sum, node) => sum + node.limitBytes, 0),
       };
+    },
+    async advice() {
+      const primaries = await Promise.all(connection.primaries().map((node) => node.replication()));
+      return adviceFor(primaries, replicaGuard);
     },
   };
 }

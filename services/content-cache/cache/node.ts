@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 
 import { DeadlineExceeded, withDeadline } from './deadline.ts';
-import { asCacheError, type CacheError } from './errors.ts';
+import { asCacheError, CacheRefused, type CacheError } from './errors.ts';
 import type { View } from './keys.ts';
+import type { Replication } from './replica-advice.ts';
 import type { ProtocolScripts } from './scripts.ts';
 
 /** How long a command may take, in milliseconds, before it fails. */
@@ -41,6 +42,7 @@ export interface CacheNode {
   unlink(keys: Buffer[]): Promise<number>;
   /** In bytes; a limit of 0 means that there is none. */
   memory(): Promise<{ usedBytes: number; limitBytes: number }>;
+  replication(): Promise<Replication>;
   ping(): Promise<void>;
 }
 
@@ -131,6 +133,17 @@ export function createCacheNode(
       const info = await answer('INFO', redis.info('memory'));
       const bytes = (field: string) => Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(info)?.[1]);
       return { usedBytes: bytes('used_memory'), limitBytes: bytes('maxmemory') };
+    },
+    async replication() {
+      const info = await answer('INFO', redis.info('replication'));
+      const name = 'min-replicas-to-write';
+      // Its user need not have the right to that.
+      const setting = await answer('CONFIG', redis.config('GET', name)).catch((error: Error) => {
+        if (error instanceof CacheRefused) return undefined;
+        throw error;
+      });
+      const minToWrite = setting === undefined ? undefined : Number((setting as string[])[1]);
+      return { replicas: Number(/^connected_slaves:(\d+)/m.exec(info)?.[1]), minToWrite };
     },
     async ping() {
       await answer('PING', redis.ping());
