@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { createLogger, migrate } from '@content-platform/chassis';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
@@ -76,4 +80,19 @@ test('the content server may write records, and nothing else', async () => {
   }
   const { rows } = await owner.query('SELECT model, id FROM content.deleted_record');
   expect(rows).toEqual([{ model: 'pathway', id: '1' }]);
+});
+
+test('a process of the release before starts where a newer one has migrated', async () => {
+  const before = mkdtempSync(join(tmpdir(), 'migrations-'));
+  try {
+    const files = readdirSync(folder).toSorted();
+    for (const file of files.slice(0, -1)) cpSync(new URL(file, folder), join(before, file));
+    const notes = 'SELECT name FROM content.migration ORDER BY id';
+    const { rows } = await owner.query(notes);
+    await migrate({ url: database.url, schema: 'content', folder: pathToFileURL(`${before}/`), logger });
+    expect((await owner.query(notes)).rows).toEqual(rows);
+    expect(rows).toHaveLength(files.length);
+  } finally {
+    rmSync(before, { recursive: true });
+  }
 });
