@@ -1,6 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { freeRow } from '../deploy/local/ports.ts';
 import { sendRaw, statusOf } from '../test/support/raw-http.ts';
@@ -78,4 +80,24 @@ test('a wrong setting is one line and exit 1', async () => {
   expect(output()).toBe(
     'gateway: TRUSTED_PROXIES must be networks such as 10.0.0.0/8, separated by commas, not "everyone"\n',
   );
+});
+
+test('told to stop, it waits for a reply that takes long, as an upload does', async () => {
+  const asked = Promise.withResolvers<void>();
+  const upstream = createServer((request, response) => {
+    if (request.url !== '/.well-known/jwks.json') return void response.end();
+    asked.resolve();
+    // Longer than processes usually have.
+    setTimeout(() => response.end('{"keys":[]}'), 13_500);
+  });
+  await once(upstream.listen(0, '127.0.0.1'), 'listening');
+  closers.push(() => upstream.close());
+  const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+  const { child, origin, ended } = await start({ AUTH_URL: url });
+  await until('it listens', async () => (await fetch(`${origin}/health`)).status > 0);
+  const reply = fetch(`${origin}/.well-known/jwks.json`);
+  await asked.promise;
+  child.kill('SIGTERM');
+  expect((await reply).status).toBe(200);
+  expect(await ended).toBe(0);
 });

@@ -4,7 +4,7 @@ import { createGateway } from './app.ts';
 import { addressesOf, readGatewayConfig } from './config.ts';
 import { createGatewayMetrics } from './metrics.ts';
 import { createRateLimits } from './rate-limit.ts';
-import { serverOptions } from './timeouts.ts';
+import { finishMs, serverOptions } from './timeouts.ts';
 
 await run('gateway', readGatewayConfig, async (process) => {
   const { config, logger, slowLog, onStop } = process;
@@ -29,6 +29,7 @@ await run('gateway', readGatewayConfig, async (process) => {
     app,
     prepare,
     server: serverOptions,
+    finishMs,
     // Without Redis the limits are counted in this process: degraded, but everything is answered.
     checks: { redis: { required: false, check: () => redis.ping() } },
   };

@@ -1,4 +1,5 @@
 import type { ServerOptions } from 'node:http';
+import { type Endpoint, endpoints } from '@content-platform/contract';
 
 /** How long the gateway waits, in ms. */
 export interface Timeouts {
@@ -34,3 +35,9 @@ export const serverOptions: ServerOptions = {
   // Ours has the envelope.
   requireHostHeader: false,
 };
+
+/** What is under way has so long when the gateway is told to stop, in ms: as long as the slowest reply may take. */
+export const finishMs = Math.max(
+  timeouts.response,
+  ...endpoints.map(({ replyWithinSeconds = 0 }: Endpoint) => replyWithinSeconds * 1_000),
+);
