@@ -20,6 +20,7 @@ const add = `INSERT INTO content.pending_clear (model, record_id, requested_by, 
   ON CONFLICT (model, coalesce(record_id, 0))
   DO UPDATE SET id = DEFAULT, requested_by = excluded.requested_by, source = excluded.source`;
 const page = `SELECT id, model, record_id, requested_by, created_at FROM content.pending_clear ORDER BY id LIMIT $1`;
+const pageAfter = `SELECT id, model, record_id FROM content.pending_clear WHERE id > $2 ORDER BY id LIMIT $1`;
 const find = `SELECT FROM content.pending_clear WHERE model = $1 AND (record_id IS NULL OR record_id = $2) LIMIT 1`;
 // A row that another process is about to remove is left to it.
 const remove = `DELETE FROM content.pending_clear WHERE id IN
@@ -68,6 +69,20 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     },
 
     carryOut,
+
+    /** Clears what they name in a part of the cache; they stay, for the other parts. Throws as `carryOut` does. */
+    async carryOutPart(clearing: Clearing): Promise<void> {
+      for (let after = '0'; ;) {
+        const { rows } = await query<Row>('list_pending_clears', pageAfter, [pageSize, after]);
+        await Promise.all(
+          rows.map(({ model, record_id }) =>
+            record_id === null ? clearing.clearPattern(model) : clearing.clearModel(model, Number(record_id)),
+          ),
+        );
+        if (rows.length < pageSize) return;
+        after = rows.at(-1)!.id;
+      }
+    },
 
     /** Carries them out every second: refusals come without a disconnect, too, and from other processes. */
     async watch(clearing: Clearing, isReachable: () => boolean, signal: AbortSignal): Promise<void> {

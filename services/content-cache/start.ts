@@ -29,6 +29,8 @@ const contentReadMs = 2_000;
 function logState(logger: Logger) {
   return (state: CacheState, reason?: Error) => {
     if (state === 'away') logger.warn({ error: reason }, 'Redis is away: reads pass the cache by');
+    else if (state === 'partial')
+      logger.warn({ error: reason }, 'a part of Redis is away: reads of what it holds pass the cache by');
     else logger.info({ state }, 'the cache’s state');
   };
 }
@@ -65,14 +67,14 @@ export async function startContentCache(
     negativeTtlMs: config.CACHE_NEGATIVE_TTL * 1_000,
     unmanagedKeys: config.CACHE_UNMANAGED_KEYS,
     replicaGuard: { atLeast: config.CACHE_MIN_REPLICAS, maxLagSeconds: config.CACHE_REPLICA_MAX_LAG },
-    recover: pending.carryOut,
+    recover: (clearing, isWhole) => (isWhole ? pending.carryOut : pending.carryOutPart)(clearing),
     onStateChange: logState(logger),
   });
   onStop(() => cache.close());
   await cache.start().catch((error: unknown) => {
     throw error instanceof CacheUnfit ? new ConfigError(`REDIS_URL: ${error.message}`) : error;
   });
-  const isReachable = () => cache.state === 'usable';
+  const isReachable = () => cache.state === 'usable' || cache.state === 'partial';
   observe(metrics, { memory: cache.memory, openJobs: () => jobs.count({ state: 'open' }) });
 
   const kafka = createKafka(config, 'content-cache', logger);
@@ -119,7 +121,8 @@ export async function startContentCache(
       postgres: { required: true, check: () => contentDatabase.ping() },
       redis: {
         required: false,
-        check: () => (isReachable() ? Promise.resolve() : Promise.reject(new Error('away'))),
+        // A part of it that is away is a fault, too.
+        check: () => (cache.state === 'usable' ? Promise.resolve() : Promise.reject(new Error('away'))),
       },
       ...(events ? { kafka: { required: false, check: events.check } } : {}),
     },

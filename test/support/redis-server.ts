@@ -30,13 +30,17 @@ export interface RedisServer {
 /**
  * Starts redis-server (found on PATH) and waits until it answers. Nothing is saved unless a test says SAVE.
  *
- * @param settings further configuration, as on its command line: { maxmemory: '2mb' }
+ * @param settings further configuration, as on its command line: { maxmemory: '2mb' }; asked for anew with each attempt
  * @param password what its own questions are asked with, where `settings` ask for one
  */
-export function startRedis(settings: Record<string, string> = {}, password?: string): Promise<RedisServer> {
+export function startRedis(
+  settings: Record<string, string> | (() => Promise<Record<string, string>>) = {},
+  password?: string,
+): Promise<RedisServer> {
   return start(password, async (port, dir) => {
     const own = { port: String(port), bind: '127.0.0.1', dir, save: '', appendonly: 'no' };
-    return Object.entries({ ...own, ...settings }).flatMap(([name, value]) => [`--${name}`, value]);
+    const further = typeof settings === 'function' ? await settings() : settings;
+    return Object.entries({ ...own, ...further }).flatMap(([name, value]) => [`--${name}`, value]);
   });
 }
 
@@ -53,7 +57,21 @@ export function startSentinel(lines: string[]): Promise<RedisServer> {
   });
 }
 
+/** Another test may take a port between the look and the start: then it is started anew, on others. */
 async function start(
+  password: string | undefined,
+  argumentsFor: (port: number, dir: string) => Promise<string[]>,
+): Promise<RedisServer> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await startOnce(password, argumentsFor);
+    } catch (error) {
+      if (attempt === 5) throw error;
+    }
+  }
+}
+
+async function startOnce(
   password: string | undefined,
   argumentsFor: (port: number, dir: string) => Promise<string[]>,
 ): Promise<RedisServer> {
@@ -75,17 +93,31 @@ async function start(
   async function run(): Promise<void> {
     child = spawn('redis-server', args, { stdio: 'ignore' });
     await once(child, 'spawn');
-    await until('redis-server to answer', async () => (await admin.ping()) === 'PONG');
+    // Who answers there may be another test's.
+    const isOurs = async () => (await admin.info('server')).includes(`process_id:${child.pid}\r`);
+    await Promise.race([until('redis-server to answer', isOurs), failed(child)]);
   }
 
   async function kill(): Promise<void> {
-    if (child.exitCode !== null || child.signalCode !== null) return;
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, 'exit');
     killChild();
     await exited;
   }
 
-  await run();
+  async function stop(): Promise<void> {
+    admin.disconnect();
+    await kill();
+    process.removeListener('exit', killChild);
+    await rm(dir, { recursive: true, force: true });
+  }
+
+  try {
+    await run();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
@@ -94,11 +126,11 @@ async function start(
     resume: () => void child.kill('SIGCONT'),
     kill,
     restart: run,
-    async stop() {
-      admin.disconnect();
-      await kill();
-      process.removeListener('exit', killChild);
-      await rm(dir, { recursive: true, force: true });
-    },
+    stop,
   };
+}
+
+async function failed(child: ChildProcess): Promise<never> {
+  await once(child, 'exit');
+  throw new Error('redis-server ended before it answered: a port may be taken');
 }

@@ -41,7 +41,7 @@ function clearingWith(afterScan: (glob: string) => Promise<void>) {
   return createClearing({
     unmanagedKeys: 'sweep',
     connection: {
-      forClearing: connection.forClearing,
+      ...connection,
       primaries: () => connection.primaries().map(slowed),
     },
   });

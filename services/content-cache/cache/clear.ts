@@ -1,4 +1,4 @@
-import type { CacheConnection } from './connection.ts';
+import type { ClearingReach } from './connection.ts';
 import { recordKey } from './keys.ts';
 import { createSweeper, modelTarget } from './sweep.ts';
 
@@ -20,7 +20,7 @@ export interface Clearing {
 }
 
 export interface ClearingOptions {
-  connection: Pick<CacheConnection, 'forClearing' | 'primaries'>;
+  connection: ClearingReach;
   unmanagedKeys: UnmanagedKeys;
 }
 
@@ -29,7 +29,7 @@ export function createClearing({ connection, unmanagedKeys }: ClearingOptions): 
   return {
     async clearModel(model, id) {
       const key = recordKey(model, id);
-      const views = await connection.forClearing(key).clear(key);
+      const views = await connection.clear(key);
       return unmanagedKeys === 'none' ? views : views + (await sweeper.sweep(key));
     },
     clearPattern: (model) => sweeper.sweep(modelTarget(model)),

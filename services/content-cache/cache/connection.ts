@@ -1,26 +1,45 @@
 import { parseRedisUrl, type RedisAddress } from '@content-platform/chassis';
 import { Redis } from 'ioredis';
 
-import { CacheUnfit, isDemoted, lacksReplicas } from './errors.ts';
+import { createClusterConnection } from './cluster.ts';
+import { isDemoted, lacksReplicas } from './errors.ts';
 import type { CacheNode } from './node.ts';
 import { clientSettings, createPrimary, type PrimaryState } from './primary.ts';
 import { protocolScripts, type ProtocolScripts } from './scripts.ts';
 import { openThroughSentinels } from './sentinels.ts';
 
-export type CacheState = PrimaryState;
+/** Of all primaries together. usable: each of them is. partial: some are, and what the others hold is passed by. */
+export type CacheState = PrimaryState | 'partial';
 
 export interface CacheConnectionOptions {
   /** one of the forms of parseRedisUrl */
   url: string;
-  /** Runs after each connect, before the cache is used: clears what could not be cleared meanwhile. */
-  recover: () => Promise<void>;
+  /**
+   * Runs after each connect, before the cache is used: clears what could not be cleared meanwhile. In a cluster that is
+   * done for each primary on its own, in its part.
+   */
+  recover: (part?: ClearingReach) => Promise<void>;
   /** Hears of each new state, and of each new reason to stay away. */
   onStateChange?: ((state: CacheState, reason?: Error) => void) | undefined;
   /** Those of a server that may be alone, unless others are given. */
   scripts?: ProtocolScripts | undefined;
 }
 
-export interface CacheConnection {
+/** What clears go to. */
+export interface ClearingReach {
+  /** CLEAR at the primary that holds `key`. @throws CacheError */
+  clear(key: string): Promise<number>;
+  /** Every primary, for sweeps. @throws CacheUnavailable when one is away */
+  primaries(): CacheNode[];
+  /**
+   * Who owns which slots, as every primary tells it: the same text as long as no slot moves.
+   *
+   * @throws SlotsUnsettled while they do not agree, or a slot is on its way; CacheUnavailable when a primary is away
+   */
+  slotMap(): Promise<string>;
+}
+
+export interface CacheConnection extends ClearingReach {
   readonly state: CacheState;
   /** How many times the connection was given up because Redis did not answer in time. */
   readonly timeouts: number;
@@ -33,18 +52,15 @@ export interface CacheConnection {
   start(): Promise<void>;
   /** The primary that holds `key`, for reads. @throws CacheUnavailable unless usable */
   forReading(key: string): CacheNode;
-  /** The primary that holds `key`, for clears. @throws CacheUnavailable while away */
-  forClearing(key: string): CacheNode;
-  /** Every primary, for sweeps. @throws CacheUnavailable while away */
-  primaries(): CacheNode[];
   close(): Promise<void>;
 }
 
 /** The connection of a process to Redis, in whichever form it is given. */
 export function createCacheConnection(options: CacheConnectionOptions): CacheConnection {
   const address = parseRedisUrl(options.url);
-  if (address.form === 'cluster') throw new CacheUnfit('the cache cannot use a cluster');
-  return createSingleConnection(address, options);
+  return address.form === 'cluster'
+    ? createClusterConnection(address, options)
+    : createSingleConnection(address, options);
 }
 
 /** To one primary, whose address is given or is asked of sentinels before each connect. */
@@ -56,7 +72,7 @@ function createSingleConnection(
   const primary = createPrimary({
     redis: isWatched ? openThroughSentinels(address) : new Redis(address.url, clientSettings),
     scripts: options.scripts ?? protocolScripts,
-    recover: options.recover,
+    recover: () => options.recover(),
     onStateChange: (state, reason) => options.onStateChange?.(state, reason),
     // One that has lost its replicas may have been replaced: the sentinels know.
     isOver: (error) => isDemoted(error) || (isWatched && lacksReplicas(error)),
@@ -70,8 +86,10 @@ function createSingleConnection(
     },
     start: primary.start,
     forReading: () => primary.nodeIn('usable'),
-    forClearing: () => primary.nodeIn('usable', 'recovering'),
+    clear: async (key) => primary.nodeIn('usable', 'recovering').clear(key),
     primaries: () => [primary.nodeIn('usable', 'recovering')],
+    // All are its own.
+    slotMap: async () => '',
     close: primary.close,
   };
 }

@@ -11,6 +11,18 @@ export class CacheRefused extends CacheError {
   override name = 'CacheRefused';
 }
 
+/** Slots of a cluster are on their way, or were while somebody asked. */
+export class SlotsUnsettled extends CacheRefused {}
+
+/** The key's slot belongs to another node, or is on its way to one (`isAsk`). Nothing was executed. */
+export class SlotElsewhere extends SlotsUnsettled {
+  readonly isAsk: boolean;
+  constructor(message: string, isAsk: boolean) {
+    super(message);
+    this.isAsk = isAsk;
+  }
+}
+
 /** This Redis cannot keep the promise, and waiting will not mend it: too old, or INFO is not allowed. */
 export class CacheUnfit extends CacheError {
   override name = 'CacheUnfit';
@@ -26,7 +38,7 @@ export function lacksReplicas(error: unknown): boolean {
   return (error as Error).message.startsWith('NOREPLICAS ');
 }
 
-/** Sorts what a command of ioredis was rejected with into the three kinds above. */
+/** Sorts what a command of ioredis was rejected with into the kinds above. */
 export function asCacheError(command: string, error: unknown): CacheError {
   const { name, message } = error as Error;
   if (name !== 'ReplyError') return new CacheUnavailable(`${command}: ${message}`, { cause: error });
@@ -40,5 +52,7 @@ export function asCacheError(command: string, error: unknown): CacheError {
       'Redis 7 or Valkey 7.2 or newer is needed: this server does not know script flags (#!lua)',
     );
   }
+  const [, redirection] = /^(MOVED|ASK) /.exec(message) ?? [];
+  if (redirection) return new SlotElsewhere(`${command}: ${message}`, redirection === 'ASK');
   return new CacheRefused(`${command}: ${message}`, { cause: error });
 }

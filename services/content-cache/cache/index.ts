@@ -1,5 +1,5 @@
 import { createClearing, type Clearing, type UnmanagedKeys } from './clear.ts';
-import { createCacheConnection, type CacheState } from './connection.ts';
+import { createCacheConnection, type CacheState, type ClearingReach } from './connection.ts';
 import { createRecordCache, type RecordCache } from './record-cache.ts';
 import { adviceFor } from './replica-advice.ts';
 import { createScripts, type ProtocolScripts, type ReplicaGuard } from './scripts.ts';
@@ -23,8 +23,11 @@ export interface ContentCacheOptions {
   /**
    * Carries out the clears that were refused while Redis was away: runs after each connect, before reads use the cache
    * again. When it throws, the cache stays unused, and it is called again a second later.
+   *
+   * In a cluster it runs for each primary, and `isWhole` is false: `clearing` reaches what that one holds, and the clears
+   * are not done yet for the others.
    */
-  recover: (clearing: Clearing) => Promise<void>;
+  recover: (clearing: Clearing, isWhole: boolean) => Promise<void>;
   /** For the log: each new state, and each new reason to stay away. */
   onStateChange?: (state: CacheState, reason?: Error) => void;
   /** Only the proofs pass others; the guard is theirs then. */
@@ -56,11 +59,13 @@ export function createContentCache(options: ContentCacheOptions): ContentCache {
   const replicaGuard = options.replicaGuard ?? { atLeast: 0, maxLagSeconds: 0 };
   const connection = createCacheConnection({
     url: options.url,
-    recover: () => options.recover(clearing),
+    recover: (part) => (part ? options.recover(clearingOf(part), false) : options.recover(clearing, true)),
     onStateChange: options.onStateChange,
     scripts: options.scripts ?? createScripts(replicaGuard),
   });
-  const clearing = createClearing({ connection, unmanagedKeys: options.unmanagedKeys });
+  const clearingOf = (reach: ClearingReach) =>
+    createClearing({ connection: reach, unmanagedKeys: options.unmanagedKeys });
+  const clearing = clearingOf(connection);
   const records = createRecordCache({
     connection,
     ttlMs: options.ttlMs,

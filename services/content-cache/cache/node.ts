@@ -43,6 +43,9 @@ export interface CacheNode {
   /** In bytes; a limit of 0 means that there is none. */
   memory(): Promise<{ usedBytes: number; limitBytes: number }>;
   replication(): Promise<Replication>;
+  /** What CLUSTER NODES answers. */
+  clusterNodes(): Promise<string>;
+  isInCluster(): Promise<boolean>;
   ping(): Promise<void>;
 }
 
@@ -68,13 +71,15 @@ export interface CacheNodeHooks {
   isOver: (error: unknown) => boolean;
   /** Hears of each error of a command. */
   onError?: ((error: CacheError) => void) | undefined;
+  /** A command may not touch keys of several slots. */
+  isCluster?: boolean | undefined;
 }
 
 /** Speaks the protocol over `redis`. */
 export function createCacheNode(
   redis: Redis,
   scripts: ProtocolScripts,
-  { giveUp, isOver, onError }: CacheNodeHooks,
+  { giveUp, isOver, onError, isCluster = false }: CacheNodeHooks,
 ): CacheNode {
   redis.defineCommand('cacheRead', { numberOfKeys: 1, lua: scripts.read });
   redis.defineCommand('cacheFill', { numberOfKeys: 1, lua: scripts.fill });
@@ -128,7 +133,17 @@ export function createCacheNode(
       const page = await answer('SCAN', redis.scanBuffer(cursor, 'MATCH', glob, 'COUNT', SCAN_COUNT));
       return { cursor: page[0].toString(), keys: page[1] };
     },
-    unlink: (keys) => answer('UNLINK', redis.unlink(keys)),
+    async unlink(keys) {
+      const groups = isCluster ? keys.map((key) => [key]) : [keys];
+      const counts = await Promise.all(groups.map((group) => answer('UNLINK', redis.unlink(group))));
+      return counts.reduce((sum, count) => sum + count, 0);
+    },
+    async clusterNodes() {
+      return String(await answer('CLUSTER NODES', redis.cluster('NODES')));
+    },
+    async isInCluster() {
+      return (await answer('INFO', redis.info('cluster'))).includes('cluster_enabled:1');
+    },
     async memory() {
       const info = await answer('INFO', redis.info('memory'));
       const bytes = (field: string) => Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(info)?.[1]);

@@ -38,12 +38,12 @@ export interface PrimaryOptions {
   /** The client, with `clientSettings`, not yet connected. */
   redis: Redis;
   scripts: ProtocolScripts;
-  /** Runs after each connect, once the server is known to be fit, before anything else is sent. Throws to refuse it. */
-  inspect?: ((node: CacheNode) => Promise<void>) | undefined;
   /** Runs after each connect, before the cache is used: clears what could not be cleared meanwhile. */
   recover: (node: CacheNode) => Promise<void>;
   /** Hears of each new state, and of each new reason to stay away. */
   onStateChange: (state: PrimaryState, reason?: Error) => void;
+  /** It is one of several, each with slots of its own. */
+  isCluster?: boolean;
   /** Hears of each error of a command. */
   onError?: ((error: CacheError) => void) | undefined;
   /** Whether the connection is to be given up for this refusal. */
@@ -69,7 +69,7 @@ export interface Primary {
 
 /** The one connection of a process to a primary, given up as soon as it hangs or has become a replica. */
 export function createPrimary(options: PrimaryOptions): Primary {
-  const { redis, isOver = isDemoted } = options;
+  const { redis, isOver = isDemoted, isCluster = false } = options;
   let state: PrimaryState = 'away';
   let reason: Error | undefined;
   let socketError: Error | undefined;
@@ -78,7 +78,12 @@ export function createPrimary(options: PrimaryOptions): Primary {
   const closing = new AbortController();
 
   redis.on('error', (error: Error) => (socketError = error));
-  const node = createCacheNode(redis, options.scripts, { giveUp, isOver, onError: options.onError });
+  const node = createCacheNode(redis, options.scripts, {
+    giveUp,
+    isOver,
+    onError: options.onError,
+    isCluster,
+  });
 
   /**
    * What is under way fails at once, not each after a timeout of its own. A graceful end would wait for the other side.
@@ -112,7 +117,9 @@ export function createPrimary(options: PrimaryOptions): Primary {
         throw new CacheUnavailable(socketError?.message ?? error.message);
       });
       await node.incarnation();
-      await options.inspect?.(node);
+      // Of what else is in its cluster nobody would know.
+      if (!isCluster && (await node.isInCluster()))
+        throw new CacheUnfit('this Redis is part of a cluster: redis-cluster:// is for that');
       pings = setInterval(() => void node.ping().catch(() => {}), PING_MS);
       enter('recovering');
       await Promise.race([options.recover(node), lost]);

@@ -4,14 +4,11 @@ import { connect as connectTls } from 'node:tls';
 import { type HostPort, type RedisAccess, type RedisAddress, sentinelLogin } from '@content-platform/chassis';
 import { AbstractConnector, Redis } from 'ioredis';
 
-import { withDeadline } from './deadline.ts';
+import { askOnce } from './ask-once.ts';
 import { CacheUnavailable } from './errors.ts';
 import { clientSettings } from './primary.ts';
 
 export type SentinelAddress = Extract<RedisAddress, { form: 'sentinel' }>;
-
-/** How long a sentinel may take to say who the primary is, in milliseconds, connecting included. */
-const ANSWER_MS = 400;
 
 interface Answer {
   primary: HostPort;
@@ -41,13 +38,9 @@ export async function findPrimary({ sentinels, name, access }: SentinelAddress):
   throw new CacheUnavailable(`no sentinel knows the primary ${name} (${[...new Set(why)].join('; ')})`);
 }
 
-async function ask(sentinel: HostPort & RedisAccess, name: string): Promise<Answer> {
-  const client = new Redis({ ...clientSettings, ...sentinel });
-  let socketError: Error | undefined;
-  client.on('error', (error: Error) => (socketError = error));
-  const question = async (): Promise<Answer> => {
-    await client.connect();
-    // Together: the address changes with the epoch, and in the middle of a failover only this one tells the new address.
+function ask(sentinel: HostPort & RedisAccess, name: string): Promise<Answer> {
+  return askOnce(sentinel, async (client) => {
+    // Together: the address changes with the epoch, and in the middle of a failover only the first tells the new address.
     const [address, about] = (await Promise.all([
       client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name),
       client.call('SENTINEL', 'MASTER', name),
@@ -57,15 +50,7 @@ async function ask(sentinel: HostPort & RedisAccess, name: string): Promise<Answ
       primary: { host: address[0]!, port: Number(address[1]) },
       epoch: Number(about[about.indexOf('config-epoch') + 1]),
     };
-  };
-  try {
-    return await withDeadline(question(), ANSWER_MS);
-  } catch (error) {
-    const { message } = socketError ?? (error as Error);
-    throw new Error(`${sentinel.host}:${sentinel.port}: ${message}`, { cause: error });
-  } finally {
-    client.stream?.destroy();
-  }
+  });
 }
 
 /** Makes a client that connects to whoever is the primary at that time. */

@@ -1,5 +1,7 @@
-import type { CacheConnection } from './connection.ts';
-import { CacheRefused } from './errors.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { ClearingReach } from './connection.ts';
+import { CacheRefused, SlotsUnsettled } from './errors.ts';
 import { escapeGlob, isRecordKey } from './keys.ts';
 import type { CacheNode } from './node.ts';
 
@@ -8,6 +10,12 @@ import type { CacheNode } from './node.ts';
  * `webform:*` for every key of the model, our own hashes included.
  */
 type Target = string;
+
+type SweepReach = Pick<ClearingReach, 'primaries' | 'slotMap'>;
+
+/** How often a scan is begun anew because slots of the cluster were moved, and the pause before, in milliseconds. */
+const SCANS = 4;
+const SCAN_PAUSE_MS = 150;
 
 export interface Sweeper {
   /**
@@ -24,7 +32,7 @@ interface Batch {
   done: PromiseWithResolvers<void>;
 }
 
-export function createSweeper(connection: Pick<CacheConnection, 'primaries'>): Sweeper {
+export function createSweeper(connection: SweepReach): Sweeper {
   let next: Batch | undefined;
   let running = false;
 
@@ -51,14 +59,25 @@ export function createSweeper(connection: Pick<CacheConnection, 'primaries'>): S
   };
 }
 
+/** A slot that is moved during a scan may have been passed on both sides: then all are scanned again. */
+async function scanAll(connection: SweepReach, deleted: Map<Target, number>): Promise<void> {
+  for (let scan = 1; ; scan += 1) {
+    try {
+      return await scanOnce(connection, deleted);
+    } catch (error) {
+      if (!(error instanceof SlotsUnsettled) || scan === SCANS) throw error;
+      await sleep(SCAN_PAUSE_MS);
+    }
+  }
+}
+
 /**
  * Scans every primary once. SCAN is answered even by a primary that was cut off and replaced, so before the first and
- * after the last each must answer a script that only a server which may write runs, and be the same server still.
+ * after the last each must answer a script that only a server which may write runs, and be the same server still. And
+ * the slots must belong to whom they did, under the same config epochs: one that went and came back has a newer one.
  */
-async function scanAll(
-  connection: Pick<CacheConnection, 'primaries'>,
-  deleted: Map<Target, number>,
-): Promise<void> {
+async function scanOnce(connection: SweepReach, deleted: Map<Target, number>): Promise<void> {
+  const slots = await connection.slotMap();
   const nodes = connection.primaries();
   const incarnations = () => Promise.all(nodes.map((node) => node.incarnation()));
   const before = await incarnations();
@@ -66,6 +85,8 @@ async function scanAll(
   const after = await incarnations();
   if (before.join() !== after.join())
     throw new CacheRefused('Redis was restarted or replaced during the sweep');
+  if ((await connection.slotMap()) !== slots)
+    throw new SlotsUnsettled('slots of the cluster were moved during the sweep');
 }
 
 async function scanNode(node: CacheNode, deleted: Map<Target, number>): Promise<void> {

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { startCluster, type ClusterMember, type RedisCluster } from '../../test/support/redis-cluster.ts';
+import { until } from '../../test/support/wait.ts';
+import { read, startWorld, type World } from './testing/world.ts';
+
+let world: World;
+let cluster: RedisCluster;
+beforeAll(async () => {
+  [world, cluster] = await Promise.all([startWorld(), startCluster({ replicas: 0 })]);
+});
+afterAll(async () => {
+  await world.close();
+  await cluster.stop();
+});
+
+test('clears that one primary missed wait for it, are carried out in its part before its use, and then whole', async () => {
+  const service = await world.service({ redisUrl: cluster.url, env: { CACHE_UNMANAGED_KEYS: 'none' } });
+  await world.sql(
+    `INSERT INTO content.record SELECT 'webform', id, 'Old', '{}' FROM generate_series(1, 20) AS id`,
+  );
+  const owners = new Map<ClusterMember, number>();
+  for (let id = 1; id <= 20; id += 1) owners.set((await cluster.ownerOf(`webform:${id}`))!, id);
+  const [[away, lost], [, kept]] = [...owners] as [[ClusterMember, number], [ClusterMember, number]];
+  for (const id of [lost, kept])
+    await until('it is cached', async () => (await read(service, 'webform', id)).cache === 'hit');
+  const clear = (id: number) =>
+    call(service.url, contract.clearModel, {
+      body: { model: 'webform', id },
+      token: service.token('cache:clear'),
+    });
+
+  away.pause();
+  await until('it is noticed', async () => !(await service.check('redis')));
+  await world.sql(`UPDATE content.record SET title = 'New'`);
+  expect((await clear(lost)).status).toBe(503);
+  expect((await clear(kept)).status).toBe(200);
+  // The others' clears do not wait, and neither do their reads.
+  expect((await read(service, 'webform', kept)).body?.title).toBe('New');
+  expect((await read(service, 'webform', kept)).cache).toBe('hit');
+  expect((await read(service, 'webform', lost)).cache).toBe('bypass');
+  expect(await world.sql('SELECT record_id FROM content.pending_clear')).toEqual([
+    { record_id: String(lost) },
+  ]);
+
+  // It still has the old one, under the incarnation that it still has.
+  away.resume();
+  await until('it is used again', async () => {
+    const { cache, body } = await read(service, 'webform', lost);
+    expect(body?.title).toBe('New');
+    return cache !== 'bypass';
+  });
+  await until(
+    'nothing waits',
+    async () => (await world.sql('SELECT FROM content.pending_clear')).length === 0,
+  );
+  expect(await service.check('redis')).toBe(true);
+  const lines = service.log.map(({ message }) => String(message));
+  expect(lines.filter((line) => line.startsWith('a part of Redis is away'))).not.toEqual([]);
+});
