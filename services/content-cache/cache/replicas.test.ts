@@ -26,7 +26,7 @@ async function server(settings: Record<string, string> = {}): Promise<RedisServe
 }
 
 async function cacheAt(url: string, scripts: ProtocolScripts): Promise<ContentCache> {
-  const cache = await startCache(url, { scripts });
+  const cache = await startCache(url, { scripts, unmanagedKeys: 'none' });
   closing.push(cache.close);
   return cache;
 }
