@@ -1,7 +1,7 @@
 export default {
   testMatch: ['**/*.test.ts'],
-  // What takes minutes is for `npm run proof`.
-  testPathIgnorePatterns: ['/node_modules/', '/\\.local/', '/test/proof/'],
+  // What takes minutes is for `npm run proof`, what needs Docker for `npm run test:compose`.
+  testPathIgnorePatterns: ['/node_modules/', '/\\.local/', '/test/proof/', '/test/compose/'],
   modulePathIgnorePatterns: ['/\\.local/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': './test/support/transform.mjs' },

@@ -1,83 +1,21 @@
 // `npm test [-- pattern]`: types, lint, format and every test, against a stack of its own beside whatever else runs.
 // `npm run proof [-- pattern]`: what takes minutes, in test/proof, in the same way.
-import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { DOWNLOADS, environmentWith, ROOT } from '../deploy/local/config.ts';
+import { DOWNLOADS } from '../deploy/local/config.ts';
 import { freeRow } from '../deploy/local/ports.ts';
-import { Problem, printProblem, Stopped } from '../deploy/local/problem.ts';
-import { runCommand } from '../deploy/local/run-command.ts';
+import { printProblem, Stopped } from '../deploy/local/problem.ts';
 import { SERVICES } from '../deploy/local/services.ts';
 import { startStack } from '../deploy/local/stack.ts';
 import { isAbandoned } from '../deploy/local/state.ts';
 import { createTerminal, type Terminal } from '../deploy/local/terminal.ts';
 import { untilStopped } from '../deploy/local/until-stopped.ts';
 import { runChecks } from './checks.ts';
+import { type Counts, onlyIn, refuseUnknown, runJest } from './jest.ts';
 import { isWell } from './support/stack.ts';
 import { until } from './support/wait.ts';
 
-interface Counts {
-  passed: number;
-  failed: number;
-}
-
 const FOLDER = 'test-';
-
-const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
-
-/** What jest is told to run. */
-function selection(isProof: boolean, pattern: string[]): string[] {
-  if (!isProof) return pattern;
-  const ignored = ['/node_modules/', '/\\.local/'].map((path) => `--testPathIgnorePatterns=${path}`);
-  const parts = pattern.length > 0 ? pattern : [''];
-  return [...ignored, ...parts.map((part) => `--testPathPatterns=/test/proof/.*${part}`)];
-}
-
-/** @throws Problem when no test file matches: a typing error need not wait for a stack */
-async function refuseUnknown(pattern: string[], signal: AbortSignal): Promise<void> {
-  if (pattern.length === 0) return;
-  const list = [JEST, '--listTests', ...pattern];
-  const { output } = await runCommand(process.execPath, list, { signal, cwd: ROOT });
-  if (!/\.test\.ts$/m.test(output)) throw new Problem(`No test has ${pattern.join(' or ')} in its path.`);
-}
-
-/** Runs jest against the stack; a file that cannot be run counts as one failed test. */
-async function runJest(
-  pattern: string[],
-  stackFile: string,
-  report: string,
-  signal: AbortSignal,
-): Promise<Counts> {
-  const flags = [
-    '--experimental-vm-modules',
-    '--disable-warning=ExperimentalWarning',
-    '--disable-warning=TimeoutNegativeWarning',
-  ];
-  const options = ['--json', `--outputFile=${report}`, '--passWithNoTests'];
-  const child = spawn(process.execPath, [...flags, JEST, ...options, ...pattern], {
-    cwd: ROOT,
-    env: environmentWith({ STACK_FILE: stackFile }),
-    // jest's report for people is on stderr; with --json its stdout is the report again.
-    stdio: ['ignore', 'ignore', 'inherit'],
-    detached: true,
-  });
-  const kill = (): void => void (child.pid && process.kill(-child.pid, 'SIGTERM'));
-  signal.addEventListener('abort', kill);
-  await new Promise((resolve) => child.once('close', resolve));
-  signal.removeEventListener('abort', kill);
-  signal.throwIfAborted();
-  if (!existsSync(report)) return { passed: 0, failed: 1 };
-  const result = JSON.parse(readFileSync(report, 'utf8')) as Record<string, number>;
-  const {
-    numPassedTests = 0,
-    numFailedTests = 0,
-    numRuntimeErrorTestSuites = 0,
-    numPendingTests = 0,
-  } = result;
-  if (numPassedTests + numFailedTests + numRuntimeErrorTestSuites === 0) throw new Problem('No test ran.');
-  // A skipped test has not passed.
-  return { passed: numPassedTests, failed: numFailedTests + numRuntimeErrorTestSuites + numPendingTests };
-}
 
 async function testStack(pattern: string[], terminal: Terminal, signal: AbortSignal): Promise<Counts> {
   const state = join(DOWNLOADS, `${FOLDER}${process.pid}`);
@@ -127,7 +65,8 @@ async function tidyUp(): Promise<void> {
 await untilStopped(async (signal) => {
   const terminal = createTerminal();
   const isProof = process.argv[2] === '--proof';
-  const pattern = selection(isProof, process.argv.slice(isProof ? 3 : 2));
+  const patterns = process.argv.slice(isProof ? 3 : 2);
+  const pattern = isProof ? onlyIn('test/proof', patterns) : patterns;
   await refuseUnknown(pattern, signal);
   await tidyUp();
   const checks = await runChecks(terminal, signal);

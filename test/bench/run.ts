@@ -17,6 +17,7 @@ const FILES: Record<string, string> = {
   'login-timing': 'login-timing.ts',
   revocation: 'revocation-delay.ts',
   tracing: 'tracing.ts',
+  capacity: 'capacity.ts',
 };
 
 /** @throws Problem when there is no such bench */

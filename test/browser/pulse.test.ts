@@ -74,7 +74,9 @@ beforeAll(async () => {
   await until('pulse has seen it', async () => {
     const { slow, failed_jobs: jobs, targets, routes } = await readPulse();
     const ratio = targets.find(({ name }) => name === 'hit_ratio')!.value;
-    return slow?.requests.length && slow.queries.length && jobs?.length && routes.length && ratio !== null;
+    const request = slow?.requests.some(({ route }) => route === contract.updateLetterSkippedWebform.path);
+    const query = slow?.queries.some(({ statement }) => statement.includes('letters.letter'));
+    return request && query && jobs?.length && routes.length && ratio !== null;
   });
 });
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { listAudit, login } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { newUser, tokenOf } from '../support/accounts.ts';
+import { newAddress, newUser, tokenOf } from '../support/accounts.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
@@ -11,11 +11,13 @@ describeEndpoint(listAudit, { path, as: 'admin' }, ({ ask, send }) => {
   test('what happened to a user, newest first, a page at a time', async () => {
     const { gateway } = stack();
     const { id, email, address } = await newUser();
-    await call(gateway, login, { body: { email, password: 'not the password' } });
+    const elsewhere = newAddress();
+    const headers = { 'X-Forwarded-For': elsewhere };
+    await call(gateway, login, { body: { email, password: 'not the password' }, headers });
     const { body } = await ask({ query: { user_id: id } });
     expect(body!.next_cursor).toBeNull();
     expect(body!.items).toMatchObject([
-      { event: 'login_failed', user_id: id, actor: null, address: '127.0.0.1' },
+      { event: 'login_failed', user_id: id, actor: null, address: elsewhere },
       { event: 'login', user_id: id, actor: `user:${id}`, address, details: { device: 'node' } },
       { event: 'user_created', user_id: id, details: { roles: ['user'] } },
     ]);

@@ -1,26 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { ROOT } from '../../deploy/local/config.ts';
-import { runCommand } from '../../deploy/local/run-command.ts';
+import { admin } from '../support/admin.ts';
 import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
 import { stack } from '../support/stack.ts';
-
-/** `npm run admin -- …`; the last line of what it says. */
-async function admin(...args: string[]): Promise<string> {
-  const { code, output } = await runCommand(
-    process.execPath,
-    [join(ROOT, 'deploy/local/admin.ts'), ...args],
-    {
-      within: 60_000,
-      env: { STACK_FILE: process.env['STACK_FILE'] ?? '' },
-    },
-  );
-  if (code !== 0) throw new Error(output);
-  return output.trimEnd().split('\n').at(-1)!;
-}
 
 async function tokenFor(client_id: string, client_secret: string) {
   const body = { grant_type: 'client_credentials', client_id, client_secret };

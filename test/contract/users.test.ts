@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { emails, logIn, newUser, tokenOf } from '../support/accounts.ts';
+import { emails, logIn, newAddress, newUser, tokenOf } from '../support/accounts.ts';
 import { refresh } from '../support/refresh.ts';
 import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
 import { stack } from '../support/stack.ts';
@@ -50,14 +50,16 @@ async function theOnlyAdmin(): Promise<number> {
 describeEndpoint(contract.createUser, { path, as: 'admin', body: fresh() }, ({ ask, send }) => {
   test('with a password they can log in; it is on record who made them', async () => {
     const user = { ...fresh(), password: 'wooden lantern drifts past nine', roles: ['user', 'sre'] as const };
-    const { status, body } = await ask({ body: { ...user, roles: [...user.roles] } });
+    const address = newAddress();
+    const headers = { 'X-Forwarded-For': address };
+    const { status, body } = await ask({ body: { ...user, roles: [...user.roles] }, headers });
     const { password, ...shown } = user;
     expect({ status, body }).toMatchObject({ status: 201, body: { ...shown, disabled: false } });
     const { token } = await logIn(user.email, password);
     expect((await call(gateway, contract.me, { token })).body).toMatchObject({ id: body!.id, ...shown });
     expect(await recordOf('user_created', body!.id)).toMatchObject({
       actor: await theAdmin(),
-      address: '127.0.0.1',
+      address,
       details: { roles: user.roles },
     });
   });

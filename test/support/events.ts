@@ -7,7 +7,7 @@ let producer: Promise<Producer> | undefined;
 async function connect(): Promise<Producer> {
   const { kafka } = stack();
   if (!kafka) throw new Error('the stack has no Kafka');
-  const client = new Kafka({ clientId: 'test', brokers: [kafka], logLevel: logLevel.NOTHING });
+  const client = new Kafka({ clientId: 'test', brokers: kafka.split(','), logLevel: logLevel.NOTHING });
   const made = client.producer({ allowAutoTopicCreation: false });
   await made.connect();
   return made;

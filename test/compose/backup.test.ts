@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
+import { runCommand } from '../../deploy/local/run-command.ts';
+import { newUser, type OwnUser } from '../support/accounts.ts';
+import { newPicture, uploaded } from '../support/media.ts';
+import { closeRecords, freshId, save } from '../support/records.ts';
+import { stack } from '../support/stack.ts';
+import { compose, describeStack, freePorts } from './docker.ts';
+
+/** What docs/backup.md says to type under a heading. */
+function commandsUnder(heading: string): string {
+  const text = readFileSync(join(ROOT, 'docs/backup.md'), 'utf8');
+  const section = text.slice(text.indexOf(`## ${heading}`));
+  return /```sh\n([^]*?)```/.exec(section)![1]!;
+}
+
+const folder = mkdtempSync(join(DOWNLOADS, 'backup-'));
+const original = { ...process.env };
+
+async function type(commands: string): Promise<void> {
+  const { code, output } = await runCommand('bash', ['-euo', 'pipefail', '-c', commands], { cwd: folder });
+  if (code !== 0) throw new Error(output);
+}
+
+/** Another stack on this machine, with the same public address: docker compose speaks of that one from now on. */
+async function useEmptyStack(): Promise<void> {
+  Object.assign(process.env, await freePorts());
+  process.env['COMPOSE_PROJECT_NAME'] += '-restored';
+  process.env['COMPOSE_PROFILES'] = '';
+}
+
+/** Every table of the database, as the number of its rows and a hash of what they say. */
+async function contentsOf(url: string): Promise<Record<string, string>> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows: tables } = await client.query<{ name: string }>(
+      `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
+       WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')`,
+    );
+    const contents: Record<string, string> = {};
+    for (const { name } of tables) {
+      const text = `SELECT count(*) || ' ' || coalesce(md5(string_agg(row::text, ',' ORDER BY row::text)), '') AS told FROM ${name} AS row`;
+      contents[name] = (await client.query<{ told: string }>(text)).rows[0]!.told;
+    }
+    return contents;
+  } finally {
+    await client.end();
+  }
+}
+
+let user: OwnUser;
+let record: number;
+let picture: contract.MediaFile;
+beforeAll(async () => {
+  user = await newUser();
+  record = freshId();
+  await save('pathway', record, 'Kept');
+  picture = await uploaded(user.token, await newPicture());
+});
+afterAll(async () => {
+  await closeRecords();
+  if (process.env['COMPOSE_PROJECT_NAME'] !== original['COMPOSE_PROJECT_NAME'])
+    await compose('down', '--volumes', '--rmi', 'local', '--timeout', '5');
+  Object.assign(process.env, original);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const download = async (gateway: string): Promise<Buffer> => {
+  const address = new URL(new URL(picture.variants[0]!.url).pathname, gateway);
+  const response = await fetch(address, { headers: { Authorization: `Bearer ${user.token}` } });
+  expect(response.status).toBe(200);
+  return Buffer.from(await response.arrayBuffer());
+};
+
+test('what docs/backup.md says brings everything back, in an empty stack', async () => {
+  const before = await contentsOf(stack().postgres);
+  const bytes = await download(stack().gateway);
+  await type(commandsUnder('Backup'));
+  await useEmptyStack();
+  await type(commandsUnder('Restore'));
+  const restored = await describeStack();
+  expect(restored.gateway).not.toBe(stack().gateway);
+  expect(await contentsOf(restored.postgres)).toEqual(before);
+
+  const { gateway } = restored;
+  const me = await call(gateway, contract.me, { token: user.token });
+  expect(me.body).toMatchObject({ email: user.email });
+  const params = { model: 'pathway', id: record } as const;
+  expect((await call(gateway, contract.readContent, { params, token: user.token })).body).toMatchObject({
+    title: 'Kept',
+  });
+  expect((await download(gateway)).equals(bytes)).toBe(true);
+  const { email, password } = user;
+  expect((await call(gateway, contract.login, { body: { email, password } })).status).toBe(200);
+});

@@ -1,0 +1,110 @@
+import { beforeAll, expect, test } from '@jest/globals';
+import { SERVICES } from '../../deploy/local/services.ts';
+import { compose, docker } from './docker.ts';
+
+interface Container {
+  Name: string;
+  Image: string;
+  RestartCount: number;
+  State: { Running: boolean; ExitCode: number; OOMKilled: boolean; Health?: { Status: string } };
+  HostConfig: {
+    ReadonlyRootfs: boolean;
+    CapDrop: string[] | null;
+    SecurityOpt: string[] | null;
+    Memory: number;
+  };
+  NetworkSettings: { Ports: Record<string, { HostIp: string }[] | null> };
+}
+
+let containers: Container[];
+let named: (service: string) => Container;
+beforeAll(async () => {
+  const ids = (await compose('ps', '--all', '-q')).split('\n');
+  containers = JSON.parse(await docker(['inspect', ...ids])) as Container[];
+  named = (service) => containers.find(({ Name }) => Name.endsWith(`-${service}-1`))!;
+});
+
+test('every container is healthy, and none was killed for its memory or had to be started again', () => {
+  for (const { Name, RestartCount, State } of containers) {
+    expect([Name, RestartCount, State.OOMKilled]).toEqual([Name, 0, false]);
+    if (State.Running && State.Health) expect([Name, State.Health.Status]).toEqual([Name, 'healthy']);
+    // The secrets are made; the demo was stopped.
+    if (!State.Running)
+      expect([Name, State.ExitCode]).toEqual([expect.stringMatching(/-(secrets|demo)-1$/), 0]);
+  }
+});
+
+test('none may write to its own files, nor get rights; only Kafka writes its configuration', () => {
+  for (const { Name, HostConfig } of containers) {
+    const { ReadonlyRootfs, CapDrop, SecurityOpt, Memory } = HostConfig;
+    expect([Name, ReadonlyRootfs]).toEqual([Name, !Name.endsWith('-kafka-1')]);
+    expect([Name, CapDrop, SecurityOpt]).toEqual([Name, ['ALL'], ['no-new-privileges:true']]);
+    if (!Name.endsWith('-secrets-1')) expect([Name, Memory > 0]).toEqual([Name, true]);
+  }
+});
+
+test('no process is root', async () => {
+  const running = containers.filter(({ State }) => State.Running).map(({ Name }) => Name);
+  for (const name of running.filter((one) => !one.endsWith('-jaeger-1')))
+    expect([name, await docker(['exec', name.slice(1), 'id', '-u'])]).not.toEqual([name, '0']);
+  // There is no shell in Jaeger's image.
+  expect(await docker(['inspect', '--format', '{{.Config.User}}', named('jaeger').Name])).toMatch(/^[1-9]/);
+});
+
+test('everything is published on loopback alone', () => {
+  const published = containers.flatMap(({ NetworkSettings }) => Object.values(NetworkSettings.Ports).flat());
+  const addresses = new Set(published.flatMap((port) => port?.HostIp ?? []));
+  expect([...addresses]).toEqual(['127.0.0.1']);
+});
+
+test('no secret stands in an image, an environment or a command line', async () => {
+  const files: [string, string[]][] = [
+    ['auth', ['/run/secrets/database-url', '/run/secrets/redis-url', '/run/auth-secrets/key-secret']],
+    [
+      'postgres',
+      ['superuser-password', 'platform-password', 'grafana-password'].map((name) => `/run/secrets/${name}`),
+    ],
+    ['grafana', ['/etc/grafana/secrets/admin-password']],
+  ];
+  const secrets: string[] = [];
+  for (const [service, paths] of files)
+    for (const path of paths) {
+      const value = await compose('exec', '-T', service, 'cat', path);
+      secrets.push(value.includes('://') ? new URL(value).password : value);
+    }
+  expect(secrets).toHaveLength(7);
+  const images = [...new Set(containers.map(({ Image }) => Image))];
+  const histories = images.map((image) =>
+    docker(['history', '--no-trunc', '--format', '{{.CreatedBy}}', image]),
+  );
+  const told = JSON.stringify([
+    containers,
+    await Promise.all(histories),
+    await docker(['image', 'inspect', ...images]),
+  ]);
+  for (const secret of secrets) {
+    expect(secret.length).toBeGreaterThan(20);
+    expect(told.includes(secret)).toBe(false);
+  }
+});
+
+test('there is no way out of the network of the stores', async () => {
+  const network = `${process.env['COMPOSE_PROJECT_NAME']}_data`;
+  const image = 'node:24.21.0-bookworm-slim';
+  const run = (net: string) =>
+    docker(['run', '--rm', '--network', net, image, 'cat', '/proc/net/route']).then((routes) =>
+      routes.split('\n').some((line) => line.split('\t')[1] === '00000000'),
+    );
+  expect(await run(network)).toBe(false);
+  expect(await run(`${process.env['COMPOSE_PROJECT_NAME']}_inside`)).toBe(true);
+});
+
+test('an image is no larger than it may be', async () => {
+  const sizes = new Map<string, number>();
+  for (const { name } of SERVICES) {
+    const size = Number(await docker(['image', 'inspect', '--format', '{{.Size}}', named(name).Image]));
+    sizes.set(name, Math.round(size / 1e6));
+    expect([name, size < (name === 'media-upload' ? 450e6 : 400e6)]).toEqual([name, true]);
+  }
+  console.log('images, in MB:', Object.fromEntries(sizes));
+});

@@ -1,0 +1,56 @@
+import { ROOT } from '../../deploy/local/config.ts';
+import { freePort } from '../../deploy/local/ports.ts';
+import { lastLines, runCommand } from '../../deploy/local/run-command.ts';
+import type { Stack } from '../../deploy/local/stack-file.ts';
+import { SERVICES } from '../../deploy/local/services.ts';
+
+/** Runs docker; its output. The project and its files are in the environment. @throws Error with the end of its output */
+export async function docker(args: string[], signal?: AbortSignal): Promise<string> {
+  const { code, output } = await runCommand('docker', args, { cwd: ROOT, ...(signal && { signal }) });
+  if (code !== 0) throw new Error(`docker ${args.join(' ')}: ${lastLines(output, 5).join('\n')}`);
+  return output.trim();
+}
+
+export const compose = (...args: string[]): Promise<string> => docker(['compose', ...args]);
+
+/** A free port for each thing that is published on one of its own, as the files of compose name it. */
+export async function freePorts(): Promise<Record<string, string>> {
+  const published = ['GATEWAY', 'PROMETHEUS', 'ALERTMANAGER', 'GRAFANA', 'JAEGER'];
+  const names = [...published, 'TEST_POSTGRES', 'TEST_REDIS', 'TEST_KAFKA'].map((name) => `${name}_PORT`);
+  const ports = new Set<number>();
+  while (ports.size < names.length) ports.add(await freePort());
+  return Object.fromEntries([...ports].map((port, index) => [names[index]!, String(port)]));
+}
+
+/** Where a port of a service is published; `index` counts its containers from 1. */
+const published = async (service: string, port: number, index = 1): Promise<string> =>
+  compose('port', '--index', String(index), service, String(port));
+
+/** An address with a password, from the volume where it lies, as it is reached from here. */
+async function outside(container: string, file: string, address: string): Promise<string> {
+  const url = new URL(await compose('exec', '-T', container, 'cat', file));
+  url.host = address;
+  return url.href;
+}
+
+/** What stack.json says of the stack in containers, as it is now: the first container of each service. */
+export async function describeStack(): Promise<Stack> {
+  const postgres = await published('postgres', 5432);
+  const services = SERVICES.map(async ({ name, offset }) => {
+    const [open, internal] = await Promise.all([8080, 9080].map((port) => published(name, port + offset)));
+    return [name, { public: `http://${open}`, internal: `http://${internal}`, pid: 0 }] as const;
+  });
+  return {
+    gateway: `http://${await published('gateway', 8080)}`,
+    postgres: await outside('letters', '/run/secrets/database-url', postgres),
+    logs: await outside('letters', '/run/secrets/logs-database-url', postgres),
+    redis: await outside('gateway', '/run/secrets/redis-url', await published('redis', 6379)),
+    kafka: await published('kafka', 19092),
+    services: Object.fromEntries(await Promise.all(services)),
+  };
+}
+
+/** The ids of a service's containers that run. */
+export async function containersOf(service: string): Promise<string[]> {
+  return (await compose('ps', '-q', service)).split('\n').filter(Boolean);
+}

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stackFilePath } from '../../deploy/local/config.ts';
+import { writePrivate } from '../../deploy/local/state.ts';
+import { tokenOf } from '../support/accounts.ts';
+import { closeEvents } from '../support/events.ts';
+import { startGatewayRace, type GatewayRaceFigures } from '../support/gateway-race.ts';
+import { closeRecords } from '../support/records.ts';
+import { isWell, stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+import { compose, containersOf, describeStack, docker } from './docker.ts';
+
+/** Containers are killed and scaled while clients read and a content server edits. */
+const traffic = { readsPerSecond: 100, changesPerSecond: 5 };
+
+/** Where things are published changes with each start of a container. */
+async function lookAgain(): Promise<void> {
+  writePrivate(stackFilePath(), await describeStack());
+}
+
+beforeAll(async () => {
+  await Promise.all((['user', 'machine'] as const).map((account) => tokenOf(stack().gateway, account)));
+});
+beforeEach(async () => {
+  await lookAgain();
+  await until('all is well', isWell, 120_000);
+});
+afterAll(async () => {
+  await closeEvents();
+  await closeRecords();
+});
+
+function tell(what: string, { stale, lost, ...figures }: GatewayRaceFigures): void {
+  console.log(what, JSON.stringify({ ...figures, stale: stale.length, lost: lost.length }));
+}
+
+const failed = ({ answers }: GatewayRaceFigures) =>
+  Object.entries(answers).reduce((sum, [status, count]) => sum + (status === '200' ? 0 : count), 0);
+
+test('services are scaled, stopped and killed: nobody notices', async () => {
+  const race = await startGatewayRace(traffic);
+  await compose(
+    'up',
+    '--detach',
+    '--wait',
+    '--no-recreate',
+    '--scale',
+    'content-cache=3',
+    '--scale',
+    'letters=3',
+  );
+  await sleep(3_000);
+  const [first, second] = await containersOf('content-cache');
+  const before = failed(race.figures);
+  await docker(['stop', first!]);
+  await docker(['start', first!]);
+  await until('the first is back', async () => (await healthOf(first!)) === 'healthy', 120_000);
+  const stopped = failed(race.figures);
+  await docker(['kill', second!]);
+  await sleep(5_000);
+  await compose(
+    'up',
+    '--detach',
+    '--wait',
+    '--no-recreate',
+    '--scale',
+    'content-cache=1',
+    '--scale',
+    'letters=1',
+  );
+  const figures = await race.stop();
+  tell('scaled, one stopped, one killed', figures);
+  expect(figures).toMatchObject({ stale: [], lost: [] });
+  // Those that were under way in the one that was killed are broken off; nothing else may be.
+  expect(stopped - before).toBe(0);
+  expect(failed(figures)).toBeLessThanOrEqual(traffic.readsPerSecond / 10);
+  expect(figures.clears).toBeGreaterThan(20);
+});
+
+const healthOf = (container: string) =>
+  docker(['inspect', '--format', '{{.State.Health.Status}}', container]);
+
+test.each([
+  // Reads pass the cache by.
+  ['redis', { mayFail: false }],
+  // Events wait in the content server.
+  ['kafka', { mayFail: false }],
+  // What is not in the cache cannot be read.
+  ['postgres', { mayFail: true }],
+  ['content-cache', { mayFail: true }],
+])(
+  '%s is killed and comes back: nothing old is read, and no change is lost',
+  async (service, { mayFail }) => {
+    const race = await startGatewayRace(traffic);
+    await sleep(2_000);
+    await compose('kill', service);
+    await sleep(5_000);
+    await compose('up', '--detach', '--wait', '--no-recreate', service);
+    await lookAgain();
+    await sleep(2_000);
+    const figures = await race.stop();
+    tell(`${service} killed`, figures);
+    expect(figures).toMatchObject({ stale: [], lost: [] });
+    if (!mayFail) expect(failed(figures)).toBe(0);
+    await until('all is well', isWell, 120_000);
+  },
+);
+
+/** The most memory that each container had in so many seconds, in MiB, and what it may have. */
+async function memoryDuring(seconds: number): Promise<Map<string, { most: number; limit: number }>> {
+  const seen = new Map<string, { most: number; limit: number }>();
+  for (const end = performance.now() + seconds * 1_000; performance.now() < end;) {
+    const lines = await docker(['stats', '--no-stream', '--format', '{{.Name}} {{.MemUsage}}']);
+    for (const line of lines.split('\n')) {
+      const [, name, used, limit] = /^\S*?-([a-z][a-z-]*)-\d+ ([\d.]+)MiB \/ (\S+)$/.exec(line) ?? [];
+      if (!name) continue;
+      const most = Math.max(Number(used), seen.get(name)?.most ?? 0);
+      seen.set(name, {
+        most,
+        limit: limit!.endsWith('GiB') ? parseFloat(limit!) * 1024 : parseFloat(limit!),
+      });
+    }
+  }
+  return seen;
+}
+
+test('under load no container comes near what it may have of memory', async () => {
+  const race = await startGatewayRace({ readsPerSecond: 250, changesPerSecond: 20 });
+  const memory = await memoryDuring(40);
+  const figures = await race.stop();
+  tell('under load', figures);
+  console.log('memory in MiB, the most and the limit:', Object.fromEntries(memory));
+  expect(figures).toMatchObject({ stale: [], lost: [] });
+  for (const [name, { most, limit }] of memory) expect([name, most < limit * 0.9]).toEqual([name, true]);
+});

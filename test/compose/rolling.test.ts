@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DOWNLOADS, ROOT, stackFilePath } from '../../deploy/local/config.ts';
+import { runCommand } from '../../deploy/local/run-command.ts';
+import { SERVICES } from '../../deploy/local/services.ts';
+import { writePrivate } from '../../deploy/local/state.ts';
+import { tokenOf } from '../support/accounts.ts';
+import { closeEvents } from '../support/events.ts';
+import { startGatewayRace } from '../support/gateway-race.ts';
+import { closeRecords } from '../support/records.ts';
+import { isWell, stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+import { compose, containersOf, describeStack, docker } from './docker.ts';
+
+/** Everything with a schema. Behind one published port there is one gateway, which a load balancer would make two. */
+const services = SERVICES.map(({ name }) => name).filter((name) => name !== 'gateway');
+const imageOf = (service: string) => `${process.env['COMPOSE_PROJECT_NAME']}-${service}`;
+
+/** The code as it was before the schema was changed last: it has to run on the schema of now. */
+async function releaseBefore(): Promise<string> {
+  const git = async (...args: string[]) => (await runCommand('git', args, { cwd: ROOT })).output.trim();
+  const change = await git('log', '-1', '--format=%H', '--', 'services/*/migrations/*.sql');
+  const before = await git('rev-parse', '--verify', `${change}^`);
+  if (!/^[0-9a-f]{40}$/.test(before)) throw new Error('the whole history is needed (git fetch --unshallow)');
+  return before;
+}
+
+/** Builds the images of that release, by today's Dockerfile. */
+async function buildReleaseBefore(): Promise<void> {
+  const folder = mkdtempSync(join(DOWNLOADS, 'release-'));
+  try {
+    const unpack = `git archive ${await releaseBefore()} | tar -x -C '${folder}'`;
+    const { code, output } = await runCommand('bash', ['-o', 'pipefail', '-c', unpack], { cwd: ROOT });
+    if (code !== 0) throw new Error(output);
+    for (const file of ['deploy/Dockerfile', 'deploy/compose/health.mjs', '.dockerignore'])
+      cpSync(join(ROOT, file), join(folder, file), { recursive: true });
+    for (const service of services) {
+      const tag = ['--tag', `${imageOf(service)}:before`, '--build-arg', `SERVICE=${service}`];
+      await docker(['build', '--quiet', ...tag, '--file', join(folder, 'deploy/Dockerfile'), folder]);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** One more of the service, of the release that has the name now; then the one that was there goes. */
+async function roll(service: string): Promise<void> {
+  const [old] = await containersOf(service);
+  const up = ['up', '--detach', '--wait', '--no-build', '--no-deps', '--no-recreate', '--scale'];
+  await compose(...up, `${service}=2`, service);
+  await docker(['stop', old!]);
+  await docker(['rm', old!]);
+}
+
+beforeAll(async () => {
+  await Promise.all((['user', 'machine'] as const).map((account) => tokenOf(stack().gateway, account)));
+  await buildReleaseBefore();
+  for (const service of services) await docker(['tag', imageOf(service), `${imageOf(service)}:now`]);
+}, 600_000);
+beforeEach(() => until('all is well', isWell, 120_000));
+afterAll(async () => {
+  await closeEvents();
+  await closeRecords();
+  for (const service of services)
+    await docker(['rmi', '--force', `${imageOf(service)}:before`, `${imageOf(service)}:now`]);
+});
+
+test.each([
+  ['rollback, onto the schema of now', 'before'],
+  ['update', 'now'],
+])(
+  '%s: no request fails, nothing old is read, no event is lost',
+  async (_, release) => {
+    const race = await startGatewayRace({ readsPerSecond: 200, changesPerSecond: 10 });
+    for (const service of services) {
+      await docker(['tag', `${imageOf(service)}:${release}`, imageOf(service)]);
+      await roll(service);
+    }
+    writePrivate(stackFilePath(), await describeStack());
+    const figures = await race.stop();
+    console.log(`to the release ${release}:`, JSON.stringify(figures));
+    const images = await Promise.all(
+      services.map(async (service) =>
+        docker(['inspect', '--format', '{{.Image}}', (await containersOf(service))[0]!]),
+      ),
+    );
+    const wanted = services.map((service) =>
+      docker(['image', 'inspect', '--format', '{{.Id}}', `${imageOf(service)}:${release}`]),
+    );
+    expect(images).toEqual(await Promise.all(wanted));
+    expect(Object.keys(figures.answers)).toEqual(['200']);
+    expect(figures).toMatchObject({ stale: [], lost: [], refused: 0 });
+    await until('all is well', isWell, 120_000);
+  },
+  600_000,
+);
