@@ -258,6 +258,8 @@ export function createUpstream(
     };
     attempts.set(response, attempt);
     response.once('close', () => leave(attempt));
+    // The proxy listens anew each time that a request is sent again: after a service was killed that may be often.
+    response.setMaxListeners(0);
     if (bodyStream) follow(bodyStream, attempt, request, response);
     request.headers = requestHeaders(request.headers, response.locals, attempt.span?.headers());
     send(request, response);
