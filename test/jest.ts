@@ -19,12 +19,18 @@ export function onlyIn(folder: string, patterns: string[]): string[] {
   return [...ignored, ...parts.map((part) => `--testPathPatterns=/${folder}/.*${part}`)];
 }
 
-/** @throws Problem when no test file matches: a typing error need not wait for a stack */
-export async function refuseUnknown(pattern: string[], signal: AbortSignal): Promise<void> {
-  if (pattern.length === 0) return;
+/** The test files that match. @throws Problem when there are none: a typing error need not wait for a stack */
+export async function filesOf(pattern: string[], signal: AbortSignal): Promise<string[]> {
   const list = [JEST, '--listTests', ...pattern];
   const { output } = await runCommand(process.execPath, list, { signal, cwd: ROOT });
-  if (!/\.test\.ts$/m.test(output)) throw new Problem(`No test has ${pattern.join(' or ')} in its path.`);
+  const files = output.split('\n').filter((line) => line.endsWith('.test.ts'));
+  if (files.length === 0) throw new Problem(`No test has ${pattern.join(' or ')} in its path.`);
+  return files;
+}
+
+/** @throws Problem when no test file matches */
+export async function refuseUnknown(pattern: string[], signal: AbortSignal): Promise<void> {
+  if (pattern.length > 0) await filesOf(pattern, signal);
 }
 
 /** Runs jest against the stack; a file that cannot be run counts as one failed test. `report`: where to put its report. */

@@ -138,3 +138,18 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
     },
   };
 }
+
+/** Races while `work` is done to the stack; `work` can see the figures so far. Resolves with what was seen in the end. */
+export async function raceWhile(
+  options: GatewayRaceOptions,
+  work: (figures: Readonly<GatewayRaceFigures>) => Promise<void>,
+): Promise<GatewayRaceFigures> {
+  const race = await startGatewayRace(options);
+  try {
+    await work(race.figures);
+  } catch (error) {
+    await race.stop().catch(() => undefined);
+    throw error;
+  }
+  return race.stop();
+}

@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stackFilePath } from '../../deploy/local/config.ts';
+import { SERVICES } from '../../deploy/local/services.ts';
+import { writePrivate } from '../../deploy/local/state.ts';
+import type { Stack } from '../../deploy/local/stack-file.ts';
+import { until } from '../support/wait.ts';
+import { compose, containersOf, docker } from '../compose/docker.ts';
+import type { Balancer } from './balancer.ts';
+
+/** Those of the platform’s processes that these stacks have, and how many containers of each. */
+export const processes = { gateway: 2, 'content-cache': 3, auth: 1, devices: 1, letters: 1 };
+
+const isHealthy = async (container: string): Promise<boolean> =>
+  (await docker(['inspect', '--format', '{{.State.Health.Status}}', container])) === 'healthy';
+
+export async function untilHealthy(container: string): Promise<void> {
+  await until(`${container} is healthy`, () => isHealthy(container), 120_000);
+}
+
+/** Kills it, and starts it again so many seconds later: it is the same container, with what it had written. */
+export async function killFor(container: string, seconds: number): Promise<void> {
+  await docker(['kill', container]);
+  await sleep(seconds * 1_000);
+  await docker(['start', container]);
+  await untilHealthy(container);
+}
+
+/** Where a port of a container is published; it changes with each start. */
+const published = async (container: string, port: number): Promise<string> =>
+  `http://${(await docker(['port', container, String(port)])).split('\n')[0]}`;
+
+const outside = async (file: string, address: string): Promise<string> => {
+  const url = new URL(await compose('exec', '-T', 'letters', 'cat', `/run/secrets/${file}`));
+  url.host = address;
+  return url.href;
+};
+
+/** The public addresses of all gateways that run, but for one. */
+export async function gateways(without?: string): Promise<string[]> {
+  const left = (await containersOf('gateway')).filter((container) => container !== without);
+  return Promise.all(left.map((container) => published(container, 8080)));
+}
+
+/** Every process that runs, as stack.json says it; the second one of a service is `<service>-2`. */
+async function describeProcesses(): Promise<Stack['services']> {
+  const offsets = new Map(SERVICES.map(({ name, offset }) => [name, offset]));
+  const each = Object.keys(processes).map(async (name) => {
+    const port = 8080 + offsets.get(name)!;
+    return Promise.all(
+      (await containersOf(name)).map(async (container, index) => {
+        const [open, internal] = await Promise.all([
+          published(container, port),
+          published(container, port + 1_000),
+        ]);
+        return [index === 0 ? name : `${name}-${index + 1}`, { public: open, internal, pid: 0 }] as const;
+      }),
+    );
+  });
+  return Object.fromEntries((await Promise.all(each)).flat());
+}
+
+/** Writes stack.json as it is now, where the gateway is the balancer, and lets that one use every gateway. */
+export async function lookAgain(balancer: Balancer): Promise<void> {
+  const postgres = `127.0.0.1:${process.env['TEST_POSTGRES_PORT']}`;
+  const brokers = ['TEST_KAFKA_PORT', 'TEST_KAFKA_2_PORT', 'TEST_KAFKA_3_PORT'].flatMap((name) =>
+    process.env[name] ? [`127.0.0.1:${process.env[name]}`] : [],
+  );
+  const stack: Stack = {
+    gateway: balancer.url,
+    postgres: await outside('database-url', postgres),
+    logs: await outside('logs-database-url', postgres),
+    redis: process.env['TEST_REDIS_URL']!,
+    kafka: brokers.join(','),
+    services: await describeProcesses(),
+  };
+  writePrivate(stackFilePath(), stack);
+  await balancer.use(await gateways());
+}
+
+/** A process of which there is one gets a second before it goes, as a release does it; of several each is restarted. */
+export async function restartEach(balancer: Balancer): Promise<void> {
+  for (const [service, count] of Object.entries(processes)) {
+    const old = await containersOf(service);
+    if (count === 1)
+      await compose(
+        'up',
+        '--detach',
+        '--wait',
+        '--no-deps',
+        '--no-recreate',
+        '--scale',
+        `${service}=2`,
+        service,
+      );
+    for (const container of old) {
+      if (service === 'gateway') await balancer.use(await gateways(container));
+      if (count === 1) {
+        await docker(['stop', container]);
+        await docker(['rm', container]);
+      } else {
+        await docker(['restart', container]);
+        await untilHealthy(container);
+      }
+      if (service === 'gateway') await balancer.use(await gateways());
+    }
+  }
+  await lookAgain(balancer);
+}

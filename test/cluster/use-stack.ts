@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
+import { seed } from '../../deploy/local/seed.ts';
+import { tokenOf } from '../support/accounts.ts';
+import { closeEvents } from '../support/events.ts';
+import type { GatewayRaceFigures } from '../support/gateway-race.ts';
+import { closeRecords } from '../support/records.ts';
+import { isWell, stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+import { type Balancer, startBalancer } from './balancer.ts';
+import { lookAgain } from './containers.ts';
+
+/** Clients read and a content server edits while something is done to the stack. */
+export const traffic = { readsPerSecond: 40, changesPerSecond: 3 };
+
+/** For a file’s tests: a load balancer before the gateways, the demo accounts, and all well before each test. */
+export function useStack(): () => Balancer {
+  let balancer: Balancer;
+  beforeAll(async () => {
+    balancer = await startBalancer();
+    await lookAgain(balancer);
+    await until('all is well', isWell, 120_000);
+    await seed(stack().postgres);
+    await Promise.all((['user', 'machine', 'admin'] as const).map((one) => tokenOf(stack().gateway, one)));
+  });
+  beforeEach(() => until('all is well', isWell, 120_000));
+  afterAll(async () => {
+    await closeEvents();
+    await closeRecords();
+    await balancer?.stop();
+  });
+  return () => balancer;
+}
+
+/** Prints what a race has seen; nothing old was read, no change was lost, and every read was answered. */
+export function expectNothingOld(what: string, figures: GatewayRaceFigures): void {
+  console.log(`${what}:`, JSON.stringify(figures));
+  expect(figures).toMatchObject({ stale: [], lost: [] });
+  expect(Object.keys(figures.answers)).toEqual(['200']);
+  expect(figures.clears).toBeGreaterThan(5);
+  expect(figures.events).toBeGreaterThan(5);
+}
