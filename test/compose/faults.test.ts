@@ -4,14 +4,14 @@ import { stackFilePath } from '../../deploy/local/config.ts';
 import { writePrivate } from '../../deploy/local/state.ts';
 import { tokenOf } from '../support/accounts.ts';
 import { closeEvents } from '../support/events.ts';
-import { startGatewayRace, type GatewayRaceFigures } from '../support/gateway-race.ts';
+import { raceWhile, type GatewayRaceFigures } from '../support/gateway-race.ts';
 import { closeRecords } from '../support/records.ts';
 import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { compose, containersOf, describeStack, docker } from './docker.ts';
 
 /** Containers are killed and scaled while clients read and a content server edits. */
-const traffic = { readsPerSecond: 100, changesPerSecond: 5 };
+const traffic = { readsPerSecond: 40, changesPerSecond: 3 };
 
 /** Where things are published changes with each start of a container. */
 async function lookAgain(): Promise<void> {
@@ -37,42 +37,32 @@ function tell(what: string, { stale, lost, ...figures }: GatewayRaceFigures): vo
 const failed = ({ answers }: GatewayRaceFigures) =>
   Object.entries(answers).reduce((sum, [status, count]) => sum + (status === '200' ? 0 : count), 0);
 
+/** So many containers of content-cache and of letters; those that are there stay. */
+const scale = (count: number) => {
+  const services = ['content-cache', 'letters'];
+  const counts = services.flatMap((name) => ['--scale', `${name}=${count}`]);
+  return compose('up', '--detach', '--wait', '--no-deps', '--no-recreate', ...counts, ...services);
+};
+
 test('services are scaled, stopped and killed: nobody notices', async () => {
-  const race = await startGatewayRace(traffic);
-  await compose(
-    'up',
-    '--detach',
-    '--wait',
-    '--no-recreate',
-    '--scale',
-    'content-cache=3',
-    '--scale',
-    'letters=3',
-  );
-  await sleep(3_000);
-  const [first, second] = await containersOf('content-cache');
-  const before = failed(race.figures);
-  await docker(['stop', first!]);
-  await docker(['start', first!]);
-  await until('the first is back', async () => (await healthOf(first!)) === 'healthy', 120_000);
-  const stopped = failed(race.figures);
-  await docker(['kill', second!]);
-  await sleep(5_000);
-  await compose(
-    'up',
-    '--detach',
-    '--wait',
-    '--no-recreate',
-    '--scale',
-    'content-cache=1',
-    '--scale',
-    'letters=1',
-  );
-  const figures = await race.stop();
+  let whileStopping = 0;
+  const figures = await raceWhile(traffic, async (seen) => {
+    await scale(3);
+    await sleep(3_000);
+    const [first, second] = await containersOf('content-cache');
+    const before = failed(seen);
+    await docker(['stop', first!]);
+    await docker(['start', first!]);
+    await until('the first is back', async () => (await healthOf(first!)) === 'healthy', 120_000);
+    whileStopping = failed(seen) - before;
+    await docker(['kill', second!]);
+    await sleep(5_000);
+    await scale(1);
+  });
   tell('scaled, one stopped, one killed', figures);
   expect(figures).toMatchObject({ stale: [], lost: [] });
+  expect(whileStopping).toBe(0);
   // Those that were under way in the one that was killed are broken off; nothing else may be.
-  expect(stopped - before).toBe(0);
   expect(failed(figures)).toBeLessThanOrEqual(traffic.readsPerSecond / 10);
   expect(figures.clears).toBeGreaterThan(20);
 });
@@ -91,14 +81,14 @@ test.each([
 ])(
   '%s is killed and comes back: nothing old is read, and no change is lost',
   async (service, { mayFail }) => {
-    const race = await startGatewayRace(traffic);
-    await sleep(2_000);
-    await compose('kill', service);
-    await sleep(5_000);
-    await compose('up', '--detach', '--wait', '--no-recreate', service);
-    await lookAgain();
-    await sleep(2_000);
-    const figures = await race.stop();
+    const figures = await raceWhile(traffic, async () => {
+      await sleep(2_000);
+      await compose('kill', service);
+      await sleep(5_000);
+      await compose('up', '--detach', '--wait', '--no-deps', '--no-recreate', service);
+      await lookAgain();
+      await sleep(2_000);
+    });
     tell(`${service} killed`, figures);
     expect(figures).toMatchObject({ stale: [], lost: [] });
     if (!mayFail) expect(failed(figures)).toBe(0);
@@ -125,9 +115,10 @@ async function memoryDuring(seconds: number): Promise<Map<string, { most: number
 }
 
 test('under load no container comes near what it may have of memory', async () => {
-  const race = await startGatewayRace({ readsPerSecond: 250, changesPerSecond: 20 });
-  const memory = await memoryDuring(40);
-  const figures = await race.stop();
+  let memory = new Map<string, { most: number; limit: number }>();
+  const figures = await raceWhile({ readsPerSecond: 150, changesPerSecond: 10 }, async () => {
+    memory = await memoryDuring(40);
+  });
   tell('under load', figures);
   console.log('memory in MiB, the most and the limit:', Object.fromEntries(memory));
   expect(figures).toMatchObject({ stale: [], lost: [] });

@@ -41,7 +41,8 @@ async function testStack(folder: string, patterns: string[], signal: AbortSignal
   await until('all is well', isWell, 120_000);
   // Its steady traffic has shown that it works, and would be in the tests' way.
   await compose('stop', 'demo');
-  const own = onlyIn('test/compose', patterns);
+  // One after the other: they share the stack, and do it harm.
+  const own = ['--runInBand', ...onlyIn('test/compose', patterns)];
   // The one that is left out starts a process of its own beside those of `npm start`.
   const blackBox = ['test/contract/', 'test/browser/', '--testPathIgnorePatterns=contract/identity'];
   const suites = patterns.length > 0 ? [own] : [blackBox, own];
