@@ -40,6 +40,7 @@ export async function runJest(
   report: string,
   signal: AbortSignal,
 ): Promise<Counts> {
+  signal.throwIfAborted();
   const flags = [
     '--experimental-vm-modules',
     '--disable-warning=ExperimentalWarning',

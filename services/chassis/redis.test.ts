@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from '@jest/globals';
+import type { EventEmitter } from 'node:events';
 import { createLogger } from './logger.ts';
 import { createRedis, type RedisClient } from './redis.ts';
 import { startCluster } from '../../test/support/redis-cluster.ts';
@@ -84,4 +85,16 @@ test('in a cluster one primary that is away fails its own keys at once, and no o
 
   await away!.restart();
   await until('it is used again', async () => (await redis.set('b', 2)) === 'OK');
+});
+
+test('in a cluster it comes back, also when its last connection ends just while it connects anew', async () => {
+  const cluster = await startCluster({ replicas: 0 });
+  closing.push(cluster.stop);
+  const { redis } = open(cluster.url);
+  await until('it is connected', async () => (await redis.ping()) === 'PONG');
+  const { connectionPool } = redis as unknown as { connectionPool: EventEmitter };
+  redis.once('connecting', () => connectionPool.emit('drain'));
+  redis.disconnect(true);
+  await until('it is stuck', () => redis.status === 'close', 10_000);
+  await until('it is back', async () => (await redis.ping()) === 'PONG', 10_000);
 });

@@ -8,6 +8,9 @@ export const redisTimeoutMs = 250;
 /** One server, be it found through sentinels, or a cluster: commands are the same. */
 export type RedisClient = Redis | Cluster;
 
+/** How often a client of a cluster is looked at: else it leaves `close` at once. */
+const stuckMs = 2_000;
+
 const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000);
 
 /**
@@ -40,7 +43,7 @@ function open(url: string): RedisClient {
     connectTimeout: 1_000,
   };
   if (address.form === 'cluster') {
-    return new Cluster(address.nodes, {
+    const cluster = new Cluster(address.nodes, {
       enableOfflineQueue: false,
       clusterRetryStrategy: retryStrategy,
       clusterNodeRetryStrategy: retryStrategy,
@@ -51,6 +54,8 @@ function open(url: string): RedisClient {
       slotsRefreshInterval: 2_000,
       redisOptions: { ...perNode, ...address.access },
     });
+    connectWhenStuck(cluster);
+    return cluster;
   }
   const settings = { ...perNode, enableOfflineQueue: false, retryStrategy };
   if (address.form === 'single') return new Redis(address.url, settings);
@@ -66,4 +71,15 @@ function open(url: string): RedisClient {
     ...(password ? { sentinelUsername: username!, sentinelPassword: password } : {}),
     ...(access.tls ? { sentinelTLS: access.tls, enableTLSForSentinelMode: true } : {}),
   });
+}
+
+/**
+ * When its last connection ends just while it looks up the names of the nodes, ioredis 6.0.0 stays `close` and tries no
+ * more (lib/cluster/index.ts: connect() sees that the status has changed, and gives up).
+ */
+function connectWhenStuck(cluster: Cluster): void {
+  const timer = setInterval(() => {
+    if (cluster.status === 'close') cluster.connect().catch(() => {});
+  }, stuckMs).unref();
+  cluster.once('end', () => clearInterval(timer));
 }
