@@ -22,9 +22,11 @@ export async function freePorts(): Promise<Record<string, string>> {
   return Object.fromEntries([...ports].map((port, index) => [names[index]!, String(port)]));
 }
 
-/** Where a port of a service is published; `index` counts its containers from 1. */
-const published = async (service: string, port: number, index = 1): Promise<string> =>
-  compose('port', '--index', String(index), service, String(port));
+/** Where a port of a service's first container is published. */
+async function published(service: string, port: number): Promise<string> {
+  const [container] = await containersOf(service);
+  return (await docker(['port', container!, String(port)])).split('\n')[0]!;
+}
 
 /** An address with a password, from the volume where it lies, as it is reached from here. */
 async function outside(container: string, file: string, address: string): Promise<string> {
