@@ -6,9 +6,7 @@ import { recordKey } from './keys.ts';
 import { slotOf } from './slot-map.ts';
 import { startCache } from './testing/caches.ts';
 import { loadNothing, loadVersion } from './testing/loaders.ts';
-import { runRace } from './testing/race.ts';
-import { createRandom } from './testing/random.ts';
-import { createVersionedStore } from './testing/versioned-store.ts';
+import { raceAndTell, type RaceFigures } from './testing/race.ts';
 import { startCluster, type RedisCluster } from '../../../test/support/redis-cluster.ts';
 import { until } from '../../../test/support/wait.ts';
 
@@ -117,21 +115,16 @@ test(`no read is stale while a primary sleeps through its failover and slots mov
   await Promise.all(caches.map(usable));
   let isOver = false;
   const disturbing = disturb().finally(() => (isOver = true));
-  const began = performance.now();
-  const figures = await runRace({
+  const done = ({ stale }: RaceFigures) => isOver || stale > 0;
+  const figures = await raceAndTell('cluster race', {
     seed,
     caches,
-    database: createVersionedStore(createRandom(seed)),
-    models: ['webform', 'pathway'],
-    records: 20,
     readers: 24,
     writers: 4,
-    done: ({ stale }) => isOver || stale > 0,
+    done,
     limitMs: 90_000,
   });
   await disturbing;
-  const seconds = Number(((performance.now() - began) / 1000).toFixed(1));
-  process.stderr.write(`cluster race: ${JSON.stringify({ seed, seconds, ...figures })}\n`);
   expect(figures).toMatchObject({ stale: 0, mistaken: 0 });
   const { hits, bypasses, refusedClears, clears, readsDuringClear } = figures;
   expect(Math.min(hits, bypasses, refusedClears, clears, readsDuringClear)).toBeGreaterThan(0);

@@ -6,10 +6,9 @@ import type { ProtocolScripts } from './scripts.ts';
 import { brokenScripts, cacheAside, joiningLoads, withMemoryInFront } from './testing/broken-versions.ts';
 import { startCache } from './testing/caches.ts';
 import { disturb, type Disturbance } from './testing/disturbances.ts';
-import { runRace, type RaceCache, type RaceFigures, type RaceOptions } from './testing/race.ts';
+import { raceAndTell, type RaceCache, type RaceFigures, type RaceOptions } from './testing/race.ts';
 import { createRandom } from './testing/random.ts';
 import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
-import { createVersionedStore } from './testing/versioned-store.ts';
 
 const PROCESSES = 4;
 // A longer proof: RACE_READS=10000000, and RACE_SEED to repeat one.
@@ -42,22 +41,7 @@ async function race(
   done: (figures: RaceFigures) => boolean,
   further: Partial<RaceOptions> = { foreign: redis.admin },
 ): Promise<RaceFigures> {
-  const started = performance.now();
-  const figures = await runRace({
-    seed,
-    caches,
-    database: createVersionedStore(createRandom(seed)),
-    models: ['webform', 'pathway'],
-    records: 20,
-    readers: 48,
-    writers: 4,
-    done,
-    limitMs: HUNG_MS,
-    ...further,
-  });
-  const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
-  process.stderr.write(`race: ${JSON.stringify({ seed, seconds, ...figures })}\n`);
-  return figures;
+  return raceAndTell('race', { seed, caches, readers: 48, writers: 4, done, limitMs: HUNG_MS, ...further });
 }
 
 /** The race while Redis is disturbed; it ends when the disturbances are over, or with the first stale read. */

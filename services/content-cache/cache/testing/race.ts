@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import { CacheError, type ContentCache } from '../index.ts';
 import { VIEWS } from '../keys.ts';
 import { createRandom, pick, type Random } from './random.ts';
-import type { RaceDatabase } from './versioned-store.ts';
+import { createVersionedStore, type RaceDatabase } from './versioned-store.ts';
 
 /** What is raced: the cache, or a broken one of the same shape. */
 export type RaceCache = Pick<ContentCache, 'read' | 'clearModel' | 'clearPattern'>;
@@ -68,7 +68,7 @@ interface Ledger {
 }
 
 /** Lets readers and writers race until `done`, and counts what they saw. */
-export async function runRace(options: RaceOptions): Promise<RaceFigures> {
+async function runRace(options: RaceOptions): Promise<RaceFigures> {
   const { seed, caches, models, records, done, limitMs } = options;
   const ledgers = models.map((model) =>
     Array.from({ length: records }, (_, index) => newLedger(model, index + 1)),
@@ -227,4 +227,18 @@ function choose(ledgers: Ledger[][], random: Random): Ledger {
 
 function newLedger(model: string, id: number): Ledger {
   return { model, id, committed: 1, floor: 1, deletedAt: 0, deleting: 0, clearing: 0, clearsBegun: 0 };
+}
+
+/** Races on the records that all proofs share, and prints what was seen: `what: {…}`. */
+export async function raceAndTell(
+  what: string,
+  options: Omit<RaceOptions, 'database' | 'models' | 'records'> & Partial<RaceOptions>,
+): Promise<RaceFigures> {
+  const { seed } = options;
+  const database = createVersionedStore(createRandom(seed));
+  const began = performance.now();
+  const figures = await runRace({ database, models: ['webform', 'pathway'], records: 20, ...options });
+  const seconds = Number(((performance.now() - began) / 1000).toFixed(1));
+  process.stderr.write(`${what}: ${JSON.stringify({ seed, seconds, ...figures })}\n`);
+  return figures;
 }
