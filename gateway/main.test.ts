@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { freeRow } from '../deploy/local/ports.ts';
+import { bareEnvironment } from '../test/support/processes.ts';
 import { sendRaw, statusOf } from '../test/support/raw-http.ts';
 import { until } from '../test/support/wait.ts';
 
@@ -18,7 +19,7 @@ async function start(env: Record<string, string> = {}) {
   const away = 'http://127.0.0.1:1';
   const child = spawn(process.execPath, [main], {
     env: {
-      PATH: process.env['PATH'],
+      ...bareEnvironment,
       PORT: String(port),
       AUTH_URL: away,
       AUTH_INTERNAL_URL: away,

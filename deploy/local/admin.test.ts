@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import pg from 'pg';
+import { bareEnvironment } from '../../test/support/processes.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { ROOT } from './config.ts';
@@ -39,11 +40,15 @@ async function run(script: string, args: string[], env: NodeJS.ProcessEnv) {
   return { child, ended };
 }
 
+const surroundings = () => ({ ...bareEnvironment, STACK_FILE: state.path('stack.json') });
+
 /** As `npm run admin -- <command>` beside the stack. */
 async function admin(command: string | string[], env: NodeJS.ProcessEnv = {}) {
-  const surroundings = { PATH: process.env['PATH'], STACK_FILE: state.path('stack.json') };
-  return (await run('deploy/local/admin.ts', [command].flat(), { ...surroundings, ...env })).ended;
+  return (await run('deploy/local/admin.ts', [command].flat(), { ...surroundings(), ...env })).ended;
 }
+
+/** How a service ends that was well. */
+const endedWell = { code: 0, stderr: '' };
 
 /** Lets the stack's auth service start and stop, as the launcher starts it. Returns its exit code and stderr. */
 async function startAuth() {
@@ -61,7 +66,7 @@ async function startAuth() {
   const { child, ended } = await run(service.main, [], spec.env!());
   const died = ended.then(() => true);
   await until('it is ready or ends', async () => (await Promise.race([spec.ready(), died])) ?? true);
-  child.kill('SIGTERM');
+  child.kill(spec.stopSignal);
   return ended;
 }
 
@@ -79,8 +84,7 @@ async function kids(): Promise<string[]> {
 
 test('each command goes to the service that it belongs to, and help is of them all', async () => {
   const args = ['create-user', '--email', 'ann@example.com', '--name', 'Ann'];
-  const surroundings = { PATH: process.env['PATH'], STACK_FILE: state.path('stack.json') };
-  const { child, ended } = await run('deploy/local/admin.ts', args, surroundings);
+  const { child, ended } = await run('deploy/local/admin.ts', args, surroundings());
   child.stdin.end('wooden lantern drifts past nine\n');
   expect(await ended).toMatchObject({ code: 0, stdout: 'Created user 1, ann@example.com (user).\n' });
   expect(await admin(['create-letter', 'ann@example.com', 'Two words', '--webform', '12'])).toMatchObject({
@@ -94,7 +98,7 @@ test('each command goes to the service that it belongs to, and help is of them a
 });
 
 test('rotate-keys has the stack’s secret and says what happens when; a second one has to wait', async () => {
-  expect((await startAuth()).code).toBe(0);
+  expect(await startAuth()).toMatchObject(endedWell);
   const [first] = await kids();
   const { code, stdout } = await admin('rotate-keys', { AUTH_KEY_SECRET: other });
   expect(code).toBe(0);
@@ -117,7 +121,7 @@ test('rotate-keys has the stack’s secret and says what happens when; a second 
 });
 
 test('rotate-key-secret gives the stack another secret, with which it starts', async () => {
-  expect((await startAuth()).code).toBe(0);
+  expect(await startAuth()).toMatchObject(endedWell);
   const before = keptSecrets();
   const { code, stdout } = await admin('rotate-key-secret');
   expect(code).toBe(0);
@@ -127,13 +131,13 @@ test('rotate-key-secret gives the stack another secret, with which it starts', a
   expect(authKeySecret).toMatch(/^[\w-]{32}$/);
   expect(authKeySecret).not.toBe(before.authKeySecret);
   expect(stdout).not.toContain(authKeySecret);
-  expect(await startAuth()).toMatchObject({ code: 0, stderr: '' });
+  expect(await startAuth()).toMatchObject(endedWell);
 
   // A run that ended after it had encrypted everything, before it could say so, is finished by another.
   writeFileSync(file, JSON.stringify({ ...before, nextAuthKeySecret: authKeySecret }));
   expect((await admin('rotate-key-secret')).code).toBe(0);
   expect(keptSecrets()).toEqual({ ...others, authKeySecret });
-  expect((await startAuth()).code).toBe(0);
+  expect(await startAuth()).toMatchObject(endedWell);
 });
 
 /** A rotation of the secret that waits before it encrypts the keys. */
@@ -142,10 +146,9 @@ async function heldRotation() {
   await client.connect();
   const isThere = async (text: string) => (await client.query(text)).rowCount! > 0;
   await client.query(`SELECT pg_advisory_lock(hashtext('auth.signing_key'))`);
-  const env = { PATH: process.env['PATH'], STACK_FILE: state.path('stack.json') };
   const args = [join(ROOT, 'deploy/local/admin.ts'), 'rotate-key-secret'];
   // In a group of its own, with the command that it starts.
-  const { pid } = spawn(process.execPath, args, { env, detached: true, stdio: 'ignore' });
+  const { pid } = spawn(process.execPath, args, { env: surroundings(), detached: true, stdio: 'ignore' });
   const waiting = `SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()`;
   const rotation = {
     kill: (signal: NodeJS.Signals) => process.kill(pid!, signal),
@@ -196,19 +199,19 @@ const interruptions: [string, (rotation: HeldRotation) => Promise<() => Promise<
 test.each(interruptions)(
   'a rotation of the secret that is killed %s: the next start finishes it',
   async (_, interrupt) => {
-    expect((await startAuth()).code).toBe(0);
+    expect(await startAuth()).toMatchObject(endedWell);
     const before = keptSecrets();
     const rotation = await heldRotation();
     const { nextAuthKeySecret: noted } = keptSecrets();
     const start = await interrupt(rotation);
-    expect(await start()).toMatchObject({ code: 0, stderr: '' });
+    expect(await start()).toMatchObject(endedWell);
     await rotation.close();
     expect(keptSecrets()).toEqual({ ...before, authKeySecret: noted });
   },
 );
 
 test('a rotation of the secret that fails leaves the stack as it is', async () => {
-  expect((await startAuth()).code).toBe(0);
+  expect(await startAuth()).toMatchObject(endedWell);
   const before = keptSecrets();
   writeFileSync(file, JSON.stringify({ ...before, authKeySecret: other }));
   expect(await admin('rotate-key-secret')).toEqual({
@@ -218,11 +221,11 @@ test('a rotation of the secret that fails leaves the stack as it is', async () =
   });
   expect(keptSecrets()).toMatchObject({ ...before, authKeySecret: other });
   writeFileSync(file, JSON.stringify(before));
-  expect((await startAuth()).code).toBe(0);
+  expect(await startAuth()).toMatchObject(endedWell);
 });
 
 test('on another database the secrets are those of the environment, or of files', async () => {
-  expect((await startAuth()).code).toBe(0);
+  expect(await startAuth()).toMatchObject(endedWell);
   const { authKeySecret } = keptSecrets();
   rmSync(state.path('stack.json'));
   const env = { DATABASE_URL: own.url };
@@ -246,5 +249,5 @@ test('on another database the secrets are those of the environment, or of files'
   expect(keptSecrets().authKeySecret).toBe(authKeySecret);
   expect((await startAuth()).stderr).toMatch(/^auth: AUTH_KEY_SECRET does not open/);
   writeFileSync(file, JSON.stringify({ ...keptSecrets(), authKeySecret: other }));
-  expect((await startAuth()).code).toBe(0);
+  expect(await startAuth()).toMatchObject(endedWell);
 });

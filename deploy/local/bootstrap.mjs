@@ -33,6 +33,8 @@ function handOver([script, ...args]) {
     // The fourth is a channel that closes when this process is gone, however it went: the script can stop then.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: {
+      // Every process of a run starts in half the time when another one has compiled its modules before.
+      NODE_COMPILE_CACHE: join(root, '.local', 'compile-cache'),
       ...process.env,
       PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
       BOOTSTRAP_BEGAN: String(began),

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { bareEnvironment } from '../../test/support/processes.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { openAccounts } from './accounts.ts';
 
@@ -14,7 +15,9 @@ beforeAll(async () => {
 afterAll(() => own.drop());
 
 async function run(args: string[], { input = '', url = own.url } = {}) {
-  const child = spawn(process.execPath, [admin, ...args], { env: { DATABASE_URL: url } });
+  const child = spawn(process.execPath, [admin, ...args], {
+    env: { ...bareEnvironment, DATABASE_URL: url },
+  });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));

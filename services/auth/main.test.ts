@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { jwks, login, me } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { freeRow } from '../../deploy/local/ports.ts';
+import { bareEnvironment } from '../../test/support/processes.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { ensureUser, openAccounts } from './accounts.ts';
@@ -25,7 +26,13 @@ afterAll(() => own.drop());
 async function start(env: Record<string, string> = {}) {
   const port = await freeRow(1);
   const child = spawn(process.execPath, [main], {
-    env: { PORT: String(port), DATABASE_URL: own.url, AUTH_KEY_SECRET: keySecret, ...env },
+    env: {
+      ...bareEnvironment,
+      PORT: String(port),
+      DATABASE_URL: own.url,
+      AUTH_KEY_SECRET: keySecret,
+      ...env,
+    },
   });
   started.add(child);
   const output = { stdout: '', stderr: '' };

@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { isAway } from './away.ts';
+import { isAway, isSilent } from './away.ts';
+import { createBreaker } from './breaker.ts';
 import { currentContext, outsideContext } from './context.ts';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
@@ -33,9 +34,9 @@ export interface DatabaseOptions {
   statementTimeoutMs?: number;
 }
 
-function translate(error: unknown): unknown {
-  return isAway(error) ? unavailable('The database does not answer at the moment.', error) : error;
-}
+const doesNotAnswer = (cause: unknown) => unavailable('The database does not answer at the moment.', cause);
+
+const translate = (error: unknown): unknown => (isAway(error) ? doesNotAnswer(error) : error);
 
 /** A pool of connections with time limits and measurements. */
 export function createDatabase(options: DatabaseOptions): Database {
@@ -58,6 +59,8 @@ export function createDatabase(options: DatabaseOptions): Database {
     query_timeout: statementTimeoutMs + 1_000,
     keepAlive: true,
   });
+  const breaker = createBreaker(logger, 'the database does not answer: it is asked once a second');
+
   // Without a listener an idle connection that breaks would end the process.
   pool.on('error', (error) =>
     outsideContext(() => logger.warn({ error }, 'an idle database connection broke')),
@@ -88,28 +91,51 @@ export function createDatabase(options: DatabaseOptions): Database {
     }
   }
 
-  const on =
-    (target: pg.Pool | pg.PoolClient): Database['query'] =>
-    async (operation, text, values = []) => {
-      try {
-        return await measured(operation, text, () => target.query(text, values as unknown[]));
-      } catch (error) {
-        throw translate(error);
-      }
-    };
-  const query = on(pool);
+  let answeredAt = 0;
+  const answered = () => {
+    answeredAt = performance.now();
+    breaker.report(true);
+  };
+
+  /** While the database is silent, which is when nobody is answered, only one request a second waits for it. */
+  async function unlessSilent<T>(work: () => Promise<T>): Promise<T> {
+    if (!breaker.allows()) throw doesNotAnswer(new Error('it is silent'));
+    const begun = performance.now();
+    try {
+      const result = await work();
+      answered();
+      return result;
+    } catch (error) {
+      if (!isSilent(error)) answered();
+      else if (answeredAt < begun) breaker.report(false, error);
+      throw translate(error);
+    }
+  }
+
+  const query: Database['query'] = (operation, text, values = []) =>
+    unlessSilent(() => measured(operation, text, () => pool.query(text, values as unknown[])));
+
+  async function begin(): Promise<pg.PoolClient> {
+    const client = await pool.connect();
+    try {
+      await client.query('BEGIN');
+      return client;
+    } catch (error) {
+      client.release(error as Error);
+      throw error;
+    }
+  }
 
   return {
     query,
     async transaction(work) {
-      // Where connections are short or the disk is slow, these are where a transaction waits.
-      const client = await measured('connect', 'BEGIN', () => pool.connect()).catch((error: unknown) =>
-        Promise.reject(translate(error)),
-      );
+      // Where connections are short or the disk is slow, the begin and the end are where a transaction waits.
+      const client = await unlessSilent(() => measured('connect', 'BEGIN', begin));
       let broken: Error | undefined;
       try {
-        await client.query('BEGIN');
-        const result = await work(on(client));
+        const result = await work((operation, text, values = []) =>
+          measured(operation, text, () => client.query(text, values as unknown[])),
+        );
         await measured('commit', 'COMMIT', () => client.query('COMMIT'));
         return result;
       } catch (error) {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { freeRow } from '../../deploy/local/ports.ts';
+import { bareEnvironment } from '../../test/support/processes.ts';
 import { until } from '../../test/support/wait.ts';
 
 const main = fileURLToPath(new URL('testing/slow-service.ts', import.meta.url));
@@ -11,7 +12,7 @@ const main = fileURLToPath(new URL('testing/slow-service.ts', import.meta.url));
 async function start(env: Record<string, string> = {}, ...args: string[]) {
   const port = await freeRow(1);
   const child = spawn(process.execPath, [main, ...args], {
-    env: { PATH: process.env['PATH'], PORT: String(port), ...env },
+    env: { ...bareEnvironment, PORT: String(port), ...env },
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { freePort, freeRow } from '../../deploy/local/ports.ts';
 import { startCollector } from '../../test/support/collector.ts';
+import { bareEnvironment } from '../../test/support/processes.ts';
 import { until } from '../../test/support/wait.ts';
 
 const url = (file: string) => new URL(file, import.meta.url).href;
@@ -21,7 +22,7 @@ async function start(env: Record<string, string>, preloads = ['telemetry.ts']) {
   const flags = preloads.map((file) => `--import=${url(file)}`);
   const child = spawn(process.execPath, [...flags, main], {
     env: {
-      PATH: process.env['PATH'],
+      ...bareEnvironment,
       PORT: String(port),
       OTEL_TRACES_SAMPLER_ARG: '1',
       OTEL_BSP_SCHEDULE_DELAY: '20',

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { freePort, freeRow } from '../../deploy/local/ports.ts';
+import { bareEnvironment } from '../../test/support/processes.ts';
 import { until } from '../../test/support/wait.ts';
 import { startWorld, type World } from './testing/world.ts';
 
@@ -17,7 +18,7 @@ const main = fileURLToPath(new URL('main.ts', import.meta.url));
 async function start(env: Record<string, string>) {
   const port = await freeRow(1);
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env['PATH'], DATABASE_URL: world.databaseUrl, PORT: String(port), ...env },
+    env: { ...bareEnvironment, DATABASE_URL: world.databaseUrl, PORT: String(port), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stderr = '';

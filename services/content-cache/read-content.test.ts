@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../test/support/wait.ts';
-import { startProxy } from './testing/proxy.ts';
+import { type Proxy, startProxy } from './testing/proxy.ts';
 import type { TestService } from './testing/service.ts';
 import { read, startWorld, type World } from './testing/world.ts';
 
@@ -13,6 +13,12 @@ let service: TestService;
 beforeAll(async () => {
   world = await startWorld();
   service = await world.service();
+});
+/** To the database; closed also when a test fails, or its connections would outlive it. */
+let proxy: Proxy | undefined;
+afterEach(async () => {
+  await proxy?.close();
+  proxy = undefined;
 });
 afterAll(() => world.close());
 
@@ -162,7 +168,7 @@ test('while Redis hangs, and after it died, reads go on past the cache', async (
 });
 
 test('while PostgreSQL is away hits are served, the others are 503, and it is well again by itself', async () => {
-  const proxy = await startProxy(new URL(world.databaseUrl));
+  proxy = await startProxy(new URL(world.databaseUrl));
   const through = await world.service({ databaseUrl: proxy.url });
   const [cachedId, otherId] = [await insert(), await insert()];
   // A process that has just found Redis again may pass the cache by at first.
@@ -177,5 +183,25 @@ test('while PostgreSQL is away hits are served, the others are 503, and it is we
   proxy.mend();
   await until('it is well again', async () => (await read(through, 'webform', otherId)).status === 200);
   await through.stop();
-  await proxy.close();
+});
+
+test('while PostgreSQL is silent hits are served, and few of the others wait for it', async () => {
+  proxy = await startProxy(new URL(world.databaseUrl));
+  const through = await world.service({ databaseUrl: proxy.url });
+  const [cachedId, otherId] = [await insert(), await insert()];
+  await until('it is cached', async () => (await read(through, 'webform', cachedId)).cache === 'hit');
+  const reader = 'db_query_duration_seconds_count{service="content-cache",operation="read_record"}';
+
+  proxy.narrow(0);
+  // This one waits until its time is over.
+  expect((await read(through, 'webform', otherId)).status).toBe(503);
+  const before = await through.metric(reader);
+  const refused = await Promise.all(Array.from({ length: 50 }, () => read(through, 'pathway', nextId++)));
+  expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([503]));
+  expect((await through.metric(reader)) - before).toBeLessThan(10);
+  expect((await read(through, 'webform', cachedId)).cache).toBe('hit');
+
+  proxy.narrow(Infinity);
+  await until('it is well again', async () => (await read(through, 'webform', otherId)).status === 200);
+  await through.stop();
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { bareEnvironment } from '../../test/support/processes.ts';
 import { startLetters, type TestLetters } from './testing.ts';
 
 const admin = fileURLToPath(new URL('admin.ts', import.meta.url));
@@ -17,7 +18,9 @@ beforeAll(async () => {
 afterAll(() => letters.stop());
 
 async function run(args: string[], url = letters.databaseUrl) {
-  const child = spawn(process.execPath, [admin, ...args], { env: { DATABASE_URL: url } });
+  const child = spawn(process.execPath, [admin, ...args], {
+    env: { ...bareEnvironment, DATABASE_URL: url },
+  });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));

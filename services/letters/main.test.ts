@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { freeRow } from '../../deploy/local/ports.ts';
+import { bareEnvironment } from '../../test/support/processes.ts';
 import { until } from '../../test/support/wait.ts';
 import { startLetters, type TestLetters } from './testing.ts';
 
@@ -30,7 +31,7 @@ test('Idempotency-Keys of more than 24 hours ago go, those of today stay', async
     'test',
     `UPDATE letters.idempotency_key SET created_at = now() - interval '25 hours' WHERE key = 'old'`,
   );
-  const env = { DATABASE_URL: letters.databaseUrl, PORT: String(await freeRow(1)) };
+  const env = { ...bareEnvironment, DATABASE_URL: letters.databaseUrl, PORT: String(await freeRow(1)) };
   const child = spawn(process.execPath, [main], { env, stdio: 'ignore' });
   const ended = once(child, 'exit');
   await until('the old key is gone', async () => (await keys()).length === 1);

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bareEnvironment } from '../../test/support/processes.ts';
 import type { StoredFile, Store } from './stores/store.ts';
 import { deleteStrays, EmptyStore, findStrays } from './sweep.ts';
 import { newFile, setScene, type Scene } from './testing/scene.ts';
@@ -116,7 +117,7 @@ test('more rows than are read at once', async () => {
 const admin = fileURLToPath(new URL('admin.ts', import.meta.url));
 async function run(args: string[], env: Record<string, string> = {}) {
   const child = spawn(process.execPath, [admin, ...args], {
-    env: { DATABASE_URL: scene.databaseUrl, MEDIA_FOLDER: scene.folder, ...env },
+    env: { ...bareEnvironment, DATABASE_URL: scene.databaseUrl, MEDIA_FOLDER: scene.folder, ...env },
   });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {

@@ -43,3 +43,9 @@ export function isAlive(pid: number): boolean {
     return false;
   }
 }
+
+/** For a process that must have nothing of what a developer may have set. */
+export const bareEnvironment: NodeJS.ProcessEnv = {
+  PATH: process.env['PATH'],
+  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+};

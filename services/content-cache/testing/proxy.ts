@@ -10,7 +10,7 @@ export interface Proxy {
   /** Closes every connection and takes no new one. */
   cut(): void;
   mend(): void;
-  /** From now on replies trickle: so many bytes every 10 ms. Infinity: they come as they do. */
+  /** From now on replies trickle: so many bytes every 10 ms. 0: none come. Infinity: they come as they do. */
   narrow(bytes: number): void;
   /** New connections go to that server. */
   lead(to: URL): void;
@@ -28,7 +28,7 @@ export async function startProxy(to: URL): Promise<Proxy> {
       transform(bytes: Buffer, _, done) {
         void (async () => {
           // The width may change while it sleeps: not a byte may be lost by that.
-          for (let sent = 0; sent < bytes.length;) {
+          for (let sent = 0; sent < bytes.length && !this.destroyed;) {
             const piece = bytes.subarray(sent, sent + width);
             this.push(piece);
             sent += piece.length;
