@@ -53,7 +53,8 @@ export function createDatabase(options: DatabaseOptions): Database {
     connectionString: url,
     application_name: metrics.service,
     max: maxConnections,
-    connectionTimeoutMillis: 2_000,
+    // As long as a statement: many connections at once, on a busy machine, are slow to come.
+    connectionTimeoutMillis: statementTimeoutMs,
     statement_timeout: statementTimeoutMs,
     // When even the server's own timeout does not reach us.
     query_timeout: statementTimeoutMs + 1_000,

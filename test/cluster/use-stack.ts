@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect } from '@jest/globals';
 import { seed } from '../../deploy/local/seed.ts';
+import { logsAbout } from '../compose/docker.ts';
 import { tokenOf } from '../support/accounts.ts';
 import { closeEvents } from '../support/events.ts';
 import type { GatewayRaceFigures } from '../support/gateway-race.ts';
@@ -32,8 +33,9 @@ export function useStack(): () => Balancer {
 }
 
 /** Prints what a race has seen; nothing old was read, no change was lost, and every read was answered. */
-export function expectNothingOld(what: string, figures: GatewayRaceFigures): void {
+export async function expectNothingOld(what: string, figures: GatewayRaceFigures): Promise<void> {
   console.log(`${what}:`, JSON.stringify(figures));
+  if (figures.failed.length > 0) console.log(await logsAbout(figures.failed));
   expect(figures).toMatchObject({ stale: [], lost: [] });
   expect(Object.keys(figures.answers)).toEqual(['200']);
   expect(figures.clears).toBeGreaterThan(5);

@@ -56,3 +56,9 @@ export async function describeStack(): Promise<Stack> {
 export async function containersOf(service: string): Promise<string[]> {
   return (await compose('ps', '-q', service)).split('\n').filter(Boolean);
 }
+
+/** What the containers have logged about these requests. */
+export async function logsAbout(requests: string[]): Promise<string> {
+  const lines = (await compose('logs', '--no-color')).split('\n');
+  return lines.filter((line) => requests.some((id) => line.includes(id))).join('\n');
+}

@@ -11,7 +11,7 @@ import { raceWhile } from '../support/gateway-race.ts';
 import { closeRecords } from '../support/records.ts';
 import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
-import { compose, containersOf, describeStack, docker } from './docker.ts';
+import { compose, containersOf, describeStack, docker, logsAbout } from './docker.ts';
 
 /** Everything with a schema. Behind one published port there is one gateway, which a load balancer would make two. */
 const services = SERVICES.map(({ name }) => name).filter((name) => name !== 'gateway');
@@ -72,7 +72,7 @@ test.each([
 ])(
   '%s: no request fails, nothing old is read, no event is lost',
   async (_, release) => {
-    const figures = await raceWhile({ readsPerSecond: 40, changesPerSecond: 3 }, async () => {
+    const figures = await raceWhile({ readsPerSecond: 200, changesPerSecond: 3 }, async () => {
       for (const service of services) {
         await docker(['tag', `${imageOf(service)}:${release}`, imageOf(service)]);
         await roll(service);
@@ -80,6 +80,7 @@ test.each([
       writePrivate(stackFilePath(), await describeStack());
     });
     console.log(`to the release ${release}:`, JSON.stringify(figures));
+    if (figures.failed.length > 0) console.log(await logsAbout(figures.failed));
     const images = await Promise.all(
       services.map(async (service) =>
         docker(['inspect', '--format', '{{.Image}}', (await containersOf(service))[0]!]),

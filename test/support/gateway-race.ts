@@ -17,6 +17,8 @@ export interface GatewayRaceOptions {
 export interface GatewayRaceFigures {
   /** How many reads were answered with each status, and with which error. */
   answers: Record<string, number>;
+  /** The ids of requests that failed, by which the logs say why. */
+  failed: string[];
   hits: number;
   /** Clears that were acknowledged, and those that were refused and tried again. */
   clears: number;
@@ -56,6 +58,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
   }));
   const figures: GatewayRaceFigures = {
     answers: {},
+    failed: [],
     hits: 0,
     clears: 0,
     refused: 0,
@@ -76,6 +79,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
     const { status = 'no answer', error, body, headers } = answer ?? {};
     const told = error ? `${status} ${error.error}` : String(status);
     figures.answers[told] = (figures.answers[told] ?? 0) + 1;
+    if (error) figures.failed.push(error.request_id);
     if (headers?.get('x-cache') === 'hit') figures.hits += 1;
     if (status === 200 && body!.version < floor)
       figures.stale.push(`${model} ${record.id}: version ${body!.version}, cleared at ${floor}`);

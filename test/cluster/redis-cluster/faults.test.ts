@@ -40,7 +40,7 @@ test('a primary is killed: its replica takes over, and it comes back as one', as
     await sleep(3_000);
   });
   // Reads pass the cache by.
-  expectNothingOld('a primary killed', figures);
+  await expectNothingOld('a primary killed', figures);
 });
 
 test('slots with records move to another primary, and back', async () => {
@@ -62,7 +62,7 @@ test('slots with records move to another primary, and back', async () => {
     expect(await ownerOf(slot)).toBe(from.id);
     await sleep(2_000);
   });
-  expectNothingOld('slots moved', figures);
+  await expectNothingOld('slots moved', figures);
 });
 
 /** By partition of the topic: who leads, and who keeps up with that. */
@@ -89,11 +89,11 @@ test('a broker that leads partitions is killed, and comes back', async () => {
     await until('it has caught up', isInSync, 120_000);
     await sleep(3_000);
   });
-  expectNothingOld('a broker killed', figures);
+  await expectNothingOld('a broker killed', figures);
 });
 
 test('every process is restarted, one after the other: no request fails', async () => {
   const figures = await raceWhile(traffic, () => restartEach(balancer()));
-  expectNothingOld('every process restarted', figures);
+  await expectNothingOld('every process restarted', figures);
   expect(figures.refused).toBe(0);
 }, 400_000);

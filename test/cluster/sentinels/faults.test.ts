@@ -33,12 +33,12 @@ test('the primary is killed: a replica takes over, and it comes back as one', as
     await sleep(3_000);
   });
   // Reads pass the cache by.
-  expectNothingOld('the primary killed', figures);
+  await expectNothingOld('the primary killed', figures);
 });
 
 test('every process is restarted, one after the other: no request fails', async () => {
   const figures = await raceWhile(traffic, () => restartEach(balancer()));
-  expectNothingOld('every process restarted', figures);
+  await expectNothingOld('every process restarted', figures);
   expect(figures.refused).toBe(0);
 }, 400_000);
 
