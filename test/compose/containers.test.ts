@@ -5,6 +5,7 @@ import { compose, docker } from './docker.ts';
 interface Container {
   Name: string;
   Image: string;
+  Config: { Labels: Record<string, string> };
   RestartCount: number;
   State: { Running: boolean; ExitCode: number; OOMKilled: boolean; Health?: { Status: string } };
   HostConfig: {
@@ -21,7 +22,9 @@ let named: (service: string) => Container;
 beforeAll(async () => {
   const ids = (await compose('ps', '--all', '-q')).split('\n');
   containers = JSON.parse(await docker(['inspect', ...ids])) as Container[];
-  named = (service) => containers.find(({ Name }) => Name.endsWith(`-${service}-1`))!;
+  // Its number says nothing: a release gives it another one.
+  named = (service) =>
+    containers.find(({ Config }) => Config.Labels['com.docker.compose.service'] === service)!;
 });
 
 test('every container is healthy, and none was killed for its memory or had to be started again', () => {

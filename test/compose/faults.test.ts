@@ -30,8 +30,9 @@ afterAll(async () => {
   await closeRecords();
 });
 
-function tell(what: string, { stale, lost, failed: _, ...figures }: GatewayRaceFigures): void {
-  console.log(what, JSON.stringify({ ...figures, stale: stale.length, lost: lost.length }));
+function tell(what: string, figures: GatewayRaceFigures): void {
+  const lengths = { stale: figures.stale.length, lost: figures.lost.length, failed: figures.failed.length };
+  console.log(what, JSON.stringify({ ...figures, ...lengths }));
 }
 
 const failed = ({ answers }: GatewayRaceFigures) =>
