@@ -1,13 +1,7 @@
 export default {
   testMatch: ['**/*.test.ts'],
   // What takes minutes is for `npm run proof`, what needs Docker for `npm run test:compose` and `test:cluster`.
-  testPathIgnorePatterns: [
-    '/node_modules/',
-    '/\\.local/',
-    '/test/proof/',
-    '/test/compose/',
-    '/test/cluster/',
-  ],
+  testPathIgnorePatterns: ['/node_modules/', '/\\.local/', '/proof/', '/test/compose/', '/test/cluster/'],
   modulePathIgnorePatterns: ['/\\.local/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': './test/support/transform.mjs' },

@@ -12,19 +12,26 @@ export interface Counts {
 
 const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
 
-/** For what `npm test` leaves out: the files of one folder, those whose path has one of the patterns in it. */
+/** For what `npm test` leaves out: the files of folders with that name, those whose path has one of the patterns in it. */
 export function onlyIn(folder: string, patterns: string[]): string[] {
   const ignored = ['/node_modules/', '/\\.local/'].map((path) => `--testPathIgnorePatterns=${path}`);
   const parts = patterns.length > 0 ? patterns : [''];
   return [...ignored, ...parts.map((part) => `--testPathPatterns=/${folder}/.*${part}`)];
 }
 
+/** Patterns as they were typed: jest reads those of `onlyIn` as a regular expression, and what is left out is none. */
+const shown = (patterns: string[]): string =>
+  patterns
+    .filter((pattern) => !pattern.startsWith('--testPathIgnorePatterns='))
+    .map((pattern) => pattern.replace(/^--testPathPatterns=/, ''))
+    .join(' or ');
+
 /** The test files that match. @throws Problem when there are none: a typing error need not wait for a stack */
 export async function filesOf(pattern: string[], signal: AbortSignal): Promise<string[]> {
   const list = [JEST, '--listTests', ...pattern];
   const { output } = await runCommand(process.execPath, list, { signal, cwd: ROOT });
   const files = output.split('\n').filter((line) => line.endsWith('.test.ts'));
-  if (files.length === 0) throw new Problem(`No test has ${pattern.join(' or ')} in its path.`);
+  if (files.length === 0) throw new Problem(`No test has ${shown(pattern)} in its path.`);
   return files;
 }
 

@@ -1,5 +1,5 @@
 // `npm test [-- pattern]`: types, lint, format and every test, against a stack of its own beside whatever else runs.
-// `npm run proof [-- pattern]`: what takes minutes, in test/proof, in the same way.
+// `npm run proof [-- pattern]`: what takes minutes, in folders with the name proof, in the same way.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DOWNLOADS } from '../deploy/local/config.ts';
@@ -66,7 +66,7 @@ await untilStopped(async (signal) => {
   const terminal = createTerminal();
   const isProof = process.argv[2] === '--proof';
   const patterns = process.argv.slice(isProof ? 3 : 2);
-  const pattern = isProof ? onlyIn('test/proof', patterns) : patterns;
+  const pattern = isProof ? onlyIn('proof', patterns) : patterns;
   await refuseUnknown(pattern, signal);
   await tidyUp();
   const checks = await runChecks(terminal, signal);
