@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import sharp from 'sharp';
 import * as corpus from '../testing/corpus.ts';
 import { createTestPool, type TestPool } from '../testing/pools.ts';
