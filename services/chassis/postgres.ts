@@ -53,8 +53,8 @@ export function createDatabase(options: DatabaseOptions): Database {
     connectionString: url,
     application_name: metrics.service,
     max: maxConnections,
-    // As long as a statement: many connections at once, on a busy machine, are slow to come.
-    connectionTimeoutMillis: statementTimeoutMs,
+    // When a cache is gone many connections are wanted at once, and on a busy machine they are slow to come.
+    connectionTimeoutMillis: 5_000,
     statement_timeout: statementTimeoutMs,
     // When even the server's own timeout does not reach us.
     query_timeout: statementTimeoutMs + 1_000,
