@@ -7,7 +7,8 @@ import type { Stack } from './stack-file.ts';
 import type { ProcessSpec } from './supervised.ts';
 
 const READY_WITHIN_MS = 60_000;
-const NODE_FLAGS = [
+/** What every process of the platform is started with. */
+export const NODE_FLAGS = [
   // Node's own warnings that say nothing about the platform.
   '--disable-warning=ExperimentalWarning',
   '--disable-warning=TimeoutNegativeWarning',

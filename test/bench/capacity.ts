@@ -6,30 +6,16 @@ import { Agent, request } from 'undici';
 import { clearModel } from '@content-platform/contract';
 import { tokenOf } from '../support/accounts.ts';
 import { announce, closeEvents } from '../support/events.ts';
-import { descendantsOf } from '../support/processes.ts';
 import { closeRecords, database, freshId } from '../support/records.ts';
 import { pidOf, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
+import { cpuOf } from './cpu.ts';
 
 const processes = ['gateway', 'content-cache', 'redis', 'postgres', 'kafka'];
 const concurrency = 16;
 const warmUp = 20_000;
 const connections = 2_000;
 const bodyBytes = 2_000;
-
-/** CPU that a process and its children have taken so far, those that have ended, too, in µs (Linux: proc(5), stat). */
-function cpuOf(name: string): number {
-  const pid = pidOf(name);
-  let ticks = 0;
-  for (const each of [pid, ...descendantsOf(pid)]) {
-    // After the name, which is in parentheses, utime is the 12th; then stime, and both of children that have ended.
-    const fields = readFileSync(`/proc/${each}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ');
-    for (const field of fields.slice(11, 15)) ticks += Number(field);
-  }
-  return ticks * 10_000;
-}
 
 const rssOf = (name: string): number =>
   Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pidOf(name)}/status`, 'utf8'))![1]) * 1024;
@@ -81,11 +67,11 @@ async function untilConsumed(): Promise<void> {
 }
 
 async function measure(what: string, count: number, work: () => Promise<void>): Promise<void> {
-  const before = processes.map(cpuOf);
+  const before = processes.map((name) => cpuOf(pidOf(name)));
   const start = performance.now();
   await work();
   const perSecond = (count / (performance.now() - start)) * 1_000;
-  const us = processes.map((name, index) => (cpuOf(name) - before[index]!) / count);
+  const us = processes.map((name, index) => (cpuOf(pidOf(name)) - before[index]!) / count);
   const ours = us[0]! + us[1]!;
   const shown = processes.map((name, index) => `${name} ${us[index]!.toFixed(0)}`).join('  ');
   console.log(

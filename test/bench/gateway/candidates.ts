@@ -1,0 +1,129 @@
+import type { ChildProcess } from 'node:child_process';
+import { freePort, freeRow, INTERNAL_OFFSET } from '../../../deploy/local/ports.ts';
+import { SERVICES } from '../../../deploy/local/services.ts';
+import { NODE_FLAGS } from '../../../deploy/local/service-process.ts';
+import { PEERS } from './install.ts';
+import { nginx, startNginx } from './nginx.ts';
+import { startNode } from './processes.ts';
+
+export const issuer = 'http://gateway.bench';
+
+/** What they all stand on. */
+export interface Around {
+  upstream: string;
+  redis: string;
+  publicKeyPem: string;
+  folder: string;
+}
+
+export interface Candidate {
+  name: string;
+  /** What it does, and how. */
+  does: string;
+  hasDuties: boolean;
+  /** Starts it on `port`; resolves with all of its processes. */
+  start: (port: number, around: Around) => Promise<ChildProcess[]>;
+}
+
+/** Ours as `npm start` runs it, but that its limits are a thousand times higher: they count, and refuse nothing. */
+const ours =
+  (logLevel: string): Candidate['start'] =>
+  async (port, { upstream, redis }) => {
+    const urls = Object.fromEntries(SERVICES.map(({ name }) => [name, upstream]));
+    const around = {
+      postgres: '',
+      logs: '',
+      redis,
+      kafka: '',
+      media: '',
+      urls,
+      internalUrls: {},
+      secretsFile: '',
+    };
+    const env = {
+      ...SERVICES.find(({ name }) => name === 'gateway')!.environment(around),
+      PORT: String(port),
+      PUBLIC_URL: issuer,
+      AUTH_URL: upstream,
+      AUTH_INTERNAL_URL: upstream.replace(/\d+$/, (digits) => String(Number(digits) + INTERNAL_OFFSET)),
+      RATE_LIMIT_SCALE: '1000',
+      LOG_LEVEL: logLevel,
+    };
+    return [startNode('gateway/main.ts', env, NODE_FLAGS)];
+  };
+
+const peer =
+  (file: string, hasDuties: boolean): Candidate['start'] =>
+  async (port, { upstream, redis, publicKeyPem }) => [
+    startNode(`${PEERS}/${file}`, {
+      PORT: String(port),
+      UPSTREAM: upstream,
+      REDIS_URL: redis,
+      PUBLIC_KEY: publicKeyPem,
+      ISSUER: issuer,
+      DUTIES: hasDuties ? '1' : '0',
+      NODE_ENV: 'production',
+    }),
+  ];
+
+const nginxWithAuth: Candidate['start'] = async (port, around) => {
+  const authPort = await freePort();
+  const [authenticator] = await peer('nginx-auth.mjs', true)(authPort, around);
+  return [startNginx(around.folder, port, around.upstream, authPort), authenticator!];
+};
+
+const common = 'limit in Redis';
+const withDuties: Omit<Candidate, 'hasDuties'>[] = [
+  {
+    name: 'ours',
+    does: `token remembered, revocation asked each time; ${common}; a log line for failures alone, as delivered; also: target check, security headers, CORS, header hygiene, readiness of instances, time limits`,
+    start: ours('info'),
+  },
+  {
+    name: 'ours, a line each',
+    does: 'the same with LOG_LEVEL=debug: a log line a request',
+    start: ours('debug'),
+  },
+  {
+    name: 'fast-gateway',
+    does: `token remembered (fast-jwt); ${common} (express-rate-limit); a line each (pino); histogram; allowlist by prefix`,
+    start: peer('fast-gateway.mjs', true),
+  },
+  {
+    name: '@fastify/http-proxy',
+    does: `token remembered (@fastify/jwt with cache); ${common} (@fastify/rate-limit); a line each; histogram (fastify-metrics); allowlist by prefix`,
+    start: peer('fastify-proxy.mjs', true),
+  },
+  {
+    name: 'express + hpm',
+    does: `token verified each time (jsonwebtoken); ${common} (express-rate-limit); a line each (pino-http); histogram (express-prom-bundle); allowlist by route`,
+    start: peer('express-proxy.mjs', true),
+  },
+  {
+    name: 'nginx, auth_request',
+    does: 'token remembered, by a Node process of its own that is counted, too (fast-jwt); limit in its memory; a line each with the duration, no histogram; allowlist by expression',
+    start: nginxWithAuth,
+  },
+];
+
+const bare: Omit<Candidate, 'hasDuties'>[] = [
+  { name: 'express + undici', does: 'the bare pipe', start: peer('undici-pipe.mjs', false) },
+  { name: 'fast-gateway', does: 'forwards alone', start: peer('fast-gateway.mjs', false) },
+  { name: '@fastify/http-proxy', does: 'forwards alone', start: peer('fastify-proxy.mjs', false) },
+  { name: 'express + hpm', does: 'forwards alone', start: peer('express-proxy.mjs', false) },
+  {
+    name: 'nginx, plain',
+    does: 'forwards alone',
+    start: async (port, { folder, upstream }) => [startNginx(folder, port, upstream)],
+  },
+];
+
+const isThere = ({ name }: { name: string }): boolean => nginx !== undefined || !name.startsWith('nginx');
+
+export const candidates: Candidate[] = [
+  ...withDuties.map((each) => ({ ...each, hasDuties: true })),
+  ...bare.map((each) => ({ ...each, hasDuties: false })),
+].filter(isThere);
+
+/** A port for a candidate; ours has its internal listener above it. */
+export const portFor = (): Promise<number> => freeRow(1);

@@ -1,0 +1,26 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../../../deploy/local/config.ts';
+import { Problem } from '../../../deploy/local/problem.ts';
+import { runCommand } from '../../../deploy/local/run-command.ts';
+
+/** Where the peers are: a package of its own, so that nobody else installs them. */
+export const PEERS = 'test/bench/peers';
+
+/** Installs what the peers' lock file says, if that was not done yet. @throws Problem with what npm said */
+export async function installPeers(): Promise<void> {
+  const folder = join(ROOT, PEERS);
+  const wanted = readFileSync(join(folder, 'package-lock.json'), 'utf8');
+  const note = join(folder, 'node_modules', '.installed');
+  try {
+    if (readFileSync(note, 'utf8') === wanted) return;
+  } catch {
+    // never yet
+  }
+  console.log('Installing what the gateway is measured against (npm ci)');
+  const { code, output } = await runCommand('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
+    cwd: folder,
+  });
+  if (code !== 0) throw new Problem(`${output.trimEnd()}\nnpm ci failed in ${PEERS}: see above.`);
+  writeFileSync(note, wanted);
+}

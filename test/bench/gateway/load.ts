@@ -1,0 +1,39 @@
+// Sends the load, in a process of its own: per message so many requests over 64 kept connections, each as soon as the one
+// before it on its connection is answered.
+import { Pool } from 'undici';
+import { connections, type Job, type Seen } from './job.ts';
+
+/** They are kept between rounds. */
+const pools = new Map<string, Pool>();
+
+function poolOf(origin: string): Pool {
+  const known = pools.get(origin) ?? new Pool(origin, { connections, pipelining: 1 });
+  pools.set(origin, known);
+  return known;
+}
+
+async function run({ origin, path, headers, requests }: Job): Promise<Seen> {
+  const pool = poolOf(origin);
+  const times: number[] = [];
+  let left = requests;
+  async function one(): Promise<void> {
+    while (left-- > 0) {
+      const start = performance.now();
+      const { statusCode, body } = await pool.request({ method: 'GET', path, headers });
+      const { byteLength } = await body.arrayBuffer();
+      if (statusCode !== 200 || byteLength !== 1024)
+        throw new Error(`${origin}: ${statusCode}, ${byteLength} bytes`);
+      times.push(performance.now() - start);
+    }
+  }
+  const start = performance.now();
+  await Promise.all(Array.from({ length: connections }, one));
+  const seconds = (performance.now() - start) / 1000;
+  const sorted = Float64Array.from(times).toSorted();
+  const at = (part: number) => sorted[Math.floor(sorted.length * part)]!;
+  return { perSecond: requests / seconds, p50: at(0.5), p99: at(0.99) };
+}
+
+process.on('message', (job: Job) => void run(job).then((seen) => process.send!(seen)));
+// The bench is gone.
+process.once('disconnect', () => process.exit());

@@ -1,0 +1,120 @@
+// `npm run bench -- gateway`: the CPU that a request takes in the gateway, throughput and latency, beside what one would
+// take instead: with the same duties, and bare. All of them are up at once and take turns; each round is as many requests
+// of 1 KB over 64 kept connections. What is written goes to /dev/null. Not before all have been warmed up.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from '../../../deploy/local/config.ts';
+import { freeRow } from '../../../deploy/local/ports.ts';
+import { startRedis } from '../../support/redis-server.ts';
+import { until } from '../../support/wait.ts';
+import { cpuOf } from '../cpu.ts';
+import { candidates, issuer, portFor, type Candidate } from './candidates.ts';
+import { spread, tableOf, type Result, type Round } from './figures.ts';
+import { judge } from './goals.ts';
+import { installPeers } from './install.ts';
+import { connections, type Job, type Seen } from './job.ts';
+import { nginx } from './nginx.ts';
+import { startHelper, startNode, stopAll } from './processes.ts';
+import { createToken } from './token.ts';
+
+const rounds = 5;
+const warmUp = 20_000;
+const requests = 10_000;
+const path = '/api/content/pathway/1';
+
+await installPeers();
+const { token, pem, keySet } = createToken(issuer);
+const headers = { authorization: `Bearer ${token}` };
+const folder = mkdtempSync(join(tmpdir(), 'bench-gateway-'));
+const redis = await startRedis();
+const upstreamPort = await freeRow(1);
+const upstream = `http://127.0.0.1:${upstreamPort}`;
+startNode(
+  'test/bench/gateway/upstream.ts',
+  { PORT: String(upstreamPort), KEY_SET: keySet },
+  process.execArgv,
+);
+const load = startHelper('test/bench/gateway/load.ts');
+const loadEnded = once(load, 'exit').then(() => {
+  throw new Error('the load ended: see above');
+});
+loadEnded.catch(() => undefined);
+
+type Running = Candidate & { origin: string; pids: number[] };
+
+const statusOf = async (url: string, init: RequestInit = {}): Promise<number> => {
+  const reply = await fetch(url, init);
+  await reply.arrayBuffer();
+  return reply.status;
+};
+
+/** Starts it, and sees that it does what it is measured for. */
+async function bringUp(candidate: Candidate): Promise<Running> {
+  const port = await portFor();
+  const children = await candidate.start(port, { upstream, redis: redis.url, publicKeyPem: pem, folder });
+  const origin = `http://127.0.0.1:${port}`;
+  await until(`${candidate.name} answers`, async () => (await statusOf(origin + path, { headers })) === 200);
+  if (candidate.hasDuties) {
+    const seen = [await statusOf(origin + path), await statusOf(`${origin}/api/other/1`, { headers })];
+    if (String(seen) !== '401,404') throw new Error(`${candidate.name} lets through: ${seen.join(', ')}`);
+  }
+  return { ...candidate, origin, pids: children.map(({ pid }) => pid!) };
+}
+
+async function send(job: Job): Promise<Seen> {
+  load.send(job);
+  const [seen] = (await Promise.race([once(load, 'message'), loadEnded])) as [Seen];
+  return seen;
+}
+
+async function measure({ origin, pids }: Running): Promise<Round> {
+  const cpu = () => pids.reduce((sum, pid) => sum + cpuOf(pid), 0);
+  const before = cpu();
+  const seen = await send({ origin, path, headers, requests });
+  return { ...seen, cpu: (cpu() - before) / requests };
+}
+
+try {
+  const running: Running[] = [];
+  for (const candidate of candidates) running.push(await bringUp(candidate));
+  const results: Result[] = running.map(({ name, does, hasDuties }) => ({
+    name,
+    does,
+    hasDuties,
+    rounds: [],
+  }));
+  for (const { origin } of running) await send({ origin, path, headers, requests: warmUp });
+  for (let round = 0; round < rounds; round += 1) {
+    for (let turn = 0; turn < running.length; turn += 1) {
+      // Nobody always follows the same one.
+      const index = (turn + round) % running.length;
+      results[index]!.rounds.push(await measure(running[index]!));
+    }
+  }
+  console.log(
+    `CPU for one request, in µs: ${rounds} rounds of ${requests} requests of 1 KB, ${connections} connections`,
+  );
+  for (const hasDuties of [true, false]) {
+    const some = results.filter((result) => result.hasDuties === hasDuties);
+    console.log(`\n${hasDuties ? 'Same duties' : 'Bare'}\n${tableOf(some, results[0]!)}`);
+    for (const { name, does } of hasDuties ? some : []) console.log(`  ${name}: ${does}`);
+  }
+  if (!nginx) console.log('\nnginx was left out: it is not on the PATH.');
+  console.log('');
+  const verdicts = judge(results);
+  for (const { isHeld, text } of verdicts) console.log(`${isHeld ? '✓' : '✗'} ${text}`);
+  const uneven = results.filter((result) => spread(result) > 0.15).map(({ name }) => name);
+  if (uneven.length > 0)
+    console.log(`The machine was not calm: rounds differ by more than 15 % (${uneven.join(', ')}).`);
+  const machine = { cpu: cpus()[0]!.model, cores: availableParallelism(), node: process.version };
+  const file = join(ROOT, 'test/bench/results/gateway.json');
+  mkdirSync(join(ROOT, 'test/bench/results'), { recursive: true });
+  writeFileSync(file, `${JSON.stringify({ machine, connections, requests, results }, undefined, 2)}\n`);
+  process.exitCode = verdicts.every(({ isHeld }) => isHeld) ? 0 : 1;
+} finally {
+  await stopAll();
+  await redis.stop();
+  rmSync(folder, { recursive: true, force: true });
+}

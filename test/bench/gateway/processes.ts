@@ -1,0 +1,47 @@
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { ROOT } from '../../../deploy/local/config.ts';
+import { bareEnvironment } from '../../support/processes.ts';
+
+const children: ChildProcess[] = [];
+
+/** Starts a process; it has nothing of the developer's environment. What it logs nobody reads: that is not measured. */
+export function start(
+  command: string,
+  args: string[],
+  env: Record<string, string> = {},
+  stdio: StdioOptions = ['ignore', 'ignore', 'inherit'],
+): ChildProcess {
+  const child = spawn(command, args, { cwd: ROOT, env: { ...bareEnvironment, ...env }, stdio });
+  children.push(child);
+  return child;
+}
+
+/** Starts a script under this Node. */
+export const startNode = (script: string, env: Record<string, string>, flags: readonly string[] = []) =>
+  start(process.execPath, [...flags, join(ROOT, script)], env);
+
+/** Starts a script that is sent messages. */
+export const startHelper = (script: string) =>
+  start(process.execPath, [...process.execArgv, join(ROOT, script)], {}, [
+    'ignore',
+    'ignore',
+    'inherit',
+    'ipc',
+  ]);
+
+process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
+/** Ends everything that was started. */
+export async function stopAll(): Promise<void> {
+  const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+  await Promise.all(
+    running.map((child) => {
+      const gone = once(child, 'exit');
+      child.kill('SIGKILL');
+      return gone;
+    }),
+  );
+}

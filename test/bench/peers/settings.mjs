@@ -1,0 +1,31 @@
+// What every peer is told, and what those with duties share: so that they differ in their libraries alone.
+import { createPublicKey, randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+
+const { env } = process;
+
+export const port = Number(env.PORT);
+export const upstream = env.UPSTREAM;
+/** Whether it also checks tokens, limits, logs and measures; else it forwards alone. */
+export const hasDuties = env.DUTIES === '1';
+
+/** The part of the contract that is asked for. */
+export const route = '/api/content/:model/:id';
+export const prefix = '/api/content';
+
+/** Of the tokens; PEM, and as the object that costs nothing to use again. */
+export const publicKeyPem = env.PUBLIC_KEY;
+export const publicKey = hasDuties ? createPublicKey(publicKeyPem) : undefined;
+export const claims = { issuer: env.ISSUER, audience: 'content-platform' };
+
+/** Far above what is sent: it counts each request and refuses none. */
+export const limit = { requests: 6_000_000, seconds: 60 };
+export const connectRedis = () => new Redis(env.REDIS_URL);
+
+export const logger = pino({ base: { service: 'peer' }, messageKey: 'message' });
+/** In seconds, as the gateway's. */
+export const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2.5, 5, 10];
+
+const acceptable = /^[\w.-]{1,128}$/;
+export const requestId = (given) => (acceptable.test(given ?? '') ? given : randomUUID());
