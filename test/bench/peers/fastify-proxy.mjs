@@ -11,7 +11,10 @@ const { hasDuties, limit, prefix, upstream } = settings;
 const app = Fastify({
   ...(hasDuties && {
     loggerInstance: settings.logger,
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: 'request_id',
+    }),
     genReqId: (request) => settings.requestId(request.headers['x-request-id']),
   }),
 });
@@ -44,14 +47,15 @@ if (hasDuties) {
     await request.jwtVerify();
   });
   app.addHook('onResponse', async (request, reply) => {
-    const { method, routeOptions, id } = request;
-    const fields = { request_id: id, method, route: routeOptions.url, status: reply.statusCode };
+    const { method, routeOptions } = request;
+    const fields = { method, route: routeOptions.url, status: reply.statusCode };
     request.log.info({ ...fields, ms: Math.round(reply.elapsedTime) }, 'request');
   });
 }
 
 await app.register(proxy, {
   upstream,
+  disableRequestLogging: true,
   ...(hasDuties
     ? {
         prefix,
