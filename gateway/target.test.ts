@@ -16,7 +16,7 @@ const refusal = (target: string) => {
 test.each(
   words(String.raw`
     / /api/me /api/me/ /api/content/webform/12?view=summary /.well-known/jwks.json /api/a...b/... /api/.x
-    /api/content/caf%C3%A9/1 /api/content/a%20b%3F%23%5B%7C/1 /api/x;y=1,2/@a:b!$&(c)*+ /api/me? /api/me??
+    /api/content/caf%C3%A9/1 /api/content/a%20b%5B%7C/1 /api/x,y=1,2/@a:b!$&(c)*+ /api/me? /api/me??
     /api/me?a=b?c=/../x /api/me?a=%2e%2e%2F%25&filter[x]={y}|z^
   `),
 )('%s passes, and is not changed', (target) => {
@@ -31,7 +31,12 @@ describe.each([
      /api/%2e/me /api/%2E%2e/me /api/.%2e/me /api/%2e./me /api/%2e%2e%2fme /api/me%2e
      /api/..%3b/me /api/.%3Bx/me /api/..%3b`,
   ],
-  ['empty segments', '/api//me // /api/me// ///api/me /api/;/me /api/;x=y/me /; /api/%3b/me /%3Bx=y'],
+  ['empty segments', '/api//me // /api/me// ///api/me'],
+  [
+    'matrix parameters, a query or a fragment within it, which some servers cut off',
+    `/api/;/me /api/;x=y/me /; /api/%3b/me /%3Bx=y /api/me;x=1 /api/me;x/login /api/me%3bx/login /api/me%3fx/login
+     /api/me%3F/login /api/me%23/login`,
+  ],
   [
     'structure that decoding would make',
     String.raw`/api%2fme /api%2Fme /api%5cme /api%5Cme /api\me /api/..\me /api%252fme /api/%25 /api/%252e%252e/me

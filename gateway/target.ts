@@ -1,19 +1,21 @@
 import { HttpError } from '@content-platform/chassis';
 
-/** RFC 3986 §3.3: slashes, pchar, percent-encoded bytes. Anything else is read differently by different parsers. */
-const pathForm = /^(?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})*)+$/i;
+/**
+ * RFC 3986 §3.3: slashes, pchar, percent-encoded bytes. Anything else is read differently by different parsers, and so is
+ * `;`: some servers cut off matrix parameters before they look a path up.
+ */
+const pathForm = /^(?:\/(?:[\w.~!$&'()*+,=:@-]|%[0-9a-f]{2})*)+$/i;
 /** Printable ASCII but `"#<>\`; browsers send []{}|^ in queries as they are. */
 const queryForm = /^[!$-;=?-[\]-~]*$/;
 
 /**
- * Encodings of `/`, `\` and `%`: the path would change when it is decoded, or be decoded twice. And of letters, digits
- * and `-._~`, which RFC 3986 §2.3 says nobody should encode: `/%6De` is `/me` to some parsers, and not to others.
+ * Encodings of `/`, `\`, `;`, `?`, `#` and `%`: the path would change when it is decoded, or be decoded twice. And of
+ * letters, digits and `-._~`, which RFC 3986 §2.3 says nobody should encode: `/%6De` is `/me` to some parsers, and not to
+ * others.
  */
-const ambiguous = /%(?:2[5d-f]|3\d|[46][1-9a-f]|[57][0-9a]|5[cf]|7e)/i;
-/** Also one with nothing but matrix parameters (`;x`), which some servers cut off first. */
-const emptySegment = /\/[/;]/;
-/** A dot segment; also with a matrix parameter (`..;x`). */
-const dotSegment = /\/\.\.?(?:[/;]|$)/;
+const ambiguous = /%(?:2[35d-f]|3[\dbf]|[46][1-9a-f]|[57][0-9a]|5[cf]|7e)/i;
+const emptySegment = /\/\//;
+const dotSegment = /\/\.\.?(?:\/|$)/;
 // oxlint-disable-next-line no-control-regex
 const control = /[\0-\x1f\x7f-\x9f]/;
 
