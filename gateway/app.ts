@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { Socket } from 'node:net';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { endpoints as contractEndpoints, type Endpoint } from '@content-platform/contract';
 import {
@@ -57,16 +58,26 @@ export interface Gateway {
   stop: () => void;
 }
 
+function malformed(message: string): HttpError {
+  const headers = { Connection: 'close' };
+  return new HttpError(400, 'malformed_request', message, undefined, { headers });
+}
+
 /**
+ * What is wrong with a head, if anything: whoever sends it may see another end of its request than we do.
  * RFC 9112 §3.2: exactly one Host. It decides nothing here, but somebody in front may have gone by another one. Node's
- * parser takes 0.9 and 2.0, too, which no proxy in front reads as we do.
+ * parser takes 0.9 and 2.0, too, which no proxy in front reads as we do, and codings before `chunked`, which hide the
+ * body from us; before HTTP/1.1 not even that one exists (§6.1).
  */
-function checkHead({ httpVersion, rawHeaders }: IncomingMessage): void {
+function checkHead({ httpVersion, headers, rawHeaders }: IncomingMessage): HttpError | undefined {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
-    throw new HttpError(400, 'malformed_request', 'The version must be HTTP/1.1 or HTTP/1.0.');
+    return malformed('The version must be HTTP/1.1 or HTTP/1.0.');
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion === '1.0'))
+    return malformed('The body must be sent plainly or chunked.');
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
-  if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return;
-  throw new HttpError(400, 'malformed_request', 'The request must have one Host header.');
+  if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return undefined;
+  return malformed('The request must have one Host header.');
 }
 
 /** Who answers each endpoint: the gateway itself, or the service that owns it. Throws when nobody does. */
@@ -122,8 +133,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     refuse(request, response as GatewayResponse, error),
   );
 
+  /** Connections where a head was malformed. The parser goes on; what it finds is nobody's request for sure. */
+  const ended = new WeakSet<Socket>();
+
   /** Before express, which parses the target as soon as it gets a request. */
   function receive(request: Request, response: GatewayResponse): void {
+    if (ended.has(request.socket)) return;
     const exchange: Exchange = {
       requestId: requestId(request.headers['x-request-id'] as string | undefined),
       // A client's trace is pointed to, and not joined: it would decide what of ours is kept, and under which id.
@@ -136,9 +151,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     response.setHeader('X-Request-Id', exchange.requestId);
     setSecurityHeaders(request, response);
     observe(request, response, exchange);
+    // No upgrade is made, and Node's parser throws away what came behind the request: its sender is told to begin anew.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    exchange.address = addressOf(request);
+    const complaint = checkHead(request);
+    if (complaint) {
+      ended.add(request.socket);
+      return refuse(request, response, complaint);
+    }
     try {
-      exchange.address = addressOf(request);
-      checkHead(request);
       exchange.path = checkTarget(request.url);
     } catch (error) {
       return refuse(request, response, error);

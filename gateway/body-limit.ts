@@ -9,12 +9,7 @@ function tooLarge(maxBytes: number): HttpError {
 }
 
 /** Throws 413 or 415 for what the head says already. */
-function checkHead({ headers, httpVersion }: Request, { kinds, maxBytes }: RequestBody): void {
-  const transfer = headers['transfer-encoding'];
-  // Other codings than chunked hide the body from us, and before HTTP/1.1 not even that one exists (RFC 9112 §6.1).
-  if (transfer !== undefined && (transfer.toLowerCase() !== 'chunked' || httpVersion === '1.0')) {
-    throw new HttpError(400, 'malformed_request', 'The body must be sent plainly or chunked.');
-  }
+function checkHead({ headers }: Request, { kinds, maxBytes }: RequestBody): void {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new HttpError(415, 'unsupported_media_type', 'The body must not be compressed.');

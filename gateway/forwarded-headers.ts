@@ -44,9 +44,10 @@ export function createRequestHeaders(host: string, publicUrl: string) {
     trace: Record<string, string> = {},
   ): IncomingHttpHeaders => {
     const kept = Object.entries(endToEnd(headers)).filter(
-      // Some servers take _ for -.
       ([name]) =>
-        !notForClients.test(name.replaceAll('_', '-')) &&
+        // Some servers take _ for -: it would be a second Content-Length to them, or another header of this list.
+        !name.includes('_') &&
+        !notForClients.test(name) &&
         // What a browser sends along unasked is for those alone who gave it.
         (name !== 'cookie' || endpoint?.cookies),
     );

@@ -55,6 +55,12 @@ test('what a client says of itself, its way and other targets does not arrive; t
   });
 });
 
+test('a header with _, which some servers take for -, does not arrive', async () => {
+  const names = ['Transfer_Encoding', 'Content_Length', 'Authorization_', 'X_Anything'];
+  const headers = await arriving(await start(), ...names.map((name): [string, string] => [name, '3']));
+  expect(Object.keys(headers).filter((name) => name.includes('_'))).toEqual([]);
+});
+
 test('headers that Connection names do not arrive, but Connection cannot take away what the gateway sets', async () => {
   const gateway = await start();
   const names = 'close, X-Secret, X-Forwarded-For, x-request-id, Host';

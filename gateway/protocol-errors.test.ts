@@ -76,6 +76,11 @@ describe('framing that can be read in two ways is refused, and nothing of it arr
   test.each([
     ['no Host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n'],
     ['chunked in HTTP/1.0', post.replace('HTTP/1.1', 'HTTP/1.0') + `${chunked}\r\n2\r\n{}\r\n0\r\n\r\n`],
+    [
+      'two codings, where there is no token',
+      `POST /api/password HTTP/1.1\r\n${host}Transfer-Encoding: x\r\n${chunked}\r\n0\r\n\r\n${get}\r\n`,
+    ],
+    ['two Hosts, and a request behind it', `GET /x HTTP/1.1\r\n${host}${host}\r\n${get}\r\n`],
     ['another version', `GET /health HTTP/3.0\r\n${host}\r\n`],
     ['a version that is not this protocol’s', `GET /health HTTP/2.0\r\n${host}Connection: close\r\n\r\n`],
     ['a version without headers', `GET /health HTTP/0.9\r\n${host}Connection: close\r\n\r\n`],
@@ -194,6 +199,13 @@ test('an upgrade is not made: the request is answered as if it had not been aske
   expect(headers['connection']).toBe('keep-alive');
   expect(headers).not.toHaveProperty('upgrade');
   expect(headers).not.toHaveProperty('x-drop');
+});
+
+test('behind a request for an upgrade nothing is read: the reply says so', async () => {
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+  const raw = await send(`${get}${upgrade}\r\n${get}\r\n`);
+  expect(raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+  expect(raw).toMatch(/^Connection: close\r$/m);
 });
 
 test('Expect is answered here and goes no further', async () => {
