@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { constrainedMemory } from 'node:process';
 import type { z } from 'zod';
 import {
   createDatabase,
@@ -15,6 +16,7 @@ import { createMediaUpload } from './app.ts';
 import type { mediaUploadConfig } from './config.ts';
 import { createFileStore } from './file-store.ts';
 import { createUploadMetrics } from './metrics.ts';
+import { childrenFor } from './processing/children.ts';
 import { createPool, type PoolOptions } from './processing/pool.ts';
 import { migrateMedia, schema } from './schema.ts';
 import { storeFromConfig } from './stores/from-config.ts';
@@ -27,10 +29,6 @@ const waitingPerChild = 8;
 
 /** As long as the contract gives a reply. Ms. */
 const finishMs = upload.replyWithinSeconds * 1_000;
-
-/** With two children under 700 MB, with some room for what is taken before it is noticed. */
-const ownMegabytes = 260;
-const megabytesPerChild = 190;
 
 /** Brings up what the service stands on, and builds its app. */
 export async function startMediaUpload(
@@ -55,13 +53,13 @@ export async function startMediaUpload(
     startUpkeep(database.query, () => ({ 'abandoned uploads': () => workspace.tidy() }), logger, 60_000),
   );
   const uploadMetrics = createUploadMetrics(metrics);
-  const size = availableParallelism();
+  const { size, maxBytes } = childrenFor(availableParallelism(), constrainedMemory());
   const pool = createPool({
     size,
     maxWaiting: size * waitingPerChild,
     waitMs: 15_000,
     jobMs: 20_000,
-    maxBytes: (ownMegabytes + size * megabytesPerChild) * 2 ** 20,
+    maxBytes,
     logger,
     onDone: (seconds) => observe(uploadMetrics.processing, {}, seconds),
     ...forTests,

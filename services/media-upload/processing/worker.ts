@@ -5,7 +5,7 @@ import { inspect } from './inspect.ts';
 import type { Job, Outcome } from './job.ts';
 import { makeVariants, Unreadable } from './variants.ts';
 
-// Nothing comes twice, and there are as many children as cores.
+// Nothing comes twice, and there are as many children as cores, or fewer.
 sharp.cache(false);
 sharp.concurrency(1);
 // Only what is taken: libvips reads many more kinds.
