@@ -22,12 +22,41 @@ test.each(SERVICES.map(({ name, offset }) => [name, 8080 + offset] as const))(
   },
 );
 
-test('every container is guarded, and its memory has a limit', () => {
+test('every container is guarded, and its memory and its number of processes have a limit', () => {
+  expect(compose).toMatch(/^x-guarded: &guarded\n(?: {2}.*\n)*? {2}pids_limit: \d+\n/m);
   for (const [name, text] of described) {
     expect([name, text]).toEqual([name, expect.stringMatching(/<<: \*(guarded|process)/)]);
-    if (name !== 'secrets' && !text.includes('<<: *process'))
+    if (!text.includes('<<: *process'))
       expect([name, text]).toEqual([name, expect.stringContaining('mem_limit:')]);
   }
+});
+
+test('PostgreSQL takes the connections of three containers of each service, and of a content server', () => {
+  const section = read('docs/scaling.md').split('`max_connections`')[1]!.split('\n## ')[0]!;
+  let wanted = 0;
+  for (const [, names, platform, logs] of section.matchAll(/^ *\| ([a-z, -]+?) +\| *(\d*)[^|]*\| *(\d+)/gm)) {
+    const each = Number(platform) + Number(logs);
+    for (const name of names!.split(', ')) wanted += each * (name === 'pulse' ? 1 : 3);
+  }
+  expect(wanted).toBeGreaterThan(150);
+  const [, most] = /max_connections=(\d+)/.exec(described.get('postgres')!) ?? ['', '100'];
+  expect(Number(most)).toBeGreaterThan(wanted + 30);
+});
+
+test('what is published at another port is called by it', () => {
+  const given = [...compose.matchAll(/^ +((?:PUBLIC|GRAFANA|JAEGER)_URL): (.*)$/gm)].map(
+    ([, ...pair]) => pair,
+  );
+  expect(given).toEqual([
+    ['PUBLIC_URL', '${PUBLIC_URL:-http://127.0.0.1:${GATEWAY_PORT:-8080}}'],
+    ['GRAFANA_URL', '${GRAFANA_URL:-http://127.0.0.1:${GRAFANA_PORT:-3000}}'],
+    ['JAEGER_URL', '${JAEGER_URL:-http://127.0.0.1:${JAEGER_PORT:-16686}}'],
+  ]);
+});
+
+test('no test, and nothing that tests need, gets into an image', () => {
+  const left = read('.dockerignore').split('\n').slice(-5);
+  expect(left).toEqual(expect.arrayContaining(['**/*.test.ts', '**/testing', '**/proof']));
 });
 
 test('only what people look at is published, on loopback unless somebody says otherwise', () => {

@@ -23,7 +23,8 @@ function keep(owner, name, value) {
   const file = join(ROOT, owner, name);
   if (!existsSync(file)) {
     const next = `${file}.next`;
-    writeFileSync(next, value, { mode: 0o400 });
+    // On the disk before it has its name: what is made of it elsewhere outlives a loss of power, and so must this.
+    writeFileSync(next, value, { mode: 0o400, flush: true });
     chownSync(next, USERS[owner], USERS[owner]);
     renameSync(next, file);
   }
