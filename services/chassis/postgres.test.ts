@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
@@ -120,6 +121,23 @@ test('connections that the server ends are replaced', async () => {
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'letters'",
   );
   await until('queries work again', () => database.query('one', 'SELECT 1').then(() => true));
+});
+
+test('a connection that ends within a transaction fails that one, and nothing else', async () => {
+  const broken = database.transaction(async (query) => {
+    const { rows } = await query<{ pid: number }>('pid', 'SELECT pg_backend_pid() AS pid');
+    const { pid } = rows[0]!;
+    await direct.query('SELECT pg_terminate_backend($1)', [pid]);
+    await until('it is gone', async () => {
+      const { rowCount } = await direct.query('SELECT FROM pg_stat_activity WHERE pid = $1', [pid]);
+      return rowCount === 0;
+    });
+    // So that it is noticed while no query is under way.
+    await sleep(100);
+    await query('late', 'SELECT 1');
+  });
+  await expect(broken).rejects.toMatchObject({ status: 503 });
+  expect((await database.query('one', 'SELECT 1')).rowCount).toBe(1);
 });
 
 test('a database that is away is 503', async () => {

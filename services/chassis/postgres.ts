@@ -36,6 +36,9 @@ export interface DatabaseOptions {
 
 const doesNotAnswer = (cause: unknown) => unavailable('The database does not answer at the moment.', cause);
 
+/** Without a listener a connection that breaks within a transaction would end the process. */
+const failsItsQueries = (): void => undefined;
+
 const translate = (error: unknown): unknown => (isAway(error) ? doesNotAnswer(error) : error);
 
 /** A pool of connections with time limits and measurements. */
@@ -118,13 +121,19 @@ export function createDatabase(options: DatabaseOptions): Database {
 
   async function begin(): Promise<pg.PoolClient> {
     const client = await pool.connect();
+    client.on('error', failsItsQueries);
     try {
       await client.query('BEGIN');
       return client;
     } catch (error) {
-      client.release(error as Error);
+      end(client, error as Error);
       throw error;
     }
+  }
+
+  function end(client: pg.PoolClient, broken?: Error): void {
+    client.off('error', failsItsQueries);
+    client.release(broken);
   }
 
   return {
@@ -143,7 +152,7 @@ export function createDatabase(options: DatabaseOptions): Database {
         await client.query('ROLLBACK').catch((failure: Error) => (broken = failure));
         throw translate(error);
       } finally {
-        client.release(broken);
+        end(client, broken);
       }
     },
     async ping() {
