@@ -36,9 +36,6 @@ export interface DatabaseOptions {
 
 const doesNotAnswer = (cause: unknown) => unavailable('The database does not answer at the moment.', cause);
 
-/** Without a listener a connection that breaks within a transaction would end the process. */
-const failsItsQueries = (): void => undefined;
-
 const translate = (error: unknown): unknown => (isAway(error) ? doesNotAnswer(error) : error);
 
 /** A pool of connections with time limits and measurements. */
@@ -65,10 +62,11 @@ export function createDatabase(options: DatabaseOptions): Database {
   });
   const breaker = createBreaker(logger, 'the database does not answer: it is asked once a second');
 
-  // Without a listener an idle connection that breaks would end the process.
+  // Without listeners a connection that breaks, idle or within a transaction, would end the process.
   pool.on('error', (error) =>
     outsideContext(() => logger.warn({ error }, 'an idle database connection broke')),
   );
+  pool.on('connect', (client) => client.on('error', () => {}));
 
   async function measured<T>(operation: string, text: string, work: () => Promise<T>): Promise<T> {
     const start = performance.now();
@@ -121,19 +119,13 @@ export function createDatabase(options: DatabaseOptions): Database {
 
   async function begin(): Promise<pg.PoolClient> {
     const client = await pool.connect();
-    client.on('error', failsItsQueries);
     try {
       await client.query('BEGIN');
       return client;
     } catch (error) {
-      end(client, error as Error);
+      client.release(error as Error);
       throw error;
     }
-  }
-
-  function end(client: pg.PoolClient, broken?: Error): void {
-    client.off('error', failsItsQueries);
-    client.release(broken);
   }
 
   return {
@@ -152,7 +144,7 @@ export function createDatabase(options: DatabaseOptions): Database {
         await client.query('ROLLBACK').catch((failure: Error) => (broken = failure));
         throw translate(error);
       } finally {
-        end(client, broken);
+        client.release(broken);
       }
     },
     async ping() {
