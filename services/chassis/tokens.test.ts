@@ -128,6 +128,8 @@ const wrongHeaders: [string, string][] = [
   ['__proto__ as kid', withHeader({ kid: '__proto__' })],
   ['an array as kid', withHeader({ kid: ['key-1'] })],
   ['a kid of 300 characters', withHeader({ kid: 'k'.repeat(300) })],
+  ['a key, which the token brings along', withHeader({ jwk: theirs.jwk })],
+  ['something that must be understood', withHeader({ crit: ['b64'], b64: false })],
   ['a header that is null', make(null, person)],
   ['a header that is not JSON', make('{"alg":"RS256"', person)],
 ];
@@ -172,6 +174,10 @@ const malformed: [string, string][] = [
 const tampered: [string, string][] = [
   ['more signature', `${good}AAAA`],
   ['less signature', good.slice(0, -4)],
+  [
+    'other bits at the end, which no byte has',
+    good.slice(0, -1) + ({ A: 'B', Q: 'R', g: 'h' }[good.at(-1)!] ?? 'x'),
+  ],
   ['other claims under the signature', `${goodHead}.${encode({ ...person, sub: '1' })}.${goodSignature}`],
 ];
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -32,7 +32,8 @@ export interface TokenVerifier {
   verify(token: string): Promise<Caller>;
 }
 
-const header = z.object({
+/** Nothing else: not what is critical (`crit`), changes the form (`b64`) or brings a key, whoever may have signed it. */
+const header = z.strictObject({
   alg: z.literal('RS256'),
   typ: z.literal('at+jwt'),
   kid: z.string().min(1).max(200),
@@ -60,13 +61,22 @@ const claims = z.union([
     })),
 ]);
 
-const form = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+const form = /^[\w-]+\.[\w-]+\.([\w-]+)$/;
 const maxLength = 8_192;
 
 function invalid(message: string): HttpError {
   return new HttpError(401, 'invalid_token', message, undefined, {
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
   });
+}
+
+/**
+ * Whether it is written as its signer wrote it. The signature covers the other parts' letters, and not its own, of which
+ * the last has bits that belong to no byte.
+ */
+function isWellFormed(token: string): boolean {
+  const signature = token.length <= maxLength && form.exec(token)?.[1];
+  return !!signature && Buffer.from(signature, 'base64url').toString('base64url') === signature;
 }
 
 function parseHeader(token: string): z.infer<typeof header> {
@@ -102,7 +112,7 @@ export function createTokenVerifier(
   }
 
   async function remembered(token: string) {
-    const digest = createHash('sha256').update(token).digest('base64');
+    const digest = hash('sha256', token, 'base64');
     const known = verified.get(digest);
     if (known && known.exp > Date.now() / 1000) return known;
     const fresh = await check(token);
@@ -112,7 +122,7 @@ export function createTokenVerifier(
 
   return {
     async verify(token) {
-      if (token.length > maxLength || !form.test(token)) throw invalid('The access token is malformed.');
+      if (!isWellFormed(token)) throw invalid('The access token is malformed.');
       const { source, caller } = await remembered(token);
       if (revocations.include(source)) throw invalid('The access token was revoked.');
       return caller;

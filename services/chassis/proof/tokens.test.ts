@@ -1,0 +1,55 @@
+import { afterAll, expect, test } from '@jest/globals';
+import { HttpError } from '../http-error.ts';
+import { createTestKey } from '../testing/jwks-server.ts';
+import { fuzzedTokens, tokenAttacks } from '../testing/token-attacks.ts';
+import { createTokenVerifier } from '../tokens.ts';
+
+const seed = Number(process.env['PROOF_SEED'] ?? Date.now() % 1_000_000_000);
+const issuer = 'http://platform.test';
+const ours = createTestKey('key-1');
+const { valid, other, attacks } = tokenAttacks({ ...ours, issuer });
+const keys = { get: async (kid: string) => (kid === ours.kid ? ours.publicKey : undefined) };
+const tokens = createTokenVerifier(issuer, keys, { include: () => false });
+/** In ms: for one token, on a machine that may be busy. */
+const limit = 2_000;
+
+let refused = 0;
+let slowest = 0;
+
+/** Those that are taken, or refused in another way than 401. */
+async function wrongOf(list: readonly [name: string, token: string][]): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const [name, token] of list) {
+    const start = performance.now();
+    const outcome: unknown = await tokens.verify(token).catch((error: unknown) => error);
+    slowest = Math.max(slowest, performance.now() - start);
+    if (outcome instanceof HttpError && outcome.status === 401) refused += 1;
+    else
+      wrong.push(
+        `${name}: ${outcome instanceof Error ? outcome.message : 'taken'}: ${token.slice(0, 2_000)}`,
+      );
+  }
+  return wrong;
+}
+
+test('every published attack is refused, also when valid ones are remembered', async () => {
+  for (const token of [valid, other]) expect(await tokens.verify(token)).toMatchObject({ kind: 'user' });
+  expect(await wrongOf(attacks)).toEqual([]);
+});
+
+test('100,000 tokens that are nearly valid are refused', async () => {
+  await tokens.verify(valid);
+  const fuzzed = fuzzedTokens(valid, other, 100_000, seed).map((token): [string, string] => [
+    `seed ${seed}`,
+    token,
+  ]);
+  expect((await wrongOf(fuzzed)).slice(0, 20)).toEqual([]);
+  expect(slowest).toBeLessThan(limit);
+}, 180_000);
+
+afterAll(() =>
+  console.log(
+    `tokens at the verifier: seed ${seed}, ${attacks.length} attacks and 100000 fuzzed, ${refused} refused, ` +
+      `slowest ${slowest.toFixed(1)} ms`,
+  ),
+);

@@ -1,0 +1,544 @@
+import { constants, createHmac, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+
+export interface TokenTarget {
+  kid: string;
+  publicKey: KeyObject;
+  privateKey: KeyObject;
+  issuer: string;
+}
+
+type Json = Record<string, unknown>;
+type Named = [name: string, token: string];
+
+const encode = (part: unknown) =>
+  Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url');
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/**
+ * A valid token, and every published way to make another that a careless verifier takes: by somebody without the key,
+ * and, to see that the rest is looked at as well, with it. None may be taken.
+ */
+export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget) {
+  const now = Math.floor(Date.now() / 1000);
+  const head = { alg: 'RS256', typ: 'at+jwt', kid };
+  const person = {
+    iss: issuer,
+    aud: 'content-platform',
+    sub: '7',
+    sid: 's',
+    jti: 'j',
+    iat: now,
+    exp: now + 3_600,
+    scope: '',
+  };
+  const admin = { ...person, scope: 'users:admin' };
+  const rsa =
+    (key: KeyObject, hash = 'sha256') =>
+    (input: string) =>
+      sign(hash, Buffer.from(input), key);
+  const ours = rsa(privateKey);
+  function make(header: unknown, claims: unknown, signer: (input: string) => Buffer = ours): string {
+    const input = `${encode(header)}.${encode(claims)}`;
+    return `${input}.${signer(input).toString('base64url')}`;
+  }
+  const valid = make(head, person);
+  const other = make(head, { ...person, sub: '8', jti: 'other' });
+  const [h, p, s] = valid.split('.') as [string, string, string];
+  const otherSignature = other.split('.')[2]!;
+  const attacks: Named[] = [];
+  const add = (name: string, ...tokens: string[]) =>
+    attacks.push(...tokens.map((token): Named => [name, token]));
+
+  const nothing = () => Buffer.alloc(0);
+  const someBytes = () => Buffer.alloc(256, 7);
+  const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const theirs = rsa(stranger.privateKey);
+  const curve = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+
+  // No algorithm, in all cases of its letters, with no signature and with one.
+  for (let bits = 0; bits < 16; bits += 1) {
+    const none = [...'none'].map((letter, at) => ((bits >> at) & 1 ? letter.toUpperCase() : letter)).join('');
+    add(
+      `alg ${none}`,
+      make({ ...head, alg: none }, admin, nothing),
+      make({ ...head, alg: none }, admin, someBytes),
+    );
+    add(`alg ${none}, no third part`, make({ ...head, alg: none }, admin, nothing).slice(0, -1));
+    add(`alg ${none}, a good signature`, make({ ...head, alg: none }, person));
+  }
+  for (const alg of [
+    '',
+    ' none',
+    'none ',
+    'none\0',
+    'nоne',
+    null,
+    0,
+    false,
+    true,
+    [],
+    ['none'],
+    ['RS256'],
+    {},
+    undefined,
+    'rs256',
+    'RS256 ',
+    'RS256\0',
+    'RSA',
+    'RS1',
+    'dir',
+    'A128KW',
+  ])
+    add(`alg ${JSON.stringify(alg)}`, make({ ...head, alg }, admin, nothing), make({ ...head, alg }, person));
+
+  // The public key as a shared secret, in each form that it has.
+  const jwk = publicKey.export({ format: 'jwk' });
+  const pems = [
+    publicKey.export({ type: 'spki', format: 'pem' }),
+    publicKey.export({ type: 'pkcs1', format: 'pem' }),
+  ].map(String);
+  const ders = [
+    publicKey.export({ type: 'spki', format: 'der' }),
+    publicKey.export({ type: 'pkcs1', format: 'der' }),
+  ];
+  const secrets = [
+    ...pems.flatMap((pem) => [
+      pem,
+      pem.trim(),
+      pem.replaceAll('\n', '\r\n'),
+      pem.replaceAll('\n', ''),
+      `${pem}\0`,
+      pem.split('\n').slice(1, -2).join(''),
+      pem.split('\n').slice(1, -2).join('\n'),
+    ]),
+    ...ders.flatMap((der) => [der, der.toString('base64'), der.toString('base64url'), der.toString('hex')]),
+    JSON.stringify(jwk),
+    JSON.stringify({ keys: [jwk] }),
+    jwk.n!,
+    Buffer.from(jwk.n!, 'base64url'),
+    jwk.e!,
+    kid,
+    '',
+    '\0',
+    'secret',
+    'null',
+    'undefined',
+    '[object Object]',
+  ];
+  for (const bits of ['256', '384', '512'])
+    for (const secret of secrets) {
+      const signer = (input: string) => createHmac(`sha${bits}`, secret).update(input).digest();
+      add(`HS${bits} by the public key`, make({ ...head, alg: `HS${bits}` }, admin, signer));
+      add(`HS${bits} said to be RS256`, make(head, admin, signer));
+    }
+
+  // Other algorithms, by our key and by others under our kid; signatures of zeros, in DER, of nothing.
+  const pss = (input: string) =>
+    sign('sha256', Buffer.from(input), { key: privateKey, padding: constants.RSA_PKCS1_PSS_PADDING });
+  const p1363 = (input: string) =>
+    sign('sha256', Buffer.from(input), { key: curve.privateKey, dsaEncoding: 'ieee-p1363' });
+  const der = rsa(curve.privateKey);
+  const derOfZeros = () => Buffer.from('3006020100020100', 'hex');
+  for (const alg of [
+    'RS256',
+    'RS384',
+    'RS512',
+    'PS256',
+    'PS384',
+    'PS512',
+    'ES256',
+    'ES384',
+    'ES512',
+    'ES256K',
+    'EdDSA',
+    'Ed25519',
+  ]) {
+    const zeros = [64, 96, 132, 256].map((length) => () => Buffer.alloc(length));
+    for (const signer of [
+      theirs,
+      p1363,
+      der,
+      derOfZeros,
+      nothing,
+      someBytes,
+      () => Buffer.alloc(256, 255),
+      ...zeros,
+    ])
+      add(`${alg}, another signature`, make({ ...head, alg }, admin, signer));
+    if (alg !== 'RS256')
+      add(`${alg} by our key`, make({ ...head, alg }, person), make({ ...head, alg }, person, pss));
+  }
+  for (const hash of ['sha1', 'sha224', 'sha384', 'sha512'])
+    add(`RS256 over ${hash}`, make(head, person, rsa(privateKey, hash)));
+  add('PSS said to be RS256', make(head, person, pss));
+  const modulus = BigInt(`0x${Buffer.from(jwk.n!, 'base64url').toString('hex')}`);
+  const number = BigInt(`0x${Buffer.from(s, 'base64url').toString('hex')}`);
+  const bytesOf = (value: bigint, length: number) =>
+    Buffer.from(value.toString(16).padStart(length * 2, '0'), 'hex').toString('base64url');
+  for (const value of [number + modulus, modulus - number, modulus, 0n, 1n])
+    add(
+      'a signature and the modulus',
+      `${h}.${p}.${bytesOf(value, 257)}`,
+      `${h}.${p}.${bytesOf(value % 2n ** 2048n, 256)}`,
+    );
+
+  // Which key: none of this is a name of one.
+  const kids: unknown[] = [
+    '',
+    ' ',
+    `${kid} `,
+    ` ${kid}`,
+    `${kid}\0`,
+    `${kid}/`,
+    `./${kid}`,
+    kid.toUpperCase(),
+    '../../../../dev/null',
+    '/dev/null',
+    '..\\..\\nul',
+    'file:///dev/null',
+    'http://127.0.0.1:1/key',
+    "' UNION SELECT 'x' -- ",
+    `${kid}' OR '1'='1`,
+    '$(id)',
+    '| id',
+    '{{7*7}}',
+    '*',
+    '%',
+    '__proto__',
+    'constructor',
+    'toString',
+    'hasOwnProperty',
+    null,
+    0,
+    1,
+    true,
+    [],
+    [kid],
+    {},
+    { kid },
+    undefined,
+    'k'.repeat(5_000),
+  ];
+  for (const name of kids)
+    for (const signer of [
+      ours,
+      theirs,
+      nothing,
+      (input: string) => createHmac('sha256', '').update(input).digest(),
+    ])
+      add(`kid ${JSON.stringify(name)?.slice(0, 60)}`, make({ ...head, kid: name }, admin, signer));
+
+  // Keys that the token brings along, and members that change how it is to be read, signed by whom it may be.
+  const strangersJwk = stranger.publicKey.export({ format: 'jwk' });
+  const certificate = stranger.publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
+  const members: Json[] = [
+    { jwk: { ...strangersJwk, kid } },
+    { jwk: strangersJwk, kid: undefined },
+    { jwk: 'x' },
+    { jku: 'http://127.0.0.1:1/jwks.json' },
+    { jku: `${issuer}/.well-known/jwks.json` },
+    { jku: `${issuer}@127.0.0.1:1/` },
+    { jku: 'file:///etc/passwd' },
+    { x5u: 'http://127.0.0.1:1/key.pem' },
+    { x5c: [certificate] },
+    { x5c: [] },
+    { x5t: 'x' },
+    { 'x5t#S256': 'x' },
+    { crit: ['exp'], exp: 1 },
+    { crit: ['b64'], b64: false },
+    { crit: ['b64'], b64: true },
+    { crit: [] },
+    { crit: 'x' },
+    { crit: ['alg'] },
+    { b64: false },
+    { zip: 'DEF' },
+    { enc: 'A128GCM' },
+    { cty: 'JWT' },
+    { cty: 'at+jwt' },
+    { p2c: 2_000_000_000, p2s: 'x' },
+    { epk: {} },
+    { iss: issuer },
+    { ppt: 'x' },
+    { url: '/x' },
+    { nonce: 'x' },
+  ];
+  for (const member of members)
+    for (const signer of [ours, theirs, nothing])
+      add(`a header with ${Object.keys(member).join()}`, make({ ...head, ...member }, admin, signer));
+  const raw = `${encode({ ...head, b64: false, crit: ['b64'] })}.${JSON.stringify(admin)}`;
+  add(
+    'an unencoded payload',
+    `${raw}.${ours(raw).toString('base64url')}`,
+    `${raw.split('.')[0]}..${ours(raw).toString('base64url')}`,
+  );
+
+  // What it is for: types, and claims of other types than they have.
+  for (const typ of [
+    'JWT',
+    'jwt',
+    'AT+JWT',
+    'at+jwt ',
+    'application/at+jwt',
+    'id+jwt',
+    'logout+jwt',
+    'dpop+jwt',
+    'at+JWT',
+    '',
+    null,
+    1,
+    ['at+jwt'],
+    undefined,
+  ])
+    add(`typ ${JSON.stringify(typ)}`, make({ ...head, typ }, person));
+  const wrong: unknown[] = [
+    null,
+    undefined,
+    '',
+    true,
+    {},
+    [],
+    [now + 900],
+    String(now + 900),
+    'NaN',
+    'Infinity',
+    '9999999999',
+    { valueOf: 1 },
+  ];
+  for (const value of wrong) {
+    add(`exp ${JSON.stringify(value)}`, make(head, { ...person, exp: value }));
+    add(`iat ${JSON.stringify(value)}`, make(head, { ...person, iat: value }));
+    if (value !== undefined) add(`nbf ${JSON.stringify(value)}`, make(head, { ...person, nbf: value }));
+  }
+  for (const exp of [0, 1, -1, -now, now - 1, now - 3_600, now + 900.5, -(2 ** 53)])
+    add(`exp ${exp}`, make(head, { ...person, exp }));
+  for (const text of [
+    '1e400',
+    '-1e400',
+    'NaN',
+    'Infinity',
+    '1e20',
+    '0x7fffffff',
+    '1_000',
+    '9'.repeat(400),
+    '+1',
+    '01',
+  ])
+    for (const name of ['exp', 'iat', 'nbf']) {
+      const claims = JSON.stringify({ ...person, [name]: 'HERE' }).replace('"HERE"', text);
+      // A time in the past is one, however it is written.
+      if (!(name === 'nbf' && text === '-1e400')) add(`${name} ${text.slice(0, 20)}`, make(head, claims));
+    }
+  add('nbf later', make(head, { ...person, nbf: now + 3_000 }), make(head, { ...person, nbf: 2 ** 52 }));
+  const strangers: unknown[] = [
+    null,
+    undefined,
+    '',
+    'x',
+    `${issuer}/`,
+    `${issuer}.x`,
+    issuer.toUpperCase(),
+    ` ${issuer}`,
+    [issuer],
+    { 0: issuer },
+    0,
+    true,
+  ];
+  for (const iss of strangers) add(`iss ${JSON.stringify(iss)}`, make(head, { ...person, iss }));
+  const audiences: unknown[] = [
+    null,
+    undefined,
+    '',
+    'other',
+    'content-platform ',
+    'Content-Platform',
+    ['other'],
+    [['content-platform']],
+    [],
+    { 'content-platform': 1 },
+    '*',
+    0,
+    true,
+    'content-platform,other',
+  ];
+  for (const aud of audiences) add(`aud ${JSON.stringify(aud)}`, make(head, { ...person, aud }));
+  for (const sub of [
+    null,
+    undefined,
+    '',
+    '0',
+    '-1',
+    '07',
+    '1e3',
+    '7 ',
+    '7\0',
+    "7' OR 1=1",
+    7,
+    ['7'],
+    { id: 7 },
+    '٧',
+    '7'.repeat(30),
+  ])
+    add(`sub ${JSON.stringify(sub)}`, make(head, { ...person, sub }));
+  for (const scope of [null, undefined, ['users:admin'], {}, 1, true])
+    add(`scope ${JSON.stringify(scope)}`, make(head, { ...person, scope }));
+  for (const claims of [
+    '',
+    'null',
+    '[]',
+    '1',
+    '"x"',
+    '{',
+    '{}',
+    '{} {}',
+    `[${JSON.stringify(person)}]`,
+    `${JSON.stringify(person)}x`,
+    `\uFEFF${JSON.stringify(person)}`,
+    '{"__proto__":{"sub":"1"}}',
+    JSON.stringify({ __proto__x: 1, constructor: { prototype: admin } }),
+  ])
+    add(`claims ${claims.slice(0, 20)}`, make(head, claims));
+  for (const header of [
+    '',
+    'null',
+    '[]',
+    '1',
+    '"x"',
+    '{',
+    '{}',
+    `[${JSON.stringify(head)}]`,
+    `${JSON.stringify(head)}x`,
+    `\uFEFF${JSON.stringify(head)}`,
+  ])
+    add(`header ${header.slice(0, 20)}`, make(header, person));
+  add(
+    'members twice, under another signature',
+    make(`{"alg":"none",${JSON.stringify(head).slice(1)}`, admin, theirs),
+    make(`${JSON.stringify(head).slice(0, -1)},"alg":"none"}`, admin, nothing),
+    make(`${JSON.stringify(head).slice(0, -1)},"alg":"HS256"}`, admin),
+    make(`${JSON.stringify(head).slice(0, -1)},"\\u0061lg":"none"}`, admin, nothing),
+  );
+
+  // Parts of other tokens, and other forms of the same.
+  add(
+    'the signature of another',
+    `${h}.${p}.${otherSignature}`,
+    `${h}.${encode(admin)}.${s}`,
+    `${encode({ ...head, x: 1 })}.${p}.${s}`,
+    `${p}.${h}.${s}`,
+    `${h}.${p}.${p}`,
+  );
+  const last = alphabet.indexOf(s.at(-1)!);
+  for (let more = 1; more < 16; more += 1)
+    add('other bits at the end', valid.slice(0, -1) + alphabet[last + more]!);
+  add('padding', `${valid}=`, `${valid}==`, `${h}=.${p}.${s}`, `${h}==.${p}=.${s}==`, `${valid}%3d`);
+  const standard = (part: string) => part.replaceAll('-', '+').replaceAll('_', '/');
+  if (standard(valid) !== valid) add('the standard alphabet', standard(valid), `${h}.${p}.${standard(s)}`);
+  for (const blank of [' ', '\t', '\n', '\r\n', '\0', '\v', '\f', '\u00a0', '\u200b', '\ufeff'])
+    add(
+      'a blank',
+      `${valid}${blank}`,
+      `${blank}${valid}`,
+      `${h}${blank}.${p}.${s}`,
+      `${h}.${p}.${s.slice(0, 9)}${blank}${s.slice(9)}`,
+    );
+  for (let cut = 1; cut < 12; cut += 1)
+    add(
+      'cut',
+      valid.slice(0, -cut),
+      valid.slice(cut),
+      `${valid}${'A'.repeat(cut)}`,
+      `${h}.${p}.${'A'.repeat(cut)}${s}`,
+    );
+  add(
+    'dots',
+    `${valid}.`,
+    `.${valid}`,
+    `${h}..${s}`,
+    `..${s}`,
+    '..',
+    '.',
+    `${h}.${p}`,
+    `${h}.${p}.`,
+    `${h}.${p}..${s}`,
+    `${valid}.${s}`,
+    `${h}.${p}.${s}.${s}.${s}`,
+    `${valid}${valid}`,
+    `${valid},${valid}`,
+    `${h}.${p}.${s};`,
+    `"${valid}"`,
+    `'${valid}'`,
+  );
+  const json = { payload: p, protected: h, signature: s };
+  add(
+    'JSON serialisation',
+    JSON.stringify(json),
+    JSON.stringify({ payload: p, signatures: [json] }),
+    encode(json),
+    `{"protected":"${h}"}.${p}.${s}`,
+  );
+  add(
+    'the shape of a JWE',
+    `${encode({ alg: 'dir', enc: 'A256GCM', kid })}..${p}.${p}.${s}`,
+    `${encode({ alg: 'RSA-OAEP', enc: 'A256GCM', zip: 'DEF', kid })}.${s}.${p}.${p}.${s}`,
+    `${encode({ alg: 'PBES2-HS512+A256KW', enc: 'A256GCM', p2c: 2_000_000_000, p2s: 'x' })}.a.b.c.d`,
+  );
+  add('nested', make({ ...head, cty: 'JWT' }, valid), make(head, `"${valid}"`), make(head, { jwt: valid }));
+  const bomb = gzipSync(Buffer.alloc(1_000_000, 'x'));
+  add(
+    'a zip bomb',
+    `${encode({ ...head, zip: 'DEF' })}.${bomb.toString('base64url')}.${s}`,
+    `${bomb.toString('base64url')}.${p}.${s}`,
+  );
+  add(
+    'deep',
+    make(`${'['.repeat(3_000)}${']'.repeat(3_000)}`, person),
+    make(head, `${'{"a":'.repeat(800)}1${'}'.repeat(800)}`),
+  );
+  add(
+    'huge',
+    make(head, { ...person, x: 'x'.repeat(6_500) }),
+    make(head, { ...person, x: 'x'.repeat(100_000) }),
+    'x'.repeat(1_000_000),
+    '.'.repeat(8_000),
+    `${'a'.repeat(4_000)}.`.repeat(2),
+  );
+  return { valid, other, attacks: attacks.filter(([, token]) => token !== valid) };
+}
+
+/** `count` tokens that `valid` becomes by flips of bits, cuts, swaps and parts of `other`; never itself. By `seed`. */
+export function fuzzedTokens(valid: string, other: string, count: number, seed: number): string[] {
+  const number = fc.noBias(fc.nat(1 << 24));
+  const changes: ((token: string, a: number, b: number) => string)[] = [
+    (token, a, b) =>
+      token.slice(0, a) + String.fromCharCode(token.charCodeAt(a) ^ (1 << (b % 8))) + token.slice(a + 1),
+    (token, a, b) => token.slice(0, a) + alphabet[b % 64]! + token.slice(a + 1),
+    (token, a, b) => token.slice(0, a) + token.slice(a + 1 + (b % 40)),
+    (token, a, b) => token.slice(0, a) + alphabet[b % 64]! + token.slice(a),
+    (token, a, b) =>
+      [...token]
+        .with(a, token[b % token.length]!)
+        .with(b % token.length, token[a]!)
+        .join(''),
+    (token, a, b) => token.slice(0, a) + token.slice(b % token.length),
+    (token, a, b) => token.slice(0, a) + other.slice(a, a + 1 + (b % 200)) + token.slice(a + 1 + (b % 200)),
+    (token, a, b) =>
+      token
+        .split('.')
+        .map((part, at) => (at === a % 3 ? other.split('.')[b % 3]! : part))
+        .join('.'),
+  ];
+  const step = fc.tuple(fc.noBias(fc.nat(changes.length - 1)), number, number);
+  const recipes = fc.array(step, { minLength: 1, maxLength: 3 });
+  const found: string[] = [];
+  for (let round = 0; found.length < count; round += 1)
+    for (const steps of fc.sample(recipes, { numRuns: count, seed: seed + round })) {
+      const token = steps.reduce(
+        (from, [change, a, b]) => (from === '' ? from : changes[change]!(from, a % from.length, b)),
+        valid,
+      );
+      if (token !== valid && token !== other && found.length < count) found.push(token);
+    }
+  return found;
+}
