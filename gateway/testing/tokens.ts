@@ -6,6 +6,8 @@ import type { AddressInfo } from 'node:net';
 export const issuer = 'http://gateway.test';
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const kid = 'test-key';
+/** The one whose tokens are valid. */
+export const signingKey = { kid, publicKey, privateKey };
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 

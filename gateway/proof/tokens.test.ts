@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { fuzzedTokens, tokenAttacks } from '@content-platform/chassis/testing/token-attacks.ts';
+import { startGateway, type TestGateway } from '../testing/gateway.ts';
+import { askAll, createRawClient, envelopeComplaint } from '../testing/raw-client.ts';
+import { issuer, signingKey } from '../testing/tokens.ts';
+import { startUpstream, type RecordingUpstream } from '../testing/upstream.ts';
+
+const seed = Number(process.env['PROOF_SEED'] ?? Date.now() % 1_000_000_000);
+const { valid, other, attacks } = tokenAttacks({ ...signingKey, issuer });
+/** In ms: for one request, on a machine that may be busy. */
+const limit = 10_000;
+
+let upstream: RecordingUpstream;
+let gateway: TestGateway;
+beforeAll(async () => {
+  upstream = await startUpstream();
+  gateway = await startGateway({ services: { auth: upstream.url } });
+});
+afterAll(async () => {
+  await gateway.close();
+  await upstream.close();
+});
+
+/** What can stand in a header as it is, and is not cut off there; others are the verifier's own proof. */
+const sendable = /^[!-~\x80-\xff]{0,14000}$/;
+let refused = 0;
+let slowest = 0;
+
+async function wrongOf(list: readonly (readonly [name: string, token: string])[]): Promise<string[]> {
+  const wrong: string[] = [];
+  await askAll(gateway.origin, list, 12, async (client, [name, token]) => {
+    const start = performance.now();
+    const head = `GET /api/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n`;
+    const reply = await client.ask(`${head}\r\n`);
+    slowest = Math.max(slowest, performance.now() - start);
+    const complaint = reply?.status === 401 ? envelopeComplaint(reply) : `answered ${reply?.status}`;
+    if (complaint) wrong.push(`${name}: ${complaint}: ${token.slice(0, 2_000)}`);
+    else refused += 1;
+  });
+  return wrong;
+}
+
+const askedFor = attacks.filter(([, token]) => sendable.test(token));
+const fuzzed = fuzzedTokens(valid, other, 5_000, seed).filter((token) => sendable.test(token));
+
+test('no token but a valid one comes through, and each other is answered 401 in the envelope', async () => {
+  const client = createRawClient(gateway.origin);
+  const good = await client.ask(`GET /api/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${valid}\r\n\r\n`);
+  client.close();
+  expect(good?.status).toBe(200);
+  expect(await wrongOf(askedFor)).toEqual([]);
+  expect((await wrongOf(fuzzed.map((token) => [`seed ${seed}`, token]))).slice(0, 20)).toEqual([]);
+  expect(upstream.received).toHaveLength(1);
+  expect(slowest).toBeLessThan(limit);
+}, 180_000);
+
+afterAll(() =>
+  console.log(
+    `tokens at the gateway: seed ${seed}, ${askedFor.length} attacks and ${fuzzed.length} fuzzed, ${refused} refused, ` +
+      `1 forwarded, slowest ${Math.round(slowest)} ms`,
+  ),
+);

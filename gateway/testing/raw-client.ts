@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+export interface RawReply {
+  status: number;
+  head: string;
+  body: string;
+  /** It says that the connection ends with it. */
+  isLast: boolean;
+}
+
+/** The first reply in `raw`, and what follows it; undefined while it is not whole. Ours all say their length. */
+export function takeReply(raw: string): [RawReply, string] | undefined {
+  const end = raw.indexOf('\r\n\r\n');
+  if (end === -1) return undefined;
+  const head = raw.slice(0, end + 2);
+  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1]);
+  const length = status < 200 || status === 204 ? '0' : /^content-length: (\d+)\r$/im.exec(head)?.[1];
+  if (!status || length === undefined) throw new Error(`not a reply with a length: ${raw.slice(0, 200)}`);
+  const bodyEnd = end + 4 + Number(length);
+  if (raw.length < bodyEnd) return undefined;
+  const isLast = /^connection: close\r$/im.test(head);
+  return [{ status, head, body: raw.slice(end + 4, bodyEnd), isLast }, raw.slice(bodyEnd)];
+}
+
+/**
+ * What is wrong with an error's reply, in words; undefined when it is in the envelope: status, code and request id say
+ * the same in head and body.
+ */
+export function envelopeComplaint({ status, head, body }: RawReply): string | undefined {
+  let envelope: { error?: unknown; code?: unknown; message?: unknown; request_id?: unknown };
+  try {
+    envelope = JSON.parse(body) as typeof envelope;
+  } catch {
+    return `${status} without JSON`;
+  }
+  const id = /^x-request-id: (.*)\r$/im.exec(head)?.[1];
+  const isWhole = typeof envelope.error === 'string' && typeof envelope.message === 'string';
+  if (isWhole && envelope.code === status && envelope.request_id === id) return undefined;
+  return `${status} with ${body.slice(0, 200)}`;
+}
+
+/**
+ * Sends requests as bytes, one after the other on one connection, or on the next one when that was closed. `ask` gives
+ * undefined when the connection was closed without a reply, and fails after `limitMs`, or when there are more replies
+ * than requests.
+ */
+export function createRawClient(origin: string, limitMs = 30_000) {
+  const { hostname, port } = new URL(origin);
+  let socket: Socket | undefined;
+  let raw = '';
+  let changed: () => void = () => undefined;
+
+  async function open(): Promise<Socket> {
+    raw = '';
+    const opened = connect(Number(port), hostname).setNoDelay().setEncoding('latin1');
+    // Also a connection that was closed while we still wrote has its reply, or none.
+    opened.on('error', () => undefined);
+    opened.on('data', (piece: string) => {
+      raw += piece;
+      changed();
+    });
+    opened.once('close', () => changed());
+    await once(opened, 'connect');
+    return opened;
+  }
+
+  function close(): void {
+    socket?.destroy();
+    socket = undefined;
+  }
+
+  return {
+    async ask(bytes: string): Promise<RawReply | undefined> {
+      if (raw !== '') throw new Error(`a reply that nobody asked for: ${raw.slice(0, 200)}`);
+      if (!socket || socket.destroyed) socket = await open();
+      const current = socket;
+      current.write(bytes, 'latin1');
+      const reply = await new Promise<RawReply | undefined>((resolve, reject) => {
+        const timer = setTimeout(() => reject(new Error(`no reply within ${limitMs} ms`)), limitMs);
+        changed = () => {
+          try {
+            const taken = takeReply(raw);
+            if (!taken && !current.destroyed) return;
+            raw = taken?.[1] ?? '';
+            resolve(taken?.[0]);
+          } catch (error) {
+            reject(error as Error);
+          }
+          clearTimeout(timer);
+        };
+      }).finally(() => (changed = () => undefined));
+      if (!reply || reply.isLast) close();
+      return reply;
+    },
+    close,
+  };
+}
+
+/** Has `count` clients do `work` with each of `items`, each one item after the other. */
+export async function askAll<T>(
+  origin: string,
+  items: readonly T[],
+  count: number,
+  work: (client: ReturnType<typeof createRawClient>, item: T, index: number) => Promise<void>,
+): Promise<void> {
+  const queue = items.entries();
+  await Promise.all(
+    Array.from({ length: count }, async () => {
+      const client = createRawClient(origin);
+      for (const [index, item] of queue) await work(client, item, index);
+      client.close();
+    }),
+  );
+}
