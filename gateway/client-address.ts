@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -18,8 +18,16 @@ export function createClientAddress(trustedProxies: readonly string[]): (request
   const isTrusted = (address: Address) =>
     networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
 
+  /** It stays the same for all requests of a connection. */
+  const peers = new WeakMap<Socket, Address>();
+  function peerOf(socket: Socket): Address | undefined {
+    const peer = peers.get(socket) ?? parse(socket.remoteAddress ?? '');
+    if (peer) peers.set(socket, peer);
+    return peer;
+  }
+
   return (request) => {
-    const peer = parse(request.socket.remoteAddress ?? '');
+    const peer = peerOf(request.socket);
     // The socket is closed already: nobody will read the answer.
     if (!peer) return 'unknown';
     const hops = String(request.headers['x-forwarded-for'] ?? '').split(',');

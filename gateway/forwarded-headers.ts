@@ -24,12 +24,18 @@ const hopByHop = new Set([
 const notForClients =
   /^(?:x-user-.*|x-forwarded(?:-.*)?|x-real-ip|forwarded|(?:x-(?:cluster-)?|true-)client-ip|cf-connecting-ip|(?:x-)?remote-user|traceparent|tracestate|baggage|x-http-method(?:-override)?|x-method-override|x-original-.*|x-rewrite-url|expect)$/;
 
-/** `headers` without those of the connection, also without those that Connection names. */
-function endToEnd(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+/** Those of `headers` that `isMeant` takes, without those of the connection, also without those that Connection names. */
+function endToEnd(
+  headers: IncomingHttpHeaders,
+  isMeant: (name: string) => boolean = () => true,
+): IncomingHttpHeaders {
   const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !hopByHop.has(name) && !named.has(name)),
-  );
+  const kept: IncomingHttpHeaders = {};
+  // Each request comes by here twice: no lists of pairs.
+  for (const name of Object.keys(headers)) {
+    if (!hopByHop.has(name) && !named.has(name) && isMeant(name)) kept[name] = headers[name];
+  }
+  return kept;
 }
 
 /**
