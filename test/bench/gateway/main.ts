@@ -20,8 +20,8 @@ import { startHelper, startNode, stopAll } from './processes.ts';
 import { createToken } from './token.ts';
 
 const rounds = 5;
-const warmUp = 20_000;
-const requests = 10_000;
+const warmUp = 10_000;
+const requests = 5_000;
 const path = '/api/content/pathway/1';
 
 await installPeers();
