@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { ROOT } from '../../deploy/local/config.ts';
+import { newAddress, newUser, tokenOf, type Account, type OwnUser } from '../support/accounts.ts';
+import { newPushToken, register } from '../support/devices.ts';
+import { newLetter } from '../support/letters.ts';
+import { newPicture, uploaded } from '../support/media.ts';
+import { closeRecords } from '../support/records.ts';
+import { stack } from '../support/stack.ts';
+
+const file = join(ROOT, 'docs', 'authorization.md');
+
+/** Whoever may ask, and how the table calls them. */
+const callers: [string, Account | undefined][] = [
+  ['no token', undefined],
+  ['temporary password', 'temporary'],
+  ['user', 'user'],
+  ['sre', 'sre'],
+  ['admin', 'admin'],
+  ['content server', 'machine'],
+];
+
+const forbidden = new Set(['token_required', 'insufficient_scope', 'password_change_required']);
+
+/**
+ * Asks for what no endpoint knows, so that whoever may ask is told that, and nothing is done. Those for browsers look at
+ * tokens later than at that, and find nothing to do either.
+ */
+async function isAllowed(endpoint: contract.Endpoint, account: Account | undefined): Promise<boolean> {
+  const { gateway } = stack();
+  const headers: Record<string, string> = { 'X-Forwarded-For': newAddress(), Origin: gateway };
+  if (account) headers['Authorization'] = `Bearer ${await tokenOf(gateway, account)}`;
+  const path = endpoint.path
+    .replace(':model', 'webform')
+    .replace(':variant', 'thumb')
+    .replace(/:\w+/g, '9007199254740991');
+  const { method, cookies } = endpoint;
+  const response = await fetch(`${gateway}${path}${cookies ? '' : '?surprise=1'}`, {
+    method,
+    headers,
+    redirect: 'manual',
+  });
+  const text = await response.text();
+  if (response.status === 429) throw new Error(`${endpoint.name}: too many at once to tell`);
+  if (response.status < 400) return true;
+  // A page of an error is HTML.
+  const error = text.startsWith('{') ? (JSON.parse(text) as contract.ErrorEnvelope).error : '';
+  return !forbidden.has(error);
+}
+
+/** Prettier's form of a table. */
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const line = (row: readonly string[]) =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`;
+  const [head, ...body] = rows;
+  return [line(head!), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)].join('\n');
+}
+
+async function allowed(): Promise<string[][]> {
+  const rows = contract.endpoints.map(async (endpoint) => {
+    const cells = callers.map(async ([, account]) => ((await isAllowed(endpoint, account)) ? 'yes' : '–'));
+    return [`${endpoint.method} ${endpoint.path}`, ...(await Promise.all(cells))];
+  });
+  return [['', ...callers.map(([name]) => name)], ...(await Promise.all(rows))];
+}
+
+let [owner, other]: OwnUser[] = [];
+beforeAll(async () => {
+  [owner, other] = await Promise.all([newUser(), newUser()]);
+});
+afterAll(closeRecords);
+
+/** What belongs to a person: a new one of it, by which each endpoint that takes its id can be asked. */
+const objects: { endpoint: contract.Endpoint; make: () => Promise<object> }[] = [
+  { endpoint: contract.deleteSession, make: async () => ({ params: { id: await newSession() } }) },
+  { endpoint: contract.deleteDevice, make: async () => ({ params: { id: await newDevice() } }) },
+  { endpoint: contract.readLetter, make: async () => ({ params: { id: await letter() } }) },
+  { endpoint: contract.readLetterHistory, make: async () => ({ params: { id: await letter() } }) },
+  {
+    endpoint: contract.updateLetterSkippedWebform,
+    make: async () => ({ body: { letter_id: await letter(), webform_id: 2, skipped: true } }),
+  },
+  { endpoint: contract.readMedia, make: async () => ({ params: { id: await picture() } }) },
+  {
+    endpoint: contract.readVariant,
+    make: async () => ({ params: { id: await picture(), variant: 'thumb' } }),
+  },
+  { endpoint: contract.deleteMedia, make: async () => ({ params: { id: await picture() } }) },
+];
+
+async function newSession(): Promise<string> {
+  const { email, password } = owner!;
+  const body = { email, password };
+  const headers = { 'X-Forwarded-For': newAddress() };
+  await call(stack().gateway, contract.login, { body, headers });
+  const sessions = await call(stack().gateway, contract.listSessions, { token: owner!.token });
+  return String(sessions.body!.items.find(({ current }) => !current)!.id);
+}
+const newDevice = async () => (await register(owner!.token, { token: newPushToken(), platform: 'ios' })).id;
+const letter = () => newLetter({ userId: owner!.id });
+const picture = async () => (await uploaded(owner!.token, await newPicture())).id;
+
+async function ownership(): Promise<string[][]> {
+  const rows = [['', 'their own', 'another user’s', 'another user’s, as admin']];
+  for (const { endpoint, make } of objects) {
+    const thing = await make();
+    const ask = async (token: string) => {
+      const answer = await call(stack().gateway, endpoint, { ...thing, token } as never);
+      return String((answer as { status: number }).status);
+    };
+    const byOther = await ask(other!.token);
+    const byAdmin = await ask(await tokenOf(stack().gateway, 'admin'));
+    rows.push([`${endpoint.method} ${endpoint.path}`, await ask(owner!.token), byOther, byAdmin]);
+  }
+  return rows;
+}
+
+test('docs/authorization.md says who may do what, as it is', async () => {
+  const text = `# Who may do what
+
+Written by its test, which asks the platform as each of them: where the two differ it fails, and writes what it saw.
+
+## Endpoints
+
+By the token that is sent: of somebody who has logged in with a temporary password, of a person with each role, and of the demo data's machine client \`content-server\`. A machine client has the scopes that it was given, and no more; \`/pulse\` takes its own cookie or a token, and looks at it itself.
+
+${table(await allowed())}
+
+## What belongs to a person
+
+The status that each of them gets. What belongs to somebody else is not there: 404, whether it exists or not. Letters may be read with \`letters:write\`, which an admin has.
+
+${table(await ownership())}
+`;
+  const written = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  if (text !== written) writeFileSync(file, text);
+  expect(text).toBe(written);
+});
