@@ -9,7 +9,10 @@ const ROOT = '/secrets';
 const USERS = { services: 1000, auth: 1000, 'content-server': 1000, postgres: 999, redis: 999, grafana: 472 };
 
 // The demo has left a note that its accounts are there: everybody knows their passwords.
-if (existsSync('/demo/data-is-there') && !/^(127\.|localhost$|\[?::1\]?$)/.test(process.env.BIND_ADDRESS ?? '')) {
+if (
+  existsSync('/demo/data-is-there') &&
+  !/^(127\.|localhost$|\[?::1\]?$)/.test(process.env.BIND_ADDRESS ?? '')
+) {
   console.error(
     `This stack has demo data, and BIND_ADDRESS is ${process.env.BIND_ADDRESS}: leave it at 127.0.0.1, or begin anew (docker compose --profile demo down -v).`,
   );
