@@ -14,7 +14,8 @@ export function reply(
   drainMs: number,
 ): void {
   if (response.headersSent || response.destroyed) return;
-  const stillComing = hasBody(request) && !request.complete;
+  // What goes on as it comes has left its headers to the request that takes it on.
+  const stillComing = (hasBody(request) || response.locals.bodyStream !== undefined) && !request.complete;
   response.writeHead(status, {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),

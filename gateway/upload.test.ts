@@ -153,3 +153,19 @@ test('a reply before the body is whole reaches the client', async () => {
   expect(await answerOf(request)).toMatchObject({ status: 200 });
   request.destroy();
 });
+
+test('malformed in the middle: answered once, and the connection ends, for nothing more can be read on it', async () => {
+  const arrived = await start();
+  const head = `POST /api/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${mint()}\r\n`;
+  const body =
+    'Content-Type: multipart/form-data; boundary=x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n';
+  const socket = scene.connect().setEncoding('latin1');
+  let raw = '';
+  socket.on('data', (piece: string) => (raw += piece)).write(head + body);
+  await until('the service has the first chunk', () => arrived.bytes === 5);
+  socket.write('no size\r\n');
+  await until('it is answered', () => raw.endsWith('}'));
+  socket.destroy();
+  expect(raw).toMatch(/^HTTP\/1\.1 400 [^]*^Connection: close\r$/m);
+  expect(arrived.ended).toBe(false);
+});
