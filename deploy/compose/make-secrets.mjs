@@ -31,7 +31,14 @@ function keep(owner, name, value) {
     chownSync(next, USERS[owner], USERS[owner]);
     renameSync(next, file);
   }
-  return readFileSync(file, 'utf8');
+  const secret = readFileSync(file, 'utf8');
+  if (secret === '') {
+    console.error(
+      `The secret ${owner}/${name} is empty: put it back, or begin anew (docker compose down -v).`,
+    );
+    process.exit(1);
+  }
+  return secret;
 }
 
 keep('postgres', 'superuser-password', random());

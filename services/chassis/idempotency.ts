@@ -38,8 +38,8 @@ export interface Idempotency {
   forget(): Promise<void>;
 }
 
-/** Longer than any request may take. */
-const holdSeconds = 60;
+/** Longer than any request may take: an upload may take 75. */
+const holdSeconds = 90;
 const wellFormed = /^[\x20-\x7e]{1,255}$/;
 
 function malformed(): HttpError<'validation_failed'> {
