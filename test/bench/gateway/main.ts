@@ -108,7 +108,12 @@ try {
   const uneven = results.filter((result) => spread(result) > 0.15).map(({ name }) => name);
   if (uneven.length > 0)
     console.log(`The machine was not calm: rounds differ by more than 15 % (${uneven.join(', ')}).`);
-  const machine = { cpu: cpus()[0]!.model, cores: availableParallelism(), node: process.version };
+  const machine = {
+    cpu: cpus()[0]!.model,
+    cores: availableParallelism(),
+    node: process.version,
+    isCalm: uneven.length === 0,
+  };
   const file = join(ROOT, 'test/bench/results/gateway.json');
   mkdirSync(join(ROOT, 'test/bench/results'), { recursive: true });
   writeFileSync(file, `${JSON.stringify({ machine, connections, requests, results }, undefined, 2)}\n`);
