@@ -1,0 +1,132 @@
+import { afterAll, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { type FramingCase, framingCases } from '../testing/framing-cases.ts';
+import { startGateway } from '../testing/gateway.ts';
+import { createRawClient, envelopeComplaint, type RawReply, takeReply } from '../testing/raw-client.ts';
+import { markOf, startStrictUpstream, type WholeRequest } from '../testing/strict-upstream.ts';
+import { mint } from '../testing/tokens.ts';
+
+const seed = Number(process.env['PROOF_SEED'] ?? Date.now() % 1_000_000_000);
+const count = 2_000;
+const lanes = 8;
+/** Within which the gateway has to be done with a connection: what it waits for has shorter limits here. */
+const limitMs = 20_000;
+const server = { headersTimeout: 3_000, requestTimeout: 3_000, connectionsCheckingInterval: 250 };
+
+const victim = 'GET /.well-known/jwks.json?mark=victim HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+const second = 'GET /.well-known/jwks.json?mark=second HTTP/1.1\r\nHost: x\r\n\r\n';
+const figures = { cases: 0, refused: 0, forwarded: 0, victims: 0, reused: 0, connections: 0 };
+
+/** Sends it in two pieces, and gives every reply until the gateway closes. */
+async function converse(origin: string, bytes: string, cut: number): Promise<RawReply[]> {
+  const { port, hostname } = new URL(origin);
+  const socket = connect(Number(port), hostname).setNoDelay().setEncoding('latin1');
+  let raw = '';
+  socket.on('error', () => undefined).on('data', (piece: string) => (raw += piece));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await once(socket, 'connect');
+  socket.write(bytes.slice(0, cut), 'latin1');
+  await setImmediate();
+  socket.write(bytes.slice(cut), 'latin1');
+  const timer = setTimeout(() => socket.destroy(new Error('too long')), limitMs);
+  const start = performance.now();
+  await closed;
+  clearTimeout(timer);
+  if (performance.now() - start >= limitMs) throw new Error(`open after ${limitMs} ms: ${raw}`);
+  const replies: RawReply[] = [];
+  for (let taken = takeReply(raw); taken; taken = takeReply(raw)) {
+    if (taken[0].status !== 100) replies.push(taken[0]);
+    raw = taken[1];
+  }
+  if (raw !== '') throw new Error(`half a reply: ${raw}`);
+  return replies;
+}
+
+/** What is wrong with the replies, each of which must be to the request at its place. */
+function repliesComplaints(sent: string[], replies: RawReply[]): string[] {
+  const wrong = replies.length > sent.length ? [`${replies.length} replies to ${sent.length} requests`] : [];
+  return replies.reduce((complaints, reply, index) => {
+    if (reply.status !== 200) {
+      const isRefusal = reply.status >= 400 && reply.status < 500;
+      return [
+        ...complaints,
+        ...(isRefusal ? [] : [`answered ${reply.status}`]),
+        ...[envelopeComplaint(reply) ?? []].flat(),
+      ];
+    }
+    const { mark } = JSON.parse(reply.body) as { mark: string };
+    return mark === sent[index] ? complaints : [...complaints, `${sent[index]} got the reply of ${mark}`];
+  }, wrong);
+}
+
+/** What is wrong with what arrived. */
+function arrivedComplaints({ marks, outcome }: FramingCase, arrived: WholeRequest[]): string[] {
+  const seen = arrived.map(({ target }) => markOf(target));
+  const repeated = seen.length === new Set(seen).size ? [] : [`arrived more than once: ${seen.join()}`];
+  return arrived.reduce((complaints, { method, target, head, body }) => {
+    const mark = markOf(target);
+    const isPlain = method === 'GET' && body === '';
+    if (mark === 'victim' || mark === 'second')
+      return isPlain ? complaints : [...complaints, `the ${mark} has changed`];
+    if (!marks.includes(mark)) return [...complaints, `arrived, which nobody sent: ${head}`];
+    if (outcome.kind !== 'clean' && outcome.kind !== 'lenient')
+      return [...complaints, `it arrived with ${JSON.stringify(body)}`];
+    return body === outcome.body ? complaints : [...complaints, `it arrived as ${JSON.stringify(body)}`];
+  }, repeated);
+}
+
+async function runLane(cases: (readonly [FramingCase, number])[]): Promise<string[]> {
+  const wrong: string[] = [];
+  const upstream = await startStrictUpstream();
+  const services = { auth: upstream.url, 'media-upload': upstream.url };
+  const gateway = await startGateway({ services, server, timeouts: { drain: 100 } });
+  const client = createRawClient(gateway.origin, limitMs);
+  for (const [one, index] of cases) {
+    const complaints: string[] = [];
+    upstream.received.splice(0);
+    upstream.complaints.splice(0);
+    const cut = index % 3 === 0 ? one.bytes.length : (index * 7_919) % one.bytes.length;
+    try {
+      const replies = await converse(gateway.origin, one.bytes + victim, cut);
+      const sent = [...one.marks, 'victim'];
+      complaints.push(...repliesComplaints(sent, replies));
+      const ok = replies.filter(({ status }) => status === 200).length;
+      if (one.outcome.kind === 'clean' && ok < (one.outcome.ends ? 1 : sent.length))
+        complaints.push(`only ${ok} of ${sent.length} were answered 200`);
+      const reply = await client.ask(second);
+      if (reply?.status !== 200 || reply.body !== '{"mark":"second"}')
+        complaints.push(`the second client got ${reply?.body}`);
+    } catch (error) {
+      complaints.push((error as Error).message);
+    }
+    // A program that still asks for keys where another test had its gateway says who it is; none of ours does.
+    const received = upstream.received.filter(({ head }) => !/^user-agent: node$/im.test(head));
+    complaints.push(...upstream.complaints, ...arrivedComplaints(one, received));
+    for (const complaint of complaints)
+      wrong.push(`${JSON.stringify(one.name).slice(0, 300)}: ${complaint.slice(0, 400)}`);
+    figures.cases += 1;
+    if (received.some(({ target }) => one.marks.includes(markOf(target)))) figures.forwarded += 1;
+    else figures.refused += 1;
+    if (received.some(({ target }) => markOf(target) === 'victim')) figures.victims += 1;
+    if (received.length > 0 && upstream.connections() < figures.cases) figures.reused += 1;
+  }
+  client.close();
+  figures.connections += upstream.connections();
+  await gateway.close();
+  upstream.close();
+  return wrong;
+}
+
+test('whatever is sent in front of it, a request gets its own reply, and only whole requests arrive', async () => {
+  const cases = framingCases(mint(), count, seed).map((one, index) => [one, index] as const);
+  const each = await Promise.all(
+    Array.from({ length: lanes }, (_, lane) => runLane(cases.filter(([, index]) => index % lanes === lane))),
+  );
+  const wrong = each.flat();
+  expect({ seed, wrong: wrong.length, first: wrong.slice(0, 20) }).toEqual({ seed, wrong: 0, first: [] });
+  expect(figures.cases).toBe(count);
+  expect(figures.forwarded).toBeGreaterThan(count / 10);
+}, 180_000);
+afterAll(() => console.log(`smuggling: seed ${seed}, ${JSON.stringify(figures)}`));

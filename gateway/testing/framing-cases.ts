@@ -1,0 +1,523 @@
+import fc from 'fast-check';
+
+/** Something sent on one connection, with a request of a victim behind it. */
+export interface FramingCase {
+  name: string;
+  bytes: string;
+  /** The requests in `bytes` that a client has really sent, by their marks. */
+  marks: string[];
+  /**
+   * `clean`: it has one meaning, and arrives with this body; where it `ends` the connection, that may be all.
+   * `lenient`: it may be refused, or arrive like that. `refused`: it has several meanings, or none, and nothing of it
+   * arrives. `answered`: it has one meaning, and the gateway refuses it by itself.
+   */
+  outcome:
+    { kind: 'clean' | 'lenient'; body: string; ends?: boolean } | { kind: 'refused' } | { kind: 'answered' };
+}
+
+interface Carrier {
+  name: string;
+  /** Request line without the version, with the mark. */
+  line: string;
+  headers: string;
+  /** It takes a body. */
+  body: boolean;
+  forwarded: boolean;
+}
+
+const inner = 'GET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n';
+const json = 'Content-Type: application/json\r\n';
+
+const carriersFor = (token: string): Carrier[] => [
+  { name: 'held', line: 'POST /api/login?mark=attack', headers: json, body: true, forwarded: true },
+  {
+    name: 'streamed',
+    line: 'POST /api/upload?mark=attack',
+    headers: `Content-Type: multipart/form-data; boundary=x\r\nAuthorization: Bearer ${token}\r\n`,
+    body: true,
+    forwarded: true,
+  },
+  {
+    name: 'no body',
+    line: 'GET /.well-known/jwks.json?mark=attack',
+    headers: '',
+    body: false,
+    forwarded: true,
+  },
+  { name: 'no token', line: 'POST /api/password?mark=attack', headers: json, body: true, forwarded: false },
+  { name: 'nowhere', line: 'POST /api/nothing?mark=attack', headers: json, body: true, forwarded: false },
+  { name: 'own', line: 'POST /health?mark=attack', headers: json, body: true, forwarded: false },
+];
+
+type Coding = [lines: string, kind: 'none' | 'chunked' | 'bad'];
+const te = 'Transfer-Encoding';
+const codings: Coding[] = [
+  ['', 'none'],
+  ...[
+    'Transfer_Encoding: chunked',
+    'X-Transfer-Encoding: chunked',
+    'Transfer-Encodin: chunked',
+    'TE: chunked',
+    'Transfer-Encoding2: chunked',
+    'X: Transfer-Encoding: chunked',
+    'Transfer-Encoding~: chunked',
+  ].map((line): Coding => [`${line}\r\n`, 'none']),
+  ...[
+    `${te}: chunked`,
+    `${te}:chunked`,
+    `${te}:\tchunked`,
+    `${te}:   chunked  `,
+    'tRANSFER-eNCODING: chunked',
+    `${te}: CHUNKED`,
+    `${te}: cHuNkEd`,
+  ].map((line): Coding => [`${line}\r\n`, 'chunked']),
+  ...[
+    `${te}: xchunked`,
+    `${te}: chunked\t`,
+    `${te}: chunkedx`,
+    `${te}: chunked, identity`,
+    `${te}: identity, chunked`,
+    `${te}: gzip, chunked`,
+    `${te}: chunked, gzip`,
+    `${te}: identity`,
+    `${te}: "chunked"`,
+    `${te}: 'chunked'`,
+    `${te}: chunked;q=1`,
+    `${te}: ;chunked`,
+    `${te}: ,chunked`,
+    `${te}: chunked,`,
+    `${te}: chunked chunked`,
+    `${te}: chunked, chunked`,
+    `${te}: cow`,
+    `${te}:`,
+    `${te}: chunk`,
+    `${te}: \x00chunked`,
+    `${te}: chunked\x00`,
+    `${te}: \x0bchunked`,
+    `${te}: chunked\x0b`,
+    `${te}: \x0cchunked`,
+    `${te}: \xffchunked`,
+    `${te}: chunked\xa0`,
+    `${te}: \x85chunked`,
+    `${te} : chunked`,
+    `${te}\t: chunked`,
+    ` ${te}: chunked`,
+    `\t${te}: chunked`,
+    `${te}\x00: chunked`,
+    `${te}\xff: chunked`,
+    `${te}:\r\n chunked`,
+    `${te}:\r\n\tchunked`,
+    `${te}\r\n : chunked`,
+    `${te}: chun\r\n ked`,
+    `X: y\n${te}: chunked`,
+    `X: y\r${te}: chunked`,
+    `${te}: chunked\n`,
+    `${te}: chunked\r\r`,
+    `\n${te}: chunked`,
+    `${te}\n: chunked`,
+    `${te}: x\r\n${te}: chunked`,
+    `${te}: chunked\r\n${te}: x`,
+    `${te}: chunked\r\n${te}: chunked`,
+    `${te}: chunked\r\n${te}: identity`,
+    `Transfer Encoding: chunked`,
+    `${te}; chunked`,
+    `${te} chunked`,
+    `:${te}: chunked`,
+  ].map((line): Coding => [`${line}\r\n`, 'bad']),
+];
+
+/** `n` is how long the body really is. */
+const lengths: [lines: (n: number) => string, kind: 'none' | 'good' | 'bad'][] = [
+  [() => '', 'none'],
+  [(n) => `Content-Length: ${n}\r\n`, 'good'],
+  [(n) => `content-length:${n}\t\r\n`, 'good'],
+  [(n) => `Content_Length: 3\r\nContent-Length: ${n}\r\n`, 'good'],
+  ...(
+    [
+      (n) => `Content-Length: ${n}\r\nContent-Length: ${n}\r\n`,
+      (n) => `Content-Length: ${n}\r\nContent-Length: 5\r\n`,
+      (n) => `Content-Length: 5\r\nContent-Length: ${n}\r\n`,
+      (n) => `Content-Length: 0\r\ncontent-length: ${n}\r\n`,
+      (n) => `Content-Length: ${n}, ${n}\r\n`,
+      (n) => `Content-Length: ${n},5\r\n`,
+      (n) => `Content-Length: +${n}\r\n`,
+      (n) => `Content-Length: -${n}\r\n`,
+      (n) => `Content-Length: -0\r\nX: ${n}\r\n`,
+      (n) => `Content-Length: 0x${n.toString(16)}\r\n`,
+      (n) => `Content-Length: ${n.toString(16)}h\r\n`,
+      (n) => `Content-Length: ${n} 0\r\n`,
+      (n) => `Content-Length: ${n};\r\n`,
+      (n) => `Content-Length: ${n}.0\r\n`,
+      (n) => `Content-Length: ${n}e0\r\n`,
+      (n) => `Content-Length: ${n}_0\r\n`,
+      (n) => `Content-Length: "${n}"\r\n`,
+      (n) => `Content-Length: \x0b${n}\r\n`,
+      (n) => `Content-Length: ${n}\x00\r\n`,
+      (n) => `Content-Length: ${n}\xa0\r\n`,
+      (n) => `Content-Length: \xb2${n}\r\n`,
+      (n) => `Content-Length : ${n}\r\n`,
+      (n) => `Content-Length\t: ${n}\r\n`,
+      (n) => ` Content-Length: ${n}\r\n`,
+      (n) => `Content-Length:\r\n ${n}\r\n`,
+      (n) => `Content-Length: ${n}\r\n 5\r\n`,
+      (n) => `X: y\nContent-Length: ${n}\r\n`,
+      (n) => `X: y\rContent-Length: ${n}\r\n`,
+      (n) => `Content-Length: ${n}\nX: y\r\n`,
+      (n) => `Content-Length: ${'9'.repeat(30)}${n}\r\n`,
+      (n) => `Content-Length: ${2n ** 64n + BigInt(n)}\r\n`,
+      (n) => `Content-Length\x00: ${n}\r\n`,
+      () => 'Content-Length:\r\n',
+      () => 'Content-Length: \r\n',
+    ] as ((n: number) => string)[]
+  ).map((lines): [(n: number) => string, 'bad'] => [lines, 'bad']),
+];
+
+const hex = (text: string) => text.length.toString(16);
+const one = (text: string, size = hex(text), end = '\r\n') => `${size}${end}${text}\r\n`;
+/** A chunked body whose data is a request; `decoded` is undefined where it is not well-formed. */
+const chunkings: [body: string, decoded: string | undefined][] = [
+  [`${one(inner)}0\r\n\r\n`, inner],
+  [`${one(inner.slice(0, 9))}${one(inner.slice(9))}0\r\n\r\n`, inner],
+  [`${one(inner, `000${hex(inner)}`)}000\r\n\r\n`, inner],
+  [`${one(inner, hex(inner).toUpperCase())}0\r\n\r\n`, inner],
+  [`${one(inner, `${hex(inner)};a`)}0;b=c\r\n\r\n`, inner],
+  [`${one(inner, `${hex(inner)};a="b;c"`)}0\r\n\r\n`, inner],
+  [`${one(inner)}0\r\nX-Trailer: y\r\nHost: y\r\nX-User-Id: 1\r\n\r\n`, inner],
+  ['0\r\n\r\n', ''],
+  ...[
+    `${one(inner)}0\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\nHost: y\r\n\r\n`,
+    `${one(inner, ` ${hex(inner)}`)}0\r\n\r\n`,
+    `${one(inner, `\t${hex(inner)}`)}0\r\n\r\n`,
+    `${one(inner, `0x${hex(inner)}`)}0\r\n\r\n`,
+    `${one(inner, `+${hex(inner)}`)}0\r\n\r\n`,
+    `${one(inner, `-${hex(inner)}`)}0\r\n\r\n`,
+    `${one(inner, `${hex(inner)}g`)}0\r\n\r\n`,
+    `${one(inner, `${hex(inner)}_0`)}0\r\n\r\n`,
+    `${one(inner, `"${hex(inner)}"`)}0\r\n\r\n`,
+    `${one(inner, `f${'0'.repeat(15)}${hex(inner)}`)}0\r\n\r\n`,
+    `${one(inner, `1${'0'.repeat(16)}`)}0\r\n\r\n`,
+    `${one(inner, '')}0\r\n\r\n`,
+    `${one(inner, hex(inner), '\n')}0\r\n\r\n`,
+    `${one(inner, hex(inner), '\r')}0\r\n\r\n`,
+    `${one(inner, hex(inner), '\r\r\n')}0\r\n\r\n`,
+    `${one(inner, `${hex(inner)};a\n`)}0\r\n\r\n`,
+    `${one(inner, `${hex(inner)};\n`, '')}0\r\n\r\n`,
+    `${one(inner, `${hex(inner)};a\rb`)}0\r\n\r\n`,
+    `${one(inner, `${hex(inner)};a\x00`)}0\r\n\r\n`,
+    `${one(inner, `${hex(inner)}\x00`)}0\r\n\r\n`,
+    `${hex(inner)}\r\n${inner}0\r\n\r\n`,
+    `${hex(inner)}\r\n${inner}\n0\r\n\r\n`,
+    `${hex(inner)}\r\n${inner}\r0\r\n\r\n`,
+    `${hex(inner)}\r\n${inner}XX0\r\n\r\n`,
+    `${one(inner, (inner.length - 1).toString(16))}0\r\n\r\n`,
+    `${one(inner, (inner.length - 2).toString(16))}0\r\n\r\n`,
+    `0\n\n${inner}`,
+    `0\r\n\n${inner}`,
+    `0\n\r\n${inner}`,
+    `0\r\r\n\r\n${inner}`,
+    `0\r\nX y\r\n\r\n${inner}`,
+    `0\r\nX: y\n\n${inner}`,
+    `0\r\n X: y\r\n\r\n${inner}`,
+    `0\r\nX\x00: y\r\n\r\n${inner}`,
+    `-0\r\n\r\n${inner}`,
+    `0x0\r\n\r\n${inner}`,
+  ].map((body): [string, undefined] => [body, undefined]),
+];
+
+const at11 = (carrier: Carrier, headers: string, body = '') =>
+  `${carrier.line} HTTP/1.1\r\nHost: x\r\n${carrier.headers}${headers}\r\n${body}`;
+
+/** What becomes of a request with one meaning, which brings `body`. */
+function outcomeOf(carrier: Carrier, body: string): FramingCase['outcome'] {
+  return carrier.forwarded && (carrier.body || body === '') ? { kind: 'clean', body } : { kind: 'answered' };
+}
+const refused: FramingCase['outcome'] = { kind: 'refused' };
+const attack = ['attack'];
+
+/** Transfer-Encoding and Content-Length in every form, together and alone, in both orders. */
+function lengthCases(carriers: Carrier[]): FramingCase[] {
+  return carriers.flatMap((carrier) =>
+    codings.flatMap(([coding, codingKind]) =>
+      lengths.flatMap(([linesOf, lengthKind]) => {
+        if (codingKind !== 'bad' && lengthKind === 'none') return [];
+        const body = `0\r\n\r\n${inner}`;
+        const lines = linesOf(body.length);
+        const isClean = codingKind === 'none' && lengthKind === 'good';
+        const outcome = isClean ? outcomeOf(carrier, body) : refused;
+        // What ends up as a header of its own, first or last, decides who is fooled.
+        return [coding + lines, lines + coding].map((headers) => ({
+          name: `${carrier.name}: ${headers}`,
+          bytes: at11(carrier, headers, body),
+          marks: attack,
+          outcome,
+        }));
+      }),
+    ),
+  );
+}
+
+function chunkCases(carriers: Carrier[]): FramingCase[] {
+  return carriers.flatMap((carrier) =>
+    codings
+      .filter(([, kind]) => kind === 'chunked')
+      .flatMap(([coding]) =>
+        chunkings.map(([body, decoded]) => ({
+          name: `${carrier.name}: ${coding}${body}`,
+          bytes: at11(carrier, coding, body),
+          marks: attack,
+          // A coding says that there is a body, also one of no bytes.
+          outcome:
+            decoded === undefined
+              ? refused
+              : carrier.body
+                ? outcomeOf(carrier, decoded)
+                : { kind: 'answered' as const },
+        })),
+      ),
+  );
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+const char = (code: number) => String.fromCharCode(code);
+
+/** Header lines that are none, each with what would be a header or a request for who ends lines elsewhere. */
+function lineCases(carriers: Carrier[]): FramingCase[] {
+  const controls = [...range(0, 8), 11, 12, ...range(14, 31), 127];
+  const bad = [
+    ...controls.flatMap((code) => [`X-A${char(code)}B: y`, `X-A: y${char(code)}z`, `${char(code)}X: y`]),
+    ...[
+      32,
+      9,
+      10,
+      13,
+      34,
+      40,
+      41,
+      44,
+      47,
+      59,
+      60,
+      61,
+      62,
+      63,
+      64,
+      91,
+      92,
+      93,
+      123,
+      125,
+      ...range(128, 255),
+    ].map((code) => `X-A${char(code)}: y`),
+    'X-A: y\r\n folded',
+    'X-A: y\r\n\tfolded',
+    ' X-A: y',
+    '\tX-A: y',
+    'X-A',
+    ': y',
+    'X A: y',
+    'X-A : y',
+    '=',
+    '{"a": 1}',
+    'X-A: y\rX-B: z',
+    'X-A: y\nX-B: z',
+    'X-A: y\r\rX-B: z',
+    `X-A: y\n\n${inner}`,
+    `X-A: y\r\r${inner}`,
+    `X-A: y\n\r\n${inner}`,
+    `X-A: y\r\n\n${inner}`,
+    `X-A: y\r\n\r${inner}`,
+    'Host: y',
+    'Host : y',
+    'Host: x\nHost: y',
+    ' Host: y',
+  ];
+  const good = [
+    ...range(160, 255)
+      .filter((code) => code % 8 === 0)
+      .map((code) => `X-A: ${char(code)}`),
+    'X-A:',
+    'X-A: ',
+    'X-A: :',
+    "!#$%&'*+.^`|~: y",
+    'X_A: y',
+    'Transfer_Encoding: gzip',
+    'Content_Length: 1',
+  ];
+  const make = (carrier: Carrier, line: string, isGood: boolean): FramingCase[] => {
+    const length = carrier.body ? `Content-Length: ${inner.length}\r\n` : '';
+    const body = carrier.body ? inner : '';
+    return [`${line}\r\n${length}`, `${length}${line}\r\n`].map((headers) => ({
+      name: `${carrier.name}: ${headers}`,
+      bytes: at11(carrier, headers, body),
+      marks: attack,
+      outcome: isGood ? outcomeOf(carrier, body) : refused,
+    }));
+  };
+  return carriers.flatMap((carrier) => [
+    ...bad.flatMap((line) => make(carrier, line, false)),
+    ...good.flatMap((line) => make(carrier, line, true)),
+  ]);
+}
+
+/** Request lines of other versions and of other forms. */
+function requestLineCases(carriers: Carrier[]): FramingCase[] {
+  const lines = [
+    '$ HTTP/0.9',
+    '$ HTTP/1.2',
+    '$ HTTP/2.0',
+    '$ HTTP/3.0',
+    '$ HTTP/1.10',
+    '$ HTTP/01.1',
+    '$ HTTP/1.1.1',
+    '$ HTTP/1',
+    '$ HTTP/1,1',
+    '$ http/1.1',
+    '$ HTTPS/1.1',
+    '$ ICE/1.0',
+    '$ RTSP/1.0',
+    '$ HTTP /1.1',
+    '$ HTTP/ 1.1',
+    '$',
+    '$ HTTP/1.1 ',
+    '$ HTTP/1.1\t',
+    '$ HTTP/1.1 HTTP/1.1',
+    '$  HTTP/1.1',
+    '$\tHTTP/1.1',
+    '$ HTTP/1.1\r',
+    '$ HTTP/1.1\x00',
+    ' $ HTTP/1.1',
+    '\t$ HTTP/1.1',
+    '\x00$ HTTP/1.1',
+    '\xef\xbb\xbf$ HTTP/1.1',
+    '$ HTTP/-1.1',
+    '$ HTTP/1.-1',
+    '$ HTTP/9.9',
+    '$\x00 HTTP/1.1',
+    '$\x01 HTTP/1.1',
+    '$\n HTTP/1.1',
+    '$\xff HTTP/1.1',
+    `$ HTTP/1.1\n${inner}`,
+    `$\n\n${inner}`,
+  ];
+  return carriers.flatMap((carrier) =>
+    lines.map((line) => {
+      const headers = `Host: x\r\n${carrier.headers}${carrier.body ? `Content-Length: ${inner.length}\r\n` : ''}`;
+      return {
+        name: `${carrier.name}: ${line}`,
+        bytes: `${line.replace('$', carrier.line)}\r\n${headers}\r\n${carrier.body ? inner : ''}`,
+        marks: attack,
+        // Node's parser takes these two, which RFC 9112 §3 lets it, and nothing ends elsewhere by them.
+        outcome: /^\$(?:  HTTP\/1\.1| RTSP\/1\.0)$/.test(line)
+          ? { kind: 'lenient' as const, body: carrier.body ? inner : '' }
+          : refused,
+      };
+    }),
+  );
+}
+
+/** What speaks of the connection, and may not take anything from the message or turn it into a tunnel. */
+function connectionCases(carriers: Carrier[]): FramingCase[] {
+  const names = [
+    'content-length',
+    'transfer-encoding',
+    'host',
+    'content-type',
+    'x-request-id',
+    'x-forwarded-for',
+    'connection',
+    'te',
+    'expect',
+    'keep-alive',
+    'upgrade',
+    ',',
+    '',
+    ' , ,',
+    '"content-length"',
+    'Content-Length\t',
+    'é',
+  ];
+  const lines = [
+    ...names.flatMap((name) => [
+      `Connection: ${name}`,
+      `Connection: keep-alive, ${name}`,
+      `Connection: keep-alive\r\nConnection: ${name}`,
+      `Proxy-Connection: ${name}`,
+      `Keep-Alive: ${name}`,
+    ]),
+    ...['websocket', 'h2c', 'TLS/1.0, HTTP/1.1', 'h2', 'HTTP/2.0', 'IRC/6.9', 'websocket, h2c', ''].flatMap(
+      (protocol) => [
+        `Upgrade: ${protocol}`,
+        `Connection: Upgrade\r\nUpgrade: ${protocol}`,
+        `Connection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA`,
+        `Connection: keep-alive, upgrade\r\nUpgrade: ${protocol}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13`,
+      ],
+    ),
+    ...[
+      '100-continue',
+      '100-Continue',
+      'y 100-continue',
+      '100-continue, 100-continue',
+      'x',
+      '',
+      '200-ok',
+    ].map((value) => `Expect: ${value}`),
+    'TE: trailers',
+    'TE: trailers, deflate;q=0.5',
+    'Trailer: Content-Length',
+    'Max-Forwards: 0',
+    'Via: 1.0 x',
+    'Range: bytes=0-0',
+    'HTTP2-Settings: AAMAAABk',
+    'X-HTTP-Method-Override: DELETE',
+  ];
+  return carriers.flatMap((carrier) =>
+    lines.flatMap((line) => {
+      const framings: [string, string][] = carrier.body
+        ? [
+            [`Content-Length: ${inner.length}\r\n`, inner],
+            [`${te}: chunked\r\n`, `${one(inner)}0\r\n\r\n`],
+          ]
+        : [['', '']];
+      return framings.map(([framing, body]) => ({
+        name: `${carrier.name}: ${line}\r\n${framing}`,
+        bytes: at11(carrier, `${line}\r\n${framing}`, body),
+        marks: attack,
+        outcome: { ...outcomeOf(carrier, carrier.body ? inner : ''), ends: line.includes('Upgrade: ') },
+      }));
+    }),
+  );
+}
+
+/** Several requests sent ahead. */
+function pipelineCases(carriers: Carrier[]): FramingCase[] {
+  const clean = carriers.filter(({ forwarded }) => forwarded);
+  return range(2, 9).flatMap((count) =>
+    clean.map((carrier) => {
+      const each = range(1, count).map((number) => `ahead-${number}`);
+      const bytes = each.map((mark) => {
+        const marked = { ...carrier, line: carrier.line.replace('attack', mark) };
+        return carrier.body ? at11(marked, `Content-Length: ${inner.length}\r\n`, inner) : at11(marked, '');
+      });
+      return {
+        name: `${carrier.name}: ${count} ahead`,
+        bytes: bytes.join(''),
+        marks: each,
+        outcome: { kind: 'clean', body: carrier.body ? inner : '' } as const,
+      };
+    }),
+  );
+}
+
+/** `count` cases: all of the smaller families, and of the others as many as there is room for, chosen by `seed`. */
+export function framingCases(token: string, count: number, seed: number): FramingCase[] {
+  const carriers = carriersFor(token);
+  const some = (cases: FramingCase[], number: number) =>
+    fc.sample(fc.shuffledSubarray(cases, { minLength: Math.min(number, cases.length), maxLength: number }), {
+      numRuns: 1,
+      seed,
+    })[0]!;
+  const few = [...requestLineCases(carriers), ...pipelineCases(carriers)];
+  const share = Math.floor((count - few.length) / 4);
+  const chosen = [chunkCases, lineCases, connectionCases].flatMap((family) => some(family(carriers), share));
+  return [...few, ...chosen, ...some(lengthCases(carriers), count - few.length - chosen.length)];
+}

@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+
+export interface WholeRequest {
+  method: string;
+  target: string;
+  head: string;
+  body: string;
+  /** Which of the connections it came on. */
+  connection: number;
+}
+
+const requestLine = /^([A-Z]+) (\/[!-~]*) HTTP\/1\.1$/;
+const headerLine = /^([!#$%&'*+.^`|~\w-]+): ([\t -~\x80-\xff]*)$/;
+
+/** The data of a chunked body at the start of `raw`, and its length there; undefined while it is not whole. */
+function takeChunks(raw: string): { body: string; length: number } | undefined {
+  let body = '';
+  for (let at = 0; ;) {
+    const line = /^([0-9a-f]+)\r\n/i.exec(raw.slice(at, at + 20));
+    if (!line) {
+      if (raw.length - at > 18) throw new Error('a chunk without a size');
+      return undefined;
+    }
+    const [text, digits] = line;
+    const size = parseInt(digits!, 16);
+    const end = at + text.length + size;
+    if (raw.length < end + 2) return undefined;
+    if (raw.slice(end, end + 2) !== '\r\n')
+      throw new Error('a chunk that is longer than its size, or trailers');
+    body += raw.slice(at + text.length, end);
+    at = end + 2;
+    if (size === 0) return { body, length: at };
+  }
+}
+
+/**
+ * The first request in `raw`, and how long it is; undefined while it is not whole. Throws for everything that can be read
+ * in more ways than one: RFC 9112 without its leniencies, one length at most, and written in one way.
+ */
+function takeRequest(raw: string): { request: Omit<WholeRequest, 'connection'>; length: number } | undefined {
+  const end = raw.indexOf('\r\n\r\n');
+  if (end === -1) return undefined;
+  const head = raw.slice(0, end);
+  const [first = '', ...lines] = head.split('\r\n');
+  const [, method, target] = requestLine.exec(first) ?? [];
+  if (!method || !target) throw new Error(`not a request line: ${first}`);
+  const headers = lines.map((line) => {
+    const [, name, value] = headerLine.exec(line) ?? [];
+    if (name === undefined || value === undefined) throw new Error(`not a header: ${line}`);
+    // Many servers take _ for -.
+    return [name.toLowerCase().replaceAll('_', '-'), value] as const;
+  });
+  const all = (wanted: string) => headers.filter(([name]) => name === wanted).map(([, value]) => value);
+  const [lengths, codings] = [all('content-length'), all('transfer-encoding')];
+  if (lengths.length + codings.length > 1) throw new Error(`more than one length: ${head}`);
+  if (all('host').length !== 1) throw new Error(`not one host: ${head}`);
+  if (!/^(?:0|[1-9]\d*)$/.test(lengths[0] ?? '0') || (codings[0] ?? 'chunked') !== 'chunked')
+    throw new Error(`a length that is none: ${head}`);
+  const rest = raw.slice(end + 4);
+  const request = { method, target, head };
+  if (codings.length > 0) {
+    const chunks = takeChunks(rest);
+    return chunks && { request: { ...request, body: chunks.body }, length: end + 4 + chunks.length };
+  }
+  const length = Number(lengths[0] ?? 0);
+  if (rest.length < length) return undefined;
+  return { request: { ...request, body: rest.slice(0, length) }, length: end + 4 + length };
+}
+
+/** What `?mark=` says. */
+export const markOf = (target: string) => /[?&]mark=([\w-]+)/.exec(target)?.[1] ?? '';
+
+/**
+ * A service on bare connections that takes nothing but what every server reads in the same way, and answers the mark of
+ * each request. What it cannot read is noted in `complaints`.
+ */
+export async function startStrictUpstream() {
+  const received: WholeRequest[] = [];
+  const complaints: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    const connection = sockets.size;
+    let raw = '';
+    socket.on('error', () => undefined);
+    socket.setEncoding('latin1').on('data', (piece: string) => {
+      raw += piece;
+      try {
+        for (let taken = takeRequest(raw); taken; taken = takeRequest(raw)) {
+          raw = raw.slice(taken.length);
+          received.push({ ...taken.request, connection });
+          const body = JSON.stringify({ mark: markOf(taken.request.target) });
+          socket.write(
+            `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+          );
+          // The gateway sends one request at a time on a connection: more is something smuggled.
+          if (raw !== '') complaints.push(`something behind a request: ${raw}`);
+        }
+      } catch (error) {
+        complaints.push((error as Error).message);
+        socket.destroy();
+      }
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    complaints,
+    connections: () => sockets.size,
+    close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
