@@ -59,11 +59,16 @@ test.each([
   ['changes of a password', 'find_user_by_email', change],
 ])('a flood of %s: who is refused has cost no query', async (_, operation, ask) => {
   const before = await queries(operation);
-  const answers = await Promise.all(Array.from({ length: 200 }, () => ask()));
   // Not those whom a busy database lets wait too long: they were let try.
   const notLetTry = ['There is too much to do at the moment.', 'Too many failed attempts'];
   const isRefused = (message = '') => notLetTry.some((beginning) => message.startsWith(beginning));
-  const refused = answers.filter(({ error }) => isRefused(error?.message)).length;
+  let [asked, refused] = [0, 0];
+  // On a busy machine the flood itself may come slowly.
+  while (refused === 0 && asked < 1_000) {
+    const answers = await Promise.all(Array.from({ length: 200 }, () => ask()));
+    asked += answers.length;
+    refused += answers.filter(({ error }) => isRefused(error?.message)).length;
+  }
   expect(refused).toBeGreaterThan(0);
-  expect((await queries(operation)) - before).toBe(200 - refused);
+  expect((await queries(operation)) - before).toBe(asked - refused);
 });
