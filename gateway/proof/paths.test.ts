@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { endpoints, scopes, type Access } from '@content-platform/contract';
+import { createAllowlist, type Allowlist } from '../allowlist.ts';
+import { startGateway, type TestGateway } from '../testing/gateway.ts';
+import { pathVariants, type Variant } from '../testing/path-grammar.ts';
+import { askAll, envelopeComplaint } from '../testing/raw-client.ts';
+import { readingsOf } from '../testing/readings.ts';
+import { mint, withScopes } from '../testing/tokens.ts';
+import { startUpstream, type RecordingUpstream } from '../testing/upstream.ts';
+
+const seed = Number(process.env['PROOF_SEED'] ?? Date.now() % 1_000_000_000);
+
+/** Every endpoint that a service answers, as somebody may ask for it. */
+const examples: Variant[] = endpoints
+  .filter(({ service }) => service !== 'gateway')
+  .map(({ method, path }) => ({
+    method,
+    target: path.replace(':model', 'webform').replace(':identity', 'identity').replace(/:\w+/g, '7'),
+  }));
+const variants = [...examples, ...pathVariants(examples, 20_000, seed)];
+const names = [...new Set(endpoints.map(({ service }) => service))].filter((name) => name !== 'gateway');
+
+const allowlist = createAllowlist(endpoints);
+/** What each service would take a path for whose endpoints know no case. */
+const withoutCase = new Map(
+  names.map((name) => {
+    const own = endpoints.filter(({ service }) => service === name);
+    return [name, createAllowlist(own.map((one) => ({ ...one, path: one.path.toLowerCase() as '/' })))];
+  }),
+);
+
+let upstreams: Map<(typeof names)[number], RecordingUpstream>;
+let gateway: TestGateway;
+beforeAll(async () => {
+  upstreams = new Map(await Promise.all(names.map(async (name) => [name, await startUpstream()] as const)));
+  const services = Object.fromEntries([...upstreams].map(([name, { url }]) => [name, url]));
+  gateway = await startGateway({ services });
+});
+afterAll(async () => {
+  await gateway.close();
+  for (const upstream of upstreams.values()) await upstream.close();
+});
+
+const show = ({ method, target }: Variant) => `${method} ${JSON.stringify(target).slice(0, 300)}`;
+const nameAt = (list: Allowlist, path: string, method: string) => list(path)?.get(method)?.name;
+
+/** What is wrong with something that arrived at a service, in words. */
+function complaintsOf(
+  service: (typeof names)[number],
+  sent: Variant,
+  arrived: Variant,
+  allowed: Set<Access>,
+) {
+  const { method, target } = arrived;
+  if (method !== sent.method || target !== sent.target) return [`arrived as ${show(arrived)}`];
+  const endpoint = allowlist(target.replace(/\?.*/s, ''))?.get(method);
+  if (!endpoint || endpoint.service !== service) return [`arrived at ${service}`];
+  if (!allowed.has(endpoint.access)) return [`arrived without ${endpoint.access}`];
+  return [...readingsOf(target)].flatMap((reading) => {
+    const readAs = nameAt(allowlist, reading, method);
+    // Nothing of ours ignores case or folds look-alikes. A service that did would still ask for the same right.
+    const folded = reading.normalize('NFKC').toLowerCase();
+    const foldedTo = withoutCase.get(service)!(folded)?.get(method)?.access ?? endpoint.access;
+    if (readAs === endpoint.name && foldedTo === endpoint.access) return [];
+    return [`is ${endpoint.name}, and ${readAs ?? 'nothing'}, or for ${foldedTo}, when read as ${reading}`];
+  });
+}
+
+let refused = 0;
+let forwarded = 0;
+
+async function sendAll(authorization: (index: number) => string | undefined, allowed: Access[]) {
+  const wrong: string[] = [];
+  for (const upstream of upstreams.values()) upstream.received.splice(0);
+  await askAll(gateway.origin, variants, 12, async (client, variant, index) => {
+    const value = authorization(index);
+    const token = value === undefined ? '' : `Authorization: ${value}\r\n`;
+    const head = `${variant.method} ${variant.target} HTTP/1.1\r\nHost: gateway.test\r\nX-Request-Id: ${index}\r\n`;
+    const reply = await client.ask(`${head}${token}\r\n`);
+    if (reply?.status === 200) return;
+    refused += 1;
+    const fine = reply !== undefined && reply.status >= 400 && reply.status < 500;
+    const complaint = fine ? envelopeComplaint(reply) : `answered ${reply?.status}`;
+    if (complaint) wrong.push(`${show(variant)}: ${complaint}`);
+  });
+  for (const [service, { received }] of upstreams) {
+    forwarded += received.length;
+    for (const { method, url, headers } of received) {
+      const sent = variants[Number(headers['x-request-id'])]!;
+      const complaints = complaintsOf(service, sent, { method, target: url }, new Set(allowed));
+      if (complaints.length > 0) wrong.push(`${show(sent)}: ${complaints[0]}`);
+    }
+  }
+  expect({ seed, wrong: wrong.length, first: wrong.slice(0, 20) }).toEqual({ seed, wrong: 0, first: [] });
+  return [...upstreams.values()].reduce((sum, { received }) => sum + received.length, 0);
+}
+
+test('however a path is written, it opens nothing that the token does not, and means the same to all', async () => {
+  const invalid = [undefined, 'Bearer a.b.c', `Bearer ${mint({ exp: 1 })}`, 'Basic YTpi'];
+  const count = (list: Access[]) =>
+    endpoints.filter(({ service, access }) => service !== 'gateway' && list.includes(access)).length;
+  const unknown = await sendAll((index) => invalid[index % invalid.length], ['public']);
+  const [user, admin] = [`Bearer ${mint()}`, `Bearer ${withScopes(...scopes)}`];
+  const plain = await sendAll(() => user, ['public', 'token', 'user']);
+  const all = ['public', 'token', 'user', ...scopes] as Access[];
+  const every = await sendAll(() => admin, all);
+  // What is asked for plainly does arrive, so that the rest means something.
+  expect(unknown).toBeGreaterThanOrEqual(count(['public']));
+  expect(plain).toBeGreaterThanOrEqual(count(['public', 'token', 'user']));
+  expect(every).toBeGreaterThanOrEqual(count(all));
+}, 180_000);
+afterAll(() =>
+  console.log(
+    `paths: seed ${seed}, ${variants.length} targets, ${3 * variants.length} requests, ` +
+      `${refused} refused, ${forwarded} forwarded`,
+  ),
+);

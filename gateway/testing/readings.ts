@@ -1,0 +1,50 @@
+const decodeOnce = (path: string) =>
+  path.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
+
+/** As `%`-decoding most servers: UTF-8 where it is some, else byte by byte. */
+function decode(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return decodeOnce(path);
+  }
+}
+
+function resolveDots(path: string): string {
+  const resolved: string[] = [];
+  for (const segment of path.split('/')) {
+    if (segment === '..') resolved.splice(Math.max(1, resolved.length - 1));
+    else if (segment !== '.') resolved.push(segment);
+  }
+  return /\/\.{1,2}$/.test(path) ? `${resolved.join('/')}/` : resolved.join('/');
+}
+
+/** What one server or another does to a path before it looks it up. */
+const habits: Record<string, (path: string) => string> = {
+  'a backslash is a slash': (path) => path.replaceAll('\\', '/'),
+  'matrix parameters go': (path) => path.replace(/;[^/]*/g, ''),
+  'cut at ;': (path) => path.replace(/;.*/s, ''),
+  'cut at NUL': (path) => path.replace(/(?:\0|%00).*/s, ''),
+  'cut at ? or #': (path) => path.replace(/[?#].*/s, ''),
+  'slashes collapse': (path) => path.replace(/\/{2,}/g, '/'),
+  'dots are resolved': resolveDots,
+};
+
+/** Every combination of `list`, in its order. */
+function combinations<T>(list: readonly T[]): T[][] {
+  return list.reduce<T[][]>((some, item) => [...some, ...some.map((one) => [...one, item])], [[]]);
+}
+const combined = combinations(Object.keys(habits));
+
+/** How servers may read the path of `target`: decoded never, once or twice, and then with any of their habits. */
+export function readingsOf(target: string): Set<string> {
+  const path = target.replace(/[?#].*/s, '');
+  const decodings = [path, decode(path), decode(decode(path)), decodeOnce(decodeOnce(path))];
+  // Most paths are plain: nobody reads those in another way.
+  if (!/[\\;%?#\0]|\/\/|\/\.{1,2}(?:\/|$)/.test(path)) return new Set([path]);
+  return new Set(
+    [...new Set(decodings)].flatMap((decoded) =>
+      combined.map((names) => names.reduce((read, name) => habits[name]!(read), decoded)),
+    ),
+  );
+}
