@@ -383,14 +383,9 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     add(`sub ${JSON.stringify(sub)}`, make(head, { ...person, sub }));
   for (const scope of [null, undefined, ['users:admin'], {}, 1, true])
     add(`scope ${JSON.stringify(scope)}`, make(head, { ...person, scope }));
+  const empty = ['', 'null', '[]', '1', '"x"', '{', '{}'];
   for (const claims of [
-    '',
-    'null',
-    '[]',
-    '1',
-    '"x"',
-    '{',
-    '{}',
+    ...empty,
     '{} {}',
     `[${JSON.stringify(person)}]`,
     `${JSON.stringify(person)}x`,
@@ -400,13 +395,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
   ])
     add(`claims ${claims.slice(0, 20)}`, make(head, claims));
   for (const header of [
-    '',
-    'null',
-    '[]',
-    '1',
-    '"x"',
-    '{',
-    '{}',
+    ...empty,
     `[${JSON.stringify(head)}]`,
     `${JSON.stringify(head)}x`,
     `\uFEFF${JSON.stringify(head)}`,
