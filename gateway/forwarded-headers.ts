@@ -49,16 +49,14 @@ export function createRequestHeaders(host: string, publicUrl: string) {
     { address, requestId, body, endpoint }: Exchange,
     trace: Record<string, string> = {},
   ): IncomingHttpHeaders => {
-    const kept = Object.entries(endToEnd(headers)).filter(
-      ([name]) =>
-        // Some servers take _ for -: it would be a second Content-Length to them, or another header of this list.
-        !name.includes('_') &&
-        !notForClients.test(name) &&
-        // What a browser sends along unasked is for those alone who gave it.
-        (name !== 'cookie' || endpoint?.cookies),
-    );
+    const isForServices = (name: string) =>
+      // Some servers take _ for -: it would be a second Content-Length to them, or another header of this list.
+      !name.includes('_') &&
+      !notForClients.test(name) &&
+      // What a browser sends along unasked is for those alone who gave it.
+      (name !== 'cookie' || endpoint?.cookies === true);
     return {
-      ...Object.fromEntries(kept),
+      ...endToEnd(headers, isForServices),
       ...(body ? { 'content-length': String(body.length) } : {}),
       host,
       'x-forwarded-for': address,
