@@ -2,9 +2,10 @@ import { lookup } from 'node:dns/promises';
 import type { Agent } from 'node:http';
 import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createConnections, type Connections } from './connections.ts';
 import { probe, type Readiness } from './probe.ts';
 import type { Timeouts } from './timeouts.ts';
-import { closeIdle, createUpstreamAgent } from './upstream-agent.ts';
+import { createUpstreamAgent } from './upstream-agent.ts';
 
 /** Names are resolved, and instances asked for their readiness, so often. */
 const lookEveryMs = 1_000;
@@ -14,7 +15,8 @@ const silences = 2;
 /** One process of a service. */
 export interface Instance {
   readonly address: string;
-  /** Its connections. */
+  readonly connections: Connections;
+  /** Makes connections for what goes on as it comes. */
   readonly agent: Agent;
   /** Requests of ours that are there. */
   underWay: number;
@@ -53,7 +55,7 @@ const resolveByDns: Resolve = async (hostname) => {
 export function createInstances(
   url: URL,
   timeouts: Timeouts,
-  maxFreeSockets: number,
+  maxIdle: number,
   resolve = resolveByDns,
 ): Instances {
   const hostname = url.hostname.replace(/^\[|\]$/g, '');
@@ -62,15 +64,16 @@ export function createInstances(
   let turn = 0;
 
   function add(address: string): void {
-    const agent = createUpstreamAgent(url, timeouts, maxFreeSockets);
+    const agent = createUpstreamAgent(url, timeouts);
+    const connections = createConnections(url, address, timeouts, maxIdle);
     // It has an address before it listens.
-    known.set(address, { address, agent, underWay: 0, isReady: false, silent: 0 });
+    known.set(address, { address, connections, agent, underWay: 0, isReady: false, silent: 0 });
   }
 
   /** None of its connections is kept, also of those that are in use; requests that are under way are answered. */
-  function leaveOut({ agent }: Known): void {
-    Object.assign(agent, { maxFreeSockets: 0 });
-    closeIdle(agent);
+  function leaveOut({ connections }: Known): void {
+    connections.maxIdle = 0;
+    connections.closeIdle();
   }
 
   async function resolveAgain(): Promise<void> {
@@ -90,7 +93,7 @@ export function createInstances(
     const wasReady = instance.isReady;
     instance.isReady =
       readiness === 'ready' || (readiness === 'silent' && wasReady && instance.silent < silences);
-    if (instance.isReady) Object.assign(instance.agent, { maxFreeSockets });
+    if (instance.isReady) instance.connections.maxIdle = maxIdle;
     else if (wasReady && ready().length > 0) leaveOut(instance);
   }
 
@@ -111,8 +114,8 @@ export function createInstances(
   /** In turns, where several have the same number under way. */
   function leastBusy(some: Known[]): Known | undefined {
     turn += 1;
-    const turned = some.map((_, index) => some[(index + turn) % some.length]!);
-    return turned.toSorted((a, b) => a.underWay - b.underWay)[0];
+    const first = some[turn % some.length];
+    return some.reduce((least, each) => (each.underWay < least!.underWay ? each : least), first);
   }
 
   function choose(): Instance;
@@ -138,7 +141,7 @@ export function createInstances(
     },
     stop() {
       stopping.abort();
-      for (const { agent } of known.values()) agent.destroy();
+      for (const each of known.values()) leaveOut(each);
     },
   };
 }

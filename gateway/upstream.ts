@@ -1,7 +1,6 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
-import { Readable } from 'node:stream';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { Request } from 'express';
-import { createProxyMiddleware } from 'http-proxy-middleware';
 import {
   beginSpan,
   createSlots,
@@ -12,13 +11,16 @@ import {
   type Release,
   type Span,
 } from '@content-platform/chassis';
+import { NotConnected } from './connect.ts';
 import type { GatewayResponse } from './exchange.ts';
 import { createRequestHeaders, replyHeaders } from './forwarded-headers.ts';
 import type { Instance, Instances } from './instances.ts';
 import type { GatewayMetrics, UpstreamReason } from './metrics.ts';
 import type { Refuse } from './reply.ts';
+import { sendMessage } from './send-message.ts';
+import { createSendStream } from './send-stream.ts';
+import type { Sending } from './sending.ts';
 import type { Timeouts } from './timeouts.ts';
-import { closeIdle, NotConnected } from './upstream-agent.ts';
 
 export interface UpstreamOptions {
   publicUrl: string;
@@ -31,6 +33,8 @@ export interface UpstreamOptions {
 /** A request that is at the service. */
 interface Attempt {
   instance: Instance;
+  headers: IncomingHttpHeaders;
+  sending?: Sending;
   /** Another one could not be connected to. */
   moved: boolean;
   timer: NodeJS.Timeout;
@@ -40,9 +44,6 @@ interface Attempt {
   timedOut: boolean;
   failed: boolean;
   left: boolean;
-  /** The service's reply has begun. */
-  answered: boolean;
-  sent?: ClientRequest;
 }
 
 /** Sends a checked request to the service and its reply to the client. Throws 503 when there is no room. */
@@ -60,7 +61,7 @@ const refusals: Record<UpstreamReason, (cause: unknown) => HttpError> = {
   broken: (cause) => new HttpError(502, 'bad_gateway', 'The service broke off.', undefined, { cause }),
 };
 
-/** The way to the instances of the service at `url`, over http-proxy-middleware. */
+/** The way to the instances of the service at `url`. */
 export function createUpstream(
   service: string,
   url: URL,
@@ -69,94 +70,63 @@ export function createUpstream(
 ): Upstream {
   const { timeouts, logger, metrics, refuse } = options;
   const requestHeaders = createRequestHeaders(url.host, options.publicUrl);
+  const sendStream = createSendStream(url);
   const slots = createSlots(maxRequests);
-  const attempts = new WeakMap<GatewayResponse, Attempt>();
 
-  const proxy = createProxyMiddleware<Request, GatewayResponse>({
-    // The one hook that sees the options of a single request: the body that was held or is counted takes its place.
-    router(_request, response, own) {
-      const { body, bodyStream } = response!.locals;
-      if (bodyStream) own.buffer = bodyStream;
-      else if (body?.length) own.buffer = Readable.from([body]);
-      const { address, agent } = attempts.get(response!)!.instance;
-      own.agent = agent;
-      // Neither path nor query: the target goes on exactly as it was checked.
-      return { protocol: url.protocol, hostname: address, port: url.port };
-    },
-    pathFilter: () => true,
-    selfHandleResponse: true,
-    // The usual ones parse addresses again for every log line, and answer errors in their own way.
-    ejectPlugins: true,
-    plugins: [
-      (server) => {
-        server.on('proxyReq', (sent, request, response) => watch(sent, request, response));
-        server.on('proxyRes', (answer, request, response) => pass(answer, request, response));
-        server.on('error', (error, request, response) => {
-          if (request && response) fail(error, request, response as GatewayResponse);
-        });
-      },
-    ],
-  });
-
-  function send(request: Request, response: GatewayResponse): void {
-    void proxy(request, response, (error) => error && fail(error, request, response));
-  }
-
-  /** Not every end of a request is an error to Node: after a 101 that nobody asked for there is just a close. */
-  function watch(sent: ClientRequest, request: Request, response: GatewayResponse): void {
-    const attempt = attempts.get(response)!;
-    attempt.sent = sent;
-    sent.once('close', () => {
-      if (attempt.sent !== sent) return;
-      // The reply is here, whole; how long the client takes for it concerns the service no more.
-      if (response.headersSent) return leave(attempt);
-      fail(new Error('the connection was closed without a reply'), request, response);
+  function send(attempt: Attempt, request: Request, response: GatewayResponse): void {
+    const { instance, headers } = attempt;
+    const way = response.locals.bodyStream ? sendStream : sendMessage;
+    attempt.sending = way(request, headers, response, instance, {
+      head: (status, replied) => pass(attempt, status, replied, request, response),
+      piece: () => attempt.timer.refresh(),
+      end: () => leave(attempt),
+      fail: (error) => fail(attempt, error, request, response),
     });
   }
 
-  /** The reply as it comes. A reply that breaks off ends the client's connection: it must not look complete. */
-  function pass(answer: IncomingMessage, request: Request, response: GatewayResponse): void {
-    const attempt = attempts.get(response)!;
-    const { timer } = attempt;
-    attempt.answered = true;
-    attempt.status = answer.statusCode!;
-    const timing = answer.headers['server-timing'];
+  /** The head of the reply as it came. */
+  function pass(
+    attempt: Attempt,
+    status: number,
+    headers: IncomingHttpHeaders,
+    request: Request,
+    response: GatewayResponse,
+  ): boolean {
+    attempt.status = status;
+    const timing = headers['server-timing'];
     if (typeof timing === 'string') response.locals.serverTiming = timing;
-    answer.once('error', (error) => fail(error, request, response));
     try {
-      response.writeHead(answer.statusCode!, replyHeaders(answer.headers, response.locals.endpoint));
+      response.writeHead(status, replyHeaders(headers, response.locals.endpoint));
     } catch (error) {
-      answer.destroy();
-      return fail(error, request, response);
+      fail(attempt, error, request, response);
+      return false;
     }
-    timer.refresh();
-    answer.on('data', () => timer.refresh());
-    answer.pipe(response);
+    attempt.timer.refresh();
+    return true;
   }
 
   /**
    * A kept connection can be closed by the service just as we write to it. What was asked for with GET may be asked
    * again (RFC 9110 §9.2.2); for other methods nobody knows whether it was done.
    */
-  function isStale(error: unknown, request: Request, attempt: Attempt): boolean {
-    const { code } = error as NodeJS.ErrnoException;
-    const broke = code === 'ECONNRESET' || code === 'EPIPE';
-    return broke && request.method === 'GET' && attempt.sent?.reusedSocket === true;
+  function isStale(error: unknown, request: Request, { sending }: Attempt): boolean {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    const broke = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code);
+    return broke && request.method === 'GET' && sending?.isReused === true;
   }
 
-  function fail(error: unknown, request: Request, response: GatewayResponse): void {
-    const attempt = attempts.get(response)!;
+  /** A reply that breaks off ends the client's connection: it must not look complete. */
+  function fail(attempt: Attempt, error: unknown, request: Request, response: GatewayResponse): void {
     // The client went away, or this failure has been told already.
-    if (attempt.failed || response.destroyed || response.writableEnded) return;
+    if (attempt.failed || attempt.left || response.destroyed || response.writableEnded) return;
     if (!response.headersSent && !attempt.timedOut && isStale(error, request, attempt)) {
-      delete attempt.sent;
       // So the next one is new, unless another request gives one back just now.
-      closeIdle(attempt.instance.agent);
-      return send(request, response);
+      attempt.instance.connections.closeIdle();
+      return send(attempt, request, response);
     }
     if (error instanceof NotConnected) {
       instances.cannotConnect(attempt.instance);
-      if (moveOn(attempt, response)) return send(request, response);
+      if (moveOn(attempt, response)) return send(attempt, request, response);
     }
     attempt.failed = true;
     attempt.span?.fail(error);
@@ -176,7 +146,6 @@ export function createUpstream(
     attempt.instance.underWay -= 1;
     other.underWay += 1;
     Object.assign(attempt, { instance: other, moved: true });
-    delete attempt.sent;
     return true;
   }
 
@@ -184,9 +153,9 @@ export function createUpstream(
   function follow(body: Readable, attempt: Attempt, request: Request, response: GatewayResponse): void {
     request.on('data', () => attempt.timer.refresh());
     body.once('error', (error) => {
-      if (attempt.failed || attempt.answered) return;
+      if (attempt.failed || attempt.status !== undefined) return;
       attempt.failed = true;
-      attempt.sent?.destroy();
+      attempt.sending?.abort();
       refuse(request, response, error);
     });
   }
@@ -211,8 +180,8 @@ export function createUpstream(
       );
     }
     attempt.timedOut = true;
-    attempt.sent?.destroy();
-    fail(new Error(`nothing came for ${timeouts.response} ms`), request, response);
+    attempt.sending?.abort();
+    fail(attempt, new Error(`nothing came for ${timeouts.response} ms`), request, response);
   }
 
   async function waitForSlot(response: GatewayResponse): Promise<Release | undefined> {
@@ -245,23 +214,24 @@ export function createUpstream(
     const within = Math.max(timeouts.response, (endpoint?.replyWithinSeconds ?? 0) * 1_000);
     const instance = instances.choose();
     instance.underWay += 1;
+    const span = beginSpan(`${request.method} ${service}`, { kind: 'client' });
     const attempt: Attempt = {
       instance,
+      headers: requestHeaders(request.headers, response.locals, span?.headers()),
       moved: false,
       left: false,
       timer: setTimeout(() => giveUp(attempt, request, response), within),
       release,
-      span: beginSpan(`${request.method} ${service}`, { kind: 'client' }),
+      span,
       timedOut: false,
       failed: false,
-      answered: false,
     };
-    attempts.set(response, attempt);
-    response.once('close', () => leave(attempt));
-    // The proxy listens anew each time that a request is sent again: after a service was killed that may be often.
-    response.setMaxListeners(0);
+    response.once('close', () => {
+      if (attempt.left) return;
+      leave(attempt);
+      attempt.sending?.abort();
+    });
     if (bodyStream) follow(bodyStream, attempt, request, response);
-    request.headers = requestHeaders(request.headers, response.locals, attempt.span?.headers());
-    send(request, response);
+    send(attempt, request, response);
   };
 }

@@ -57,7 +57,13 @@ function open(url: string): RedisClient {
     connectWhenStuck(cluster);
     return cluster;
   }
-  const settings = { ...perNode, enableOfflineQueue: false, retryStrategy };
+  const settings = {
+    ...perNode,
+    enableOfflineQueue: false,
+    retryStrategy,
+    // Commands of one moment are one write. In a cluster they would wait for it while it is away, instead of failing.
+    enableAutoPipelining: true,
+  };
   if (address.form === 'single') return new Redis(address.url, settings);
   const { sentinels, name, access } = address;
   const { username, password } = sentinelLogin(access);

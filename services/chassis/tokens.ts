@@ -100,6 +100,7 @@ export function createTokenVerifier(
   const verified = new LRUCache<string, z.infer<typeof claims>>({ max: 10_000 });
 
   async function check(token: string) {
+    if (!isWellFormed(token)) throw invalid('The access token is malformed.');
     const { kid } = parseHeader(token);
     const key = await keys.get(kid);
     if (!key) throw invalid('The access token is not one of ours.');
@@ -122,7 +123,6 @@ export function createTokenVerifier(
 
   return {
     async verify(token) {
-      if (!isWellFormed(token)) throw invalid('The access token is malformed.');
       const { source, caller } = await remembered(token);
       if (revocations.include(source)) throw invalid('The access token was revoked.');
       return caller;
