@@ -8,7 +8,12 @@ interface Kustomization {
   resources?: string[];
   images?: { name: string; newName: string; newTag: string }[];
   configMapGenerator?: { name: string; literals?: string[] }[];
-  patches?: { path: string; target?: { kind: string } }[];
+  patches?: { path: string; target?: Target }[];
+}
+
+interface Target {
+  kind: string;
+  name?: string;
 }
 
 type Tree = Record<string, unknown>;
@@ -32,12 +37,14 @@ function merge(under: unknown, over: unknown): unknown {
 const documents = (file: string) =>
   parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as Resource);
 
-function patch(resources: Resource[], over: Resource, target: { kind: string } | undefined): Resource[] {
-  return resources.map((resource) => {
-    const { name, ...metadata } = over.metadata;
-    if (target) return resource.kind === target.kind ? merge(resource, { ...over, metadata }) : resource;
-    return resource.kind === over.kind && resource.metadata.name === name ? merge(resource, over) : resource;
-  }) as Resource[];
+function patch(resources: Resource[], over: Resource, target: Target | undefined): Resource[] {
+  const { name, ...metadata } = over.metadata;
+  const meant = target ?? { kind: over.kind, name: name! };
+  const isMeant = (resource: Resource) =>
+    resource.kind === meant.kind && (meant.name === undefined || resource.metadata.name === meant.name);
+  return resources.map((resource) =>
+    isMeant(resource) ? merge(resource, target ? { ...over, metadata } : over) : resource,
+  ) as Resource[];
 }
 
 function settings(resources: Resource[], name: string, literals: string[]): Resource[] {
