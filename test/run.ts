@@ -1,5 +1,6 @@
 // `npm test [-- pattern]`: types, lint, format and every test, against a stack of its own beside whatever else runs.
-// `npm run proof [-- pattern]`: what takes minutes, in folders with the name proof, in the same way.
+// `npm run proof [-- --quick] [-- pattern]`: what takes minutes to hours, in folders with the name proof, in the same way;
+// quick: so much of it as shows within ten minutes that it still works.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DOWNLOADS } from '../deploy/local/config.ts';
@@ -65,7 +66,9 @@ async function tidyUp(): Promise<void> {
 await untilStopped(async (signal) => {
   const terminal = createTerminal();
   const isProof = process.argv[2] === '--proof';
-  const patterns = process.argv.slice(isProof ? 3 : 2);
+  const isQuick = process.argv[3] === '--quick';
+  if (isProof && isQuick) process.env['PROOF_QUICK'] = '1';
+  const patterns = process.argv.slice(isProof ? (isQuick ? 4 : 3) : 2);
   const pattern = isProof ? onlyIn('proof', patterns) : patterns;
   await refuseUnknown(pattern, signal);
   await tidyUp();

@@ -40,15 +40,16 @@ function quicken(rules: string): string {
   );
 }
 
-/** Copies the project's configuration, and puts this stack's addresses and quicker times into it. */
-async function configure(folder: string, alertmanager: string): Promise<void> {
+/** Copies the project's configuration, and puts this stack's addresses into it, and quicker times if so. */
+async function configure(folder: string, alertmanager: string, isQuick: boolean): Promise<void> {
   await cp(join(ROOT, 'deploy', 'prometheus'), folder, { recursive: true });
   const rewrite = async (file: string, change: (text: string) => string) =>
     writeFile(join(folder, file), change(await readFile(join(folder, file), 'utf8')));
-  await rewrite('prometheus.yml', (text) =>
-    text.replaceAll(/(interval|timeout): \d+s/g, '$1: 1s').replace('127.0.0.1:9093', alertmanager),
-  );
-  for (const file of await readdir(join(folder, 'rules'))) await rewrite(join('rules', file), quicken);
+  await rewrite('prometheus.yml', (text) => text.replace('127.0.0.1:9093', alertmanager));
+  if (isQuick) {
+    await rewrite('prometheus.yml', (text) => text.replaceAll(/(interval|timeout): \d+s/g, '$1: 1s'));
+    for (const file of await readdir(join(folder, 'rules'))) await rewrite(join('rules', file), quicken);
+  }
   const targets = Object.entries(stack().services).map(([service, { internal }]) => ({
     targets: [new URL(internal).host],
     labels: { service },
@@ -56,11 +57,11 @@ async function configure(folder: string, alertmanager: string): Promise<void> {
   await writeFile(join(folder, 'targets', 'local.yml'), JSON.stringify(targets));
 }
 
-/** A real Prometheus that watches the stack by the project's configuration, in quicker time. */
-export async function startPrometheus(alertmanager: string): Promise<Prometheus> {
+/** A real Prometheus that watches the stack by the project's configuration, in quicker time unless it is told not to. */
+export async function startPrometheus(alertmanager: string, { isQuick = true } = {}): Promise<Prometheus> {
   const { prometheus } = await findPrograms();
   const folder = await mkdtemp(join(tmpdir(), 'prometheus-'));
-  await configure(folder, alertmanager);
+  await configure(folder, alertmanager, isQuick);
   const address = `127.0.0.1:${await freePort()}`;
   const args = [
     `--config.file=${join(folder, 'prometheus.yml')}`,

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { tokenOf } from '../support/accounts.ts';
+import { startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
+import { newPushToken, register } from '../support/devices.ts';
+import { closeEvents } from '../support/events.ts';
+import { startGatewayRace } from '../support/gateway-race.ts';
+import { fileOf, newPicture } from '../support/media.ts';
+import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { proofSize } from '../support/proof-size.ts';
+import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
+import { closeRecords, database } from '../support/records.ts';
+import { resourcesOf, type Resources } from '../support/resources.ts';
+import { writeResult } from '../support/results.ts';
+import { faultsAround, faultsWithin, type Fault } from '../support/soak-faults.ts';
+import { isWell, stack } from '../support/stack.ts';
+import { startTraffic } from '../support/traffic.ts';
+import { until } from '../support/wait.ts';
+import { startWebhook, type Webhook } from '../support/webhook.ts';
+
+/**
+ * The whole stack under steady traffic, with a fault every minute: first the services are killed and stopped, then what
+ * they stand on, so that they have lived through most of it when what they hold is compared.
+ */
+const minutes = proofSize(60, 3);
+const faultEveryMs = proofSize(60_000, 15_000);
+const sampleEveryMs = 5_000;
+/** A part of the time; the services are left alone after it. */
+const withinPart = 1 / 3;
+
+let own: OwnStack;
+let webhook: Webhook;
+let alertmanager: Alertmanager;
+let prometheus: Prometheus;
+
+beforeAll(async () => {
+  own = await startOwnStack();
+  webhook = await startWebhook();
+  alertmanager = await startAlertmanager(webhook.url);
+  await until('all is well', isWell, 120_000);
+  prometheus = await startPrometheus(alertmanager.address, { isQuick: false });
+}, 300_000);
+afterAll(async () => {
+  await closeEvents();
+  await closeRecords();
+  await prometheus?.stop();
+  await alertmanager?.stop();
+  await webhook?.stop();
+  await own?.stop();
+});
+
+/** What may be told of these faults: the poison event, and that some requests failed. */
+const due = ['FailedJobs', 'AvailabilityBurnFast', 'AvailabilityBurnSlow'];
+
+/** One of everything but reads, once a second in turn. */
+async function startChores() {
+  const { gateway } = stack();
+  const token = await tokenOf(gateway, 'user');
+  const chores: (() => Promise<unknown>)[] = [
+    async () => call(gateway, contract.upload, { body: fileOf(await newPicture()), token }),
+    () => register(token, { token: newPushToken() }),
+    () => call(gateway, contract.listLetters, { token }),
+    () => call(gateway, contract.me, { token }),
+    () => call(gateway, contract.readContent, { params: { model: 'webform', id: 999_999_999 }, token }),
+    () => fetch(`${gateway}/api/nothing`),
+  ];
+  let turn = 0;
+  return startTraffic(1, () => chores[(turn += 1) % chores.length]!());
+}
+
+interface Sample {
+  /** Since the start. */
+  seconds: number;
+  services: Record<string, Resources>;
+}
+
+async function sample(start: number, samples: Sample[]): Promise<void> {
+  const names = Object.keys(stack().services);
+  const all = await Promise.allSettled(names.map(async (name) => [name, await resourcesOf(name)] as const));
+  const services = Object.fromEntries(
+    all.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
+  );
+  samples.push({ seconds: Math.round((performance.now() - start) / 1_000), services });
+}
+
+/** What a service held at least during `samples`: garbage and what was under way come and go. */
+function leastOf(service: string, samples: readonly Sample[]) {
+  const all = samples.flatMap(({ services }) => services[service] ?? []);
+  const least = (key: keyof Resources) => Math.min(...all.map((each) => each[key]));
+  return { files: least('files'), sockets: least('sockets'), handles: least('handles'), heap: least('heap') };
+}
+
+test(
+  `${minutes} minutes with a fault every ${faultEveryMs / 1_000} s: nothing old is read, no event is lost, nothing leaks, nobody is called without need`,
+  async () => {
+    const race = await startGatewayRace({ readsPerSecond: 40, changesPerSecond: 4 });
+    const chores = await startChores();
+    const samples: Sample[] = [];
+    const start = performance.now();
+    const sampling = startTraffic(1_000 / sampleEveryMs, () => sample(start, samples));
+    const faults: { seconds: number; name: string }[] = [];
+    const isWithin = () => performance.now() - start < minutes * 60_000 * withinPart;
+    const turns = { within: 0, around: 0 };
+    const nextFault = (): Fault =>
+      isWithin()
+        ? faultsWithin[turns.within++ % faultsWithin.length]!
+        : faultsAround[turns.around++ % faultsAround.length]!;
+    while (performance.now() - start < minutes * 60_000) {
+      const fault = nextFault();
+      faults.push({ seconds: Math.round((performance.now() - start) / 1_000), name: fault.name });
+      const next = sleep(faultEveryMs);
+      await fault.inject();
+      await next;
+      await until('all is well again', isWell, 120_000);
+    }
+    const told = Object.keys(webhook.told());
+    await chores.stop();
+    const figures = await race.stop();
+    const { rows } = await database().query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM content.failed_job',
+    );
+    const poison = faults.filter(({ name }) => name === 'a poison event').length;
+    // What is idle is given back within seconds.
+    await sleep(10_000);
+    await sampling.stop();
+
+    const quiet = samples.filter(({ seconds }) => seconds > minutes * 60 * withinPart);
+    const part = Math.ceil(quiet.length / 3);
+    const held = Object.keys(stack().services).map((service) => ({
+      service,
+      before: leastOf(service, quiet.slice(0, part)),
+      after: leastOf(service, quiet.slice(-part)),
+      restarts: new Set(quiet.map(({ services }) => services[service]?.pid).filter(Boolean)).size - 1,
+    }));
+    const { failed: _, ...seen } = figures;
+    await writeResult('faults', 'soak', {
+      minutes,
+      faultEveryMs,
+      seen,
+      told,
+      due,
+      poison,
+      faults,
+      held,
+      samples,
+    });
+
+    expect(figures).toMatchObject({ stale: [], lost: [] });
+    expect(figures.hits).toBeGreaterThan(minutes * 60 * 10);
+    expect(rows[0]!.count).toBe(poison);
+    expect(told.filter((name) => !due.includes(name))).toEqual([]);
+    for (const { service, before, after, restarts } of held) {
+      expect([service, restarts]).toEqual([service, 0]);
+      for (const key of ['files', 'sockets', 'handles'] as const)
+        expect([service, key, after[key] <= before[key] + 10]).toEqual([service, key, true]);
+      // In minutes the code itself is still being compiled.
+      const grown = after.heap / before.heap;
+      expect([service, 'heap', grown < proofSize(1.1, 2)]).toEqual([service, 'heap', true]);
+    }
+  },
+  minutes * 60_000 + 600_000,
+);

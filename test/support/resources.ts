@@ -1,0 +1,42 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { stack, pidOf } from './stack.ts';
+
+/** What a process holds. */
+export interface Resources {
+  /** Since it was started, by which a restarted one is known. */
+  pid: number;
+  /** Open files, sockets among them (Linux: /proc/<pid>/fd). */
+  files: number;
+  sockets: number;
+  /** Timers, sockets, servers, children, as Node counts them. */
+  handles: number;
+  /** JavaScript's memory in use, garbage included, in bytes. */
+  heap: number;
+  /** Memory of the process, in bytes. */
+  rss: number;
+}
+
+const valueOf = (text: string, name: string): number =>
+  Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(text)?.[1]);
+
+/** What a service of the stack holds now. */
+export async function resourcesOf(service: string): Promise<Resources> {
+  const pid = pidOf(service);
+  const text = await (await fetch(`${stack().services[service]!.internal}/metrics`)).text();
+  const links = readdirSync(`/proc/${pid}/fd`).map((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`);
+    } catch {
+      // Closed meanwhile.
+      return '';
+    }
+  });
+  return {
+    pid,
+    files: links.length,
+    sockets: links.filter((link) => link.startsWith('socket:')).length,
+    handles: valueOf(text, 'nodejs_active_handles_total'),
+    heap: valueOf(text, 'nodejs_heap_size_used_bytes'),
+    rss: Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024,
+  };
+}
