@@ -32,6 +32,7 @@ import { updateUser } from './endpoints/update-user.ts';
 import { updateSuborg } from './endpoints/update-suborg.ts';
 import type { FailureCounts } from './guessing/failure-counts.ts';
 import { clientCredentials } from './grants/client-credentials.ts';
+import type { Grant } from './grants/grant.ts';
 import { identityCode } from './grants/identity-code.ts';
 import { refreshToken } from './grants/refresh-token.ts';
 import { createIdentityService } from './identity/identity.ts';
@@ -83,7 +84,7 @@ export function createAuth(deps: AuthDeps) {
     client_credentials: clientCredentials({ clients, passwords, guesses, tokens, database, logger }),
     refresh_token: refreshToken({ sessions }),
     'urn:content-platform:identity-code': identityCode({ database, sessions }),
-  };
+  } satisfies Record<contract.GrantType, Grant>;
   return createService({ name: 'auth', logger, metrics, tokens: verifier }, [
     handle(contract.login, login({ database, users, passwords, guesses, sessions, logins, logger })),
     handle(contract.token, token({ grants })),

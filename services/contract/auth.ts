@@ -37,6 +37,14 @@ export const login = defineEndpoint({
   errors: ['invalid_credentials'],
 });
 
+/** What the documents name; another one is 400 `unsupported_grant_type`. */
+export const grantTypes = [
+  'client_credentials',
+  'refresh_token',
+  'urn:content-platform:identity-code',
+] as const;
+export type GrantType = (typeof grantTypes)[number];
+
 export const token = defineEndpoint({
   name: 'token',
   method: 'POST',
@@ -56,7 +64,7 @@ export const token = defineEndpoint({
     maxBytes: 16_384,
     // RFC 6749 §3.2: parameters that are not known are ignored, so this is the one body that is not strict.
     schema: z.object({
-      grant_type: text(1, 100),
+      grant_type: text(1, 100).meta({ enum: [...grantTypes] }),
       client_id: text(1, 100).optional(),
       client_secret: text(1, 1024).optional(),
       scope: text(0, 1000).optional(),

@@ -67,6 +67,77 @@ describe('OpenAPI', () => {
   });
 });
 
+describe('what the OpenAPI document promises can be relied on', () => {
+  // oxlint-disable-next-line typescript/no-explicit-any
+  const { paths } = JSON.parse(JSON.stringify(openapi('https://api.example.org'))) as any;
+  const named = (parameters: { name: string }[], name: string) => parameters.find((one) => one.name === name);
+  // oxlint-disable-next-line typescript/no-explicit-any
+  const operations = Object.values<any>(paths).flatMap((path) => Object.values<any>(path));
+
+  test('a number in a path or a query is a number', () => {
+    const { parameters } = paths['/api/admin/users/{id}/device-tokens'].get;
+    const most = Number.MAX_SAFE_INTEGER;
+    expect(named(parameters, 'id')).toMatchObject({ schema: { type: 'integer', minimum: 1, maximum: most } });
+    expect(named(parameters, 'cursor')).toMatchObject({ schema: { type: 'integer', minimum: 1 } });
+    expect(named(parameters, 'limit')).toMatchObject({
+      schema: { type: 'integer', minimum: 1, maximum: 100, default: 50 },
+    });
+  });
+
+  test('texts say which characters are refused', () => {
+    const { schema } = paths['/api/login'].post.requestBody.content['application/json'];
+    expect('a\0').not.toMatch(new RegExp(schema.properties.password.pattern));
+    const { search } = Object.fromEntries(
+      paths['/api/admin/users'].get.parameters.map((one: { name: string }) => [one.name, one]),
+    );
+    expect('\n').not.toMatch(new RegExp(search.schema.pattern, 'u'));
+    const name =
+      paths['/api/admin/users'].post.requestBody.content['application/json'].schema.properties.name;
+    const patterns = name.allOf.map(({ pattern }: { pattern: string }) => new RegExp(pattern, 'u'));
+    const isTaken = (text: string) => patterns.every((pattern: RegExp) => pattern.test(text));
+    expect(['Uma', ' ', 'U\u202ema'].map(isTaken)).toEqual([true, false, false]);
+  });
+
+  test('what must not come twice, which grants and which files there are', () => {
+    const roles =
+      paths['/api/admin/users'].post.requestBody.content['application/json'].schema.properties.roles;
+    expect(roles).toMatchObject({ uniqueItems: true });
+    const token = paths['/api/token'].post.requestBody.content['application/json'].schema;
+    expect(token.properties.grant_type.enum).toContain('client_credentials');
+    const upload = paths['/api/upload'].post.requestBody.content['multipart/form-data'];
+    expect(upload.encoding.file.contentType).toContain('image/avif');
+  });
+
+  test('headers of a request: which are needed, and their form', () => {
+    const change = paths['/api/letters/{id}'].patch.parameters;
+    expect(named(change, 'If-Match')).toMatchObject({ required: true });
+    const skip = paths['/api/updateLetterSkippedWebform'].post.parameters;
+    expect(named(skip, 'If-Match')).toMatchObject({ required: false });
+    const key = named(skip, 'Idempotency-Key') as unknown as { schema: { pattern: string } };
+    const isTaken = (text: string) => new RegExp(key.schema.pattern).test(text);
+    expect(['a', 'a b', '', ' ', 'é', 'x'.repeat(256)].map(isTaken)).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  test('headers of a reply are always there: 401 says what to send, 429 when to come again', () => {
+    for (const { security, responses } of operations) {
+      expect(responses[429].headers).toMatchObject({ 'Retry-After': { required: true } });
+      if (security.length > 0)
+        expect(responses[401].headers).toMatchObject({ 'WWW-Authenticate': { required: true } });
+      for (const { headers = {} } of Object.values<{ headers?: Record<string, { required: boolean }> }>(
+        responses,
+      ))
+        for (const { required } of Object.values(headers)) expect(required).toBe(true);
+    }
+  });
+});
+
 describe('AsyncAPI', () => {
   // oxlint-disable-next-line typescript/no-explicit-any
   const document = () => asyncapi() as any;

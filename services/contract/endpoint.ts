@@ -46,6 +46,16 @@ export interface RequestBody {
   schema: z.ZodType;
   /** The request may come without one; its handler then sees undefined. */
   optional?: true;
+  /** Of a multipart body: which kinds of file each field takes. For the documents: a file is what its content says. */
+  files?: Readonly<Record<string, readonly string[]>>;
+}
+
+export interface RequestHeader {
+  description: string;
+  /** What it must look like, where that matters. */
+  pattern?: RegExp;
+  /** The endpoint does nothing without it. */
+  required?: true;
 }
 
 export interface Response {
@@ -83,7 +93,7 @@ export interface Endpoint {
   params?: z.ZodObject;
   query?: z.ZodObject;
   /** Request headers with a meaning of their own, each with what it does. */
-  headers?: Readonly<Record<string, string>>;
+  headers?: Readonly<Record<string, string | RequestHeader>>;
   body?: RequestBody;
   /** What validation of the body answers; default 422 `validation_failed`. RFC 6749 wants 400 `invalid_request`. */
   invalidBody?: 'invalid_request';

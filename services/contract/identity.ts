@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { profile } from './accounts.ts';
 import { defineEndpoint } from './endpoint.ts';
-import { text } from './schemas.ts';
+import { plain, text } from './schemas.ts';
 
 /**
  * What `error` says in the address that a failed callback sends the browser back to, once it is known whose login it is.
@@ -21,7 +21,10 @@ export type IdentityError = keyof typeof identityErrors;
 
 const service = 'auth';
 const params = z.strictObject({
-  identity: text(1, 32).meta({ description: 'The name of the identity service, as IDENTITY_NAME has it.' }),
+  identity: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,31}$/, 'Must be a name.')
+    .meta({ description: 'The name of the identity service, as IDENTITY_NAME has it.' }),
 });
 const rateLimit = { requests: 60, seconds: 60 };
 const errorList = Object.entries(identityErrors).map(([code, meaning]) => `\`${code}\`: ${meaning}`);
@@ -40,13 +43,13 @@ export const identityLogin = defineEndpoint({
   summary: 'Log in at the identity service; for a browser to go to.',
   params,
   query: z.strictObject({
-    return_to: text(1, 2000).meta({
+    return_to: plain(1, 2000).meta({
       description: 'Where the browser goes in the end: exactly one of IDENTITY_RETURN_TO.',
     }),
     code_challenge: codeChallenge.meta({
       description: 'base64url(SHA-256(code_verifier)); the verifier is sent with the code to /api/token.',
     }),
-    state: text(1, 512).meta({
+    state: plain(1, 512).meta({
       description: 'Comes back with the code, so that the client knows its login.',
     }),
   }),
@@ -74,11 +77,11 @@ export const identityCallback = defineEndpoint({
   params,
   // RFC 6749 §4.1.2: parameters that are not known are ignored.
   query: z.object({
-    state: text(1, 512),
-    code: text(1, 4096).optional(),
-    iss: text(1, 2000).optional(),
-    error: text(1, 200).optional(),
-    error_description: text(0, 2000).optional(),
+    state: plain(1, 512),
+    code: plain(1, 4096).optional(),
+    iss: plain(1, 2000).optional(),
+    error: plain(1, 200).optional(),
+    error_description: plain(0, 2000).optional(),
   }),
   responses: {
     302: {

@@ -139,7 +139,9 @@ export const updateLetter = defineEndpoint({
   rateLimit,
   summary: "Change anybody's letter: its title, or its state along the allowed ways.",
   params,
-  headers: { 'If-Match': "The letter's ETag; needed. 412 when it has changed since." },
+  headers: {
+    'If-Match': { description: "The letter's ETag. 412 when it has changed since.", required: true },
+  },
   body: {
     kinds: ['json'],
     maxBytes: 16_384,

@@ -62,6 +62,9 @@ export const upload = defineEndpoint({
     kinds: ['multipart'],
     maxBytes: maxUploadBytes + formBytes,
     schema: z.strictObject({ file: z.file() }),
+    files: {
+      file: ['image/jpeg', 'image/png', 'image/webp', 'image/avif', 'image/gif', 'application/pdf'],
+    },
   },
   responses: {
     200: { description: 'This user has the same file already.', schema: file },

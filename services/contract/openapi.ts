@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { mediaTypes, type Endpoint } from './endpoint.ts';
+import { mediaTypes, type Endpoint, type RequestBody, type RequestHeader } from './endpoint.ts';
 import { endpoints, errorsOf } from './endpoints.ts';
-import { errors } from './errors.ts';
+import { errors, type ErrorCode } from './errors.ts';
 import { errorEnvelope } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -21,8 +21,17 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   return json;
 }
 
-/** An id in a path is digits on the wire; the documents say what it means. */
-const integerSegment = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
+const headerOf = (header: string | RequestHeader): RequestHeader =>
+  typeof header === 'string' ? { description: header } : header;
+
+/** Headers of a reply: a client may rely on them, so they are always there. */
+function withHeaders(headers: [name: string, description: string][]): Json {
+  const documented = headers.map(([name, description]) => [
+    name,
+    { description, required: true, schema: { type: 'string' } },
+  ]);
+  return documented.length > 0 ? { headers: Object.fromEntries(documented) } : {};
+}
 
 function parameters(endpoint: Endpoint): Json[] {
   const of = (place: 'path' | 'query', object: z.ZodObject | undefined) =>
@@ -34,23 +43,23 @@ function parameters(endpoint: Endpoint): Json[] {
         in: place,
         required,
         ...(description ? { description } : {}),
-        schema: place === 'path' && name === 'id' ? integerSegment : json,
+        schema: json,
       };
     });
   const headers = Object.entries(endpoint.headers ?? {})
     // OpenAPI 3.1 ignores a parameter named Authorization: the operation's description carries it.
     .filter(([name]) => name !== 'Authorization')
-    .map(([name, description]) => ({ name, in: 'header', description, schema: { type: 'string' } }));
+    .map(([name, header]) => {
+      const { description, required = false, pattern } = headerOf(header);
+      const schema = { type: 'string', ...(pattern && { pattern: pattern.source }) };
+      return { name, in: 'header', required, description, schema };
+    });
   return [...of('path', endpoint.params), ...of('query', endpoint.query), ...headers];
 }
 
 function successes(endpoint: Endpoint): Json {
   return Object.fromEntries(
     Object.entries(endpoint.responses).map(([status, response]) => {
-      const headers = Object.entries(response.headers ?? {}).map(([name, description]) => [
-        name,
-        { description, schema: { type: 'string' } },
-      ]);
       const content = response.schema
         ? {
             'application/json': { schema: schemaOf(response.schema, 'output') },
@@ -65,13 +74,21 @@ function successes(endpoint: Endpoint): Json {
         status,
         {
           description: response.description,
-          ...(headers.length ? { headers: Object.fromEntries(headers) } : {}),
+          ...withHeaders(Object.entries(response.headers ?? {})),
           ...(content ? { content } : {}),
         },
       ];
     }),
   );
 }
+
+/** What an error says in a header, by its code. */
+const errorHeaders: { [code in ErrorCode]?: [name: string, description: string] } = {
+  token_required: ['WWW-Authenticate', 'What to send (RFC 6750 §3).'],
+  invalid_client: ['WWW-Authenticate', 'What to send (RFC 6749 §5.2).'],
+  rate_limited: ['Retry-After', 'Seconds.'],
+  service_unavailable: ['Retry-After', 'Seconds.'],
+};
 
 function failures(endpoint: Endpoint): Json {
   const byStatus = Map.groupBy(errorsOf(endpoint), (code) => errors[code].status);
@@ -80,6 +97,7 @@ function failures(endpoint: Endpoint): Json {
       status,
       {
         description: codes.map((code) => `\`${code}\`: ${errors[code].summary}`).join(' '),
+        ...withHeaders(codes.map((code) => errorHeaders[code]).filter((header) => header !== undefined)),
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
       },
     ]),
@@ -106,11 +124,17 @@ function answers(endpoint: Endpoint): Json {
   return all;
 }
 
+function encoding({ files }: RequestBody): Json {
+  if (!files) return {};
+  const types = Object.entries(files).map(([field, kinds]) => [field, { contentType: kinds.join(', ') }]);
+  return { encoding: Object.fromEntries(types) };
+}
+
 function operation(endpoint: Endpoint): Json {
   const { access, body } = endpoint;
   const scope = access.includes(':') ? `Needs the scope \`${access}\`.` : undefined;
-  const authorization = endpoint.headers?.['Authorization'];
-  const description = [scope, authorization && `Authorization: ${authorization}`]
+  const authorization = endpoint.headers?.['Authorization'] && headerOf(endpoint.headers['Authorization']);
+  const description = [scope, authorization && `Authorization: ${authorization.description}`]
     .filter(Boolean)
     .join('\n\n');
   return {
@@ -125,7 +149,10 @@ function operation(endpoint: Endpoint): Json {
           requestBody: {
             required: !body.optional,
             content: Object.fromEntries(
-              body.kinds.map((kind) => [mediaTypes[kind], { schema: schemaOf(body.schema, 'input') }]),
+              body.kinds.map((kind) => [
+                mediaTypes[kind],
+                { schema: schemaOf(body.schema, 'input'), ...encoding(body) },
+              ]),
             ),
           },
         }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineEndpoint } from './endpoint.ts';
-import { text } from './schemas.ts';
+import { fileName } from './schemas.ts';
 
 const rateLimit = { requests: 600, seconds: 60 };
 const conditional = { 'If-None-Match': 'ETags the client has: 304 when one of them is current.' };
@@ -76,7 +76,7 @@ export const docsAsset = defineEndpoint({
   access: 'public',
   rateLimit,
   summary: 'A script or style sheet of the page.',
-  params: z.strictObject({ asset: text(1, 100) }),
+  params: z.strictObject({ asset: fileName }),
   headers: conditional,
   responses: { 200: { description: 'The file.', contentType: '*/*' }, ...current },
   errors: ['not_found'],

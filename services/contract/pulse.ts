@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineEndpoint } from './endpoint.ts';
 import { failedJobClass } from './failed-jobs.ts';
-import { id, idSegment, model, text, time } from './schemas.ts';
+import { fileName, id, idSegment, model, text, time } from './schemas.ts';
 
 /** The five things that are promised, by the names the page and its JSON know them. */
 export const targetNames = [
@@ -195,7 +195,7 @@ export const pulseAsset = defineEndpoint({
   access: 'public',
   rateLimit,
   summary: 'The script or the style sheet of the page.',
-  params: z.strictObject({ file: text(1, 100) }),
+  params: z.strictObject({ file: fileName }),
   headers: conditional,
   responses: {
     200: { description: 'The file.', contentType: '*/*' },

@@ -1,28 +1,61 @@
 import { z } from 'zod';
 
+const isWhole = (value: string): boolean => value.isWellFormed();
+const halved = 'Contains half a character.';
+
 /** A string that PostgreSQL and every JSON reader take: no NUL, no lone surrogate. Lengths in UTF-16 units. */
 export function text(min: number, max: number) {
+  return (
+    z
+      .string()
+      .min(min)
+      .max(max)
+      // oxlint-disable-next-line no-control-regex
+      .regex(/^[^\u0000]*$/, 'Contains a NUL.')
+      .refine(isWhole, halved)
+  );
+}
+
+/** A text in a path or a query, where the gateway takes no control characters. */
+export function plain(min: number, max: number) {
   return z
     .string()
     .min(min)
     .max(max)
-    .refine((value) => value.isWellFormed() && !value.includes('\0'), 'Contains a NUL or half a character.');
+    .regex(/^[^\p{Cc}]*$/u, 'Contains a control character.')
+    .refine(isWhole, halved);
 }
 
 /** A text that is shown on one line: nothing that cannot be seen there or turns its direction, and not blank. */
 export function line(min: number, max: number) {
-  return text(min, max)
+  return z
+    .string()
+    .min(min)
+    .max(max)
     .regex(/^[^\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u, 'Contains characters that cannot be shown.')
-    .refine((value) => value.trim() !== '', 'Must not be blank.');
+    .regex(/\S/, 'Must not be blank.')
+    .refine(isWhole, halved);
 }
+
+/** A file of a page, as a path segment. */
+export const fileName = z.string().regex(/^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,99}$/, 'Must be the name of a file.');
 
 /** An id in a body: an integer from 1 to 2^53-1, as a number. */
 export const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 
-/** The same id as a path segment: plain digits, no sign, no leading zero. */
+/** What the documents say of a number in a path or a query: there it is digits, here they are a string. */
+const digits = (minimum: number, maximum: number) => ({
+  type: 'integer' as const,
+  pattern: undefined,
+  minimum,
+  maximum,
+});
+
+/** The same id in a path or a query: plain digits, no sign, no leading zero. */
 export const idSegment = z
   .string()
   .regex(/^[1-9][0-9]{0,15}$/, 'Must be an integer from 1 to 9007199254740991.')
+  .meta(digits(1, Number.MAX_SAFE_INTEGER))
   .transform(Number)
   .pipe(id);
 
@@ -38,9 +71,10 @@ export const pageQuery = {
   limit: z
     .string()
     .regex(/^([1-9][0-9]?|100)$/, 'Must be an integer from 1 to 100.')
+    .meta({ ...digits(1, 100), default: 50 })
     .transform(Number)
     .default(50)
-    .meta({ description: 'Items on a page, 1 to 100.' }),
+    .meta({ description: 'Items on a page.' }),
   // The id of the last item on the page before: what comes next has smaller ones.
   cursor: idSegment.optional().meta({ description: 'next_cursor of the page before.' }),
 };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { roles, user } from './accounts.ts';
 import { defineEndpoint } from './endpoint.ts';
-import { id, idSegment, line, page, pageQuery, text, time } from './schemas.ts';
+import { id, idSegment, line, page, pageQuery, plain, text, time } from './schemas.ts';
 
 /** What happened around accounts. Names are added, never changed. */
 export const auditEvents = [
@@ -43,7 +43,8 @@ export const personName = line(1, 200);
 const rolesOfUser = z
   .array(z.enum(roles))
   .min(1)
-  .refine((all) => new Set(all).size === all.length, 'Names a role twice.');
+  .refine((all) => new Set(all).size === all.length, 'Names a role twice.')
+  .meta({ uniqueItems: true });
 
 /** A person, as an administrator sees them. */
 const account = z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), disabled: z.boolean() });
@@ -57,7 +58,7 @@ export const listUsers = defineEndpoint({
   rateLimit,
   summary: 'List users, newest first.',
   query: z.strictObject({
-    search: text(1, 200).optional().meta({ description: 'A part of the name or the address.' }),
+    search: plain(1, 200).optional().meta({ description: 'A part of the name or the address.' }),
     ...pageQuery,
   }),
   responses: { 200: { description: 'A page of users.', schema: page(account) } },
