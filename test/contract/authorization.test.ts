@@ -10,6 +10,7 @@ import { newLetter } from '../support/letters.ts';
 import { newPicture, uploaded } from '../support/media.ts';
 import { closeRecords } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
+import { table } from '../support/table.ts';
 
 const file = join(ROOT, 'docs', 'authorization.md');
 
@@ -49,15 +50,6 @@ async function isAllowed(endpoint: contract.Endpoint, account: Account | undefin
   // A page of an error is HTML.
   const error = text.startsWith('{') ? (JSON.parse(text) as contract.ErrorEnvelope).error : '';
   return !forbidden.has(error);
-}
-
-/** Prettier's form of a table. */
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const line = (row: readonly string[]) =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`;
-  const [head, ...body] = rows;
-  return [line(head!), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)].join('\n');
 }
 
 async function allowed(): Promise<string[][]> {
