@@ -1,23 +1,23 @@
-import { readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 
-/** The machine that figures come from. */
+/** Where figures come from. */
 export const machine = () => ({
   cpu: cpus()[0]!.model,
   cores: availableParallelism(),
   memoryGiB: Math.round(totalmem() / 2 ** 30),
-  kernel: readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim(),
   node: process.version,
 });
 
-/** Keeps what was measured in test/<kind>/results/<name>.json, with the day and the machine: docs/results.md tells it. */
-export async function writeResult(kind: 'bench' | 'faults', name: string, figures: object): Promise<void> {
+/**
+ * Keeps what was measured in test/<kind>/results/<name>.json, with when and where that was: docs/results.md is written
+ * from there.
+ */
+export function writeResult(kind: 'bench' | 'faults', name: string, found: object): void {
   const folder = join(ROOT, 'test', kind, 'results');
-  await mkdir(folder, { recursive: true });
-  const day = new Date().toISOString().slice(0, 10);
-  const text = JSON.stringify({ day, machine: machine(), ...figures }, undefined, 2);
-  await writeFile(join(folder, `${name}.json`), `${text}\n`);
+  mkdirSync(folder, { recursive: true });
+  const result = { date: new Date().toISOString(), machine: machine(), ...found };
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(result, undefined, 2)}\n`);
 }
