@@ -18,9 +18,9 @@ export interface OwnStack {
 
 /**
  * A stack for one test file that does it harm, or for benches. From now on `stack()` and all of test/support speak of
- * this one. `signal` ends its start.
+ * this one. `signal` ends its start; with `identityDemo` it has an identity service, too.
  */
-export async function startOwnStack(signal?: AbortSignal): Promise<OwnStack> {
+export async function startOwnStack(signal?: AbortSignal, { identityDemo = false } = {}): Promise<OwnStack> {
   const state = mkdtempSync(join(ROOT, '.local', 'test-'));
   const stopping = new AbortController();
   const running = await startStack({
@@ -29,6 +29,7 @@ export async function startOwnStack(signal?: AbortSignal): Promise<OwnStack> {
     external: {},
     trustedProxies: '127.0.0.1/32',
     usualPorts: false,
+    identityDemo,
     needsKafka: true,
     showLogs: false,
     terminal: createTerminal(),

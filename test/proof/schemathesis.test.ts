@@ -1,0 +1,133 @@
+// Schemathesis makes requests of the OpenAPI document, well-formed and not, as everybody who may ask, and holds each reply
+// against the document: every check, every operation. SCHEMATHESIS_EXAMPLES: cases an operation beside those that the
+// document itself asks for (default 20); SCHEMATHESIS_SEED: those of an earlier run again.
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { randomInt } from 'node:crypto';
+import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { writeResult } from '../support/results.ts';
+import { installSchemathesis, requirements } from '../support/schemathesis/install.ts';
+import { newAskers, peopleOf, roles, type Asker } from '../support/schemathesis/roles.ts';
+import { runSchemathesis, type Run } from '../support/schemathesis/run.ts';
+import { makeThings } from '../support/schemathesis/things.ts';
+import { isWell, stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+
+const settings = {
+  seed: Number(process.env['SCHEMATHESIS_SEED'] ?? randomInt(2 ** 31)),
+  examples: Number(process.env['SCHEMATHESIS_EXAMPLES'] ?? 20),
+};
+const roleMs = 60_000 * (10 + settings.examples);
+
+/** What nobody gets a success of here, and where it is tested. */
+const neverDone: Record<string, string> = {
+  identityCallback: 'needs a login that is under way at the identity service: test/contract/identity',
+  updateSuborg: 'needs a session that came from the identity service: test/contract/identity',
+  retryFailedJob: 'the events that failed fail again, 409: test/contract/failed-jobs',
+};
+
+let own: OwnStack;
+let programs: string;
+let askers: Asker[];
+const runs = new Map<string, Run>();
+const limits = process.env['RATE_LIMIT_SCALE'];
+
+beforeAll(async () => {
+  programs = await installSchemathesis();
+  console.log(`SCHEMATHESIS_SEED=${settings.seed} SCHEMATHESIS_EXAMPLES=${settings.examples}`);
+  process.env['RATE_LIMIT_SCALE'] = '0';
+  own = await startOwnStack(undefined, { identityDemo: true });
+  await until('all is well', isWell, 120_000);
+  askers = await newAskers();
+  await makeThings(askers);
+}, 600_000);
+
+afterAll(async () => {
+  await own?.stop();
+  if (limits === undefined) delete process.env['RATE_LIMIT_SCALE'];
+  else process.env['RATE_LIMIT_SCALE'] = limits;
+});
+
+/** Whether one of the run's own people can still ask: nothing that was sent has ended what it was sent with. */
+async function isStillThere({ peers }: Asker): Promise<boolean> {
+  const statuses = peers.map(async ({ email, password }) => {
+    const response = await fetch(`${stack().gateway}/api/login`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ email, password }),
+    });
+    return response.status;
+  });
+  return (await Promise.all(statuses)).every((status) => status === 200);
+}
+
+describe('nothing that the document makes is answered otherwise than it says', () => {
+  test.each(roles)(
+    '%s',
+    async (role) => {
+      const asker = askers.find(({ name }) => name === role)!;
+      const accounts = askers.flatMap(peopleOf).map(({ id }) => id);
+      const run = await runSchemathesis(programs, asker, settings, accounts);
+      runs.set(role, run);
+      const { report } = run;
+      if (run.code !== 0) console.log(run.output);
+      expect({ failures: report.failures, errors: report.errors }).toEqual({ failures: [], errors: [] });
+      expect(run.code).toBe(0);
+      expect(report.operations['tested']).toBe(report.operations['total']);
+      expect(await isStillThere(asker)).toBe(true);
+    },
+    roleMs,
+  );
+});
+
+test('every operation was done by somebody, but for those that say why not', () => {
+  const done = new Set<string>();
+  const all = new Set<string>();
+  for (const { statuses } of runs.values()) {
+    for (const [operation, counts] of Object.entries(statuses)) {
+      all.add(operation);
+      if (Object.keys(counts).some((status) => Number(status) < 400)) done.add(operation);
+    }
+  }
+  const never = [...all].filter((operation) => !done.has(operation)).toSorted();
+  writeResult('schemathesis', {
+    settings: { ...settings, schemathesis: /^schemathesis==(.*)$/m.exec(requirements())?.[1] },
+    meaning:
+      'for each role: operations of the document; cases that were sent; how each check ended (a check that has nothing to say of a case counts as a success); how often each operation was answered with which status, requests with other methods left out',
+    neverDone,
+    roles: Object.fromEntries(
+      [...runs].map(([role, { report, checks, statuses }]) => [
+        role,
+        {
+          seconds: Math.round(report.running_time),
+          operations: report.operations,
+          phases: report.phases,
+          cases: report.test_cases,
+          checks,
+          failures: report.failures,
+          errors: report.errors,
+          filtered: report.filtered,
+          statuses,
+        },
+      ]),
+    ),
+  });
+  expect(never).toEqual(Object.keys(neverDone).toSorted());
+});
+
+test('a reply that the document does not promise is found out', async () => {
+  const responses = {
+    200: { description: 'A number.', content: { 'application/json': { schema: { type: 'integer' } } } },
+  };
+  const anonymous = askers.find(({ name }) => name === 'anonymous')!;
+  const { report } = await runSchemathesis(
+    programs,
+    anonymous,
+    { ...settings, examples: 1 },
+    [],
+    (document) => {
+      const { get } = document.paths['/health']!;
+      return { ...document, paths: { '/health': { get: { ...get!, responses } } } };
+    },
+  );
+  expect(report.failures.map(({ type }) => type)).toContain('JsonSchemaError');
+});

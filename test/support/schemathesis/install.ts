@@ -1,0 +1,43 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DOWNLOADS } from '../../../deploy/local/config.ts';
+import { Problem } from '../../../deploy/local/problem.ts';
+import { lastLines, onPath, runCommand } from '../../../deploy/local/run-command.ts';
+
+/** Every package with its exact version, as `pip freeze` writes it. */
+const REQUIREMENTS = join(import.meta.dirname, 'requirements.txt');
+export const requirements = (): string => readFileSync(REQUIREMENTS, 'utf8');
+const FOLDER = join(DOWNLOADS, 'schemathesis');
+
+/** @throws Problem when there is no Python 3.10 or newer */
+async function findPython(): Promise<string> {
+  const python = onPath('python3');
+  const { output } = python ? await runCommand(python, ['--version'], { within: 10_000 }) : { output: '' };
+  const [, minor] = /^Python 3\.(\d+)/.exec(output) ?? [];
+  if (!python || Number(minor ?? 0) < 10)
+    throw new Problem(
+      `Schemathesis needs python3 3.10 or newer on PATH; there is ${output.trim() || 'none'}.`,
+    );
+  return python;
+}
+
+async function run(command: string, args: string[]): Promise<void> {
+  const { code, output } = await runCommand(command, args, { within: 300_000 });
+  if (code !== 0) throw new Problem(`${command} ${args.join(' ')} failed.`, lastLines(output));
+}
+
+/** Installs what the requirements say into `.local`, if that was not done yet. @returns its folder of programs @throws Problem */
+export async function installSchemathesis(): Promise<string> {
+  const wanted = requirements();
+  const note = join(FOLDER, '.installed');
+  const programs = join(FOLDER, 'bin');
+  try {
+    if (readFileSync(note, 'utf8') === wanted) return programs;
+  } catch {
+    // never yet
+  }
+  await run(await findPython(), ['-m', 'venv', '--clear', FOLDER]);
+  await run(join(programs, 'pip'), ['install', '--quiet', '--no-deps', '-r', REQUIREMENTS]);
+  writeFileSync(note, wanted);
+  return programs;
+}

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { machine, newAddress, tokenOf } from '../accounts.ts';
+import { admin } from '../admin.ts';
+import { stack } from '../stack.ts';
+
+interface Person {
+  id: number;
+  email: string;
+  password: string;
+}
+
+/** An entry of a Web Fuzzing Commons auth file: how schemathesis gets the token of somebody. */
+interface Login {
+  name: string;
+  loginEndpointAuth: object;
+}
+
+/** Whoever may ask, as the results call them; who may destroy most comes last. */
+export const roles = [
+  'anonymous',
+  'content server',
+  'machine with the other scopes',
+  'user',
+  'sre',
+  'admin',
+] as const;
+
+export interface Asker {
+  name: (typeof roles)[number];
+  logins: Login[];
+  /** Two people who must not see each other's things, in the place of one who asks. */
+  peers: Person[];
+  /** Who asks for what ends sessions. */
+  leaver?: Person;
+}
+
+function login(name: string, endpoint: string, body: object, token: string): Login {
+  return {
+    name,
+    loginEndpointAuth: {
+      verb: 'POST',
+      endpoint,
+      headers: [{ name: 'X-Forwarded-For', value: newAddress() }],
+      contentType: 'application/json',
+      payloadRaw: JSON.stringify(body),
+      token: {
+        extractFrom: 'body',
+        extractSelector: token,
+        sendIn: 'header',
+        sendName: 'Authorization',
+        sendTemplate: 'Bearer {token}',
+      },
+    },
+  };
+}
+
+async function newPerson(role: contract.Role): Promise<Person> {
+  const { gateway } = stack();
+  const email = `schemathesis-${randomUUID()}@example.com`;
+  const password = `own passphrase ${randomUUID()}`;
+  const body = { email, password, name: 'Sue Schema', roles: [role] };
+  const made = await call(gateway, contract.createUser, { body, token: await tokenOf(gateway, 'admin') });
+  if (made.error) throw new Error(`cannot make a user: ${made.error.message}`);
+  return { id: made.body.id, email, password };
+}
+
+/** Everybody of a role: those who ask, and who asks for what ends sessions. */
+export const peopleOf = ({ peers, leaver }: Asker): Person[] => [...peers, ...(leaver ? [leaver] : [])];
+
+async function person(role: contract.Role): Promise<Asker> {
+  const people = [await newPerson(role), await newPerson(role)];
+  const logins = people.map(({ email, password }, index) =>
+    login(`${role}-${index + 1}`, '/api/login', { email, password }, '/token'),
+  );
+  return { name: role, logins, peers: people, leaver: await newPerson(role) };
+}
+
+function client(name: Asker['name'], id: string, secret: string): Asker {
+  const body = { grant_type: 'client_credentials', client_id: id, client_secret: secret };
+  return { name, logins: [login(id, '/api/token', body, '/access_token')], peers: [] };
+}
+
+/** Whoever may ask: nobody, people of each role, the content server, and a machine client with every other scope. */
+export async function newAskers(): Promise<Asker[]> {
+  const others = contract.scopes.filter((scope) => scope !== 'cache:clear');
+  const id = `schemathesis-${randomUUID()}`.slice(0, 30);
+  const secret = await admin('create-client', id, ...others.flatMap((scope) => ['--scope', scope]));
+  return [
+    { name: 'anonymous', logins: [], peers: [] },
+    client('content server', machine.id, machine.secret),
+    client('machine with the other scopes', id, secret),
+    await person('user'),
+    await person('sre'),
+    await person('admin'),
+  ];
+}

@@ -1,0 +1,156 @@
+import { createReadStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { runCommand } from '../../../deploy/local/run-command.ts';
+import { machine } from '../accounts.ts';
+import { stack } from '../stack.ts';
+import { patternsForPython } from './patterns.ts';
+import type { Asker } from './roles.ts';
+import { writeFiles } from './things.ts';
+
+const FOLDER = import.meta.dirname;
+
+export interface Settings {
+  seed: number;
+  /** How many cases the fuzzing phase makes of each operation, and the stateful one of ways through them. */
+  examples: number;
+}
+
+/** What schemathesis writes of itself. */
+interface Report {
+  running_time: number;
+  operations: Record<string, unknown>;
+  phases: Record<string, { status: string }>;
+  test_cases: Record<string, number>;
+  failures: { type: string; title: string; count: number; operations: string[] }[];
+  errors: unknown[];
+  /** Failures that a hook has dropped. */
+  filtered: number;
+}
+
+type Counts = Record<string, Record<string, number>>;
+
+export interface Run {
+  report: Report;
+  /** How often each check ended how. */
+  checks: Counts;
+  /** How often each status came, by operation. */
+  statuses: Counts;
+  /** What it found, for people. */
+  output: string;
+  code: number;
+}
+
+interface Document {
+  paths: Record<string, Record<string, { operationId: string }>>;
+}
+
+/** A scenario as it is reported: requests with their replies and what the checks said. */
+interface Recorder {
+  cases?: Record<string, { value: { method: string; path: string } }>;
+  checks?: Record<string, { name: string; status: string }[]>;
+  interactions?: Record<string, { response?: { status_code: number } }>;
+}
+
+function add(counts: Counts, of: string, what: string): void {
+  const own = (counts[of] ??= {});
+  own[what] = (own[what] ?? 0) + 1;
+}
+
+/** Counts what the events of a run say. Requests with a method that the document does not have count as checks alone. */
+async function count(file: string, { paths }: Document): Promise<{ checks: Counts; statuses: Counts }> {
+  const [checks, statuses]: Counts[] = [{}, {}];
+  for await (const line of createInterface({ input: createReadStream(file) })) {
+    const { ScenarioFinished: finished } = JSON.parse(line) as { ScenarioFinished?: { recorder: Recorder } };
+    const { recorder } = finished ?? {};
+    for (const { name, status } of Object.values(recorder?.checks ?? {}).flat()) add(checks!, name, status);
+    for (const [id, { value }] of Object.entries(recorder?.cases ?? {})) {
+      const operation = paths[value.path]?.[value.method.toLowerCase()]?.operationId;
+      const status = recorder?.interactions?.[id]?.response?.status_code;
+      if (operation !== undefined && status !== undefined) add(statuses!, operation, String(status));
+    }
+  }
+  return { checks: checks!, statuses: statuses! };
+}
+
+/** The settings that are the same for all, and who asks. */
+function configuration({ logins, peers }: Asker): string {
+  const common = readFileSync(join(FOLDER, 'schemathesis.toml'), 'utf8');
+  if (logins.length === 0) return common;
+  const quoted = logins.map(({ name }) => JSON.stringify(name));
+  const auth = [
+    '[auth.wfc]',
+    'path = "auth.json"',
+    `user = ${quoted[0]}`,
+    ...(peers.length > 0 ? [`peers = [${quoted.join(', ')}]`] : []),
+  ];
+  return `${common}\n${auth.join('\n')}\n`;
+}
+
+/** What hooks.py is told. */
+function surrounding({ name, leaver }: Asker, accounts: readonly number[]): object {
+  return {
+    gateway: stack().gateway,
+    role: name,
+    accounts: accounts.map(String),
+    client: { client_id: machine.id, client_secret: machine.secret },
+    ...(leaver && { leaver: { email: leaver.email, password: leaver.password } }),
+  };
+}
+
+/**
+ * Runs it against the stack as `asker`. `programs`: where it is installed; `accounts`: the ids of people who must not be
+ * changed; `alter` makes another document of the stack's. The folder of a run that found something is kept.
+ */
+export async function runSchemathesis(
+  programs: string,
+  asker: Asker,
+  { seed, examples }: Settings,
+  accounts: readonly number[],
+  alter: (document: Document) => Document = (document) => document,
+): Promise<Run> {
+  const { gateway } = stack();
+  const folder = mkdtempSync(join(tmpdir(), 'schemathesis-'));
+  const write = (file: string, text: string) => writeFileSync(join(folder, file), text, { mode: 0o600 });
+  const document = alter((await (await fetch(`${gateway}/api/openapi.json`)).json()) as Document);
+  write('openapi.json', patternsForPython(JSON.stringify(document)));
+  write('auth.json', JSON.stringify({ auth: asker.logins }));
+  write('schemathesis.toml', configuration(asker));
+  // Where the identity service of the demo sends a browser in the end.
+  write('return-to.txt', `"http://127.0.0.1:${Number(new URL(gateway).port) + 9}/return"\n`);
+  await writeFiles(join(folder, 'files'));
+  const { code, output } = await runCommand(
+    join(programs, 'schemathesis'),
+    [
+      '--no-color',
+      'run',
+      'openapi.json',
+      `--url=${gateway}`,
+      `--seed=${seed}`,
+      `--max-examples=${examples}`,
+      '--phases=examples,coverage,fuzzing,stateful',
+      '--generation-database=none',
+      '--report=json,ndjson',
+      '--report-json-path=report.json',
+      '--report-ndjson-path=events.ndjson',
+    ],
+    {
+      cwd: folder,
+      env: {
+        PYTHONPATH: FOLDER,
+        PYTHONDONTWRITEBYTECODE: '1',
+        SCHEMATHESIS_AROUND: JSON.stringify(surrounding(asker, accounts)),
+        SCHEMATHESIS_SEED: String(seed),
+      },
+    },
+  );
+  try {
+    const report = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')) as Report;
+    const counts = await count(join(folder, 'events.ndjson'), document);
+    if (code === 0) rmSync(folder, { recursive: true, force: true });
+    return { report, ...counts, output, code };
+  } catch (error) {
+    throw new Error(`schemathesis as ${asker.name} did not come to its end:\n${output}`, { cause: error });
+  }
+}
