@@ -115,6 +115,8 @@ passwords = {
 
 
 def is_misfit(name, response) -> bool:
+    if name not in {*misfits, *passwords}:
+        return False
     error = response.json()
     if error["error"] == "validation_failed":
         return name in passwords and {detail["path"] for detail in error["details"]} <= passwords[name]
