@@ -68,7 +68,7 @@ async function ask<T>(question: () => Promise<T>): Promise<Answer<T>> {
 
 const findings: Record<string, unknown> = {};
 const note = (found: Record<string, unknown>): void =>
-  writeResult('supply-chain', {
+  writeResult('faults', 'supply-chain', {
     settings: { bearable, unmaintainedAfterMonths: months },
     ...Object.assign(findings, found),
   });

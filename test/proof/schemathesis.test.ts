@@ -89,7 +89,7 @@ test('every operation was done by somebody, but for those that say why not', () 
     }
   }
   const never = [...all].filter((operation) => !done.has(operation)).toSorted();
-  writeResult('schemathesis', {
+  writeResult('faults', 'schemathesis', {
     settings: { ...settings, schemathesis: /^schemathesis==(.*)$/m.exec(requirements())?.[1] },
     meaning:
       'for each role: operations of the document; cases that were sent; how each check ended (a check that has nothing to say of a case counts as a success); how often each operation was answered with which status, requests with other methods left out',

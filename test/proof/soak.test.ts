@@ -135,7 +135,7 @@ test(
       restarts: new Set(quiet.map(({ services }) => services[service]?.pid).filter(Boolean)).size - 1,
     }));
     const { failed: _, ...seen } = figures;
-    await writeResult('faults', 'soak', {
+    writeResult('faults', 'soak', {
       minutes,
       faultEveryMs,
       seen,
