@@ -21,6 +21,7 @@ import { createDocuments } from './documents.ts';
 import type { Exchange, GatewayResponse, Step } from './exchange.ts';
 import { showHealth } from './health.ts';
 import { createInstances, type Instances, type Resolve } from './instances.ts';
+import { createLoadShedding, usualLateMs } from './load-shedding.ts';
 import type { GatewayMetrics } from './metrics.ts';
 import { createObserver } from './observe.ts';
 import { answerProtocolErrors } from './protocol-errors.ts';
@@ -45,6 +46,8 @@ export interface GatewayOptions {
   metrics: GatewayMetrics;
   slowLog: SlowLog;
   timeouts?: Timeouts;
+  /** How late the event loop may be before requests are refused. */
+  mayBeLateMs?: number;
   /** DNS, where nothing else is said. */
   resolve?: Resolve;
   endpoints?: readonly Endpoint[];
@@ -103,6 +106,7 @@ function answer(
 export function createGateway(options: GatewayOptions): Gateway {
   const { publicUrl, services, logger, timeouts = usualTimeouts, endpoints = contractEndpoints } = options;
   const refuse = createRefusal(logger, timeouts.drain);
+  const shedding = createLoadShedding(options.metrics, timeouts.drain, options.mayBeLateMs ?? usualLateMs);
   const setSecurityHeaders = createSecurityHeaders(publicUrl);
   const observe = createObserver(options);
   const addressOf = createClientAddress(options.trustedProxies);
@@ -139,6 +143,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   /** Before express, which parses the target as soon as it gets a request. */
   function receive(request: Request, response: GatewayResponse): void {
     if (ended.has(request.socket)) return;
+    // No upgrade is made, and Node's parser throws away what came behind the request: its sender is told to begin anew.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+    const complaint = checkHead(request);
+    // Before anything that costs; a malformed head ends its connection all the same.
+    if (!complaint && shedding.refuses(request, response)) return;
     const exchange: Exchange = {
       requestId: requestId(request.headers['x-request-id'] as string | undefined),
       // A client's trace is pointed to, and not joined: it would decide what of ours is kept, and under which id.
@@ -151,10 +160,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     response.setHeader('X-Request-Id', exchange.requestId);
     setSecurityHeaders(request, response);
     observe(request, response, exchange);
-    // No upgrade is made, and Node's parser throws away what came behind the request: its sender is told to begin anew.
-    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     exchange.address = addressOf(request);
-    const complaint = checkHead(request);
     if (complaint) {
       ended.add(request.socket);
       return refuse(request, response, complaint);
@@ -178,6 +184,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       });
     },
     stop() {
+      shedding.stop();
       for (const each of Object.values(instances)) each.stop();
     },
   };

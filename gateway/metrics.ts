@@ -25,12 +25,17 @@ export function createGatewayMetrics(
     labelNames: ['service', 'reason'],
     registers,
   });
+  const requestsShed = new Counter({
+    name: 'requests_shed_total',
+    help: 'Requests answered 503 at once because the process was overloaded',
+    registers,
+  });
   metrics.expect(endpoints);
   for (const { path } of endpoints) rateLimited.inc({ route: path }, 0);
   for (const service of services) {
     for (const reason of upstreamReasons) upstreamErrors.inc({ service, reason }, 0);
   }
-  return { ...metrics, rateLimited, upstreamErrors };
+  return { ...metrics, rateLimited, upstreamErrors, requestsShed };
 }
 
 export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>;

@@ -41,6 +41,18 @@ test('more requests than there may be at once wait for their turn', async () => 
   expect(most).toBe(512);
 });
 
+test('what could only wait for long is refused at once', async () => {
+  scene.upstream.answer = () => undefined;
+  await scene.start(scene.upstream.url, { timeouts: patient });
+  const sockets = Array.from({ length: 60 }, () => scene.connect());
+  scene.closeLater(() => sockets.forEach((socket) => socket.destroy()));
+  // The gateway answers a connection's requests in their order: those that are refused are seen at the service's count.
+  for (const socket of sockets) socket.resume().write(rawGet().repeat(20));
+  await until('there are too many', async () => (await scene.upstreamErrors())['busy'] === 1200 - 512 - 512);
+  expect(await errorOf(await scene.get())).toEqual([503, 'service_unavailable']);
+  expect(scene.upstream.received).toHaveLength(512);
+});
+
 test('who waits too long for a turn is told so', async () => {
   const endless: ServerResponse[] = [];
   const goOn = (response: ServerResponse) => response.write('more');

@@ -52,6 +52,9 @@ export type Upstream = (request: Request, response: GatewayResponse) => Promise<
 /** Requests that may be at one service at once, each on a connection of its own; more wait for one of them to end. */
 export const maxRequests = 512;
 
+/** So many wait for their turn at most, about as long as those that are there take; more would wait for nothing. */
+const maxWaiting = 512;
+
 /** What the client is told, by the reason. */
 const refusals: Record<UpstreamReason, (cause: unknown) => HttpError> = {
   connect: (cause) => unavailable('The service cannot be reached at the moment.', cause),
@@ -71,7 +74,7 @@ export function createUpstream(
   const { timeouts, logger, metrics, refuse } = options;
   const requestHeaders = createRequestHeaders(url.host, options.publicUrl);
   const sendStream = createSendStream(url);
-  const slots = createSlots(maxRequests);
+  const slots = createSlots(maxRequests, maxWaiting);
 
   function send(attempt: Attempt, request: Request, response: GatewayResponse): void {
     const { instance, headers } = attempt;

@@ -4,6 +4,7 @@ export const dashboardOfAlert: Record<string, string> = {
   ServiceRestarts: 'service',
   ErrorRateHigh: 'gateway',
   ApiLatencyP95High: 'gateway',
+  RequestsShed: 'gateway',
   AvailabilityBurnFast: 'gateway',
   AvailabilityBurnSlow: 'gateway',
   LatencyBurnFast: 'gateway',

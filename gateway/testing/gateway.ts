@@ -55,6 +55,8 @@ export async function startGateway({
     corsOrigins: [],
     trustedProxies: [],
     slowRequestMs: 500,
+    // A machine that is busy with many tests is always late: whoever tests that says so.
+    mayBeLateMs: Infinity,
     logger,
     metrics,
     slowLog: { request: (row) => void slow.push(row), query: () => undefined, close: async () => undefined },

@@ -43,6 +43,8 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
     'internal_error',
   ]);
   const add = (...more: ErrorCode[]) => more.forEach((code) => codes.add(code));
+  // Whether the platform is well is answered whatever there is to do.
+  if (endpoint !== platform.health) add('overloaded');
   if (endpoint.access !== 'public') add('token_required', 'invalid_token', 'insufficient_scope');
   if (endpoint.access === 'token') codes.delete('insufficient_scope');
   if (endpoint.access !== 'public' && !endpoint.beforePasswordChange) add('password_change_required');

@@ -123,6 +123,11 @@ export const errors = {
     status: 503,
     summary: 'The service, or something it needs, is away for the moment.',
   },
+  overloaded: {
+    status: 503,
+    summary:
+      'The platform has too much to do and did nothing with this; Retry-After says when to come again.',
+  },
   cache_unavailable: {
     status: 503,
     summary:

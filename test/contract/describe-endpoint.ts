@@ -12,6 +12,7 @@ const elsewhere: readonly ErrorCode[] = [
   'bad_gateway',
   'service_unavailable',
   'gateway_timeout',
+  'overloaded',
   'cache_unavailable',
   'identity_unavailable',
   'rate_limited',

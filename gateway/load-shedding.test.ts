@@ -1,0 +1,113 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../test/support/wait.ts';
+import { usualLateMs } from './load-shedding.ts';
+import { errorOf, rawGet, setScene } from './testing/scene.ts';
+import { sayOk } from './testing/upstream.ts';
+
+const scene = setScene();
+const held: ServerResponse[] = [];
+let busy: NodeJS.Timeout | undefined;
+afterEach(() => clearInterval(busy));
+
+/** The gateway is in this process: its event loop is late whenever ours is. */
+function spin(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+function beBusy(): void {
+  busy = setInterval(() => spin(60), 1);
+}
+
+const shed = async () => (await scene.gateway.metrics.requestsShed.get()).values[0]!.value;
+
+/** A gateway with so many requests under way that nobody answers: a whole number of twenties. */
+async function start(count: number, mayBeLateMs = usualLateMs): Promise<void> {
+  held.splice(0);
+  scene.upstream.answer = (_request, response) => void held.push(response);
+  await scene.start(scene.upstream.url, { mayBeLateMs });
+  const sockets = Array.from({ length: count / 20 }, () => scene.connect());
+  scene.closeLater(() => sockets.forEach((socket) => socket.destroy()));
+  for (const socket of sockets) socket.resume().write(rawGet().repeat(20));
+  // On a busy machine some are refused already.
+  await until('all are under way', async () => held.length + (await shed()) === count);
+  scene.upstream.answer = sayOk;
+}
+
+async function untilRefused(): Promise<Response> {
+  return until('one is refused', async () => {
+    const response = await scene.get();
+    return response.status === 503 && response;
+  });
+}
+
+test('who is late refuses at once what is more than it has time for, and says when to come again', async () => {
+  await start(100);
+  beBusy();
+  const refused = await untilRefused();
+  expect(refused.headers.get('retry-after')).toBe('1');
+  expect(refused.headers.get('cache-control')).toBe('no-store');
+  expect(await errorOf(refused)).toEqual([503, 'overloaded']);
+  expect(await shed()).toBeGreaterThan(0);
+  // Nothing of it came through.
+  const received = scene.upstream.received.length;
+  const body = 'x'.repeat(200_000);
+  const headers = { 'Content-Type': 'application/json' };
+  const post = await fetch(`${scene.gateway.origin}/api/login`, { method: 'POST', headers, body });
+  expect(await errorOf(post)).toEqual([503, 'overloaded']);
+  expect(scene.upstream.received).toHaveLength(received);
+});
+
+test('health is answered meanwhile', async () => {
+  await start(100);
+  beBusy();
+  await untilRefused();
+  expect((await fetch(`${scene.gateway.origin}/health`)).status).toBe(200);
+});
+
+test('when it is late no more, all are let in again', async () => {
+  await start(100);
+  beBusy();
+  await untilRefused();
+  clearInterval(busy);
+  await until('it is let in', async () => (await scene.get()).status === 200, 5_000);
+});
+
+test('a malformed head ends its connection also then', async () => {
+  await start(100);
+  beBusy();
+  await untilRefused();
+  const socket = scene.connect();
+  let raw = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => (raw += chunk));
+  socket.write(rawGet('Host: y\r\n') + rawGet());
+  await until('it is closed', () => socket.destroyed || socket.readableEnded);
+  expect(raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400']);
+});
+
+test('60 at a time are let in however late it is', async () => {
+  await start(60);
+  beBusy();
+  for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
+  expect(await shed()).toBe(0);
+});
+
+/** So late only a loop is that is held up on purpose, even on a busy machine. */
+const generousMs = 200;
+
+test('many requests that only wait for a service are no overload', async () => {
+  await start(200, generousMs);
+  for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
+  expect(await shed()).toBe(0);
+});
+
+test('nor are stalls, whenever they come', async () => {
+  await start(100, generousMs);
+  for (let pauseMs = 95; pauseMs < 120; pauseMs += 1) {
+    await sleep(pauseMs);
+    spin(2 * generousMs);
+    expect((await scene.get()).status).toBe(200);
+  }
+});

@@ -1,0 +1,95 @@
+import type { Request } from 'express';
+import { health } from '@content-platform/contract';
+import { endAfterBody, envelope, hasBody, HttpError, requestId } from '@content-platform/chassis';
+import type { GatewayResponse } from './exchange.ts';
+import type { GatewayMetrics } from './metrics.ts';
+
+/** How late the event loop may be, in ms: less than half of the 50 that a refusal may take. */
+export const usualLateMs = 20;
+/** A delay that stands for so long, and for two looks, is neither a burst nor a garbage collection (CoDel, RFC 8289 §3). */
+const windowMs = 100;
+const lookEveryMs = 10;
+/** So many are always let in: they keep a core busy, and are done before a refusal would have been late. */
+const fewest = 64;
+const most = 10_000;
+/** How fast the limit may change in a window. */
+const [slowest, fastest] = [0.1, 1.5];
+
+export interface LoadShedding {
+  /** Counts the request as under way until its reply is out, or answers it with 503 and is true. */
+  refuses(request: Request, response: GatewayResponse): boolean;
+  stop(): void;
+}
+
+const overloaded = new HttpError(
+  503,
+  'overloaded',
+  'There is too much to do; Retry-After says when to come again.',
+);
+
+/**
+ * Refuses what this process has no time for, so that what it takes on is answered in time. While its event loop is late,
+ * all that it has under way waits for the one core, and the fewer that are the sooner each has its turn: so the number of
+ * requests under way is limited by how much too late the loop is (a gradient, as in Netflix's concurrency-limits). How
+ * long services take does not count. Refusing must cost next to nothing: no token, no limit, no log line.
+ */
+export function createLoadShedding(
+  { requestsShed }: GatewayMetrics,
+  drainMs: number,
+  mayBeLateMs: number,
+): LoadShedding {
+  let underWay = 0;
+  let limit = most;
+  let lookedAt = performance.now();
+  let windowEnd = lookedAt + windowMs;
+  /** The least of the window: a queue that is gone once in it does not stand. */
+  let leastLate = Infinity;
+  let looks = 0;
+
+  function look(): void {
+    const now = performance.now();
+    leastLate = Math.min(leastLate, now - lookedAt - lookEveryMs);
+    lookedAt = now;
+    looks += 1;
+    if (now < windowEnd || looks < 2) return;
+    const gradient = Math.min(fastest, Math.max(slowest, mayBeLateMs / Math.max(leastLate, 1)));
+    const from = gradient < 1 ? Math.min(limit, underWay) : limit;
+    limit = Math.min(most, Math.max(fewest, from * gradient));
+    leastLate = Infinity;
+    looks = 0;
+    windowEnd = now + windowMs;
+  }
+  const timer = setInterval(look, lookEveryMs).unref();
+
+  function refuse(request: Request, response: GatewayResponse): void {
+    requestsShed.inc();
+    const id = requestId(request.headers['x-request-id'] as string | undefined);
+    const body = JSON.stringify(envelope(overloaded, id));
+    const stillComing = hasBody(request) && !request.complete;
+    response.writeHead(overloaded.status, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': body.length,
+      'Cache-Control': 'no-store',
+      'Retry-After': '1',
+      'X-Content-Type-Options': 'nosniff',
+      'X-Request-Id': id,
+      ...(stillComing ? { Connection: 'close' } : {}),
+    });
+    if (!stillComing) return void response.end(body);
+    response.write(body);
+    endAfterBody(request, response, drainMs);
+  }
+
+  return {
+    refuses(request, response) {
+      if (underWay >= limit && request.url !== health.path) {
+        refuse(request, response);
+        return true;
+      }
+      underWay += 1;
+      response.once('close', () => (underWay -= 1));
+      return false;
+    },
+    stop: () => clearInterval(timer),
+  };
+}
