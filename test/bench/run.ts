@@ -21,6 +21,7 @@ const FILES: Record<string, string> = {
   revocation: 'revocation-delay.ts',
   tracing: 'tracing.ts',
   capacity: 'capacity.ts',
+  overload: 'overload/main.ts',
   gateway: ALONE,
 };
 

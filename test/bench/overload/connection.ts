@@ -1,0 +1,66 @@
+import { connect, type Socket } from 'node:net';
+
+/** What came back; status 0: the connection was closed instead. */
+export interface Reply {
+  status: number;
+  retryAfter: boolean;
+}
+
+export interface Connection {
+  /** Sends the request of this connection's person; one at a time. */
+  send: () => void;
+  close: () => void;
+}
+
+/**
+ * A kept connection that sends the same bytes again and again, and reads of the replies no more than it must: status,
+ * length, Retry-After. A load that takes the CPU of what it measures measures itself.
+ */
+export function open(
+  origin: URL,
+  request: Buffer,
+  onReply: (reply: Reply, connection: Connection) => void,
+): Connection {
+  let head = '';
+  let left = 0;
+  let reply: Reply | undefined;
+  let isOver = false;
+  const socket: Socket = connect(Number(origin.port), origin.hostname).setNoDelay();
+  const connection: Connection = {
+    send: () => void socket.write(request),
+    close() {
+      isOver = true;
+      socket.destroy();
+    },
+  };
+
+  /** Bytes of `chunk` behind the head, when that is whole. */
+  function readHead(chunk: Buffer): number {
+    head += chunk.toString('latin1');
+    const end = head.indexOf('\r\n\r\n');
+    if (end === -1) return -1;
+    const text = head.slice(0, end);
+    const behind = head.length - end - 4;
+    head = '';
+    left = Number(/\ncontent-length: (\d+)/i.exec(text)?.[1] ?? 0);
+    const status = Number(text.slice(9, 12));
+    reply = { status, retryAfter: status >= 429 && /\nretry-after: \d/i.test(text) };
+    return behind;
+  }
+
+  socket.on('data', (chunk) => {
+    const bytes = reply ? chunk.length : readHead(chunk);
+    if (bytes === -1) return;
+    left -= bytes;
+    if (left > 0) return;
+    const whole = reply!;
+    reply = undefined;
+    onReply(whole, connection);
+  });
+  socket.on('error', () => undefined);
+  socket.once('close', () => {
+    if (!isOver) onReply({ status: 0, retryAfter: false }, connection);
+    isOver = true;
+  });
+  return connection;
+}

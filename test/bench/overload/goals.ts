@@ -1,0 +1,57 @@
+import type { Probed } from './probe.ts';
+import type { Seen } from './job.ts';
+
+/** `goodput`: a part of the peak; times in ms. */
+export const goals = { goodput: 0.9, refusal: 50, recovery: 5_000 };
+
+/** One load, so many times what can be answered, and what others saw meanwhile. */
+export interface Step {
+  multiple: number;
+  perSecond: number;
+  seen: Seen;
+  probed: Probed;
+  /** CPU for one request that was due, by process, in µs. */
+  cpu: Record<string, number>;
+}
+
+export interface Verdict {
+  isHeld: boolean;
+  /** One line for a person. */
+  text: string;
+}
+
+/** The most that was ever answered in a second. */
+export const peakOf = (capacity: number, steps: readonly Step[]): number =>
+  Math.max(capacity, ...steps.map(({ seen }) => seen.goodput));
+
+/** What is held of the goals; the last step is the heaviest. */
+export function judge(capacity: number, steps: readonly Step[]): Verdict[] {
+  const { seen, probed, multiple } = steps.at(-1)!;
+  const part = seen.goodputInTime / peakOf(capacity, steps);
+  const others = Object.keys(seen.statuses).filter((status) => !['200', '429', '503'].includes(status));
+  const lost = seen.gaveUp + seen.broken + seen.unsent;
+  const refusal = seen.refused?.p99 ?? 0;
+  const failed = probed.health.failed + probed.metrics.failed;
+  return [
+    {
+      isHeld: part >= goals.goodput,
+      text: `at ${multiple} × goodput is ${(part * 100).toFixed(0)} % of the peak; the goal is ${goals.goodput * 100} %`,
+    },
+    {
+      isHeld: refusal < goals.refusal,
+      text: `a refusal takes ${refusal.toFixed(0)} ms (p99); the goal is ${goals.refusal} ms`,
+    },
+    {
+      isHeld: others.length === 0 && seen.withoutRetryAfter === 0 && lost === 0,
+      text: `all others are refused with 429 or 503 and Retry-After: ${lost} had no answer, ${seen.withoutRetryAfter} no Retry-After, other statuses: ${others.join(', ') || 'none'}`,
+    },
+    {
+      isHeld: failed === 0,
+      text: `health and metrics answer: ${failed} failures, ${probed.health.max.toFixed(0)} and ${probed.metrics.max.toFixed(0)} ms at most`,
+    },
+    {
+      isHeld: probed.recovery < goals.recovery,
+      text: `all is well ${probed.recovery.toFixed(0)} ms after the end; the goal is ${goals.recovery} ms`,
+    },
+  ];
+}

@@ -1,0 +1,66 @@
+import { readContent } from '@content-platform/contract';
+import { startTraffic } from '../../support/traffic.ts';
+import type { Stand } from '../stand.ts';
+import { patienceMs, targetMs } from './job.ts';
+
+/** One answer: when it was asked for, in ms since 1970; status 0: there was none in time. */
+interface Answer {
+  at: number;
+  ms: number;
+  status: number;
+}
+
+export interface Probed {
+  health: { asked: number; failed: number; p99: number; max: number };
+  metrics: { asked: number; failed: number; p99: number; max: number };
+  /** Reads of one person who asks ten times a second. */
+  reads: { asked: number; statuses: Record<string, number> };
+  /** Ms from the end of the load until the last read that was not answered with 200 in time; 0: all were. */
+  recovery: number;
+}
+
+async function ask(url: string, headers: Record<string, string> = {}): Promise<Answer> {
+  const at = Date.now();
+  const start = performance.now();
+  const status = await fetch(url, { headers, signal: AbortSignal.timeout(patienceMs) })
+    .then(async (reply) => (await reply.arrayBuffer(), reply.status))
+    .catch(() => 0);
+  return { at, ms: performance.now() - start, status };
+}
+
+function summary(answers: readonly Answer[]) {
+  const times = answers.map(({ ms }) => ms).toSorted((a, b) => a - b);
+  const failed = answers.filter(({ status }) => status !== 200).length;
+  return {
+    asked: answers.length,
+    failed,
+    p99: times[Math.floor((times.length - 1) * 0.99)] ?? 0,
+    max: times.at(-1) ?? 0,
+  };
+}
+
+/** Asks for health, metrics and a record as long as the load goes on, and what it does to them. */
+export function startProbe({ gateway, internal }: Stand, token: string) {
+  const [health, metrics, reads]: Answer[][] = [[], [], []];
+  const read = gateway + readContent.path.replace(':model', 'pathway').replace(':id', '1');
+  const traffic = [
+    startTraffic(5, async () => health!.push(await ask(`${gateway}/health`))),
+    startTraffic(1, async () => metrics!.push(await ask(`${internal}/metrics`))),
+    startTraffic(10, async () => reads!.push(await ask(read, { Authorization: `Bearer ${token}` }))),
+  ];
+  return {
+    /** `endedAt`: when the load ended, in ms since 1970. */
+    async stop(endedAt: number): Promise<Probed> {
+      await Promise.all(traffic.map((each) => each.stop()));
+      const bad = reads!.filter(({ at, ms, status }) => at >= endedAt && (status !== 200 || ms > targetMs));
+      const statuses: Record<string, number> = {};
+      for (const { status } of reads!) statuses[status] = (statuses[status] ?? 0) + 1;
+      return {
+        health: summary(health!),
+        metrics: summary(metrics!),
+        reads: { asked: reads!.length, statuses },
+        recovery: Math.max(0, ...bad.map(({ at, ms }) => at + ms - endedAt)),
+      };
+    },
+  };
+}

@@ -1,0 +1,84 @@
+// What benches of load stand on: a gateway of their own, and a content-cache behind it that is real or light, on the
+// stores of the stack that is running, with tokens of the bench's own. All of it can be held on one core.
+import { spawnSync } from 'node:child_process';
+import { environmentWith, ROOT } from '../../deploy/local/config.ts';
+import { freeRow, INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
+import { portsOf, serviceSpec } from '../../deploy/local/service-process.ts';
+import { SERVICES } from '../../deploy/local/services.ts';
+import { descendantsOf } from '../support/processes.ts';
+import { pidOf, stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+import { issuer } from './gateway/candidates.ts';
+import { start } from './gateway/processes.ts';
+import { createToken } from './gateway/token.ts';
+
+/** The platform is held on this core, and everything else on the other: a load that competes with it measures itself. */
+export const [platformCore, otherCore] = [0, 1];
+
+/** Holds a process and what it has started on a core (Linux). */
+export function pin(pid: number, core: number): void {
+  for (const each of [pid, ...descendantsOf(pid)]) {
+    const { status } = spawnSync('taskset', ['-acp', String(core), String(each)]);
+    if (status !== 0) throw new Error(`taskset could not hold process ${each} on core ${core}`);
+  }
+}
+
+export interface Stand {
+  gateway: string;
+  /** The internal listener of the gateway. */
+  internal: string;
+  /** Of gateway and content-cache. */
+  pids: Record<string, number>;
+}
+
+/** Signs the tokens that the stands take, and tells their key where auth would. */
+export async function startTokens() {
+  const { sign, keySet } = createToken(issuer);
+  const port = await freeRow(1);
+  const args = [...process.execArgv, `${ROOT}/test/bench/gateway/upstream.ts`];
+  const child = start(process.execPath, args, { PORT: String(port), KEY_SET: keySet });
+  pin(child.pid!, otherCore);
+  return { sign, url: `http://127.0.0.1:${port}` };
+}
+
+/**
+ * Starts a gateway, and a content-cache behind it where `light` names no other address. Its rate limits are a thousand
+ * times higher: they count, and refuse nothing.
+ */
+export async function startStand(auth: string, light?: string): Promise<Stand> {
+  const port = await freeRow(SERVICES.length);
+  const { postgres, logs, redis } = stack();
+  const names = light === undefined ? ['gateway', 'content-cache'] : ['gateway'];
+  const services = SERVICES.filter(({ name }) => names.includes(name));
+  const own = {
+    PUBLIC_URL: issuer,
+    AUTH_URL: auth,
+    AUTH_INTERNAL_URL: auth.replace(/\d+$/, (digits) => String(Number(digits) + INTERNAL_OFFSET)),
+    RATE_LIMIT_SCALE: '1000',
+    ...(light === undefined ? {} : { CONTENT_CACHE_URL: light }),
+  };
+  const pids = services.map((service) => {
+    const { command, args, env } = serviceSpec(service, port, {
+      postgres,
+      logs,
+      redis,
+      kafka: '',
+      media: '',
+      secretsFile: '',
+    });
+    const child = start(command, args, environmentWith({ ...env?.(), ...own }) as Record<string, string>);
+    return [service.name, child.pid!] as const;
+  });
+  const internal = services.map((service) => `http://127.0.0.1:${portsOf(service, port)[1]}`);
+  await until('gateway and content-cache are ready', async () => {
+    const ready = await Promise.all(internal.map(async (url) => (await fetch(`${url}/health/ready`)).ok));
+    return ready.every(Boolean);
+  });
+  return { gateway: `http://127.0.0.1:${port}`, internal: internal[0]!, pids: Object.fromEntries(pids) };
+}
+
+/** Holds the stand and the stores that it rests on on the one core, and all else of the stack on the other. */
+export function pinStand({ pids }: Stand): void {
+  for (const name of [...Object.keys(stack().services), 'kafka']) pin(pidOf(name), otherCore);
+  for (const pid of [...Object.values(pids), pidOf('redis'), pidOf('postgres')]) pin(pid, platformCore);
+}
