@@ -114,6 +114,14 @@ export function createCacheNode(
     });
   }
 
+  /** What is sent from here to the end of this turn of the event loop leaves in one write, and comes in one read. */
+  function gather(): void {
+    const { stream } = redis;
+    if (!stream || stream.writableCorked > 0) return;
+    stream.cork();
+    process.nextTick(() => stream.uncork());
+  }
+
   return {
     async read(key, view, token, leaseMs) {
       const reply = await answer('READ', run.cacheRead(key, view, token, leaseMs));
@@ -127,7 +135,11 @@ export function createCacheNode(
       const entries = await answer('PEEK', run.cachePeek(key));
       return entries.map(([version, beginning]) => ({ version: Number(version), beginning }));
     },
-    clear: (key) => answer('CLEAR', run.cacheClear(key)),
+    clear(key) {
+      // Clears come in hundreds, of a batch of events or of a page of a scan: a write for each costs more than the clear.
+      gather();
+      return answer('CLEAR', run.cacheClear(key));
+    },
     incarnation: () => answer('INCARNATION', run.cacheIncarnation()),
     async scan(cursor, glob) {
       const page = await answer('SCAN', redis.scanBuffer(cursor, 'MATCH', glob, 'COUNT', SCAN_COUNT));
