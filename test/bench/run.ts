@@ -1,5 +1,5 @@
 // `npm run bench [-- names]`: the named benches, or all, one after the other, against a stack of their own whose rate
-// limits are off, but for the one that brings up what it needs.
+// limits are off, but for those that bring up what they need.
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,8 +10,8 @@ import { startOwnStack } from '../support/own-stack.ts';
 import { isWell } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
-/** Brings up what it needs by itself: an idle stack beside it would be in its figures. */
-const ALONE = 'gateway/main.ts';
+/** They bring up what they need by themselves: an idle stack beside them would be in their figures. */
+const ALONE = ['gateway/main.ts', 'cache/main.ts', 'events/main.ts'];
 
 const FILES: Record<string, string> = {
   devices: 'devices-letters.ts',
@@ -22,7 +22,9 @@ const FILES: Record<string, string> = {
   tracing: 'tracing.ts',
   capacity: 'capacity.ts',
   overload: 'overload/main.ts',
-  gateway: ALONE,
+  gateway: 'gateway/main.ts',
+  cache: 'cache/main.ts',
+  events: 'events/main.ts',
 };
 
 /** @throws Problem when there is no such bench */
@@ -76,8 +78,11 @@ await untilStopped(async (signal) => {
   const names = process.argv.slice(2);
   const files = [...filesOf(names.length > 0 ? names : Object.keys(FILES))];
   mkdirSync(DOWNLOADS, { recursive: true });
-  const onStack = files.filter((file) => file !== ALONE);
+  const onStack = files.filter((file) => !ALONE.includes(file));
   let failed = onStack.length > 0 ? await runOnStack(onStack, signal) : 0;
-  if (files.includes(ALONE)) failed += await runAll([ALONE], signal);
+  failed += await runAll(
+    files.filter((file) => ALONE.includes(file)),
+    signal,
+  );
   return failed === 0 ? 0 : 1;
 }, 1);

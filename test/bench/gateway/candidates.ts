@@ -1,12 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
-import { freePort, freeRow, INTERNAL_OFFSET } from '../../../deploy/local/ports.ts';
-import { SERVICES } from '../../../deploy/local/services.ts';
-import { NODE_FLAGS } from '../../../deploy/local/service-process.ts';
+import { freePort, freeRow } from '../../../deploy/local/ports.ts';
+import { issuer, startGateway } from '../own-services.ts';
 import { PEERS } from './install.ts';
 import { nginx, startNginx } from './nginx.ts';
 import { startNode } from './processes.ts';
-
-export const issuer = 'http://gateway.bench';
 
 /** What they all stand on. */
 export interface Around {
@@ -25,32 +22,9 @@ export interface Candidate {
   start: (port: number, around: Around) => Promise<ChildProcess[]>;
 }
 
-/** Ours as `npm start` runs it, but that its limits are a thousand times higher: they count, and refuse nothing. */
 const ours =
   (logLevel: string): Candidate['start'] =>
-  async (port, { upstream, redis }) => {
-    const urls = Object.fromEntries(SERVICES.map(({ name }) => [name, upstream]));
-    const around = {
-      postgres: '',
-      logs: '',
-      redis,
-      kafka: '',
-      media: '',
-      urls,
-      internalUrls: {},
-      secretsFile: '',
-    };
-    const env = {
-      ...SERVICES.find(({ name }) => name === 'gateway')!.environment(around),
-      PORT: String(port),
-      PUBLIC_URL: issuer,
-      AUTH_URL: upstream,
-      AUTH_INTERNAL_URL: upstream.replace(/\d+$/, (digits) => String(Number(digits) + INTERNAL_OFFSET)),
-      RATE_LIMIT_SCALE: '1000',
-      LOG_LEVEL: logLevel,
-    };
-    return [startNode('gateway/main.ts', env, NODE_FLAGS)];
-  };
+  async (port, { upstream, redis }) => [startGateway(port, { upstream, redis }, { LOG_LEVEL: logLevel })];
 
 const peer =
   (file: string, hasDuties: boolean): Candidate['start'] =>

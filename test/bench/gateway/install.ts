@@ -17,7 +17,7 @@ export async function installPeers(): Promise<void> {
   } catch {
     // never yet
   }
-  console.log('Installing what the gateway is measured against (npm ci)');
+  console.log('Installing what ours is measured against (npm ci)');
   const { code, output } = await runCommand('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
     cwd: folder,
   });

@@ -23,8 +23,8 @@ export const startNode = (script: string, env: Record<string, string>, flags: re
   start(process.execPath, [...flags, join(ROOT, script)], env);
 
 /** Starts a script that is sent messages. */
-export const startHelper = (script: string) =>
-  start(process.execPath, [...process.execArgv, join(ROOT, script)], {}, [
+export const startHelper = (script: string, env: Record<string, string> = {}) =>
+  start(process.execPath, [...process.execArgv, join(ROOT, script)], env, [
     'ignore',
     'ignore',
     'inherit',

@@ -4,10 +4,10 @@ import jwt from 'jsonwebtoken';
 const kid = 'bench';
 
 /** A person's access token as auth signs them, that outlives the bench, more of them, and the key to check them with. */
-export function createToken(issuer: string) {
+export function createToken(issuer: string, scope = '') {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const sign = (id: number) =>
-    jwt.sign({ sub: String(id), sid: randomUUID(), jti: randomUUID(), scope: '' }, privateKey, {
+    jwt.sign({ sub: String(id), sid: randomUUID(), jti: randomUUID(), scope }, privateKey, {
       algorithm: 'RS256',
       header: { alg: 'RS256', typ: 'at+jwt', kid },
       issuer,

@@ -1,0 +1,106 @@
+import type { ChildProcess } from 'node:child_process';
+import { PEERS } from '../gateway/install.ts';
+import { startNode } from '../gateway/processes.ts';
+import { issuer, startContentCache } from '../own-services.ts';
+
+/** What they all stand on. */
+export interface Around {
+  auth: string;
+  postgres: string;
+  logs: string;
+  redis: string;
+  publicKeyPem: string;
+}
+
+/** A service with content-cache's contract. */
+export interface Candidate {
+  name: string;
+  does: string;
+  start(port: number, around: Around): ChildProcess;
+}
+
+const ours =
+  (settings: Record<string, string> = {}): Candidate['start'] =>
+  (port, { auth, postgres, logs, redis }) =>
+    startContentCache(port, { auth, postgres, logs, redis, kafka: '' }, settings);
+
+const peer =
+  (file: string, settings: Record<string, string> = {}): Candidate['start'] =>
+  (port, { postgres, redis, publicKeyPem }) =>
+    startNode(`${PEERS}/${file}`, {
+      PORT: String(port),
+      DATABASE_URL: postgres,
+      REDIS_URL: redis,
+      PUBLIC_KEY: publicKeyPem,
+      ISSUER: issuer,
+      NODE_ENV: 'production',
+      ...settings,
+    });
+
+/** For hits, storms and the race. */
+export const caches: Candidate[] = [
+  {
+    name: 'ours',
+    does: 'as delivered; also: revocation asked each time, checked parameters, metrics, request ids, time limits',
+    start: ours(),
+  },
+  {
+    name: 'bentocache, L2',
+    does: 'Redis alone; in a process one reader of a key goes to the database, the others wait',
+    start: peer('bentocache.mjs', { LAYERS: 'l2' }),
+  },
+  {
+    name: 'bentocache, L1 + L2',
+    does: 'a memory cache in front of Redis, and its bus: a process tells the others what to drop from theirs',
+    start: peer('bentocache.mjs', { LAYERS: 'l1+l2' }),
+  },
+  {
+    name: 'cache-manager',
+    does: 'with @keyv/redis; wrap(): in a process one reader of a key goes to the database, the others wait',
+    start: peer('cache-manager.mjs'),
+  },
+  {
+    name: 'GET, SET, DEL',
+    does: 'home-made with ioredis: GET, else the database and SET; a clear is DEL',
+    start: peer('cache-aside.mjs', { CLEAR: 'del' }),
+  },
+];
+
+export interface WayToClear extends Candidate {
+  /** Whether it looks for keys that it does not know: it goes through all there are. */
+  isSearch: boolean;
+}
+
+/** Ways to clear a record. */
+export const waysToClear: WayToClear[] = [
+  {
+    name: 'ours, none',
+    does: 'CACHE_UNMANAGED_KEYS=none: we are the only writer; one script',
+    isSearch: false,
+    start: ours({ CACHE_UNMANAGED_KEYS: 'none' }),
+  },
+  {
+    name: 'tags',
+    does: 'as Laravel’s RedisTaggedCache: a sorted set of the keys, ZSCAN and DEL; keys that others wrote stay',
+    isSearch: false,
+    start: peer('cache-aside.mjs', { CLEAR: 'tags' }),
+  },
+  {
+    name: 'ours, sweep',
+    does: 'CACHE_UNMANAGED_KEYS=sweep: also keys of other programs, by SCAN; clears that wait share one',
+    isSearch: true,
+    start: ours({ CACHE_UNMANAGED_KEYS: 'sweep' }),
+  },
+  {
+    name: 'SCAN and DEL',
+    does: 'SCAN with a pattern, 1,000 a step, and DEL; each clear has its own',
+    isSearch: true,
+    start: peer('cache-aside.mjs', { CLEAR: 'scan' }),
+  },
+  {
+    name: 'KEYS and DEL',
+    does: 'KEYS with a pattern, and DEL',
+    isSearch: true,
+    start: peer('cache-aside.mjs', { CLEAR: 'keys' }),
+  },
+];

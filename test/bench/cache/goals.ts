@@ -1,0 +1,56 @@
+import type { Clears, Together } from './clears.ts';
+import type { Race } from './race.ts';
+import type { Storm } from './storm.ts';
+
+/**
+ * Of ours. staleReads: any. stormReads: of the database, for a thousand readers of one record. growth: Redis's CPU for a
+ * clear among the most keys, by that among the fewest, where no others are looked for. sweepMs: one that looks for
+ * others, among the most keys. scans: for a hundred such clears at once.
+ */
+export const goals = { staleReads: 0, stormReads: 1, growth: 1.3, sweepMs: 1_000, scans: 2 };
+
+export interface Measured {
+  race: Race;
+  /** In one process and across two. */
+  storms: Storm[];
+  /** The fewest keys first. */
+  none: Clears[];
+  sweep: Clears[];
+  together: Together;
+}
+
+export interface Verdict {
+  isHeld: boolean;
+  /** One line for a person. */
+  text: string;
+}
+
+/** What is held of the goals. */
+export function judge({ race, storms, none, sweep, together }: Measured): Verdict[] {
+  const [fewest, most] = [none[0]!, none.at(-1)!];
+  const growth = most.redisCpu / fewest.redisCpu;
+  const reads = Math.max(...storms.map((storm) => storm.reads));
+  const slowest = sweep.at(-1)!;
+  return [
+    {
+      isHeld: race.stale <= goals.staleReads && race.reads > 0 && race.clears > 0,
+      text: `stale reads in the race: ${race.stale} of ${race.reads}, beside ${race.clears} clears`,
+    },
+    {
+      isHeld: reads === goals.stormReads,
+      text: `reads of the database in a storm of one key: ${reads}, the goal is ${goals.stormReads}`,
+    },
+    {
+      isHeld: growth <= goals.growth,
+      text: `Redis's CPU for a clear among ${most.keys} keys: ${growth.toFixed(2)} × that among ${fewest.keys}; the goal is ${goals.growth} ×`,
+    },
+    {
+      isHeld: slowest.times.p50 < goals.sweepMs,
+      text: `a sweep of ${slowest.keys} keys: ${slowest.times.p50.toFixed(0)} ms (median), the goal is under ${goals.sweepMs}`,
+    },
+    {
+      isHeld: together.scans <= goals.scans + 0.1,
+      text: `a hundred clears at once go through ${together.keys} keys ${together.scans.toFixed(2)} times, the goal is ${goals.scans}`,
+    },
+  ];
+}

@@ -1,0 +1,200 @@
+// `npm run bench -- cache`: a hit, a storm of misses, a race and clears, beside what one would take in the place of
+// content-cache: services with the same contract, on the same PostgreSQL and Redis, behind gateways of the same code. All
+// of them take turns. What they log nobody reads.
+import type { ChildProcess } from 'node:child_process';
+import { freeRow } from '../../../deploy/local/ports.ts';
+import { startRedis } from '../../support/redis-server.ts';
+import { until } from '../../support/wait.ts';
+import { installPeers } from '../gateway/install.ts';
+import { startHelper, startNode, stopAll } from '../gateway/processes.ts';
+import { createToken } from '../gateway/token.ts';
+import { isWell, issuer, startGateway } from '../own-services.ts';
+import { redisVersion } from '../redis-figures.ts';
+import { writeResult } from '../results.ts';
+import { startStores } from '../stores.ts';
+import { caches, waysToClear, type Around, type Candidate, type WayToClear } from './candidates.ts';
+import { fill, measureClears, measureTogether, type Together } from './clears.ts';
+import { judge } from './goals.ts';
+import { connections, measureHits, send } from './hits.ts';
+import { race } from './race.ts';
+import { openRecords } from './records.ts';
+import { connectTo, type Service } from './service.ts';
+import { readers, storm } from './storm.ts';
+import { clearTable, hitTable, stormTable, type CacheResult, type ClearResult } from './tables.ts';
+
+/** BENCH_SCALE=0.1: a tenth of it, to see whether it works. */
+const scale = Number(process.env['BENCH_SCALE'] ?? 1);
+const some = (count: number): number => Math.max(1, Math.round(count * scale));
+const rounds = Math.max(2, some(5));
+const warmUp = some(6_000);
+const requests = some(4_000);
+const storms = Math.max(1, some(3));
+const raceSeconds = 6 * scale;
+const sizes = [10_000, 100_000, 1_000_000];
+/** How many clears are timed, one after the other, for each of the sizes. */
+const clearCounts = { search: [100, 30, 6].map(some), known: [1_000, 1_000, 1_000].map(some) };
+/** In s: a database that is busy, and one whose answers take as long as they do. */
+const slowness = { storm: { least: 0.05, most: 0.05 }, race: { least: 0, most: 0.01 } };
+
+await installPeers();
+const { token, pem, keySet } = createToken(issuer, 'cache:clear');
+const headers = { authorization: `Bearer ${token}` };
+const stores = await startStores({ withKafka: false });
+const [redis, limits, large] = await Promise.all([
+  startRedis(),
+  startRedis(),
+  startRedis({ 'enable-debug-command': 'local' }),
+]);
+const originOf = (port: number): string => `http://127.0.0.1:${port}`;
+const authPort = await freeRow(1);
+const auth = originOf(authPort);
+startNode('test/bench/gateway/upstream.ts', { PORT: String(authPort), KEY_SET: keySet }, process.execArgv);
+const { postgres, logs } = stores;
+const around: Around = { auth, postgres, logs, redis: redis.url, publicKeyPem: pem };
+const records = openRecords(postgres);
+
+interface Started {
+  child: ChildProcess;
+  service: Service;
+  untilWell(): Promise<boolean>;
+}
+
+async function start(candidate: Candidate, on = around): Promise<Started> {
+  const port = await freeRow(1);
+  const child = candidate.start(port, on);
+  const service = connectTo(originOf(port), headers, readers);
+  const untilWell = () => until(`${candidate.name} is well`, () => isWell(port));
+  await untilWell();
+  return { child, service, untilWell };
+}
+
+interface Running {
+  candidate: Candidate;
+  processes: [Started, Started];
+  gateway: ChildProcess;
+  origin: string;
+  result: CacheResult;
+}
+
+async function bringUp(candidate: Candidate): Promise<Running> {
+  const processes: [Started, Started] = [await start(candidate), await start(candidate)];
+  const port = await freeRow(1);
+  const contentCache = processes[0].service.origin;
+  const gateway = startGateway(port, { upstream: auth, redis: limits.url, contentCache });
+  const { name, does } = candidate;
+  const result: CacheResult = {
+    name,
+    does,
+    rounds: [],
+    storms: { one: [], two: [] },
+    race: { clears: 0, reads: 0, stale: 0 },
+  };
+  return { candidate, processes, gateway, origin: originOf(port), result };
+}
+
+/** Each takes its turn in each round; nobody always follows the same one. */
+async function inTurns(running: readonly Running[], count: number, work: (one: Running) => Promise<void>) {
+  for (let round = 0; round < count; round += 1)
+    for (let turn = 0; turn < running.length; turn += 1)
+      await work(running[(turn + round) % running.length]!);
+}
+
+async function compareHits(running: readonly Running[]): Promise<void> {
+  const load = startHelper('test/bench/gateway/load.ts');
+  const [id] = await records.make(1);
+  const path = `/api/content/webform/${id}`;
+  for (const { origin } of running) {
+    await until('the gateway lets through', async () => (await fetch(origin + path, { headers })).ok);
+    await send(load, { origin, path, headers, requests: warmUp });
+  }
+  await inTurns(running, rounds, async ({ origin, gateway, processes: [{ child }], result }) => {
+    const of = { gateway, service: child, admin: redis.admin };
+    result.rounds.push(await measureHits(load, { origin, path, headers, requests }, of));
+  });
+}
+
+async function compareStorms(running: readonly Running[]): Promise<void> {
+  await records.slow(slowness.storm);
+  await inTurns(running, storms, async ({ processes, result }) => {
+    const [first, second] = processes.map(({ service }) => service) as [Service, Service];
+    result.storms.one.push(await storm([first], records));
+    result.storms.two.push(await storm([first, second], records));
+  });
+}
+
+async function compareRaces(running: readonly Running[]): Promise<void> {
+  await records.slow(slowness.race);
+  for (const { processes, result } of running) {
+    const services = processes.map(({ service }) => service);
+    result.race = await race(services, records, raceSeconds);
+  }
+}
+
+async function compareClears(): Promise<{ results: ClearResult[]; together: Together }> {
+  const prober = startHelper('test/bench/cache/prober.ts', { REDIS_URL: large.url });
+  const on = { redis: large, records, prober };
+  const results: (ClearResult & { way: WayToClear; started: Started })[] = [];
+  for (const way of waysToClear) {
+    const { name, does } = way;
+    results.push({ name, does, sizes: [], way, started: await start(way, { ...around, redis: large.url }) });
+  }
+  for (const [index, keys] of sizes.entries()) {
+    await fill(large, keys);
+    for (const { way, started, sizes: measured } of results) {
+      // Ours leaves a Redis that was blocked for 250 ms, as by the filling or by KEYS, and comes back within a second.
+      await started.untilWell();
+      const count = clearCounts[way.isSearch ? 'search' : 'known'][index]!;
+      measured.push(await measureClears(started.service, way.isSearch, on, keys, count));
+    }
+  }
+  const { started } = results.find(({ name }) => name === 'ours, sweep')!;
+  await started.untilWell();
+  const together = await measureTogether(started.service, on, sizes.at(-1)!);
+  return { results: results.map(({ name, does, sizes }) => ({ name, does, sizes })), together };
+}
+
+try {
+  const running: Running[] = [];
+  for (const candidate of caches) running.push(await bringUp(candidate));
+  const results = running.map(({ result }) => result);
+  console.log(`Hits: ${rounds} rounds of ${requests} requests of 1 KB, ${connections} connections`);
+  await compareHits(running);
+  console.log('Clears');
+  const clears = await compareClears();
+  console.log('Storms and races');
+  await compareStorms(running);
+  await compareRaces(running);
+
+  console.log(`\nA hit through the gateway: CPU for one request; stale reads in a race of ${raceSeconds} s`);
+  console.log(hitTable(results));
+  for (const { name, does } of results) console.log(`    ${name}: ${does}`);
+  console.log(`\n${readers} readers of a cold record, which the database answers in 50 ms: its reads`);
+  console.log(stormTable(results));
+  console.log('\nA clear of a record with its two views and a key of another program');
+  console.log(clearTable(clears.results));
+  for (const { name, does } of clears.results) console.log(`    ${name}: ${does}`);
+  const { together } = clears;
+  console.log(
+    `    ours, sweep: 100 clears at once among ${together.keys} keys took ${together.ms.toFixed(0)} ms and ${together.scans.toFixed(2)} scans of them all\n`,
+  );
+
+  const clearsOf = (name: string) => clears.results.find((each) => each.name === name)!.sizes;
+  const [ours] = results as [CacheResult];
+  const verdicts = judge({
+    race: ours.race,
+    storms: [...ours.storms.one, ...ours.storms.two],
+    none: clearsOf('ours, none'),
+    sweep: clearsOf('ours, sweep'),
+    together,
+  });
+  for (const { isHeld, text } of verdicts) console.log(`${isHeld ? '✓' : '✗'} ${text}`);
+  const settings = { scale, connections, requests, readers, raceSeconds, slowness };
+  const versions = { ...stores.versions, redis: await redisVersion(redis.admin) };
+  writeResult('cache', versions, { settings, verdicts, caches: results, clears: clears.results, together });
+  process.exitCode = verdicts.every(({ isHeld }) => isHeld) ? 0 : 1;
+} finally {
+  await stopAll();
+  await Promise.all([redis.stop(), limits.stop(), large.stop(), records.close()]);
+  await stores.stop();
+}
+process.exit();

@@ -1,0 +1,35 @@
+import { Pool } from 'undici';
+import { clearModel } from '@content-platform/contract';
+
+/** A candidate's process, spoken to directly. */
+export interface Service {
+  origin: string;
+  /** The record's version, as it answers. */
+  read(id: number, view?: 'full' | 'summary'): Promise<number>;
+  clear(id: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @param connections so many requests at once */
+export function connectTo(origin: string, headers: Record<string, string>, connections: number): Service {
+  const pool = new Pool(origin, { connections, pipelining: 1, headersTimeout: 60_000 });
+  const answer = async ({ statusCode, body }: Awaited<ReturnType<Pool['request']>>): Promise<string> => {
+    const text = await body.text();
+    if (statusCode !== 200) throw new Error(`${origin}: ${statusCode} ${text}`);
+    return text;
+  };
+  return {
+    origin,
+    async read(id, view = 'full') {
+      const path = `/api/content/webform/${id}?view=${view}`;
+      const text = await answer(await pool.request({ method: 'GET', path, headers }));
+      return (JSON.parse(text) as { version: number }).version;
+    },
+    async clear(id) {
+      const body = JSON.stringify({ model: 'webform', id });
+      const sent = { ...headers, 'content-type': 'application/json' };
+      await answer(await pool.request({ method: 'POST', path: clearModel.path, headers: sent, body }));
+    },
+    close: () => pool.close(),
+  };
+}

@@ -1,0 +1,25 @@
+import type { Records } from './records.ts';
+import type { Service } from './service.ts';
+
+export const readers = 1_000;
+
+export interface Storm {
+  /** Of the database. */
+  reads: number;
+  /** From the first request to the last reply. */
+  ms: number;
+}
+
+/** A thousand readers of a record that nobody has read, all at once, spread over the processes. */
+export async function storm(services: readonly Service[], records: Records): Promise<Storm> {
+  const [warm, cold] = (await records.make(2)) as [number, number];
+  const all = (id: number) =>
+    Promise.all(Array.from({ length: readers }, (_, n) => services[n % services.length]!.read(id)));
+  // Every connection is there.
+  await services[0]!.read(warm);
+  await all(warm);
+  const before = await records.reads();
+  const start = performance.now();
+  await all(cold);
+  return { reads: (await records.reads()) - before, ms: performance.now() - start };
+}

@@ -1,0 +1,33 @@
+import type { Redis } from 'ioredis';
+
+const pipelined = 5_000;
+
+/** The ids that a part of the bench uses: no two parts share one. */
+export function freshIds(count: number): number[] {
+  const first = next;
+  next += count;
+  return Array.from({ length: count }, (_, index) => first + index);
+}
+let next = 1_000_000;
+
+export const keyOf = (id: number): string => `webform:${id}`;
+
+/** Puts a record into the cache, as content-cache keeps it: a hash with a payload. */
+export async function cacheAll(admin: Redis, ids: readonly number[]): Promise<void> {
+  const payload = JSON.stringify({ model: 'webform', title: 'Measured', body: 'x'.repeat(100) });
+  for (let start = 0; start < ids.length; start += pipelined) {
+    const pipeline = admin.pipeline();
+    for (const id of ids.slice(start, start + pipelined))
+      pipeline.hset(keyOf(id), 'full:payload', payload, 'full:version', 1);
+    await pipeline.exec();
+  }
+}
+
+/** Other keys beside, such as a cache has: `sweep` has to pass by them. */
+export async function addOthers(admin: Redis, count: number): Promise<void> {
+  for (let start = 0; start < count; start += pipelined) {
+    const pipeline = admin.pipeline();
+    for (let id = start; id < Math.min(start + pipelined, count); id += 1) pipeline.set(`pathway:${id}`, 'x');
+    await pipeline.exec();
+  }
+}

@@ -1,0 +1,85 @@
+import type { ChildProcess } from 'node:child_process';
+import { INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
+import { NODE_FLAGS } from '../../deploy/local/service-process.ts';
+import { SERVICES, type Surrounding } from '../../deploy/local/services.ts';
+import { startNode } from './gateway/processes.ts';
+
+export const issuer = 'http://gateway.bench';
+
+const nowhere: Surrounding = {
+  postgres: '',
+  logs: '',
+  redis: '',
+  kafka: '',
+  media: '',
+  urls: {},
+  internalUrls: {},
+  secretsFile: '',
+};
+
+const internalOf = (url: string): string =>
+  url.replace(/\d+$/, (digits) => String(Number(digits) + INTERNAL_OFFSET));
+
+/** One of ours as `npm start` runs it; `auth` tells the keys, and what was revoked. What it logs nobody reads. */
+function start(
+  name: string,
+  port: number,
+  auth: string,
+  around: Partial<Surrounding>,
+  settings: Record<string, string>,
+): ChildProcess {
+  const service = SERVICES.find((each) => each.name === name)!;
+  const env = {
+    ...service.environment({ ...nowhere, ...around }),
+    PORT: String(port),
+    PUBLIC_URL: issuer,
+    AUTH_URL: auth,
+    AUTH_INTERNAL_URL: internalOf(auth),
+    ...settings,
+  };
+  return startNode(service.main, env, NODE_FLAGS);
+}
+
+/**
+ * Our gateway, but that its limits are a thousand times higher: they count, and refuse nothing.
+ * @param upstream stands behind it, for every service but content-cache where `contentCache` is given
+ */
+export function startGateway(
+  port: number,
+  around: { upstream: string; redis: string; contentCache?: string },
+  settings: Record<string, string> = {},
+): ChildProcess {
+  const { upstream, redis, contentCache = upstream } = around;
+  const urls = Object.fromEntries(SERVICES.map(({ name }) => [name, upstream]));
+  return start(
+    'gateway',
+    port,
+    upstream,
+    { redis, urls: { ...urls, 'content-cache': contentCache } },
+    { RATE_LIMIT_SCALE: '1000', ...settings },
+  );
+}
+
+export interface ContentCacheAround {
+  auth: string;
+  postgres: string;
+  logs: string;
+  redis: string;
+  /** Empty: no Kafka. */
+  kafka: string;
+}
+
+/** Our content-cache, with the settings it is delivered with unless others are given. */
+export function startContentCache(
+  port: number,
+  { auth, logs, ...around }: ContentCacheAround,
+  settings: Record<string, string> = {},
+): ChildProcess {
+  return start('content-cache', port, auth, around, { LOGS_DATABASE_URL: logs, ...settings });
+}
+
+/** Whether the process at `port`, ours or one that stands for it, lacks nothing. */
+export async function isWell(port: number): Promise<boolean> {
+  const response = await fetch(`http://127.0.0.1:${port + INTERNAL_OFFSET}/health/ready`);
+  return ((await response.json()) as { status: string }).status === 'ok';
+}

@@ -1,0 +1,15 @@
+/** The value that so great a part of `values` does not exceed: 0.5 is the median, 1 the greatest. NaN of none. */
+export function percentile(values: readonly number[], part: number): number {
+  const sorted = Float64Array.from(values).toSorted();
+  return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN;
+}
+
+/** What is told of times in ms. */
+export const timesOf = (values: readonly number[]) => ({
+  count: values.length,
+  p50: percentile(values, 0.5),
+  p99: percentile(values, 0.99),
+  max: percentile(values, 1),
+});
+
+export type Times = ReturnType<typeof timesOf>;

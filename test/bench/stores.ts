@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../../deploy/local/config.ts';
+import { Stopped } from '../../deploy/local/problem.ts';
+import { openState } from '../../deploy/local/state.ts';
+import { startKafka, startPostgres, type Ground } from '../../deploy/local/stores.ts';
+import { Supervised } from '../../deploy/local/supervised.ts';
+import { createTerminal } from '../../deploy/local/terminal.ts';
+
+const graceMs = 10_000;
+
+export interface Stores {
+  postgres: string;
+  logs: string;
+  /** Empty where none was asked for. */
+  kafka: string;
+  pids: { postgres: number; kafka: number };
+  /** As they name themselves. */
+  versions: Record<string, string>;
+  stop(): Promise<void>;
+}
+
+/** PostgreSQL, and Kafka where it is asked for, as `npm start` runs them, and nothing beside: for benches. */
+export async function startStores({ withKafka }: { withKafka: boolean }): Promise<Stores> {
+  const folder = mkdtempSync(join(ROOT, '.local', 'test-'));
+  const state = openState(folder, 'a bench');
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const terminal = createTerminal();
+  const running = new Map<string, Supervised>();
+  const nothing = (): void => {};
+  async function up(spec: Supervised['spec']): Promise<void> {
+    const around = { state, terminal, signal, onRestart: nothing, onGivenUp: nothing };
+    const supervised = new Supervised(spec, around);
+    running.set(spec.name, supervised);
+    await supervised.start();
+  }
+  /** For a bench that is broken off: nothing is left, and nothing is kept anyway. */
+  function kill(): void {
+    for (const { pid } of running.values()) if (pid > 0) process.kill(-pid, 'SIGKILL');
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+  process.once('exit', kill);
+  async function stop(): Promise<void> {
+    process.off('exit', kill);
+    stopping.abort(new Stopped());
+    await Promise.all([...running.values()].map((each) => each.stop(graceMs)));
+    state.release();
+    rmSync(folder, { recursive: true, force: true });
+  }
+
+  const ground: Ground = { state, external: {}, usualPorts: false, needsKafka: true, signal, up };
+  try {
+    let kafkaVersion = '';
+    const [databases, kafka] = await Promise.all([
+      startPostgres(ground, nothing),
+      withKafka ? startKafka(ground, (detail) => (kafkaVersion = detail || kafkaVersion)) : null,
+    ]);
+    const pidOf = (name: string): number => running.get(name)?.pid ?? 0;
+    return {
+      postgres: databases.platform,
+      logs: databases.logs,
+      kafka: kafka ?? '',
+      pids: { postgres: pidOf('postgres'), kafka: pidOf('kafka') },
+      versions: {
+        postgres: databases.version,
+        ...(kafka !== null && { kafka: kafkaVersion.split(' ')[0]! }),
+      },
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
