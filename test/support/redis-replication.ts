@@ -12,8 +12,6 @@ export interface Replication {
   stop(): Promise<void>;
 }
 
-/** How long a primary must have been silent before a replica takes over. */
-const DOWN_AFTER_MS = 1_000;
 const NAME = 'main';
 
 /** Makes `replica` follow `primary`, and waits until it does. */
@@ -24,10 +22,15 @@ export async function follow(replica: RedisServer, primary: RedisServer): Promis
   );
 }
 
-/** Starts it; the first of `servers` is the primary. `settings` are those of all of them. */
+/**
+ * Starts it; the first of `servers` is the primary. `settings` are those of all of them.
+ *
+ * @param downAfterMs how long a primary must have been silent before a replica takes over
+ */
 export async function startReplication(
   replicas: number,
   { password, ...settings }: Record<string, string> = {},
+  downAfterMs = 1_000,
 ): Promise<Replication> {
   const login = password ? { requirepass: password, masterauth: password } : {};
   const servers = await Promise.all(
@@ -39,7 +42,7 @@ export async function startReplication(
   await Promise.all(others.map((replica) => follow(replica, first!)));
   const lines = [
     `sentinel monitor ${NAME} 127.0.0.1 ${first!.port} 2`,
-    `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
+    `sentinel down-after-milliseconds ${NAME} ${downAfterMs}`,
     `sentinel failover-timeout ${NAME} 5000`,
     ...(password ? [`sentinel auth-pass ${NAME} ${password}`] : []),
   ];

@@ -13,6 +13,8 @@ import { until } from './wait.ts';
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
+  /** Its folder, with what it has saved. */
+  readonly dir: string;
   /** A client for the test's own questions: keys, dumps, settings. */
   readonly admin: Redis;
   /** SIGSTOP: it hangs, connections stay open. */
@@ -121,6 +123,7 @@ async function startOnce(
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    dir,
     admin,
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),

@@ -47,7 +47,9 @@ async function race(
 /** The race while Redis is disturbed; it ends when the disturbances are over, or with the first stale read. */
 async function disturbedRace(caches: RaceCache[], kinds: Disturbance[]): Promise<RaceFigures> {
   const over = new AbortController();
-  const disturbing = disturb(redis, kinds, createRandom(seed), over.signal).finally(() => over.abort());
+  const disturbing = disturb(redis, kinds, createRandom(seed), { over: over.signal }).finally(() =>
+    over.abort(),
+  );
   const figures = await race(caches, ({ stale }) => over.signal.aborted || stale > 0, {});
   over.abort();
   await disturbing;

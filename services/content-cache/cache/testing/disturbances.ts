@@ -1,3 +1,5 @@
+import { readdir, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Random } from './random.ts';
@@ -20,6 +22,17 @@ const disturbances = {
     await redis.kill();
     await redis.restart();
   },
+  /** Comes back without the end of its append-only file (`appendonly yes`): the last clears are undone. */
+  async cutTail(redis: RedisServer, random: Random) {
+    await redis.kill();
+    const folder = join(redis.dir, 'appendonlydir');
+    for (const name of await readdir(folder)) {
+      if (!name.endsWith('.incr.aof')) continue;
+      const { size } = await stat(join(folder, name));
+      await truncate(join(folder, name), Math.max(0, size - Math.floor(random() * 300_000)));
+    }
+    await redis.restart();
+  },
   async forgetScripts(redis: RedisServer) {
     await redis.admin.script('FLUSH');
   },
@@ -29,22 +42,64 @@ const disturbances = {
       if (key !== null) await redis.admin.del(key);
     }
   },
+  /** Another program fills the memory: Redis evicts what it likes, and refuses writes where that is not enough. */
+  async runFull(redis: RedisServer, random: Random) {
+    const used = Number(/used_memory:(\d+)/.exec(await redis.admin.info('memory'))![1]);
+    await redis.admin.config('SET', 'maxmemory-policy', 'allkeys-random');
+    await redis.admin.config('SET', 'maxmemory', used + 100_000);
+    const value = 'x'.repeat(1_000);
+    for (let key = 0; key < 400; key += 1) {
+      await redis.admin.set(`other:${key}`, value).catch(() => undefined);
+      if (key % 20 === 0) await sleep(random() * 40);
+    }
+    await redis.admin.config('SET', 'maxmemory', 0);
+  },
   async dropConnections(redis: RedisServer) {
     await redis.admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
   },
 };
 
-/** Brings them upon Redis one after the other until `over`, with calm after each that lets caches recover and fill. */
+/** All of them in turn, each time in another order, once and then again and again until `over`. */
+export function* inTurn<T>(kinds: readonly T[], random: Random, over: AbortSignal): Generator<T> {
+  const shuffled = () =>
+    kinds
+      .map((kind) => ({ kind, at: random() }))
+      .toSorted((a, b) => a.at - b.at)
+      .map(({ kind }) => kind);
+  yield* shuffled();
+  for (;;) {
+    for (const kind of shuffled()) {
+      if (over.aborted) return;
+      yield kind;
+    }
+  }
+}
+
+export interface DisturbOptions {
+  /** ends it before its time */
+  over?: AbortSignal;
+  /** how long caches may recover and fill after each, in ms, or a little longer */
+  calmMs?: number;
+}
+
+/**
+ * Brings them upon Redis one after the other, with calm after each.
+ *
+ * @returns how often each has befallen it
+ */
 export async function disturb(
   redis: RedisServer,
-  kinds: Disturbance[],
+  kinds: Iterable<Disturbance>,
   random: Random,
-  over: AbortSignal,
-): Promise<void> {
+  { over, calmMs = 1_000 }: DisturbOptions = {},
+): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
   for (const kind of kinds) {
     await sleep(300 + random() * 200);
-    if (over.aborted) return;
+    if (over?.aborted) break;
     await disturbances[kind](redis, random);
-    await sleep(1000 + random() * 300);
+    counts[kind] = (counts[kind] ?? 0) + 1;
+    await sleep(calmMs * (1 + random() * 0.3));
   }
+  return counts;
 }

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Redis } from 'ioredis';
 
 import { CacheError, type ContentCache } from '../index.ts';
 import { VIEWS } from '../keys.ts';
+import { createLedgers, ledgerMemory, type Ledger } from './ledger.ts';
 import { createRandom, pick, type Random } from './random.ts';
 import { createVersionedStore, type RaceDatabase } from './versioned-store.ts';
 
@@ -15,7 +17,6 @@ export interface RaceOptions {
   seed: number;
   /** One for each process that is played; readers and writers are dealt out over them. */
   caches: RaceCache[];
-  database: RaceDatabase;
   /** Another program's connection, which writes unmanaged keys; a restart from an old file would bring them back. */
   foreign?: Redis;
   models: string[];
@@ -23,70 +24,50 @@ export interface RaceOptions {
   records: number;
   readers: number;
   writers: number;
+  /** Of the ledgers, where several threads race for the same records. */
+  memory?: SharedArrayBuffer;
   /** Asked after each read; true ends the race. */
   done: (figures: RaceFigures) => boolean;
   /** A race that takes longer, in milliseconds, hangs and is an error. */
   limitMs: number;
 }
 
-export interface RaceFigures {
-  reads: number;
-  hits: number;
-  misses: number;
-  bypasses: number;
-  /** reads during which a clear of the same record was under way */
-  readsDuringClear: number;
-  /** acknowledged clears of one record, and of a model */
-  clears: number;
-  patternClears: number;
-  /** clears that were refused and tried again */
-  refusedClears: number;
-  unmanagedKeys: number;
-  /** unmanaged keys that were still there after the acknowledgement */
-  unmanagedLeft: number;
-  /** reads that started after a clear's acknowledgement and returned less than was committed when it was sent */
-  stale: number;
-  /** reads that returned another record or view than was asked for */
-  mistaken: number;
-  firstStale?: string;
-}
+export type RaceFigures = typeof noFigures & { firstStale?: string };
 
-/** What is known of one record. */
-interface Ledger {
-  model: string;
-  id: number;
-  /** the highest version whose commit was answered */
-  committed: number;
-  /** the highest version that was committed when an acknowledged clear was sent: no read that starts now may be below */
-  floor: number;
-  /** the version of the last deletion, and deletions whose commit is under way */
-  deletedAt: number;
-  deleting: number;
-  /** clears under way, and clears that were ever begun */
-  clearing: number;
-  clearsBegun: number;
-}
+export const noFigures = {
+  reads: 0,
+  hits: 0,
+  misses: 0,
+  bypasses: 0,
+  /** reads during which a clear of the same record was sent and not yet answered, and what they were */
+  readsDuringClear: 0,
+  hitsDuringClear: 0,
+  missesDuringClear: 0,
+  bypassesDuringClear: 0,
+  /** acknowledged clears of one record, and of a model */
+  clears: 0,
+  patternClears: 0,
+  /** clears that were refused and tried again */
+  refusedClears: 0,
+  unmanagedKeys: 0,
+  /** unmanaged keys that were still there after the acknowledgement */
+  unmanagedLeft: 0,
+  /** reads that started after a clear's acknowledgement and returned less than was committed when it was sent */
+  stale: 0,
+  /** reads that returned another record or view than was asked for */
+  mistaken: 0,
+};
+
+/** A reader that had to pass the cache by comes again after so long, in ms: an outage is not what is to be counted. */
+const BYPASS_PAUSE_MS = 100;
 
 /** Lets readers and writers race until `done`, and counts what they saw. */
-async function runRace(options: RaceOptions): Promise<RaceFigures> {
+export async function runRace(options: RaceOptions): Promise<RaceFigures> {
   const { seed, caches, models, records, done, limitMs } = options;
-  const ledgers = models.map((model) =>
-    Array.from({ length: records }, (_, index) => newLedger(model, index + 1)),
-  );
-  const figures: RaceFigures = {
-    reads: 0,
-    hits: 0,
-    misses: 0,
-    bypasses: 0,
-    readsDuringClear: 0,
-    clears: 0,
-    patternClears: 0,
-    refusedClears: 0,
-    unmanagedKeys: 0,
-    unmanagedLeft: 0,
-    stale: 0,
-    mistaken: 0,
-  };
+  const memory = options.memory ?? ledgerMemory(models.length * records);
+  const ledgers = createLedgers(models, records, memory);
+  const database = createVersionedStore(createRandom(seed));
+  const figures: RaceFigures = { ...noFigures };
   const over = new AbortController();
 
   async function loop(
@@ -101,9 +82,9 @@ async function runRace(options: RaceOptions): Promise<RaceFigures> {
   }
 
   const reader = (cache: RaceCache, random: Random) =>
-    readOnce(cache, options, choose(ledgers, random), figures, random);
+    readOnce(cache, database, choose(ledgers, random), figures, random);
   const writer = (cache: RaceCache, random: Random) =>
-    changeAndClear(cache, options, ledgers, figures, random);
+    changeAndClear(cache, database, options.foreign, ledgers, figures, random);
   const running = [
     ...Array.from({ length: options.readers }, (_, index) => loop(index, reader)),
     ...Array.from({ length: options.writers }, (_, index) => loop(options.readers + index, writer)),
@@ -120,9 +101,11 @@ async function runRace(options: RaceOptions): Promise<RaceFigures> {
   return figures;
 }
 
+const OUTCOMES = { hit: 'hits', miss: 'misses', bypass: 'bypasses' } as const;
+
 async function readOnce(
   cache: RaceCache,
-  { database }: RaceOptions,
+  database: RaceDatabase,
   ledger: Ledger,
   figures: RaceFigures,
   random: Random,
@@ -130,32 +113,41 @@ async function readOnce(
   if (random() < 0.1) await sleep(random() * 5);
   const { model, id } = ledger;
   const view = VIEWS[pick(random, VIEWS.length)]!;
-  const before = { ...ledger };
+  const floor = ledger.floor.value;
+  const sentBefore = ledger.clearsSent.value;
+  const isBeingCleared = ledger.clearing.value > 0;
 
-  const { outcome, record } = await cache.read(model, id, view, () => database.load(model, id, view));
+  const { outcome, record } = await cache.read(model, id, view, () => database.load(ledger, view));
 
   figures.reads += 1;
-  figures[({ hit: 'hits', miss: 'misses', bypass: 'bypasses' } as const)[outcome]] += 1;
-  if (before.clearing > 0 || ledger.clearsBegun > before.clearsBegun) figures.readsDuringClear += 1;
+  figures[OUTCOMES[outcome]] += 1;
+  if (isBeingCleared || ledger.clearsSent.value > sentBefore) {
+    figures.readsDuringClear += 1;
+    figures[`${OUTCOMES[outcome]}DuringClear`] += 1;
+  }
   if (record) {
     const seen = JSON.parse(record.payload);
     const asked = seen.model === model && seen.id === id && seen.view === view;
     if (!asked || seen.version !== record.version) figures.mistaken += 1;
   }
-  // "It does not exist" was true once the record was deleted at the floor or later.
-  const stale = record
-    ? record.version < before.floor
-    : ledger.deletedAt < before.floor && ledger.deleting === 0;
-  if (stale) {
+  if (record ? record.version < floor : !wasDeletedSince(ledger, floor)) {
     figures.stale += 1;
     const seen = `${model}:${id} ${view} version ${record?.version ?? 'absent'} (${outcome})`;
-    figures.firstStale ??= `read ${figures.reads}: ${seen}, cleared at ${before.floor}`;
+    figures.firstStale ??= `read ${figures.reads}: ${seen}, cleared at ${floor}`;
   }
+  if (outcome === 'bypass') await sleep(BYPASS_PAUSE_MS);
+}
+
+/** "It does not exist" was true once the record was deleted at the floor or later. */
+function wasDeletedSince({ deleting, deletedAt }: Ledger, floor: number): boolean {
+  // In this order: a deletion that is over by now has written its version.
+  return deleting.value > 0 || deletedAt.value >= floor;
 }
 
 async function changeAndClear(
   cache: RaceCache,
-  options: RaceOptions,
+  database: RaceDatabase,
+  foreign: Redis | undefined,
   ledgers: Ledger[][],
   figures: RaceFigures,
   random: Random,
@@ -168,23 +160,23 @@ async function changeAndClear(
 
   const planted: string[] = [];
   for (const ledger of changed) {
-    if (options.foreign && random() < 0.3) planted.push(await plant(options.foreign, ledger, figures));
-    await change(options.database, ledger, random() < 0.9);
+    if (foreign && random() < 0.3) planted.push(await plant(foreign, ledger, figures));
+    await change(database, ledger, random() < 0.9);
   }
   await clearUntilAcknowledged(figures, cleared, () =>
     wholeModel ? cache.clearPattern(model[0]!.model) : cache.clearModel(changed[0]!.model, changed[0]!.id),
   );
   figures[wholeModel ? 'patternClears' : 'clears'] += 1;
-  figures.unmanagedLeft += (await options.foreign?.exists(...planted, 'none')) ?? 0;
+  figures.unmanagedLeft += (await foreign?.exists(...planted, 'none')) ?? 0;
 }
 
 async function change(database: RaceDatabase, ledger: Ledger, exists: boolean): Promise<void> {
-  if (!exists) ledger.deleting += 1;
-  const { version } = await database.change(ledger.model, ledger.id, exists);
-  ledger.committed = Math.max(ledger.committed, version);
+  if (!exists) ledger.deleting.add(1);
+  const version = await database.change(ledger, exists);
+  ledger.committed.raise(version);
   if (exists) return;
-  ledger.deleting -= 1;
-  ledger.deletedAt = Math.max(ledger.deletedAt, version);
+  ledger.deletedAt.raise(version);
+  ledger.deleting.add(-1);
 }
 
 /** A sender that does not give up. Only what was committed when the acknowledged attempt was sent counts. */
@@ -193,29 +185,30 @@ async function clearUntilAcknowledged(
   cleared: Ledger[],
   clear: () => Promise<number>,
 ): Promise<void> {
-  for (const ledger of cleared) {
-    ledger.clearing += 1;
-    ledger.clearsBegun += 1;
-  }
   for (;;) {
-    const sent = cleared.map((ledger) => ledger.committed);
+    const sent = cleared.map(({ committed }) => committed.value);
+    for (const { clearing, clearsSent } of cleared) {
+      clearing.add(1);
+      clearsSent.add(1);
+    }
     try {
       await clear();
-      cleared.forEach((ledger, index) => (ledger.floor = Math.max(ledger.floor, sent[index]!)));
-      break;
+      cleared.forEach(({ floor }, index) => floor.raise(sent[index]!));
+      return;
     } catch (error) {
       if (!(error instanceof CacheError)) throw error;
       figures.refusedClears += 1;
-      await sleep(20);
+    } finally {
+      for (const { clearing } of cleared) clearing.add(-1);
     }
+    await sleep(20);
   }
-  for (const ledger of cleared) ledger.clearing -= 1;
 }
 
 /** What another program keeps for the record: its name is used once, so after the clear it must be gone. */
 async function plant(foreign: Redis, { model, id }: Ledger, figures: RaceFigures): Promise<string> {
   figures.unmanagedKeys += 1;
-  const key = `${model}:${id}:other-${figures.unmanagedKeys}`;
+  const key = `${model}:${id}:other-${randomUUID()}`;
   await foreign.set(key, 'kept by another program');
   return key;
 }
@@ -225,19 +218,14 @@ function choose(ledgers: Ledger[][], random: Random): Ledger {
   return model[pick(random, model.length)]!;
 }
 
-function newLedger(model: string, id: number): Ledger {
-  return { model, id, committed: 1, floor: 1, deletedAt: 0, deleting: 0, clearing: 0, clearsBegun: 0 };
-}
-
-/** Races on the records that all proofs share, and prints what was seen: `what: {…}`. */
+/** Races on the records that all tests share, and prints what was seen: `what: {…}`. */
 export async function raceAndTell(
   what: string,
-  options: Omit<RaceOptions, 'database' | 'models' | 'records'> & Partial<RaceOptions>,
+  options: Omit<RaceOptions, 'models' | 'records'> & Partial<RaceOptions>,
 ): Promise<RaceFigures> {
   const { seed } = options;
-  const database = createVersionedStore(createRandom(seed));
   const began = performance.now();
-  const figures = await runRace({ database, models: ['webform', 'pathway'], records: 20, ...options });
+  const figures = await runRace({ models: ['webform', 'pathway'], records: 20, ...options });
   const seconds = Number(((performance.now() - began) / 1000).toFixed(1));
   process.stderr.write(`${what}: ${JSON.stringify({ seed, seconds, ...figures })}\n`);
   return figures;

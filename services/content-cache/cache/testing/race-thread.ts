@@ -1,0 +1,51 @@
+// A part of a race, in a thread with an event loop and connections of its own: see threads.ts.
+import { parentPort, workerData } from 'node:worker_threads';
+
+import { Redis } from 'ioredis';
+
+import { startCache } from './caches.ts';
+import { runRace, type RaceCache, type RaceFigures } from './race.ts';
+import { countReplies } from './replies.ts';
+import type { CacheSettings, RaceThread, ThreadFigures } from './threads.ts';
+
+const TELL_MS = 500;
+
+const { caches: settings, foreignUrl, ...race } = workerData as RaceThread;
+let isOver = false;
+parentPort!.on('message', () => (isOver = true));
+
+const replies = countReplies();
+const closing: (() => unknown)[] = [];
+const foreign = foreignUrl === undefined ? undefined : new Redis(foreignUrl);
+const caches = await Promise.all(settings.map(open));
+
+/** Readers of one with `readsFrom` know of no other address; who clears does. */
+async function open({ readsFrom, ...options }: CacheSettings): Promise<RaceCache> {
+  const cache = await startCache(options.url, options);
+  closing.push(cache.close);
+  if (readsFrom === undefined) return cache;
+  const other = await open({ ...options, url: readsFrom });
+  return { ...cache, read: other.read };
+}
+
+let toldAt = performance.now();
+function tell(figures: RaceFigures): void {
+  toldAt = performance.now();
+  const { heapUsed } = process.memoryUsage();
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have none
+  parentPort!.postMessage({ ...figures, ...replies, heapUsed } satisfies ThreadFigures);
+}
+
+const figures = await runRace({
+  ...race,
+  caches,
+  ...(foreign ? { foreign } : {}),
+  done(sofar) {
+    if (performance.now() - toldAt > TELL_MS) tell(sofar);
+    return isOver;
+  },
+});
+tell(figures);
+await Promise.all(closing.map((close) => close()));
+foreign?.disconnect();
+parentPort!.close();

@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+
+import type { Redis } from 'ioredis';
+
+import { recordKey } from '../keys.ts';
+import type { ReplicaGuard } from '../scripts.ts';
+import { disturb, inTurn, type Disturbance } from './disturbances.ts';
+import { replacePrimary, upsetCluster } from './failovers.ts';
+import type { Random } from './random.ts';
+import type { RaceThread } from './threads.ts';
+import { startCluster } from '../../../../test/support/redis-cluster.ts';
+import { startReplication } from '../../../../test/support/redis-replication.ts';
+import { startRedis } from '../../../../test/support/redis-server.ts';
+
+/** A Redis that is raced on, and what befalls it meanwhile. */
+export interface Scenario {
+  name: string;
+  does: string;
+  /** of all reads, how many are done here */
+  share: number;
+  /** Where there are replicas they are counted, by Redis and by the caches, unless `uncounted`. */
+  start(uncounted?: boolean): Promise<Stage>;
+}
+
+export interface Stage extends Pick<RaceThread, 'caches' | 'foreignUrl'> {
+  admin: Redis;
+  /** Goes on until `over`; answers how often what has happened. */
+  trouble(random: Random, over: AbortSignal): Promise<Record<string, number>>;
+  stop(): Promise<void>;
+}
+
+/** Few and hot: whoever reads one reads it while it is being cleared. */
+export const models = ['webform', 'pathway'];
+export const records = 4;
+
+const CALM_MS = 2_500;
+/** So many that a sweep takes more than one page. */
+const OTHER_KEYS = 1_500;
+
+/** Of one server, which all caches use. */
+async function alone(settings: Record<string, string>, kinds: Disturbance[]): Promise<Stage> {
+  const redis = await startRedis(settings);
+  const { url, admin, stop } = redis;
+  const others = Array.from({ length: OTHER_KEYS }, (_, key) => [`other:${key}:x`, 'y'.repeat(50)]);
+  await admin.mset(...others.flat());
+  return {
+    admin,
+    caches: [{ url }, { url }],
+    async trouble(random, over) {
+      if (kinds.length === 0) return once(over, 'abort').then(() => ({}));
+      return disturb(redis, inTurn(kinds, random, over), random, { calmMs: CALM_MS });
+    },
+    stop,
+  };
+}
+
+/** What the servers are told to ask for, too. */
+const settingsFor = ({ atLeast, maxLagSeconds }: ReplicaGuard) => ({
+  'min-replicas-to-write': String(atLeast),
+  'min-replicas-max-lag': String(maxLagSeconds),
+  'repl-ping-replica-period': '1',
+});
+
+const anyway: Disturbance[] = ['hang', 'forgetScripts', 'evict', 'runFull', 'dropConnections'];
+
+export const scenarios: Scenario[] = [
+  {
+    name: 'undisturbed',
+    does: 'one Redis; clears of records and of models, keys of other programs',
+    share: 0.5,
+    async start() {
+      const stage = await alone({}, []);
+      return { ...stage, foreignUrl: stage.caches[0]!.url };
+    },
+  },
+  {
+    name: 'snapshots',
+    does: 'one Redis that is killed and comes back from its last snapshot, hangs, is full, evicts, forgets scripts and drops connections, in turn',
+    share: 0.2,
+    start: () => alone({}, [...anyway, 'crash', 'crash', 'crash']),
+  },
+  {
+    name: 'cut file',
+    does: 'one Redis that is killed and comes back without the end of its append-only file, and the rest as before',
+    share: 0.1,
+    start: () => alone({ appendonly: 'yes' }, [...anyway, 'cutTail', 'cutTail', 'cutTail']),
+  },
+  {
+    name: 'failover',
+    does: 'a primary with two replicas and three sentinels; it sleeps until another has taken over, and wakes, or is killed; each process has one cache that knows only the address of the first primary',
+    share: 0.1,
+    async start(uncounted = false) {
+      const replicaGuard = { atLeast: uncounted ? 0 : 1, maxLagSeconds: 2 };
+      const stores = await startReplication(2, settingsFor(replicaGuard), 4_000);
+      const { url } = stores;
+      return {
+        admin: stores.servers[0]!.admin,
+        caches: [
+          { url, replicaGuard },
+          { url, replicaGuard },
+          { url, replicaGuard, readsFrom: stores.servers[0]!.url },
+        ],
+        trouble: (random, over) => replacePrimary(stores, random, over),
+        stop: stores.stop,
+      };
+    },
+  },
+  {
+    name: 'cluster',
+    does: 'three primaries with a replica each: they sleep through their failover or are killed, slots of the records are moved there and back; half of the caches sweep',
+    share: 0.1,
+    async start(uncounted = false) {
+      const replicaGuard = { atLeast: uncounted ? 0 : 1, maxLagSeconds: 1 };
+      const cluster = await startCluster({ settings: settingsFor(replicaGuard) });
+      const { url } = cluster;
+      const keys = models.flatMap((model) =>
+        Array.from({ length: records }, (_, index) => recordKey(model, index + 1)),
+      );
+      return {
+        admin: cluster.primaries[0]!.admin,
+        caches: [
+          { url, replicaGuard, unmanagedKeys: 'none' },
+          { url, replicaGuard, unmanagedKeys: 'sweep' },
+        ],
+        trouble: (random, over) => upsetCluster(cluster, keys, random, over),
+        stop: cluster.stop,
+      };
+    },
+  },
+];

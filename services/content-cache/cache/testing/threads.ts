@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+
+import type { ContentCacheOptions } from '../index.ts';
+import { ledgerMemory } from './ledger.ts';
+import { noFigures, type RaceFigures, type RaceOptions } from './race.ts';
+import { noReplies, type ReplyFigures } from './replies.ts';
+
+/** A cache of a thread's own, as one process has it. */
+export interface CacheSettings extends Partial<Omit<ContentCacheOptions, 'recover' | 'onStateChange'>> {
+  url: string;
+  /** Its reads go to this address instead. */
+  readsFrom?: string;
+}
+
+/** What a thread is told; what several of them race for is the same. */
+export interface RaceThread extends Omit<RaceOptions, 'caches' | 'done' | 'foreign'> {
+  caches: CacheSettings[];
+  /** Another program's connection, for unmanaged keys. */
+  foreignUrl?: string;
+}
+
+export type ThreadFigures = RaceFigures & ReplyFigures & { heapUsed: number };
+export type TotalFigures = RaceFigures & ReplyFigures;
+
+export interface ThreadedRace {
+  /** What all threads have seen so far. */
+  figures(): TotalFigures;
+  /** Bytes that each thread's heap has in use. */
+  heaps(): number[];
+  /** Resolves when `isOver`, which is asked twice a second, or with the first thread that fails. */
+  until(isOver: (figures: TotalFigures) => boolean): Promise<void>;
+  /** Ends the race; after that `figures` are the last ones. */
+  stop(): Promise<void>;
+}
+
+const ASK_MS = 500;
+
+/** Starts a race in several threads, which read, change and clear the same records side by side. */
+export function startThreads(threads: number, race: RaceThread): ThreadedRace {
+  const memory = ledgerMemory(race.models.length * race.records);
+  const latest: ThreadFigures[] = [];
+  const workers = Array.from({ length: threads }, (_, index) => {
+    const workerData = { ...race, memory, seed: race.seed + index * 1_000 } satisfies RaceThread;
+    const worker = new Worker(new URL('./race-thread.ts', import.meta.url), { workerData });
+    worker.on('message', (told: ThreadFigures) => (latest[index] = told));
+    return worker;
+  });
+  const ended = workers.map((worker) => once(worker, 'exit'));
+  const failed = Promise.all(ended);
+  failed.catch(() => undefined);
+
+  function figures(): TotalFigures {
+    const total: TotalFigures = { ...noFigures, ...noReplies };
+    for (const told of latest.filter(Boolean)) {
+      for (const name of Object.keys({ ...noFigures, ...noReplies }) as (keyof typeof total)[])
+        if (name !== 'firstStale') total[name] += told[name];
+      if (told.firstStale !== undefined) total.firstStale ??= told.firstStale;
+    }
+    return total;
+  }
+
+  return {
+    figures,
+    heaps: () => latest.map(({ heapUsed }) => heapUsed),
+    async until(isOver) {
+      while (!isOver(figures())) await Promise.race([sleep(ASK_MS), failed]);
+    },
+    async stop() {
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have none
+      for (const worker of workers) worker.postMessage('stop');
+      await failed;
+    },
+  };
+}

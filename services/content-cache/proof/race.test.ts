@@ -1,0 +1,161 @@
+import { afterAll, expect, test } from '@jest/globals';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import type { ProtocolScripts } from '../cache/scripts.ts';
+import { brokenScripts } from '../cache/testing/broken-versions.ts';
+import { createRandom } from '../cache/testing/random.ts';
+import { models, records, scenarios, type Scenario, type Stage } from '../cache/testing/scenarios.ts';
+import { startThreads, type TotalFigures } from '../cache/testing/threads.ts';
+import { ROOT } from '../../../deploy/local/config.ts';
+
+/** Reads that used the cache while a clear of their record was sent and not yet answered. RACE_SEED repeats a race. */
+const READS = Number(process.env['RACE_READS'] ?? 10_000_000);
+const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 1e9));
+const settings = { models, records, threads: 2, readersPerThread: 300, writersPerThread: 6 };
+
+const TELL_MS = 30_000;
+/** What is broken is caught sooner, mostly at once. */
+const BROKEN_READS = 100_000;
+/** Slower than 250 reads a second is hung. */
+const limitFor = (reads: number) => 300_000 + reads * 4;
+/** Below it a leak of 30 bytes a read is seen. */
+const HEAP_GROWTH_MB = 150;
+
+interface Seen {
+  figures: TotalFigures;
+  seconds: number;
+  /** how often what was done to Redis */
+  troubles: Record<string, number>;
+  /** the least that the threads' heaps held in each minute, in MB */
+  heapLows: number[];
+  redisVersion: string;
+}
+const racedOf = ({ hitsDuringClear, missesDuringClear }: TotalFigures) => hitsDuringClear + missesDuringClear;
+
+interface Broken {
+  scripts?: ProtocolScripts;
+  uncounted?: boolean;
+}
+
+/** Races in the scenario until so many reads were raced, or one was stale. */
+async function race(scenario: Scenario, reads: number, { scripts, uncounted }: Broken = {}): Promise<Seen> {
+  const stage = await scenario.start(uncounted);
+  try {
+    return await raceOn(stage, scenario.name, reads, scripts);
+  } finally {
+    await stage.stop();
+  }
+}
+
+async function raceOn(stage: Stage, name: string, reads: number, scripts?: ProtocolScripts): Promise<Seen> {
+  const redisVersion = /redis_version:(\S+)/.exec(await stage.admin.info('server'))![1]!;
+  const began = performance.now();
+  const over = new AbortController();
+  const running = startThreads(settings.threads, {
+    seed,
+    models,
+    records,
+    readers: settings.readersPerThread,
+    writers: settings.writersPerThread,
+    caches: stage.caches.map((cache) => (scripts ? { ...cache, scripts } : cache)),
+    limitMs: limitFor(reads),
+    ...(stage.foreignUrl === undefined ? {} : { foreignUrl: stage.foreignUrl }),
+  });
+  let isCalm = false;
+  const troubling = stage.trouble(createRandom(seed), over.signal).finally(() => (isCalm = true));
+  troubling.catch(() => undefined);
+  const heapLows: number[] = [];
+  let toldAt = began;
+  function look(figures: TotalFigures): boolean {
+    const raced = racedOf(figures);
+    const minute = Math.floor((performance.now() - began) / 60_000);
+    const heap = Math.round(running.heaps().reduce((sum, bytes) => sum + bytes, 0) / 2 ** 20);
+    // None has told yet when it is 0.
+    if (heap > 0) heapLows[minute] = Math.min(heapLows[minute] ?? Infinity, heap);
+    if (performance.now() - toldAt > TELL_MS) {
+      toldAt = performance.now();
+      const perSecond = Math.round((1_000 * raced) / (toldAt - began));
+      process.stderr.write(
+        `${name}: ${raced} of ${reads} raced reads, ${perSecond} a second, ${figures.stale} stale, heap ${heap} MB\n`,
+      );
+    }
+    return raced >= reads || figures.stale > 0;
+  }
+  try {
+    await running.until((figures) => {
+      if (look(figures)) over.abort();
+      return isCalm;
+    });
+  } finally {
+    over.abort();
+    await running.stop();
+  }
+  const [troubles, figures] = [await troubling, running.figures()];
+  const seconds = Math.round((performance.now() - began) / 100) / 10;
+  process.stderr.write(`${name}: ${JSON.stringify({ seed, seconds, troubles, ...figures })}\n`);
+  return { figures, seconds, troubles, heapLows, redisVersion };
+}
+
+const results: Record<string, unknown>[] = [];
+let raced = 0;
+
+test.each(scenarios)(
+  `$name: no read is stale (RACE_SEED=${seed})`,
+  async (scenario) => {
+    const reads = Math.ceil(READS * scenario.share);
+    const { figures, ...seen } = await race(scenario, reads);
+    raced += racedOf(figures);
+    results.push({ name: scenario.name, does: scenario.does, raced: racedOf(figures), ...seen, figures });
+
+    expect(figures).toMatchObject({ stale: 0, mistaken: 0, unmanagedLeft: 0 });
+    // Reads that had to pass the cache by do not count, and both ways of using it are there.
+    expect(racedOf(figures)).toBeGreaterThanOrEqual(reads);
+    expect(figures.hitsDuringClear).toBeGreaterThan(reads / 4);
+    expect(figures.missesDuringClear).toBeGreaterThan(reads / 50);
+    const { fills, refusedFills, clears, patternClears, bypasses, refusedClears } = figures;
+    for (const count of [fills, refusedFills, clears]) expect(count).toBeGreaterThan(reads / 1_000);
+    expect(patternClears).toBeGreaterThan(0);
+    if (scenario.name !== 'undisturbed') expect(Math.min(bypasses, refusedClears)).toBeGreaterThan(0);
+    for (const count of Object.values(seen.troubles)) expect(count).toBeGreaterThan(0);
+    // The first minute warms up, the last is cut short.
+    const heaps = seen.heapLows.slice(1, -1);
+    if (heaps.length > 1) expect(heaps.at(-1)! - heaps[0]!).toBeLessThan(HEAP_GROWTH_MB);
+  },
+  limitFor(READS),
+);
+
+const broken: [string, string, Broken][] = [
+  ['undisturbed', 'FILL without the lease check', { scripts: brokenScripts.fillWithoutLeaseCheck }],
+  ['undisturbed', 'CLEAR that leaves the lease', { scripts: brokenScripts.clearThatLeavesTheLease }],
+  ['snapshots', 'a protocol without the incarnation', { scripts: brokenScripts.withoutIncarnation }],
+  ['cut file', 'a protocol without the incarnation', { scripts: brokenScripts.withoutIncarnation }],
+  ['failover', 'replicas that nobody counts', { uncounted: true }],
+];
+
+test.each(broken)(
+  '%s: the same race catches %s',
+  async (name, without, how) => {
+    const scenario = scenarios.find((one) => one.name === name)!;
+    const { figures } = await race(scenario, BROKEN_READS, how);
+    expect(figures.stale).toBeGreaterThan(0);
+    const { reads, stale, firstStale } = figures;
+    results.push({ name, broken: without, reads, stale, firstStale });
+  },
+  limitFor(BROKEN_READS),
+);
+
+afterAll(() => {
+  const machine = {
+    cpu: cpus()[0]!.model,
+    cores: availableParallelism(),
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+  };
+  const about =
+    'raced: reads that hit or missed while a clear of the same record was sent and not yet answered; stale: reads that began after a clear was acknowledged and returned less than was committed when it was sent';
+  const folder = join(ROOT, 'test/faults/results');
+  mkdirSync(folder, { recursive: true });
+  const result = { about, date: new Date().toISOString(), machine, seed, settings, raced, results };
+  writeFileSync(join(folder, 'race.json'), `${JSON.stringify(result, undefined, 2)}\n`);
+});
