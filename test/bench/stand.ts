@@ -8,7 +8,7 @@ import { SERVICES } from '../../deploy/local/services.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { pidOf, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
-import { issuer } from './gateway/candidates.ts';
+import { issuer } from './own-services.ts';
 import { start } from './gateway/processes.ts';
 import { createToken } from './gateway/token.ts';
 

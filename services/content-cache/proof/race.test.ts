@@ -1,22 +1,20 @@
 import { afterAll, expect, test } from '@jest/globals';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, totalmem } from 'node:os';
-import { join } from 'node:path';
 import type { ProtocolScripts } from '../cache/scripts.ts';
 import { brokenScripts } from '../cache/testing/broken-versions.ts';
 import { createRandom } from '../cache/testing/random.ts';
 import { models, records, scenarios, type Scenario, type Stage } from '../cache/testing/scenarios.ts';
 import { startThreads, type TotalFigures } from '../cache/testing/threads.ts';
-import { ROOT } from '../../../deploy/local/config.ts';
+import { proofSize } from '../../../test/support/proof-size.ts';
+import { writeResult } from '../../../test/support/results.ts';
 
 /** Reads that used the cache while a clear of their record was sent and not yet answered. RACE_SEED repeats a race. */
-const READS = Number(process.env['RACE_READS'] ?? 10_000_000);
+const READS = Number(process.env['RACE_READS'] ?? proofSize(10_000_000, 100_000));
 const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 1e9));
 const settings = { models, records, threads: 2, readersPerThread: 300, writersPerThread: 6 };
 
 const TELL_MS = 30_000;
 /** What is broken is caught sooner, mostly at once. */
-const BROKEN_READS = 100_000;
+const BROKEN_READS = proofSize(100_000, 30_000);
 /** Slower than 250 reads a second is hung. */
 const limitFor = (reads: number) => 300_000 + reads * 4;
 /** Below it a leak of 30 bytes a read is seen. */
@@ -146,16 +144,7 @@ test.each(broken)(
 );
 
 afterAll(() => {
-  const machine = {
-    cpu: cpus()[0]!.model,
-    cores: availableParallelism(),
-    memoryGiB: Math.round(totalmem() / 2 ** 30),
-    node: process.version,
-  };
   const about =
     'raced: reads that hit or missed while a clear of the same record was sent and not yet answered; stale: reads that began after a clear was acknowledged and returned less than was committed when it was sent';
-  const folder = join(ROOT, 'test/faults/results');
-  mkdirSync(folder, { recursive: true });
-  const result = { about, date: new Date().toISOString(), machine, seed, settings, raced, results };
-  writeFileSync(join(folder, 'race.json'), `${JSON.stringify(result, undefined, 2)}\n`);
+  writeResult('faults', 'race', { about, seed, settings, raced, results });
 });

@@ -10,7 +10,7 @@ import { startHelper, startNode, stopAll } from '../gateway/processes.ts';
 import { createToken } from '../gateway/token.ts';
 import { isWell, issuer, startGateway } from '../own-services.ts';
 import { redisVersion } from '../redis-figures.ts';
-import { writeResult } from '../results.ts';
+import { writeResult } from '../../support/results.ts';
 import { startStores } from '../stores.ts';
 import { caches, waysToClear, type Around, type Candidate, type WayToClear } from './candidates.ts';
 import { fill, measureClears, measureTogether, type Together } from './clears.ts';
@@ -190,7 +190,12 @@ try {
   for (const { isHeld, text } of verdicts) console.log(`${isHeld ? '✓' : '✗'} ${text}`);
   const settings = { scale, connections, requests, readers, raceSeconds, slowness };
   const versions = { ...stores.versions, redis: await redisVersion(redis.admin) };
-  writeResult('cache', versions, { settings, verdicts, caches: results, clears: clears.results, together });
+  writeResult(
+    'bench',
+    'cache',
+    { settings, verdicts, caches: results, clears: clears.results, together },
+    versions,
+  );
   process.exitCode = verdicts.every(({ isHeld }) => isHeld) ? 0 : 1;
 } finally {
   await stopAll();

@@ -3,7 +3,7 @@
 // load included: whose CPU it took is told.
 import { stopAll } from '../gateway/processes.ts';
 import { redisVersion } from '../redis-figures.ts';
-import { writeResult } from '../results.ts';
+import { writeResult } from '../../support/results.ts';
 import { startStores } from '../stores.ts';
 import { measureCalls, measureEvents, type Delay } from './delay.ts';
 import { judge, type Measured } from './goals.ts';
@@ -55,7 +55,12 @@ try {
   console.log('');
   for (const { isHeld, text } of verdicts) console.log(`${isHeld ? '✓' : '✗'} ${text}`);
   const versions = { ...stores.versions, redis: await redisVersion(ground.redis.admin) };
-  writeResult('events', versions, { settings: { scale, others, perSecond, seconds }, verdicts, none, sweep });
+  writeResult(
+    'bench',
+    'events',
+    { settings: { scale, others, perSecond, seconds }, verdicts, none, sweep },
+    versions,
+  );
   process.exitCode = verdicts.every(({ isHeld }) => isHeld) ? 0 : 1;
   await ground.close();
 } finally {

@@ -1,13 +1,13 @@
 // `npm run bench -- gateway`: the CPU that a request takes in the gateway, throughput and latency, beside what one would
 // take instead: with the same duties, and bare. All of them are up at once and take turns; each round is as many requests
 // of 1 KB over 64 kept connections. What is written goes to /dev/null. Not before all have been warmed up.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ROOT } from '../../../deploy/local/config.ts';
 import { freeRow } from '../../../deploy/local/ports.ts';
 import { startRedis } from '../../support/redis-server.ts';
+import { writeResult } from '../../support/results.ts';
 import { until } from '../../support/wait.ts';
 import { cpuOf } from '../cpu.ts';
 import { issuer } from '../own-services.ts';
@@ -109,15 +109,7 @@ try {
   const uneven = results.filter((result) => spread(result) > 0.15).map(({ name }) => name);
   if (uneven.length > 0)
     console.log(`The machine was not calm: rounds differ by more than 15 % (${uneven.join(', ')}).`);
-  const machine = {
-    cpu: cpus()[0]!.model,
-    cores: availableParallelism(),
-    node: process.version,
-    isCalm: uneven.length === 0,
-  };
-  const file = join(ROOT, 'test/bench/results/gateway.json');
-  mkdirSync(join(ROOT, 'test/bench/results'), { recursive: true });
-  writeFileSync(file, `${JSON.stringify({ machine, connections, requests, results }, undefined, 2)}\n`);
+  writeResult('bench', 'gateway', { isCalm: uneven.length === 0, connections, requests, results });
   process.exitCode = verdicts.every(({ isHeld }) => isHeld) ? 0 : 1;
 } finally {
   await stopAll();

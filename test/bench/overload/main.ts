@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuOf } from '../cpu.ts';
 import { median } from '../gateway/figures.ts';
 import { startHelper, stopAll } from '../gateway/processes.ts';
-import { writeResult } from '../result.ts';
+import { writeResult } from '../../support/results.ts';
 import { otherCore, pin, pinStand, startStand, startTokens, type Stand } from '../stand.ts';
 import { judge, peakOf, type Step } from './goals.ts';
 import type { Job, Seen } from './job.ts';
@@ -102,7 +102,7 @@ try {
       own,
     ),
   ];
-  writeResult('test/bench/results/overload.json', {
+  writeResult('bench', 'overload', {
     settings: { path, people, seconds, connections: { few, many }, rateLimitScale: 1000 },
     scenes,
   });
