@@ -40,6 +40,8 @@ export interface Run {
   /** What it found, for people. */
   output: string;
   code: number;
+  /** What it read and wrote; kept when it found something. */
+  folder: string;
 }
 
 interface Document {
@@ -101,7 +103,7 @@ function surrounding({ name, leaver }: Asker, accounts: readonly number[]): obje
 
 /**
  * Runs it against the stack as `asker`. `programs`: where it is installed; `accounts`: the ids of people who must not be
- * changed; `alter` makes another document of the stack's. The folder of a run that found something is kept.
+ * changed; `alter` makes another document of the stack's.
  */
 export async function runSchemathesis(
   programs: string,
@@ -149,7 +151,7 @@ export async function runSchemathesis(
     const report = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')) as Report;
     const counts = await count(join(folder, 'events.ndjson'), document);
     if (code === 0) rmSync(folder, { recursive: true, force: true });
-    return { report, ...counts, output, code };
+    return { report, ...counts, output, code, folder };
   } catch (error) {
     throw new Error(`schemathesis as ${asker.name} did not come to its end:\n${output}`, { cause: error });
   }
