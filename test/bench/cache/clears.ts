@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
 import { percentile, timesOf, type Times } from '../percentiles.ts';
 import { redisCpu, scanCalls } from '../redis-figures.ts';
@@ -14,7 +15,7 @@ export interface Clears {
   keys: number;
   /** Of one clear after the other, in ms. */
   times: Times;
-  /** For one clear, in µs. */
+  /** For one clear, in µs, less what Redis takes at rest. */
   redisCpu: number;
   /** How long a PING waited meanwhile, in ms. */
   ping: { p99: number; max: number };
@@ -31,6 +32,17 @@ export interface Around {
   redis: RedisServer;
   records: Records;
   prober: ChildProcess;
+  /** CPU that Redis takes when nothing is asked of it but whether it is there, in µs a ms. */
+  atRest: number;
+}
+
+const restMs = 2_000;
+
+/** @see Around.atRest */
+export async function cpuAtRest({ admin }: RedisServer): Promise<number> {
+  const [start, before] = [performance.now(), await redisCpu(admin)];
+  await sleep(restMs);
+  return ((await redisCpu(admin)) - before) / (performance.now() - start);
 }
 
 /** Redis has so many keys of other records, and no more. */
@@ -83,9 +95,9 @@ export async function measureClears(
 ): Promise<Clears> {
   const { admin } = around.redis;
   const ids = await cached(service, around, count);
-  const before = await redisCpu(admin);
+  const [start, before] = [performance.now(), await redisCpu(admin)];
   const times = await clearEach(service, ids);
-  const cpu = ((await redisCpu(admin)) - before) / count;
+  const taken = (await redisCpu(admin)) - before - around.atRest * (performance.now() - start);
   await tidy(around, ids, isSearch);
 
   const probed = await cached(service, around, Math.ceil(count / 2));
@@ -97,7 +109,7 @@ export async function measureClears(
   return {
     keys,
     times: timesOf(times),
-    redisCpu: cpu,
+    redisCpu: taken / count,
     ping: { p99: percentile(pings, 0.99), max: percentile(pings, 1) },
   };
 }

@@ -13,7 +13,7 @@ import { redisVersion } from '../redis-figures.ts';
 import { writeResult } from '../../support/results.ts';
 import { startStores } from '../stores.ts';
 import { caches, waysToClear, type Around, type Candidate, type WayToClear } from './candidates.ts';
-import { fill, measureClears, measureTogether, type Together } from './clears.ts';
+import { cpuAtRest, fill, measureClears, measureTogether, type Together } from './clears.ts';
 import { judge } from './goals.ts';
 import { connections, measureHits, send } from './hits.ts';
 import { race } from './race.ts';
@@ -29,7 +29,7 @@ const rounds = Math.max(2, some(5));
 const warmUp = some(6_000);
 const requests = some(4_000);
 const storms = Math.max(1, some(3));
-const raceSeconds = 6 * scale;
+const raceSeconds = some(6);
 const sizes = [10_000, 100_000, 1_000_000];
 /** How many clears are timed, one after the other, for each of the sizes. */
 const clearCounts = { search: [100, 30, 6].map(some), known: [1_000, 1_000, 1_000].map(some) };
@@ -132,7 +132,7 @@ async function compareRaces(running: readonly Running[]): Promise<void> {
 
 async function compareClears(): Promise<{ results: ClearResult[]; together: Together }> {
   const prober = startHelper('test/bench/cache/prober.ts', { REDIS_URL: large.url });
-  const on = { redis: large, records, prober };
+  const on = { redis: large, records, prober, atRest: 0 };
   const results: (ClearResult & { way: WayToClear; started: Started })[] = [];
   for (const way of waysToClear) {
     const { name, does } = way;
@@ -140,6 +140,8 @@ async function compareClears(): Promise<{ results: ClearResult[]; together: Toge
   }
   for (const [index, keys] of sizes.entries()) {
     await fill(large, keys);
+    for (const { started } of results) await started.untilWell();
+    on.atRest = await cpuAtRest(large);
     for (const { way, started, sizes: measured } of results) {
       // Ours leaves a Redis that was blocked for 250 ms, as by the filling or by KEYS, and comes back within a second.
       await started.untilWell();

@@ -12,7 +12,13 @@ export interface Service {
 
 /** @param connections so many requests at once */
 export function connectTo(origin: string, headers: Record<string, string>, connections: number): Service {
-  const pool = new Pool(origin, { connections, pipelining: 1, headersTimeout: 60_000 });
+  // Idle ones are given up before a service does it, which would break a request that is on its way.
+  const pool = new Pool(origin, {
+    connections,
+    pipelining: 1,
+    headersTimeout: 60_000,
+    keepAliveMaxTimeout: 2_000,
+  });
   const answer = async ({ statusCode, body }: Awaited<ReturnType<Pool['request']>>): Promise<string> => {
     const text = await body.text();
     if (statusCode !== 200) throw new Error(`${origin}: ${statusCode} ${text}`);

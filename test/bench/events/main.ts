@@ -19,6 +19,7 @@ const waiting: Record<UnmanagedKeys, number> = { none: 200_000 * scale, sweep: 2
 const others = 10_000;
 const perSecond = 500;
 const seconds = 20 * scale;
+const warmUpSeconds = 4 * scale;
 
 const cpuLine = (cpu: Cpu): string =>
   Object.entries(cpu)
@@ -40,6 +41,7 @@ async function measure(ground: Ground, unmanagedKeys: UnmanagedKeys): Promise<Me
   );
   const events = await measureEvents(ground, perSecond, seconds);
   console.log(delayLine('events', events));
+  await measureCalls(ground, perSecond / 2, warmUpSeconds);
   const calls = await measureCalls(ground, perSecond, seconds);
   console.log(delayLine('calls', calls));
   await ground.end();

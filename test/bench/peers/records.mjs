@@ -56,7 +56,9 @@ export function serve({ read, clear }) {
     const deleted = await clear(body.model, body.id);
     response.json({ success: true, keys_deleted: deleted });
   });
-  app.listen(settings.port, '127.0.0.1', 4096);
+  const server = app.listen(settings.port, '127.0.0.1', 4096);
+  // Longer than who asks keeps an idle connection: none is closed just when a request is on its way.
+  server.keepAliveTimeout = 60_000;
   // The gateway asks here whether it is ready.
   createServer((_, response) => response.end('{"status":"ok"}')).listen(settings.port + 1000, '127.0.0.1');
 }
