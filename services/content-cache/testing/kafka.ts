@@ -6,9 +6,8 @@ import { createBroker } from '../events/broker.ts';
 
 export type TestKafka = Awaited<ReturnType<typeof createTestKafka>>;
 
-/** A topic and a group of its own on the stack's Kafka. The topic is made by the service, or by `makeTopic`. */
-export async function createTestKafka() {
-  const { kafka: brokers } = stack();
+/** A topic and a group of its own, on the stack's Kafka unless told. The topic is made by the service, or by `makeTopic`. */
+export async function createTestKafka(brokers = stack().kafka) {
   if (!brokers) throw new Error('the stack has no Kafka');
   const kafka = new Kafka({
     clientId: 'test',

@@ -1,0 +1,56 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../../deploy/local/config.ts';
+import { prepareKafka } from '../../deploy/local/kafka.ts';
+import { openState } from '../../deploy/local/state.ts';
+import { until } from './wait.ts';
+
+/** A real broker of a test's own. */
+export interface KafkaServer {
+  brokers: string;
+  version: string;
+  /** kill -9. */
+  kill(): Promise<void>;
+  /** Starts it again after kill(), on the same port, with what it had. */
+  restart(): Promise<void>;
+  /** Ends it and removes its folder. */
+  stop(): Promise<void>;
+}
+
+/** Starts a broker as `npm start` does, and waits until it answers. */
+export async function startKafkaServer(): Promise<KafkaServer> {
+  const state = openState(mkdtempSync(join(ROOT, '.local', 'test-')), 'a broker of a test');
+  const prepared = await prepareKafka(state, undefined, new AbortController().signal, () => undefined);
+  if (typeof prepared === 'string') throw new Error(`there is no Kafka: ${prepared}`);
+  const { spec, brokers, version } = prepared;
+
+  let child: ChildProcess;
+  const killChild = () => child.kill('SIGKILL');
+  async function start(): Promise<void> {
+    await spec.prepare?.();
+    child = spawn(spec.command, spec.args, { cwd: spec.cwd, stdio: 'ignore' });
+    state.record('kafka', child.pid!, 'SIGKILL');
+    await until('Kafka to answer', () => spec.ready().then(() => true), spec.readyWithinMs);
+  }
+  async function kill(): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    killChild();
+    await exited;
+  }
+  async function stop(): Promise<void> {
+    await kill();
+    process.removeListener('exit', killChild);
+    state.release();
+    rmSync(state.folder, { recursive: true, force: true });
+  }
+
+  process.once('exit', killChild);
+  await start().catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
+  return { brokers, version, kill, restart: start, stop };
+}
