@@ -1,9 +1,10 @@
 // Schemathesis makes requests of the OpenAPI document, well-formed and not, as everybody who may ask, and holds each reply
 // against the document: every check, every operation. SCHEMATHESIS_EXAMPLES: cases an operation beside those that the
-// document itself asks for (default 20); SCHEMATHESIS_SEED: those of an earlier run again.
+// document itself asks for (20, quick 1); SCHEMATHESIS_SEED: those of an earlier run again.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { proofSize } from '../support/proof-size.ts';
 import { writeResult } from '../support/results.ts';
 import { installSchemathesis, requirements } from '../support/schemathesis/install.ts';
 import { newAskers, peopleOf, roles, type Asker } from '../support/schemathesis/roles.ts';
@@ -14,7 +15,7 @@ import { until } from '../support/wait.ts';
 
 const settings = {
   seed: Number(process.env['SCHEMATHESIS_SEED'] ?? randomInt(2 ** 31)),
-  examples: Number(process.env['SCHEMATHESIS_EXAMPLES'] ?? 20),
+  examples: Number(process.env['SCHEMATHESIS_EXAMPLES'] ?? proofSize(20, 1)),
 };
 const roleMs = 60_000 * (10 + settings.examples);
 

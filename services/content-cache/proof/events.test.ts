@@ -1,7 +1,4 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, totalmem } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { startCache } from '../cache/testing/caches.ts';
@@ -9,14 +6,15 @@ import { createRandom } from '../cache/testing/random.ts';
 import { createFlood, digestOf, eventAt, HOT, readLog, type Announced } from '../testing/event-flood.ts';
 import { createTestKafka, type TestKafka } from '../testing/kafka.ts';
 import { startKilledService } from '../testing/killed-service.ts';
-import { ROOT } from '../../../deploy/local/config.ts';
 import { startKafkaServer, type KafkaServer } from '../../../test/support/kafka-server.ts';
+import { proofSize } from '../../../test/support/proof-size.ts';
 import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
+import { writeResult } from '../../../test/support/results.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
 import { until } from '../../../test/support/wait.ts';
 
 /** Of a hundred one is poison. PROOF_SEED gives the same poison again. */
-const EVENTS = Number(process.env['EVENTS'] ?? 100_000);
+const EVENTS = Number(process.env['EVENTS'] ?? proofSize(100_000, 2_000));
 const seed = Number(process.env['PROOF_SEED'] ?? Math.floor(Math.random() * 1e9));
 const settings = {
   events: EVENTS,
@@ -262,12 +260,6 @@ async function leftInRedis(announced: Announced[][]): Promise<{ keys: number; ol
   return { keys: keys.length, old: old.map(({ key, hash }) => `${key} ${JSON.stringify(hash)}`) };
 }
 
-function write(result: object): void {
-  const folder = join(ROOT, 'test/faults/results');
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'events.json'), `${JSON.stringify(result, undefined, 2)}\n`);
-}
-
 test(
   `${EVENTS} events, one in a hundred poison, while consumers, Redis and the broker are killed: none is lost, none counted twice (PROOF_SEED=${seed})`,
   async () => {
@@ -309,19 +301,9 @@ test(
     const left = await leftInRedis(flood.announced);
     const [postgres] = await sql<{ server_version: string }>('SHOW server_version');
     const info = await redis.admin.info('server');
-    write({
+    const found = {
       about:
         'recordsGone: records that one event alone announced, looked at as soon as it was committed; clearedAgain: events that were cleared again after a kill; producedTwice: messages that the broker has twice as its answer was lost',
-      date: new Date().toISOString(),
-      machine: {
-        cpu: cpus()[0]!.model,
-        cores: availableParallelism(),
-        memoryGiB: Math.round(totalmem() / 2 ** 30),
-        node: process.version,
-        redis: /redis_version:(\S+)/.exec(info)![1],
-        postgres: postgres!.server_version,
-        kafka: server.version,
-      },
       seed,
       settings,
       secondsToSend,
@@ -335,6 +317,11 @@ test(
       restarts: restarts.counts,
       during: watch.seen,
       atTheEnd: left,
+    };
+    writeResult('faults', 'events', found, {
+      redis: /redis_version:(\S+)/.exec(info)![1]!,
+      postgres: postgres!.server_version,
+      kafka: server.version,
     });
     await tell();
 
