@@ -21,10 +21,10 @@ export type IdentityError = keyof typeof identityErrors;
 
 const service = 'auth';
 const params = z.strictObject({
-  identity: z
-    .string()
-    .regex(/^[a-z][a-z0-9-]{0,31}$/, 'Must be a name.')
-    .meta({ description: 'The name of the identity service, as IDENTITY_NAME has it.' }),
+  identity: text(1, 32).meta({
+    description: 'The name of the identity service, as IDENTITY_NAME has it.',
+    pattern: '^[a-z][a-z0-9-]{0,31}$',
+  }),
 });
 const rateLimit = { requests: 60, seconds: 60 };
 const errorList = Object.entries(identityErrors).map(([code, meaning]) => `\`${code}\`: ${meaning}`);

@@ -37,8 +37,8 @@ export function line(min: number, max: number) {
     .refine(isWhole, halved);
 }
 
-/** A file of a page, as a path segment. */
-export const fileName = z.string().regex(/^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,99}$/, 'Must be the name of a file.');
+/** A file of a page, as a path segment. The documents say what names are like; another one is not there. */
+export const fileName = text(1, 100).meta({ pattern: '^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,99}$' });
 
 /** An id in a body: an integer from 1 to 2^53-1, as a number. */
 export const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);

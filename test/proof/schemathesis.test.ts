@@ -3,6 +3,7 @@
 // document itself asks for (20, quick 1); SCHEMATHESIS_SEED: those of an earlier run again.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomInt } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { proofSize } from '../support/proof-size.ts';
 import { writeResult } from '../support/results.ts';
@@ -120,7 +121,7 @@ test('a reply that the document does not promise is found out', async () => {
     200: { description: 'A number.', content: { 'application/json': { schema: { type: 'integer' } } } },
   };
   const anonymous = askers.find(({ name }) => name === 'anonymous')!;
-  const { report } = await runSchemathesis(
+  const { report, folder } = await runSchemathesis(
     programs,
     anonymous,
     { ...settings, examples: 1 },
@@ -130,5 +131,6 @@ test('a reply that the document does not promise is found out', async () => {
       return { ...document, paths: { '/health': { get: { ...get!, responses } } } };
     },
   );
+  rmSync(folder, { recursive: true, force: true });
   expect(report.failures.map(({ type }) => type)).toContain('JsonSchemaError');
 });
