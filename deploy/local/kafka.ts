@@ -63,6 +63,7 @@ export async function externalKafka(brokers: string): Promise<void> {
 /**
  * Finds a way to run Kafka: Java and Maven, Docker, or both of the former as Debian packages.
  * @param usual the port to use if it is free; any free one without it
+ * @param advertisedFor where its clients reach what listens at a port
  * @returns why there is none, where there is none
  */
 export async function prepareKafka(
@@ -70,6 +71,7 @@ export async function prepareKafka(
   usual: number | undefined,
   signal: AbortSignal,
   tell: (detail: string) => void,
+  advertisedFor: (port: number) => Promise<number>,
 ): Promise<PreparedKafka | string> {
   const port = await usualOrFree(usual);
   const withJava = async (): Promise<PreparedKafka | string> => {
@@ -81,10 +83,11 @@ export async function prepareKafka(
       if (failure) return failure;
     }
     tell('');
+    const advertised = await advertisedFor(port);
     return {
-      brokers: `${HOST}:${port}`,
+      brokers: `${HOST}:${advertised}`,
       version: kafkaJars.version,
-      spec: await brokerSpec(state, java, port, signal),
+      spec: await brokerSpec(state, java, port, advertised, signal),
     };
   };
 
@@ -106,6 +109,7 @@ async function brokerSpec(
   state: State,
   java: string,
   port: number,
+  advertised: number,
   signal: AbortSignal,
 ): Promise<ProcessSpec> {
   const folder = state.path('kafka');
@@ -114,6 +118,7 @@ async function brokerSpec(
   const properties = join(folder, 'server.properties');
   const values: Record<string, string> = {
     PORT: String(port),
+    ADVERTISED_PORT: String(advertised),
     CONTROLLER_PORT: String(await freePort()),
     DATA: data,
   };

@@ -35,20 +35,26 @@ export function addressesOf(
   return { gateway: at(gatewayPort), services: Object.fromEntries(services) };
 }
 
-/** How one of the platform's processes is started: from the repository's folder, told everything by its environment. */
+/**
+ * How one of the platform's processes is started: from the repository's folder, told everything by its environment.
+ * @param fronts the ports at which the others reach a service, by its name, where these are not its own
+ */
 export function serviceSpec(
   service: Service,
   gatewayPort: number,
   stores: Omit<Surrounding, 'urls' | 'internalUrls'>,
+  fronts: Readonly<Record<string, number>> = {},
 ): ProcessSpec {
   const [port, internal] = portsOf(service, gatewayPort);
-  const { gateway, services } = addressesOf(gatewayPort, () => 0);
+  const { gateway } = addressesOf(gatewayPort, () => 0);
   const { prepare } = service;
-  const entries = Object.entries(services);
+  const ports = SERVICES.map(
+    (each) => [each.name, fronts[each.name] ?? portsOf(each, gatewayPort)[0]] as const,
+  );
   const around = {
     ...stores,
-    urls: Object.fromEntries(entries.map(([name, { public: url }]) => [name, url])),
-    internalUrls: Object.fromEntries(entries.map(([name, { internal }]) => [name, internal])),
+    urls: Object.fromEntries(ports.map(([name, open]) => [name, at(open)])),
+    internalUrls: Object.fromEntries(ports.map(([name, open]) => [name, at(open + INTERNAL_OFFSET)])),
   };
   return {
     name: service.name,

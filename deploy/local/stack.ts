@@ -11,7 +11,7 @@ import { addressesOf, portsOf, serviceSpec } from './service-process.ts';
 import { type Service, SERVICES } from './services.ts';
 import type { Stack } from './stack-file.ts';
 import { openState, type State, stopRecorded, writePrivate } from './state.ts';
-import { type Ground, startKafka, startPostgres, startRedis } from './stores.ts';
+import { type Front, type Ground, startKafka, startPostgres, startRedis } from './stores.ts';
 import { type ProcessSpec, Supervised } from './supervised.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -24,6 +24,8 @@ export interface StackOptions {
   external: External;
   /** Networks whose X-Forwarded-For the gateway believes: a test plays many clients. */
   trustedProxies?: string;
+  /** Who stands between the processes and what they ask: the stores and each other. Nobody without it. */
+  front?: Front;
   /** Bring up an identity service for trials, and have people log in there. */
   identityDemo?: boolean;
   /** No Kafka is a failure. */
@@ -80,6 +82,8 @@ class StackRun implements RunningStack {
     stores: [],
   };
   #addresses: Omit<Stack, 'gateway' | 'services'> | undefined;
+  /** What the processes are told in the place of these, and of each other's ports. */
+  #told: { stores: Partial<Stack>; ports: Record<string, number> } = { stores: {}, ports: {} };
   #credentials: Credentials | undefined;
   /** What auth is told of the identity service. */
   #identity: Record<string, string> | undefined;
@@ -110,6 +114,7 @@ class StackRun implements RunningStack {
       this.#step('Kafka', (tell) => startKafka(ground, tell)),
     ]);
     this.#addresses = { postgres: databases.platform, logs: databases.logs, redis, kafka };
+    await this.#askFronts(this.#addresses);
     if (this.#options.identityDemo) await this.#startIdentityDemo();
     await this.#together(SERVICES.map((service) => this.#service(service)));
     await this.#step('demo data', async () => {
@@ -207,8 +212,29 @@ class StackRun implements RunningStack {
     });
   }
 
+  async #askFronts({ postgres, logs, redis }: Omit<Stack, 'gateway' | 'services'>): Promise<void> {
+    const { front, gatewayPort } = this.#options;
+    if (!front) return;
+    const stores: Record<string, string> = {};
+    for (const [name, address] of Object.entries({ postgres, logs, redis })) {
+      const url = new URL(address);
+      url.port = String(await front(name, Number(url.port)));
+      stores[name] = url.href;
+    }
+    const ports: Record<string, number> = {};
+    for (const service of SERVICES)
+      if (service.name !== 'gateway')
+        ports[service.name] = await front(service.name, portsOf(service, gatewayPort)[0]);
+    this.#told = { stores, ports };
+  }
+
   #service(service: Service): Promise<void> {
-    const { postgres = '', logs = '', redis = '', kafka = null } = this.#addresses ?? {};
+    const {
+      postgres = '',
+      logs = '',
+      redis = '',
+      kafka = null,
+    } = { ...this.#addresses, ...this.#told.stores };
     const stores = {
       postgres,
       logs,
@@ -219,7 +245,7 @@ class StackRun implements RunningStack {
       media: this.#state.path('media'),
       secretsFile: this.#state.path('secrets.json'),
     };
-    const spec = serviceSpec(service, this.#options.gatewayPort, stores);
+    const spec = serviceSpec(service, this.#options.gatewayPort, stores, this.#told.ports);
     const { name } = service;
     return this.#step(name, async (tell) => {
       const tier = name === 'gateway' ? 'gateway' : 'services';

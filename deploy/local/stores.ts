@@ -7,6 +7,9 @@ import { externalRedis, prepareRedis } from './redis.ts';
 import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 
+/** Where the platform's processes are to reach what listens at `port`, for a test that stands in between. */
+export type Front = (name: string, port: number) => Promise<number>;
+
 /** What is common to the servers that the platform stands on. */
 export interface Ground {
   state: State;
@@ -16,6 +19,8 @@ export interface Ground {
   usualPorts: boolean;
   /** No Kafka is a failure. */
   needsKafka: boolean;
+  /** What stands between Kafka and its clients, who are told that address by Kafka itself. */
+  front?: Front;
   signal: AbortSignal;
   /** Starts a process and keeps it up; resolves when it is ready. */
   up: (spec: ProcessSpec) => Promise<void>;
@@ -59,7 +64,9 @@ export async function startKafka(ground: Ground, tell: Tell): Promise<string | n
     tell(`at ${kafkaBrokers}`);
     return kafkaBrokers;
   }
-  const prepared = await prepareKafka(ground.state, usual(ground, 9092), ground.signal, tell);
+  const prepared = await prepareKafka(ground.state, usual(ground, 9092), ground.signal, tell, (port) =>
+    ground.front ? ground.front('kafka', port) : Promise.resolve(port),
+  );
   if (typeof prepared !== 'string') {
     await ground.up(prepared.spec);
     tell(`${prepared.version} at ${prepared.brokers}`);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../test/support/wait.ts';
-import { startProxy } from './testing/proxy.ts';
+import { startProxy } from '../../test/support/proxy.ts';
 import type { TestService } from './testing/service.ts';
 import { read, startWorld, type World } from './testing/world.ts';
 
@@ -183,7 +183,7 @@ test('the cache is not used while it cannot be known what waits to be cleared', 
       ),
     );
     expect(await other.check('redis')).toBe(false);
-    proxy.mend();
+    await proxy.mend();
     await until('Redis is used again', () => other.check('redis'));
   } finally {
     await other.stop();

@@ -4,7 +4,7 @@ import pg from 'pg';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../test/support/wait.ts';
-import { type Proxy, startProxy } from './testing/proxy.ts';
+import { type Proxy, startProxy } from '../../test/support/proxy.ts';
 import type { TestService } from './testing/service.ts';
 import { read, startWorld, type World } from './testing/world.ts';
 
@@ -180,7 +180,7 @@ test('while PostgreSQL is away hits are served, the others are 503, and it is we
     error: { error: 'service_unavailable' },
   });
   expect(await through.check('postgres')).toBe(false);
-  proxy.mend();
+  await proxy.mend();
   await until('it is well again', async () => (await read(through, 'webform', otherId)).status === 200);
   await through.stop();
 });

@@ -1,10 +1,11 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '../../deploy/local/config.ts';
+import { ROOT, type External } from '../../deploy/local/config.ts';
 import { freeRow } from '../../deploy/local/ports.ts';
 import { Stopped } from '../../deploy/local/problem.ts';
 import { SERVICES } from '../../deploy/local/services.ts';
 import { startStack } from '../../deploy/local/stack.ts';
+import type { Front } from '../../deploy/local/stores.ts';
 import { createTerminal } from '../../deploy/local/terminal.ts';
 import { pidOf } from './stack.ts';
 
@@ -16,17 +17,31 @@ export interface OwnStack {
   stop(): Promise<void>;
 }
 
+interface OwnStackOptions {
+  /** Stands between its processes and what they ask. */
+  front?: Front;
+  /** Stores of the test's own. */
+  external?: External;
+  /** Sees its folder before anything is in it. */
+  prepare?: (folder: string) => void;
+  /** With an identity service, too. */
+  identityDemo?: boolean;
+}
+
 /**
  * A stack for one test file that does it harm, or for benches. From now on `stack()` and all of test/support speak of
- * this one. `signal` ends its start; with `identityDemo` it has an identity service, too.
+ * this one. `signal` ends its start.
  */
-export async function startOwnStack(signal?: AbortSignal, { identityDemo = false } = {}): Promise<OwnStack> {
+export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptions = {}): Promise<OwnStack> {
+  const { front, external = {}, prepare, identityDemo = false } = options;
   const state = mkdtempSync(join(ROOT, '.local', 'test-'));
+  prepare?.(state);
   const stopping = new AbortController();
   const running = await startStack({
     state,
     gatewayPort: await freeRow(SERVICES.length),
-    external: {},
+    external,
+    ...(front && { front }),
     trustedProxies: '127.0.0.1/32',
     usualPorts: false,
     identityDemo,

@@ -8,7 +8,7 @@ import { startCache } from './testing/caches.ts';
 import { loadNothing, loadVersion } from './testing/loaders.ts';
 import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
 import { until } from '../../../test/support/wait.ts';
-import { startProxy } from '../testing/proxy.ts';
+import { startProxy } from '../../../test/support/proxy.ts';
 
 let redis: RedisServer;
 let caches: ContentCache[] = [];

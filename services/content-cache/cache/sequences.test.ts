@@ -9,7 +9,7 @@ import { loadVersion, recordOf } from './testing/loaders.ts';
 import type { RaceCache } from './testing/race.ts';
 import { startRedis, type RedisServer } from '../../../test/support/redis-server.ts';
 import { until } from '../../../test/support/wait.ts';
-import { startProxy } from '../testing/proxy.ts';
+import { startProxy } from '../../../test/support/proxy.ts';
 
 /**
  * Sequences in which chance has no part. In each the record is at version 1, becomes version 2, and is cleared; the

@@ -14,7 +14,7 @@ import {
 import { until } from '../../../test/support/wait.ts';
 import { compressionAdvice } from './consumer.ts';
 import { createTestKafka, type TestKafka } from '../testing/kafka.ts';
-import { startProxy } from '../testing/proxy.ts';
+import { startProxy } from '../../../test/support/proxy.ts';
 import type { TestService } from '../testing/service.ts';
 import { read, startWorld, type World } from '../testing/world.ts';
 
@@ -108,7 +108,7 @@ test('PostgreSQL is away: a poison event is not skipped', async () => {
   await kafka.send({ value: 'poison' });
   await until('it was tried', () => lines(service, 'a failed job cannot be stored yet').length > 0);
   expect(await lag()).toBe(1);
-  proxy.mend();
+  await proxy.mend();
   await kafka.consumed();
   expect(await world.sql('SELECT FROM content.failed_job')).toHaveLength(1);
   await service.stop();
@@ -281,7 +281,7 @@ test('Kafka is away at the start: reading goes on, and it connects when Kafka is
   expect(await service.check('kafka')).toBe(false);
   expect(await service.check('postgres')).toBe(true);
   await announce();
-  proxy.mend();
+  await proxy.mend();
   await kafka.consumed();
   expect(await left()).toEqual([]);
   await service.stop();
