@@ -15,12 +15,16 @@ const silentNetwork = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'EAI_AGAIN']);
 const timeLimits =
   /connection timeout|^timeout expired$|Query read timeout|timeout exceeded when trying to connect/;
 
-/** Whether the database is away for the moment: not a fault of the statement. */
+/** Whether the database is away for the moment, or lets nobody in: not a fault of the statement. */
 export function isAway(error: unknown): boolean {
   const { code = '', message = '' } = error as { code?: string; message?: string };
-  // Classes 08 connection, 53 resources, 57 operator intervention (shutdown, statement timeout), 25006 read-only.
+  // Classes 08 connection, 28 login refused, 3D no such database, 53 resources, 57 operator intervention (shutdown,
+  // statement timeout), 58 errors of its system; 25006 read-only.
   return (
-    networkErrors.has(code) || /^(08|53|57)...$/.test(code) || code === '25006' || driverErrors.test(message)
+    networkErrors.has(code) ||
+    /^(08|28|3D|53|57|58)...$/.test(code) ||
+    code === '25006' ||
+    driverErrors.test(message)
   );
 }
 

@@ -150,6 +150,19 @@ test('a database that is away is 503', async () => {
   await away.close();
 });
 
+test('a database that lets nobody in any more is 503: its password, or its name, was changed', async () => {
+  const options = { logger, metrics, slowLog, slowQueryMs: 1_000 };
+  const [otherPassword, otherName] = [new URL(own.url), new URL(own.url)];
+  otherPassword.password = 'another';
+  otherName.pathname = '/another';
+  for (const { href: url } of [otherPassword, otherName]) {
+    const closed = createDatabase({ ...options, url });
+    const refused = { status: 503, cause: { code: expect.stringMatching(/^(28P01|3D000)$/) as unknown } };
+    await expect(closed.query('one', 'SELECT 1')).rejects.toMatchObject(refused);
+    await closed.close();
+  }
+});
+
 test('processes that start together migrate once', async () => {
   const folder = new URL('migrations/', import.meta.url);
   const empty = await createTestDatabase();
