@@ -97,7 +97,7 @@ test('durations are observed under templates only, and are there from the start'
 
 test('log lines hold no query, no body, no token; a 5xx is told at info', async () => {
   const token = mint();
-  upstream.answer = (_request, response) => response.writeHead(500).end('{}');
+  upstream.answer = (_request, response) => response.writeHead(500, { 'X-Request-Id': 'slow-1' }).end('{}');
   await (await ask('/api/me?secret=hush', token)).text();
   const line = await until('it is logged', () => gateway.log.find((entry) => entry.includes('"status":500')));
   expect(JSON.parse(line)).toMatchObject({

@@ -31,6 +31,10 @@ describe('a service that answers badly', () => {
       'a tunnel nobody asked for',
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n',
     ],
+    [
+      'the error of a server that is not ours',
+      'HTTP/1.1 500 Internal Server Error\r\nContent-Length: 16\r\n\r\n<h1>Oh, no</h1>\r\n',
+    ],
     ['half a head', 'HTTP/1.1 200 OK\r\nContent-Le'],
   ])('%s: 502, and the gateway lives', async (_, reply) => {
     const { url } = await scene.startTcp((socket) => socket.once('data', () => socket.end(reply)));

@@ -64,6 +64,13 @@ const refusals: Record<UpstreamReason, (cause: unknown) => HttpError> = {
   broken: (cause) => new HttpError(502, 'bad_gateway', 'The service broke off.', undefined, { cause }),
 };
 
+/**
+ * Our services name the request in whatever they answer. An error that does not is that of something else at their
+ * address, and not in our form.
+ */
+const isForeign = (status: number, headers: IncomingHttpHeaders): boolean =>
+  status >= 500 && headers['x-request-id'] === undefined;
+
 /** The way to the instances of the service at `url`. */
 export function createUpstream(
   service: string,
@@ -98,6 +105,10 @@ export function createUpstream(
     attempt.status = status;
     const timing = headers['server-timing'];
     if (typeof timing === 'string') response.locals.serverTiming = timing;
+    if (isForeign(status, headers)) {
+      fail(attempt, new Error(`a ${status} that is not the service's`), request, response);
+      return false;
+    }
     try {
       response.writeHead(status, replyHeaders(headers, response.locals.endpoint));
     } catch (error) {
