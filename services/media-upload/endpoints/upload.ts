@@ -42,6 +42,15 @@ const refusals: Record<Refusal, () => HttpError> = {
 
 type Made = Exclude<Outcome, { kind: 'refused' | 'failed' }>;
 
+/** The disk is full, or read-only as it is damaged: no other file would help. libvips says it in words alone. */
+const noRoom =
+  /\b(?:ENOSPC|EDQUOT|EROFS)\b|No space left on device|Disk quota exceeded|Read-only file system/i;
+
+function translate(error: unknown): unknown {
+  if (error instanceof HttpError || !noRoom.test(String(error))) return error;
+  return unavailable('There is no room for files at the moment.', error);
+}
+
 /** Throws what the client is told. */
 function made(outcome: Outcome): Made {
   if (outcome.kind === 'refused') throw refusals[outcome.refusal]();
@@ -128,7 +137,8 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
       const answer = await take(call);
       count(answer.status === 201 ? 'created' : 'existing');
       return answer;
-    } catch (error) {
+    } catch (thrown) {
+      const error = translate(thrown);
       count(outcomeOf(error, call.signal));
       throw error;
     } finally {

@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Store } from '../stores/store.ts';
+import * as corpus from '../testing/corpus.ts';
+import { setScene, type Scene } from '../testing/scene.ts';
+import { startService, type TestService } from '../testing/service.ts';
+
+let scene: Scene;
+let service: TestService;
+/** Why nothing can be put. */
+let reason: Error | undefined;
+beforeAll(async () => {
+  scene = await setScene();
+  const put: Store['put'] = (...args) => (reason ? Promise.reject(reason) : scene.store.put(...args));
+  service = await startService(scene, { ...scene.store, put });
+});
+afterAll(async () => {
+  await service.stop();
+  await scene.close();
+});
+
+// A disk that is really full is for test/faults/proof: only root can make one.
+test.each([
+  ['is full', Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })],
+  ['is read-only', Object.assign(new Error("EROFS: read-only file system, mkdir 'x'"), { code: 'EROFS' })],
+  [
+    'is full, in the words of libvips',
+    new Error('wbuffer_write: write failed\nunix error: No space left on device'),
+  ],
+])('a disk that %s: 503, nothing is left behind, and it goes on when there is room', async (_, why) => {
+  const bytes = (await corpus.picture(70, 40).jpeg().toBuffer()) as Buffer<ArrayBuffer>;
+  reason = why;
+  expect(await service.upload(bytes)).toMatchObject({ status: 503, body: { error: 'service_unavailable' } });
+  expect(await service.underWay()).toEqual([]);
+  reason = undefined;
+  expect([200, 201]).toContain((await service.upload(bytes)).status);
+});
