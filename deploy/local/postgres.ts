@@ -92,6 +92,8 @@ export async function preparePostgres(
     max_wal_size: '256MB',
     jit: 'off',
     log_line_prefix: '%m %q%u@%d ',
+    // Of a row that is refused it would quote the values, and those may be push tokens.
+    log_error_verbosity: 'terse',
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const args = ['-D', data, '-p', String(port), ...flags];
