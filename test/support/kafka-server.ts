@@ -22,7 +22,8 @@ export interface KafkaServer {
 /** Starts a broker as `npm start` does, and waits until it answers. */
 export async function startKafkaServer(): Promise<KafkaServer> {
   const state = openState(mkdtempSync(join(ROOT, '.local', 'test-')), 'a broker of a test');
-  const prepared = await prepareKafka(state, undefined, new AbortController().signal, () => undefined);
+  const { signal } = new AbortController();
+  const prepared = await prepareKafka(state, undefined, signal, () => undefined, async (port) => port);
   if (typeof prepared === 'string') throw new Error(`there is no Kafka: ${prepared}`);
   const { spec, brokers, version } = prepared;
 
