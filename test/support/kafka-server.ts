@@ -23,7 +23,13 @@ export interface KafkaServer {
 export async function startKafkaServer(): Promise<KafkaServer> {
   const state = openState(mkdtempSync(join(ROOT, '.local', 'test-')), 'a broker of a test');
   const { signal } = new AbortController();
-  const prepared = await prepareKafka(state, undefined, signal, () => undefined, async (port) => port);
+  const prepared = await prepareKafka(
+    state,
+    undefined,
+    signal,
+    () => undefined,
+    async (port) => port,
+  );
   if (typeof prepared === 'string') throw new Error(`there is no Kafka: ${prepared}`);
   const { spec, brokers, version } = prepared;
 
