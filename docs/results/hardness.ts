@@ -1,0 +1,168 @@
+import { barChart } from '../charts.ts';
+import { round, table, type Kept, type Section } from './section.ts';
+
+interface RaceResult {
+  name: string;
+  does?: string;
+  broken?: string;
+  raced?: number;
+  reads?: number;
+  stale?: number;
+  seconds?: number;
+  troubles?: Record<string, number>;
+  figures?: Record<string, number>;
+}
+
+const counted = (counts: Record<string, number> = {}): string =>
+  Object.entries(counts)
+    .map(([what, count]) => `${what} ${round(count)}`)
+    .join(', ');
+
+function race(kept: Kept) {
+  const all = kept['results'] as RaceResult[];
+  const whole = all.filter(({ broken }) => !broken);
+  const rows = whole.map(({ name, raced, seconds, troubles, figures }) => [
+    name,
+    raced!,
+    figures!['stale']!,
+    figures!['hitsDuringClear']!,
+    figures!['missesDuringClear']!,
+    figures!['clears']!,
+    figures!['refusedClears']!,
+    seconds!,
+    counted(troubles),
+  ]);
+  const broken = all.filter((each) => each.broken);
+  const caught = broken.map(({ name, broken: what, reads, stale }) => [what!, name, reads!, stale!]);
+  const text = [
+    `${round(kept['raced'])} reads that used the cache while a clear of the same record was under way; stale: ${whole.reduce((sum, { figures }) => sum + figures!['stale']!, 0)}. Seed ${kept['seed']}.`,
+    table([
+      ['', 'raced', 'stale', 'hits', 'misses', 'clears', 'refused', 's', 'what was done to Redis'],
+      ...rows,
+    ]),
+    'The same race with one guard taken out:',
+    table([['without', 'scenario', 'reads', 'stale'], ...caught]),
+  ].join('\n\n');
+  return { text };
+}
+
+function events(kept: Kept) {
+  const { settings, sent, sentAgain, secondsToSend, secondsToCommit, consumers, restarts, log } = kept;
+  const text = [
+    `${round(settings.events)} events, one in a hundred poison: none lost, each poison one listed once.`,
+    table([
+      ['', ''],
+      ['sent', sent],
+      ['of these again, as the answer was lost', sentAgain],
+      [
+        'seconds until all were sent, and all committed',
+        `${round(secondsToSend)}, ${round(secondsToCommit)}`,
+      ],
+      ['consumers killed', consumers.kills],
+      ['restarts', counted(restarts)],
+      ['the log of failed jobs', JSON.stringify(log)],
+    ]),
+  ].join('\n\n');
+  return { text };
+}
+
+function schemathesis(kept: Kept) {
+  const rows = Object.entries<Record<string, Record<string, unknown>>>(kept['roles']).map(([role, run]) => {
+    const checks = run['checks'] as Record<string, Record<string, number>>;
+    const sum = Object.values(checks).reduce((all, { success = 0 }) => all + success, 0);
+    return [
+      role,
+      run['operations']!['tested'] as number,
+      run['cases']!['generated'] as number,
+      sum,
+      (run['failures'] as unknown as unknown[]).length,
+    ];
+  });
+  const { seed, examples, schemathesis: version } = kept['settings'];
+  const text = [
+    `Schemathesis ${version}, seed ${seed}, ${examples} cases an operation beside those that the document itself asks for:`,
+    table([['as', 'operations', 'requests', 'checks', 'failures'], ...rows]),
+  ].join('\n\n');
+  return { text };
+}
+
+function secrets(kept: Kept) {
+  const { secrets: used, searched } = kept;
+  const rows = Object.entries<{ places: number; bytes: number }>(searched).map(
+    ([place, { places, bytes }]) => [place, places, bytes],
+  );
+  const text = [
+    `${used.total} secrets in ${round(used.forms)} forms (also encoded, and parts of them):`,
+    table([['searched', 'places', 'bytes'], ...rows]),
+  ].join('\n\n');
+  return { text };
+}
+
+function supplyChain(kept: Kept) {
+  const licences = Object.entries<number>(kept['licences']).toSorted(([, a], [, b]) => b - a);
+  const { audit } = kept as unknown as {
+    audit: { project: string; unknown?: string; advisories?: unknown[] }[];
+  };
+  const text = [
+    `${round(kept['packages'])} packages in two lock files. Their licences: ${licences.map(([name, count]) => `${name} ${count}`).join(', ')}. The lists: [licences](licences.md), [dependencies](dependencies.md).`,
+    audit
+      .map(
+        ({ project, unknown, advisories = [] }) =>
+          `- known holes in \`${project}\`: ${unknown ?? advisories.length}`,
+      )
+      .join('\n'),
+  ].join('\n\n');
+  return { text };
+}
+
+interface Holding {
+  service: string;
+  before: Record<string, number>;
+  after: Record<string, number>;
+}
+
+function soak(kept: Kept) {
+  const { minutes, faultEveryMs, seen, told, faults, held } = kept;
+  const rows = (held as Holding[]).map(({ service, before, after }) => [
+    service,
+    before['heap']! / 2 ** 20,
+    after['heap']! / 2 ** 20,
+    `${before['files']} → ${after['files']}`,
+    `${before['sockets']} → ${after['sockets']}`,
+  ]);
+  const text = [
+    `${minutes} minutes, a fault every ${faultEveryMs / 1_000} s (${faults.length} in all): ${counted(seen.answers)}; stale ${seen.stale.length}, lost ${seen.lost.length} of ${round(seen.clears + seen.events)} changes. Alerts that were told: ${told.join(', ') || 'none'}.`,
+    table([['', 'heap MB, early', 'late', 'open files', 'sockets'], ...rows]),
+  ].join('\n\n');
+  const bars = (held as Holding[]).map(({ service, before, after }) => ({
+    label: service,
+    value: (100 * after['heap']!) / before['heap']!,
+    isOurs: true,
+  }));
+  return {
+    text,
+    charts: { soak: barChart('Heap in the last third of the quiet part, of the first', '%', bars) },
+  };
+}
+
+const faults = (name: string): string => `faults/results/${name}.json`;
+
+/** Who tries to break it, and what came of it. */
+export const hardness: Section[] = [
+  { title: 'Reads raced against clears', file: faults('race'), repeat: 'npm run proof -- race', tell: race },
+  { title: 'Events among kills', file: faults('events'), repeat: 'npm run proof -- events', tell: events },
+  { title: 'An hour of faults', file: faults('soak'), repeat: 'npm run proof -- soak', tell: soak },
+  {
+    title: 'What the contract says, as everybody',
+    file: faults('schemathesis'),
+    repeat: 'npm run proof -- schemathesis',
+    tell: schemathesis,
+  },
+  { title: 'Secrets', file: faults('secrets'), repeat: 'npm run proof -- secrets', tell: secrets },
+  {
+    title: 'Dependencies',
+    file: faults('supply-chain'),
+    repeat: 'npm run proof -- audit',
+    tell: supplyChain,
+  },
+];

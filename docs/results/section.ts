@@ -1,0 +1,44 @@
+/** What every file in test/bench/results and test/faults/results begins with; the rest is the section's to know. */
+export interface Kept {
+  date: string;
+  machine: {
+    cpu: string;
+    cores: number;
+    memoryGiB: number;
+    versions: Record<string, string>;
+    load: { before: number[]; after: number[] };
+  };
+  // oxlint-disable-next-line typescript/no-explicit-any
+  [found: string]: any;
+}
+
+export interface Section {
+  title: string;
+  /** Below test/. */
+  file: string;
+  /** The command that measures it again. */
+  repeat: string;
+  tell: (kept: Kept) => { text: string; charts?: Record<string, string> };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2;
+}
+
+/** A number for people: three digits, or whole with separators. */
+export const round = (value: number): string =>
+  value >= 100 ? Math.round(value).toLocaleString('en') : String(Number(value.toPrecision(3)));
+
+/** A Markdown table; the first row is its head, and numbers stand to the right. */
+export function table(rows: readonly (readonly (string | number)[])[]): string {
+  const [head, ...body] = rows.map((row) =>
+    row.map((cell) => (typeof cell === 'number' ? round(cell) : cell)),
+  );
+  const align = rows[1]!.map((cell) => (typeof cell === 'number' ? '--:' : '---'));
+  return [head!, align, ...body].map((row) => `| ${row.join(' | ')} |`).join('\n');
+}
+
+/** What was to be reached, and whether it was. */
+export const verdicts = (list: readonly { isHeld: boolean; text: string }[]): string =>
+  list.map(({ isHeld, text }) => `- ${isHeld ? 'held' : '**missed**'}: ${text}`).join('\n');

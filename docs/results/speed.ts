@@ -1,0 +1,235 @@
+import { barChart, lineChart } from '../charts.ts';
+import { judge } from '../../test/bench/gateway/goals.ts';
+import type { Result } from '../../test/bench/gateway/figures.ts';
+import { median, round, table, verdicts, type Kept, type Section } from './section.ts';
+
+type Rounds = readonly Record<string, number>[];
+const of = (rounds: Rounds, key: string): number => median(rounds.map((each) => each[key]!));
+
+function gateway(kept: Kept) {
+  const results = kept['results'] as Result[];
+  const rows = results.map(({ name, hasDuties, rounds }) => {
+    const each = rounds as unknown as Rounds;
+    return [
+      hasDuties ? name : `${name}, bare`,
+      of(each, 'cpu'),
+      of(each, 'perSecond'),
+      of(each, 'p50'),
+      of(each, 'p99'),
+    ] as const;
+  });
+  const bars = rows.map(([label, value]) => ({ label, value, isOurs: label.startsWith('ours') }));
+  const duties = results.filter(({ hasDuties }) => hasDuties).map(({ name, does }) => `- ${name}: ${does}`);
+  const text = [
+    verdicts(judge(results)),
+    table([['', 'CPU µs', 'a second', 'p50 ms', 'p99 ms'], ...rows]),
+    'What each does with a request:',
+    duties.join('\n'),
+  ].join('\n\n');
+  return { text, charts: { gateway: barChart('CPU of a request in the gateway', 'µs', bars) } };
+}
+
+interface CacheResult {
+  name: string;
+  does: string;
+  rounds: Rounds;
+  storms: { one: { reads: number }[]; two: { reads: number }[] };
+  race: { clears: number; reads: number; stale: number };
+}
+
+interface ClearResult {
+  name: string;
+  does: string;
+  sizes: { keys: number; times: { p50: number; p99: number }; redisCpu: number; ping: { max: number } }[];
+}
+
+function cache(kept: Kept) {
+  const caches = kept['caches'] as CacheResult[];
+  const clears = kept['clears'] as ClearResult[];
+  const hits = caches.map(({ name, rounds, storms, race }) => [
+    name,
+    of(rounds, 'service'),
+    of(rounds, 'redis'),
+    of(rounds, 'perSecond'),
+    of(rounds, 'p99'),
+    of(storms.one, 'reads'),
+    of(storms.two, 'reads'),
+    `${round(race.stale)} of ${round(race.reads)}`,
+  ]);
+  const sizes = clears.flatMap(({ name, sizes: each }) =>
+    each.map(({ keys, times, redisCpu, ping }) => [
+      name,
+      keys.toLocaleString('en'),
+      times.p50,
+      times.p99,
+      redisCpu,
+      ping.max,
+    ]),
+  );
+  const head = [
+    '',
+    'service µs',
+    'Redis µs',
+    'a second',
+    'p99 ms',
+    'storm, 1 process',
+    '2 processes',
+    'stale reads',
+  ];
+  const text = [
+    verdicts(kept['verdicts']),
+    'A hit, a storm of 1,000 readers of one cold key (how often the database is read), and a short race of readers with a writer who clears as that library says:',
+    table([head, ...hits]),
+    caches.map(({ name, does }) => `- ${name}: ${does}`).join('\n'),
+    'One clear among so many keys; the last column is how long others waited for Redis at most:',
+    table([['', 'keys', 'p50 ms', 'p99 ms', "Redis' CPU µs", 'others wait ms'], ...sizes]),
+  ].join('\n\n');
+  const bars = caches.map(({ name, race: { stale, reads } }) => ({
+    label: name,
+    value: (100 * stale) / reads,
+    isOurs: name === 'ours',
+  }));
+  const lines = clears.map(({ name, sizes: each }) => ({
+    label: name,
+    points: each.map(({ keys, redisCpu }) => [keys, Math.log10(Math.max(1, redisCpu))] as const),
+  }));
+  return {
+    text,
+    charts: {
+      stale: barChart('Stale reads in the same race', '%', bars),
+      clears: lineChart("Redis' CPU of one clear", { x: 'keys', y: 'log10 of µs', isLog: true }, lines),
+    },
+  };
+}
+
+function events(kept: Kept) {
+  const modes = ['none', 'sweep'] as const;
+  const rows = modes.map((mode) => {
+    const { throughput, events: delay, calls } = kept[mode];
+    return [
+      mode,
+      throughput.perSecond,
+      delay.times.p50,
+      delay.times.p99,
+      calls.times.p50,
+      calls.times.p99,
+    ] as const;
+  });
+  const text = [
+    verdicts(kept['verdicts']),
+    table([
+      ['CACHE_UNMANAGED_KEYS', 'events a second', 'event p50 ms', 'p99', 'call p50 ms', 'p99'],
+      ...rows,
+    ]),
+  ].join('\n\n');
+  return { text };
+}
+
+function overload(kept: Kept) {
+  // oxlint-disable-next-line typescript/no-explicit-any
+  const scenes = kept['scenes'] as any[];
+  const text = scenes
+    .map(({ name, does, capacity, steps, verdicts: list }) => {
+      // oxlint-disable-next-line typescript/no-explicit-any
+      const rows = steps.map(({ multiple, perSecond, seen, probed }: any) => [
+        `${multiple} ×`,
+        perSecond,
+        seen.goodput,
+        seen.good?.p99 ?? 0,
+        seen.refused?.p99 ?? 0,
+        probed.recovery,
+      ]);
+      const head = [
+        'load',
+        'sent a second',
+        'answered a second',
+        'p99 ms',
+        'refusal p99 ms',
+        'well again after ms',
+      ];
+      return `${name} (${does}; ${round(capacity)} a second over 64 connections):\n\n${verdicts(list)}\n\n${table([head, ...rows])}`;
+    })
+    .join('\n\n');
+  const lines = scenes.map(({ name, capacity, steps }) => ({
+    label: name,
+    // oxlint-disable-next-line typescript/no-explicit-any
+    points: steps.map(({ multiple, seen }: any) => [multiple, (100 * seen.goodput) / capacity] as const),
+  }));
+  const axes = { x: 'load, as a multiple of the capacity', y: 'answered, % of the capacity' };
+  return { text, charts: { overload: lineChart('What is answered when more comes', axes, lines) } };
+}
+
+interface Curve {
+  name: string;
+  unit: string;
+  how: string;
+  points: {
+    at: number;
+    rounds: { cpu: Record<string, number>; perSecond: number; times: Record<string, number> }[];
+  }[];
+}
+
+function curves(kept: Kept) {
+  const list = kept['curves'] as Curve[];
+  const text = list
+    .map(({ name, unit, how, points }) => {
+      const rows = points.map(({ at, rounds }) => [
+        at.toLocaleString('en'),
+        median(rounds.map(({ cpu }) => cpu['gateway'] ?? 0)),
+        median(rounds.map(({ cpu }) => cpu['content-cache'] ?? 0)),
+        median(rounds.map(({ perSecond }) => perSecond)),
+        median(rounds.map(({ times }) => times['p50'] ?? 0)),
+        median(rounds.map(({ times }) => times['p99'] ?? 0)),
+      ]);
+      const head = [unit, 'gateway µs', 'content-cache µs', 'a second', 'p50 ms', 'p99 ms'];
+      return `**${name}**: ${how}.\n\n${table([head, ...rows])}`;
+    })
+    .join('\n\n');
+  const charts = Object.fromEntries(
+    list.map(({ name, unit, points }) => {
+      const line = (process: string) => ({
+        label: process,
+        points: points.map(
+          ({ at, rounds }) => [at, median(rounds.map(({ cpu }) => cpu[process] ?? 0))] as const,
+        ),
+      });
+      const axes = { x: unit, y: 'CPU µs a request', isLog: true };
+      return [`curve-${name}`, lineChart(`Cost by ${name}`, axes, [line('gateway'), line('content-cache')])];
+    }),
+  );
+  return { text, charts };
+}
+
+/** Speed, beside what a user would pick instead. */
+export const speed: Section[] = [
+  {
+    title: 'The gateway beside others',
+    file: 'bench/results/gateway.json',
+    repeat: 'npm run bench -- gateway',
+    tell: gateway,
+  },
+  {
+    title: 'The cache beside others',
+    file: 'bench/results/cache.json',
+    repeat: 'npm run bench -- cache',
+    tell: cache,
+  },
+  {
+    title: 'Invalidation',
+    file: 'bench/results/events.json',
+    repeat: 'npm run bench -- events',
+    tell: events,
+  },
+  {
+    title: 'Overload',
+    file: 'bench/results/overload.json',
+    repeat: 'npm run bench -- overload',
+    tell: overload,
+  },
+  {
+    title: 'Cost as work grows',
+    file: 'bench/results/curves.json',
+    repeat: 'npm run bench -- curves',
+    tell: curves,
+  },
+];
