@@ -38,12 +38,11 @@ let server: KafkaServer;
 let kafka: TestKafka;
 const closing: (() => unknown)[] = [];
 beforeAll(async () => {
+  // One after the other: what is up is taken down though the next one does not come up.
+  database = await createTestDatabase();
   // What Redis has answered is in its file: not one clear is undone by a kill, and not one is done by it.
-  [database, redis, server] = await Promise.all([
-    createTestDatabase(),
-    startRedis({ appendonly: 'yes', appendfsync: 'no' }),
-    startKafkaServer(),
-  ]);
+  redis = await startRedis({ appendonly: 'yes', appendfsync: 'no' });
+  server = await startKafkaServer();
   pool = new pg.Pool({ connectionString: database.url, max: 4 });
   kafka = await createTestKafka(server.brokers);
   await kafka.makeTopic();

@@ -63,7 +63,7 @@ export function createFlood({ sql }: Pick<World, 'sql'>, kafka: TestKafka, event
       return {
         key: isRecord ? `${event.model}:${event.id}` : null,
         value: isRecord ? JSON.stringify({ model: event.model, id: event.id }) : event.value,
-        partition: (isRecord ? event.id : n) % PARTITIONS,
+        partition: (isRecord ? event.id : Math.floor(n / 100)) % PARTITIONS,
         headers: { n: String(n) },
       };
     });
