@@ -50,6 +50,8 @@ test('what could only wait for long is refused at once', async () => {
   for (const socket of sockets) socket.resume().write(rawGet().repeat(20));
   await until('there are too many', async () => (await scene.upstreamErrors())['busy'] === 1200 - 512 - 512);
   expect(await errorOf(await scene.get())).toEqual([503, 'service_unavailable']);
+  // The others are still being connected.
+  await until('those that are at the service have arrived', () => scene.upstream.received.length >= 512);
   expect(scene.upstream.received).toHaveLength(512);
 });
 
