@@ -15,12 +15,21 @@ export interface Timeouts {
   idle: number;
 }
 
+const response = 15_000;
+const connectTotal = 2_800;
+/** The slowest reply of the contract: an upload. */
+const slowest = Math.max(
+  response,
+  ...endpoints.map(({ replyWithinSeconds = 0 }: Endpoint) => replyWithinSeconds * 1_000),
+);
+
 export const timeouts: Timeouts = {
   connect: 2_000,
-  connectTotal: 2_800,
-  response: 15_000,
+  connectTotal,
+  response,
   drain: 5_000,
-  idle: 60_000,
+  // A request may wait for a place at the service, then for its reply.
+  idle: response + connectTotal + slowest + 5_000,
 };
 
 /** Of the connections with clients. The header block is limited to 16 KB by `run`, as everywhere. */
@@ -37,7 +46,4 @@ export const serverOptions: ServerOptions = {
 };
 
 /** What is under way has so long when the gateway is told to stop, in ms: as long as the slowest reply may take. */
-export const finishMs = Math.max(
-  timeouts.response,
-  ...endpoints.map(({ replyWithinSeconds = 0 }: Endpoint) => replyWithinSeconds * 1_000),
-);
+export const finishMs = slowest;

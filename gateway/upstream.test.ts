@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { sendRaw } from '../test/support/raw-http.ts';
 import { until } from '../test/support/wait.ts';
 import { errorOf, head, rawGet, setScene } from './testing/scene.ts';
+import { finishMs, timeouts } from './timeouts.ts';
 
 const scene = setScene();
 
@@ -69,6 +70,10 @@ describe('a service that answers badly', () => {
     await expect((await scene.get()).text()).rejects.toThrow('terminated');
     expect(await scene.upstreamErrors()).toEqual({ timeout: 1 });
   });
+});
+
+test('a client is waited with for as long as the slowest reply may take', () => {
+  expect(timeouts.idle).toBeGreaterThan(timeouts.response + timeouts.connectTotal + finishMs);
 });
 
 test('a client that hangs up ends the request at the service', async () => {
