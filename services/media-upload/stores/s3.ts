@@ -34,10 +34,14 @@ const timeouts = {
 /** What goes wrong is thrown, and logged by who catches it; on its own the SDK writes to the console. */
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** What the server answers below 500 is a fault of ours; anything else means that it is away. */
+/**
+ * What the server answers below 500 is a fault of ours; anything else means that it is away. Our key or the bucket may
+ * have been changed: then it is away until somebody tells us.
+ */
 function translate(error: unknown): unknown {
-  const isOurs = error instanceof S3ServiceException && (error.$metadata.httpStatusCode ?? 500) < 500;
+  const status = error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? 500) : 500;
   const { name, code } = error as NodeJS.ErrnoException;
+  const isOurs = status < 500 && status !== 403 && name !== 'NoSuchBucket';
   // Not S3's: a file that cannot be read, and a client that has hung up.
   if (isOurs || code === 'ENOENT' || name === 'AbortError') return error;
   return unavailable('The file store does not answer at the moment.', error);

@@ -142,12 +142,14 @@ test('a file gets its name in the folder when it is whole: it is renamed, not co
   expect(await readdir(folder)).toEqual(['a-large']);
 });
 
-test('S3: a wrong secret, or no such bucket, is told', async () => {
+test('S3: a wrong secret, or no such bucket, is told: 503, as long as it is so', async () => {
+  const away = { status: 503, error: 'service_unavailable' };
   const wrong = s3({ secretAccessKey: 'wrong' });
   await expect(wrong.check()).rejects.toThrow();
-  await expect(wrong.get('x')).rejects.toThrow();
+  await expect(wrong.get('x')).rejects.toMatchObject(away);
   const missing = s3({ bucket: 'missing' });
   await expect(missing.check()).rejects.toThrow();
+  await expect(missing.put('x', await fileOf(Buffer.from('x')))).rejects.toMatchObject(away);
   for (const store of [wrong, missing]) store.close();
 });
 
