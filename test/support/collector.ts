@@ -48,11 +48,14 @@ function spansOf({ resourceSpans }: Export): SentSpan[] {
 /** A collector that keeps what it gets, for the environment of processes that are to send there. */
 export async function startCollector() {
   const spans: SentSpan[] = [];
+  const bodies: string[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      spans.push(...spansOf(JSON.parse(Buffer.concat(chunks).toString()) as Export));
+      const body = Buffer.concat(chunks).toString();
+      bodies.push(body);
+      spans.push(...spansOf(JSON.parse(body) as Export));
       response.setHeader('Content-Type', 'application/json').end('{}');
     });
   });
@@ -65,6 +68,8 @@ export async function startCollector() {
       OTEL_BSP_SCHEDULE_DELAY: '100',
     },
     spans,
+    /** Everything that came, as it came. */
+    bodies,
     stop() {
       server.close();
       server.closeAllConnections();

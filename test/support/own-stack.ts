@@ -12,6 +12,8 @@ import { pidOf } from './stack.ts';
 export interface OwnStack {
   /** The pid of a process as it is now; a restart changes it. */
   pidOf(name: string): number;
+  /** Its folder. */
+  folder: string;
   /** Everything that its processes have logged so far. */
   logs(): string;
   stop(): Promise<void>;
@@ -54,6 +56,7 @@ export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptio
   process.env['STACK_FILE'] = join(state, 'stack.json');
   return {
     pidOf,
+    folder: state,
     logs() {
       const folder = join(state, 'logs');
       return readdirSync(folder)

@@ -42,6 +42,13 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
 
   const stage = (work: (bytes: Buffer, push: (bytes: Buffer) => void) => Promise<void>) =>
     new Transform({
+      // Nor does an end pass.
+      flush(done) {
+        void (async () => {
+          await held?.promise;
+          done();
+        })();
+      },
       transform(bytes: Buffer, _, done) {
         void (async () => {
           await work(bytes, (piece) => this.push(piece));
@@ -91,10 +98,13 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
 
   function keep(socket: Socket, other?: Socket): void {
     sockets.add(socket);
-    socket.on('error', () => other?.destroy());
+    socket.on('error', () => undefined);
     socket.on('close', () => {
       sockets.delete(socket);
-      other?.destroy();
+      void (async () => {
+        await held?.promise;
+        other?.destroy();
+      })();
     });
   }
 
@@ -149,7 +159,8 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
       }),
     lead: (other) => void (target = other),
     async mend() {
-      serve = pass;
+      // Who has spoken to somebody else goes on speaking to them.
+      if (serve !== pass) become(pass);
       [width, late] = [Infinity, 0];
       held?.resolve();
       held = undefined;

@@ -1,0 +1,252 @@
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { announce } from '../support/events.ts';
+import { clear, read } from '../support/platform.ts';
+import type { Proxy } from '../support/proxy.ts';
+import { freshId, save } from '../support/records.ts';
+import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+import { model } from './groups.ts';
+import { bytes, postgresRefusal, redisRefusal, s3Refusal, text, webServer } from './wrong-answers.ts';
+import type { World } from './world.ts';
+
+export interface Fault {
+  /** A column's head. */
+  name: string;
+  on(world: World): unknown;
+  off(world: World): unknown;
+}
+
+export interface Dependency {
+  /** Chosen by FAULTS. */
+  id: string;
+  title: string;
+  faults: Fault[];
+  /** What is left out, and why. */
+  leftOut?: string;
+  /** It can be used again within this; 60 s unless said. Ms. */
+  backWithinMs?: number;
+  /** Before its first fault and after its last. */
+  begin?(world: World): Promise<void>;
+  end?(world: World): Promise<void>;
+  /** What only those see who do not ask the gateway. Throws, or false, while it is not as before. */
+  isBack?(world: World): Promise<boolean>;
+}
+
+const slowMs = 5_000;
+
+/** A fault of whatever is reached by TCP. */
+function onTheWay(front: string, name: string, begin: (way: Proxy) => unknown): Fault {
+  return {
+    name,
+    on: ({ fronts }) => Promise.all(fronts.of(front).ways.map(begin)),
+    off: ({ fronts }) => Promise.all(fronts.of(front).ways.map((way) => way.mend())),
+  };
+}
+
+const usual = (front: string): Fault[] => [
+  onTheWay(front, 'gone', (way) => way.leave()),
+  onTheWay(front, 'slow: 5 s', (way) => way.delay(slowMs)),
+  onTheWay(front, 'hanging', (way) => way.hold()),
+  onTheWay(front, 'connections reset', (way) => way.reset()),
+];
+const answersWith = (front: string, name: string, player: Parameters<Proxy['play']>[0]): Fault =>
+  onTheWay(front, name, (way) => way.play(player));
+const rubbish = (front: string) => answersWith(front, 'rubbish', bytes);
+/** The words of a web server, and then nothing: who speaks no HTTP waits for the rest. */
+const otherProtocol = (front: string) => answersWith(front, 'another protocol', text);
+/** A web server that is not ours. */
+const foreign = (front: string) => answersWith(front, 'a foreign 500', webServer(500));
+
+/** As root of the server, past everything that stands before it. */
+async function asOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: stack().postgres, connectionTimeoutMillis: 1_000 });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** PostgreSQL ends itself as soon as its log needs room, and cannot come up again before there is some. */
+const postgresFull: Fault = {
+  name: 'full disk',
+  async on({ disks, postgres }) {
+    await disks.postgres.fill();
+    await until('PostgreSQL has given up', async () => {
+      if (!postgres.isUp()) return true;
+      await asOwner((client) => client.query('SELECT pg_switch_wal(), txid_current()')).catch(
+        () => undefined,
+      );
+      return false;
+    });
+  },
+  off: ({ disks }) => disks.postgres.free(),
+};
+
+/** Redis refuses to write what it cannot keep. */
+const redisFull: Fault = {
+  name: 'full disk',
+  async on({ disks, redis }) {
+    await disks.redis.fill();
+    await until('Redis refuses to write', async () => {
+      const answer = await redis.admin
+        .set('ballast', 'x'.repeat(10_000))
+        .catch((error: Error) => error.message);
+      return answer.startsWith('MISCONF');
+    });
+  },
+  off: ({ disks }) => disks.redis.free(),
+};
+
+const redisReadOnly: Fault = {
+  name: 'a replica (READONLY)',
+  on: ({ redis }) => redis.admin.replicaof('127.0.0.1', 1),
+  off: ({ redis }) => redis.admin.replicaof('NO', 'ONE'),
+};
+
+const keeper = { username: 'keeper', password: 'of-the-tests' };
+/** Whoever took the right away gives it back by another name. */
+const redisNoRights: Fault = {
+  name: 'no rights (NOPERM)',
+  async on({ redis: { admin } }) {
+    const { username, password } = keeper;
+    await admin.acl('SETUSER', username, 'on', `>${password}`, '~*', '&*', '+@all');
+    await admin.acl('SETUSER', 'default', '-@all');
+  },
+  async off({ redis: { url } }) {
+    const other = new Redis(url, keeper);
+    await other.acl('SETUSER', 'default', '+@all');
+    other.disconnect();
+  },
+};
+
+/** An event is carried out. */
+async function eventArrives(): Promise<boolean> {
+  const id = freshId();
+  await save(model, id, 'Old');
+  await until('it is cached', async () => (await read(model, id)).cache === 'hit', 5_000);
+  await save(model, id, 'New');
+  await announce(JSON.stringify({ model, id }), `${model}:${id}`);
+  await until('the event is carried out', async () => (await read(model, id)).title === 'New', 20_000);
+  return true;
+}
+
+/** A trace arrives. */
+async function traceArrives({ collector }: World): Promise<boolean> {
+  const before = collector.spans.length;
+  await clear(model, freshId());
+  return until('a span arrives', () => collector.spans.length > before, 5_000);
+}
+
+const serviceTitles: [string, string][] = [
+  ['auth', 'The service auth'],
+  ['content-cache', 'The service content-cache'],
+  ['media-upload', 'The service media-upload'],
+  ['devices', 'The service devices'],
+  ['letters', 'The service letters'],
+  ['pulse', 'The service pulse'],
+];
+
+export const dependencies: Dependency[] = [
+  {
+    id: 'postgres',
+    title: 'PostgreSQL',
+    faults: [
+      ...usual('postgres'),
+      postgresFull,
+      answersWith('postgres', 'too many connections (53300)', postgresRefusal('53300')),
+      answersWith('postgres', 'another password (28P01)', postgresRefusal('28P01')),
+      rubbish('postgres'),
+      otherProtocol('postgres'),
+    ],
+  },
+  {
+    id: 'logs',
+    title: 'The logs database',
+    faults: [
+      ...usual('logs'),
+      answersWith('logs', 'no such database (3D000)', postgresRefusal('3D000')),
+      rubbish('logs'),
+      otherProtocol('logs'),
+    ],
+    leftOut:
+      'A full disk: it is one more refusal of its rows, which are dropped and counted in each of these cases.',
+  },
+  {
+    id: 'redis',
+    title: 'Redis',
+    faults: [
+      ...usual('redis'),
+      redisFull,
+      redisReadOnly,
+      redisNoRights,
+      answersWith(
+        'redis',
+        'loading (LOADING)',
+        redisRefusal('LOADING Redis is loading the dataset in memory'),
+      ),
+      rubbish('redis'),
+      otherProtocol('redis'),
+    ],
+  },
+  {
+    id: 'kafka',
+    title: 'Kafka',
+    faults: [...usual('kafka'), rubbish('kafka'), otherProtocol('kafka')],
+    leftOut: 'A full disk: a broker whose disk is full ends itself, and is gone.',
+    backWithinMs: 120_000,
+    isBack: eventArrives,
+  },
+  {
+    id: 's3',
+    title: 'S3',
+    faults: [
+      ...usual('s3'),
+      answersWith('s3', 'refuses us (403)', s3Refusal()),
+      foreign('s3'),
+      rubbish('s3'),
+    ],
+    leftOut: 'A full disk: that is S3’s own, and a 500 of it.',
+    begin: ({ useS3 }) => useS3(true),
+    end: ({ useS3 }) => useS3(false),
+  },
+  {
+    id: 'files',
+    title: 'The folder of uploaded files',
+    faults: [
+      {
+        name: 'full disk',
+        on: ({ disks }) => disks.media.fill(),
+        off: ({ disks }) => disks.media.free(),
+      },
+      {
+        name: 'read-only',
+        on: ({ disks }) => disks.media.readOnly(true),
+        off: ({ disks }) => disks.media.readOnly(false),
+      },
+    ],
+    leftOut: 'What only a network can do.',
+  },
+  {
+    id: 'identity',
+    title: 'The identity service',
+    faults: [...usual('identity'), foreign('identity'), rubbish('identity')],
+    leftOut: 'A full disk: its own.',
+  },
+  ...serviceTitles.map(([id, title]) => ({
+    id,
+    title,
+    faults: [...usual(id), foreign(id), rubbish(id)],
+    leftOut: 'A full disk: no service keeps anything but in the stores above.',
+  })),
+  {
+    id: 'collector',
+    title: 'The trace collector',
+    faults: [...usual('collector'), foreign('collector'), rubbish('collector')],
+    leftOut: 'A full disk: its own.',
+    isBack: traceArrives,
+  },
+];

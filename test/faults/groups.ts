@@ -1,0 +1,296 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import * as contract from '@content-platform/contract';
+import { call, checkError } from '@content-platform/contract/client';
+import { emails, logIn, machine, newAddress, password, type OwnUser } from '../support/accounts.ts';
+import { newPushToken, register } from '../support/devices.ts';
+import { createBrowser } from '../support/identity.ts';
+import { returnTo } from '../support/identity-stack.ts';
+import { newLetter } from '../support/letters.ts';
+import { fileOf, newPicture, uploaded, type Bytes } from '../support/media.ts';
+import { freshId, save } from '../support/records.ts';
+import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+
+/** What a client got. */
+export interface Answer {
+  status: number;
+  /** The error's code, or what else tells this answer from others with its status. */
+  code?: string;
+  /** X-Cache */
+  cache?: string;
+  ms: number;
+  /** What no answer may be. */
+  wrong?: string;
+}
+
+export const model: contract.Model = 'accesscode';
+
+/** Who asks, and what for: made once for each dependency. */
+export interface Scene {
+  user: OwnUser;
+  sre: string;
+  machine: string;
+  letter: number;
+  file: contract.MediaFile;
+  /** A record whose newest version is in the cache: all that may be read of it. */
+  cached: { id: number; title: string };
+}
+
+/** What is used up by asking each group once; made while all is well. */
+export interface Turn {
+  scene: Scene;
+  leaving: { token: string; push: string };
+  back: { query: Record<string, string>; cookie: string };
+  uncached: { id: number; title: string };
+  /** Its old version is in the cache, its new one in the database, and nobody has said so. */
+  changed: { id: number; title: string };
+  picture: Bytes;
+}
+
+const withinMs = 120_000;
+const from = () => ({ 'X-Forwarded-For': newAddress() });
+const signal = () => AbortSignal.timeout(withinMs);
+
+async function machineToken(): Promise<string> {
+  const body = { grant_type: 'client_credentials', client_id: machine.id, client_secret: machine.secret };
+  const answer = await call(stack().gateway, contract.token, { body, headers: from(), signal: signal() });
+  if (answer.error) throw new Error(answer.error.error);
+  return answer.body.access_token;
+}
+
+/** A record that is in the cache with this title. */
+async function inCache(token: string, title: string): Promise<number> {
+  const id = freshId();
+  await save(model, id, title);
+  await until('it is cached', async () => (await readOf(token, id)).headers.get('x-cache') === 'hit');
+  return id;
+}
+
+const readOf = (token: string, id: number) =>
+  call(stack().gateway, contract.readContent, { params: { model, id }, token, signal: signal() });
+
+export async function setScene(user: OwnUser): Promise<Scene> {
+  const { token } = await logIn(user.email, user.password);
+  const title = `Newest ${randomUUID()}`;
+  const id = await inCache(token, 'Old');
+  await save(model, id, title);
+  const machine = await machineToken();
+  const cleared = await clearOf(machine, id);
+  if (cleared.error) throw new Error(cleared.error.error);
+  await until('it is cached', async () => (await readOf(token, id)).headers.get('x-cache') === 'hit');
+  return {
+    user: { ...user, token },
+    sre: (await logIn(emails.sre, password)).token,
+    machine,
+    letter: await newLetter({ userId: user.id }),
+    file: await uploaded(token, await newPicture()),
+    cached: { id, title },
+  };
+}
+
+const clearOf = (token: string, id: number) =>
+  call(stack().gateway, contract.clearModel, { body: { model, id }, token, signal: signal() });
+
+/** Goes to the identity service and logs in there; what is left is the way back to us. */
+async function comeBack(subject: string): Promise<Turn['back']> {
+  const browser = createBrowser();
+  const challenge = createHash('sha256').update(randomBytes(32).toString('base64url')).digest('base64url');
+  const query = new URLSearchParams({ return_to: returnTo, state: 'mine', code_challenge: challenge });
+  const address = `${stack().gateway}/api/identity/login?${query.toString()}`;
+  const login = await browser.go(address, { headers: from(), signal: signal() });
+  const there = login.headers.get('location');
+  if (there === null) throw new Error(`a login cannot begin: ${login.status}`);
+  const back = await browser.logInThere(new URL(there), subject);
+  const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ');
+  return { query: Object.fromEntries(back.searchParams), cookie };
+}
+
+export async function takeTurn(scene: Scene, subject: string): Promise<Turn> {
+  const { email, password } = scene.user;
+  const push = newPushToken();
+  const { token } = await logIn(email, password);
+  const [back, old] = await Promise.all([
+    comeBack(subject),
+    inCache(token, 'Old'),
+    register(token, { token: push }),
+  ]);
+  const changed = { id: old, title: `Changed ${randomUUID()}` };
+  const uncached = { id: freshId(), title: `Cold ${randomUUID()}` };
+  for (const { id, title } of [changed, uncached]) await save(model, id, title);
+  return { scene, leaving: { token, push }, back, uncached, changed, picture: await newPicture() };
+}
+
+/** An endpoint, or several that do the same as far as faults are concerned, and the request that stands for them. */
+export interface Group {
+  name: string;
+  /** What it is in health. */
+  well: string;
+  ask(turn: Turn): Promise<Omit<Answer, 'ms'>>;
+}
+
+type Reply = { status: number; headers: Headers; error?: contract.ErrorEnvelope | undefined };
+
+/** What a reply is, once the contract's client has held it against the contract. */
+function answerOf({ status, headers, error }: Reply, more: Partial<Answer> = {}): Omit<Answer, 'ms'> {
+  const cache = headers.get('x-cache');
+  const wrong =
+    status >= 500 && ![502, 503, 504].includes(status)
+      ? `a bare ${status}`
+      : status === 503 && !/^\d+$/.test(headers.get('retry-after') ?? '')
+        ? '503 without Retry-After'
+        : undefined;
+  return {
+    status,
+    ...(error && { code: error.error }),
+    ...(cache !== null && { cache }),
+    ...(wrong !== undefined && { wrong }),
+    ...more,
+  };
+}
+
+/** A read that must return this or nothing. */
+async function readNewest(token: string, { id, title }: { id: number; title: string }) {
+  const reply = await readOf(token, id);
+  const isStale = reply.body !== undefined && reply.body.title !== title;
+  return answerOf(reply, isStale ? { wrong: `a stale read: ${reply.body.title}` } : {});
+}
+
+/** What is acknowledged holds from then on. May be sent again. */
+export async function clearAndRead({ scene, changed }: Turn) {
+  const answer = answerOf(await clearOf(scene.machine, changed.id));
+  if (answer.status !== 200 || answer.wrong) return answer;
+  const { wrong } = await readNewest(scene.user.token, changed);
+  return wrong === undefined ? answer : { ...answer, wrong };
+}
+
+async function download({ scene }: Turn) {
+  const headers = { Authorization: `Bearer ${scene.user.token}` };
+  const response = await fetch(scene.file.variants[0]!.url, { headers, signal: signal() });
+  const body = await response.arrayBuffer();
+  if (response.ok) return answerOf(response);
+  const text: unknown = JSON.parse(Buffer.from(body).toString());
+  const { status, headers: replied } = response;
+  return answerOf({ status, headers: replied, error: checkError(contract.readVariant, status, text) });
+}
+
+async function callback({ back: { query, cookie } }: Turn) {
+  const params = { identity: 'identity' };
+  const headers = { ...from(), cookie };
+  const reply = await call(stack().gateway, contract.identityCallback, {
+    params,
+    query,
+    headers,
+    signal: signal(),
+  });
+  const location = reply.headers.get('location');
+  const error = location && new URL(location).searchParams.get('error');
+  return answerOf(reply, error ? { code: `error=${error}` } : {});
+}
+
+/** In the order of the tables. */
+export const groups: Group[] = [
+  {
+    name: 'login',
+    well: '200',
+    async ask({ scene: { user } }) {
+      const body = { email: user.email, password: user.password };
+      return answerOf(
+        await call(stack().gateway, contract.login, { body, headers: from(), signal: signal() }),
+      );
+    },
+  },
+  {
+    name: 'token',
+    well: '200',
+    async ask() {
+      const body = { grant_type: 'client_credentials', client_id: machine.id, client_secret: machine.secret };
+      return answerOf(
+        await call(stack().gateway, contract.token, { body, headers: from(), signal: signal() }),
+      );
+    },
+  },
+  {
+    name: 'logout',
+    well: '204',
+    async ask({ leaving: { token, push } }) {
+      const body = { fcm_token: push };
+      return answerOf(await call(stack().gateway, contract.logout, { body, token, signal: signal() }));
+    },
+  },
+  { name: 'identity login', well: '302', ask: callback },
+  {
+    name: 'content, cached',
+    well: '200 hit',
+    ask: ({ scene }) => readNewest(scene.user.token, scene.cached),
+  },
+  {
+    name: 'content, not cached',
+    well: '200 miss',
+    ask: ({ scene, uncached }) => readNewest(scene.user.token, uncached),
+  },
+  { name: 'clears', well: '200', ask: clearAndRead },
+  {
+    name: 'failed jobs',
+    well: '200',
+    async ask({ scene }) {
+      const options = { token: scene.sre, signal: signal() };
+      return answerOf(await call(stack().gateway, contract.listFailedJobs, options));
+    },
+  },
+  {
+    name: 'upload',
+    well: '201',
+    async ask({ scene, picture }) {
+      const options = { body: fileOf(picture), token: scene.user.token, signal: signal() };
+      return answerOf(await call(stack().gateway, contract.upload, options));
+    },
+  },
+  { name: 'media', well: '200', ask: download },
+  {
+    name: 'devices',
+    well: '200',
+    async ask({ scene }) {
+      const options = { body: { token: newPushToken() }, token: scene.user.token, signal: signal() };
+      return answerOf(await call(stack().gateway, contract.registerFcmToken, options));
+    },
+  },
+  {
+    name: 'letters',
+    well: '200',
+    async ask({ scene }) {
+      const body = { letter_id: scene.letter, webform_id: 2, skipped: true, reason: randomUUID() };
+      const options = { body, token: scene.user.token, signal: signal() };
+      return answerOf(await call(stack().gateway, contract.updateLetterSkippedWebform, options));
+    },
+  },
+  {
+    name: 'pulse',
+    well: '200',
+    async ask({ scene }) {
+      return answerOf(await call(stack().gateway, contract.pulse, { token: scene.sre, signal: signal() }));
+    },
+  },
+  {
+    name: 'health',
+    well: '200',
+    async ask() {
+      const reply = await call(stack().gateway, contract.health, { signal: signal() });
+      const state = reply.body?.status;
+      return answerOf(reply, state && state !== 'ok' ? { code: state } : {});
+    },
+  },
+  {
+    name: 'documents',
+    well: '200',
+    async ask() {
+      return answerOf(await call(stack().gateway, contract.openapiDocument, { signal: signal() }));
+    },
+  },
+];
+
+/** Asks a group, and takes the time. */
+export async function ask(group: Group, turn: Turn): Promise<Answer> {
+  const start = performance.now();
+  const answer = await group.ask(turn).catch((error: Error) => ({ status: 0, wrong: error.message }));
+  return { ...answer, ms: Math.round(performance.now() - start) };
+}

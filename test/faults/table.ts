@@ -1,0 +1,117 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from '../../deploy/local/config.ts';
+import type { Dependency } from './dependencies.ts';
+import type { Answer, Group } from './groups.ts';
+
+/** An answer, and the limit that it kept: in seconds. */
+export interface Seen extends Answer {
+  within: number;
+}
+
+/** What was seen of one fault: of each group the first answer, and one that began later. */
+export interface Observation {
+  fault: string;
+  answers: Record<string, { first: Seen; later: Seen }>;
+  /** From its end until all was as before, in ms, and the limit that this kept, in seconds. */
+  backMs: number;
+  backWithin: number;
+}
+
+export interface Results {
+  about: string;
+  date: string;
+  machine: Record<string, unknown>;
+  dependencies: Record<string, Observation[]>;
+}
+
+const resultsFile = join(ROOT, 'test/faults/results/faults.json');
+export const docFile = join(ROOT, 'docs/faults.md');
+
+/** In seconds. */
+const limits = [1, 4, 7, 12, 17, 30, 80];
+const backLimits = [10, 30, 60, 120];
+
+/** On a busy machine a limit counts as kept for twice its time, and as worth saying down to a tenth of it. */
+export function within(ms: number, written: number | undefined, among = limits): number {
+  const isFair =
+    written !== undefined && ms <= written * 2_000 && (ms > written * 100 || written === among[0]);
+  return isFair ? written : (among.find((seconds) => ms <= seconds * 1_000) ?? Infinity);
+}
+export const backWithin = (ms: number, written: number | undefined) => within(ms, written, backLimits);
+
+export function readResults(): Results['dependencies'] {
+  if (!existsSync(resultsFile)) return {};
+  return (JSON.parse(readFileSync(resultsFile, 'utf8')) as Results).dependencies;
+}
+
+/** What was seen in this run, and of the rest what was seen before. */
+export function writeResults(dependencies: Results['dependencies']): void {
+  const results: Results = {
+    about:
+      'What clients got while a dependency failed: of each group of endpoints the first answer after the fault began, and one begun later. ms: measured; within: the limit in s that docs/faults.md states; backMs: from the end of the fault until all was as before.',
+    date: new Date().toISOString(),
+    machine: {
+      cpu: cpus()[0]!.model,
+      cores: availableParallelism(),
+      memoryGiB: Math.round(totalmem() / 2 ** 30),
+      node: process.version,
+    },
+    dependencies,
+  };
+  writeFileSync(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
+}
+
+/** What was answered, without its time. */
+export function textOf({ status, code, cache }: Pick<Answer, 'status' | 'code' | 'cache'>): string {
+  return [status, code, cache].filter((part) => part !== undefined).join(' ');
+}
+
+const time = (seconds: number) => (seconds === 1 ? 'at once' : `≤ ${seconds} s`);
+
+function cell({ well }: Group, { first, later }: { first: Seen; later: Seen }): string {
+  const tell = (seen: Seen) => {
+    const text = textOf(seen);
+    if (text === well) return seen.within === 1 ? 'ok' : `ok, ${time(seen.within)}`;
+    const { status, code, cache } = seen;
+    const what = [status, code && `\`${code}\``, cache && `\`${cache}\``].filter(Boolean).join(' ');
+    return `${what}, ${time(seen.within)}`;
+  };
+  const [one, two] = [tell(first), tell(later)];
+  if (one === two) return one;
+  return textOf(first) === textOf(later) ? `${one}; then ${time(later.within)}` : `${one}; then ${two}`;
+}
+
+/** Prettier's form of a table. */
+function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const line = (row: readonly string[]) =>
+    `| ${row.map((text, column) => text.padEnd(widths[column]!)).join(' | ')} |`;
+  const [head, ...body] = rows;
+  return [line(head!), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)].join('\n');
+}
+
+function section({ title, leftOut }: Dependency, groups: readonly Group[], seen: Observation[]): string {
+  const head = ['', ...seen.map(({ fault }) => fault)];
+  const rows = groups.map((group) => [
+    group.name,
+    ...seen.map(({ answers }) => cell(group, answers[group.name]!)),
+  ]);
+  const back = ['back to normal', ...seen.map(({ backWithin }) => time(backWithin))];
+  const notes = leftOut ? `\n\nLeft out (–): ${leftOut}` : '';
+  return `## ${title}\n\n${table([head, ...rows, back])}${notes}`;
+}
+
+/** docs/faults.md, of what has been seen. */
+export function render(
+  intro: string,
+  dependencies: readonly Dependency[],
+  groups: readonly Group[],
+  results: Results['dependencies'],
+): string {
+  const sections = dependencies
+    .filter(({ id }) => results[id])
+    .map((dependency) => section(dependency, groups, results[dependency.id]!));
+  return `${intro}\n\n${sections.join('\n\n')}\n`;
+}

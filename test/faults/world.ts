@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createIdentityProvider } from '../../deploy/local/identity-demo/provider.ts';
+import { freeRow } from '../../deploy/local/ports.ts';
+import { preparePostgres } from '../../deploy/local/postgres.ts';
+import { serviceSpec } from '../../deploy/local/service-process.ts';
+import { SERVICES } from '../../deploy/local/services.ts';
+import { randomSecret, type State } from '../../deploy/local/state.ts';
+import { startCollector, type Collector } from '../support/collector.ts';
+import { client, listen, type Person } from '../support/identity.ts';
+import { returnTo } from '../support/identity-stack.ts';
+import { startOwnStack } from '../support/own-stack.ts';
+import { startRedis, type RedisServer } from '../support/redis-server.ts';
+import { startS3Server } from '../support/s3-server.ts';
+import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
+import { isWell, stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
+import { createFronts, type Fronts } from './front.ts';
+import { keepUp, type KeptUp } from './kept-up.ts';
+
+/** Somebody who logs in at the identity service. */
+export const person: Person = {
+  subject: 'fay',
+  name: 'Fay Fault',
+  email: 'fay@example.com',
+  emailVerified: true,
+  suborgs: [],
+};
+
+/** A stack whose every dependency can be made to fail. */
+export interface World {
+  fronts: Fronts;
+  postgres: KeptUp;
+  redis: RedisServer;
+  collector: Collector;
+  disks: Record<'postgres' | 'redis' | 'media', SmallDisk>;
+  /** Uploads are kept in S3, or in the folder again. */
+  useS3(yes: boolean): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Everything that was begun, the last first. */
+type Ends = (() => unknown)[];
+
+async function startPostgres(disk: SmallDisk) {
+  const path = (...parts: string[]) => join(disk.folder, ...parts);
+  const state = { path, secrets: { postgresPassword: randomSecret() } } as State;
+  const { spec, url } = await preparePostgres(state, undefined, new AbortController().signal);
+  return { url, server: await keepUp(spec) };
+}
+
+/** A second media-upload, whose files are in a bucket. */
+async function startS3Media(fronts: Fronts, postgres: string, folder: string, ends: Ends) {
+  const s3 = await startS3Server();
+  ends.push(() => s3.stop());
+  const { port } = await fronts.stand('s3', Number(new URL(s3.endpoint).port));
+  const gatewayPort = await freeRow(SERVICES.length);
+  const service = SERVICES.find(({ name }) => name === 'media-upload')!;
+  const { logs, redis } = stack();
+  const around = { postgres, logs, redis, kafka: '', media: join(folder, 'media-s3'), secretsFile: '' };
+  const spec = serviceSpec(service, gatewayPort, around, fronts.ports());
+  const process = await keepUp({
+    ...spec,
+    env: () => ({
+      ...spec.env!(),
+      PUBLIC_URL: stack().gateway,
+      S3_ENDPOINT: `http://127.0.0.1:${port}`,
+      S3_BUCKET: s3.bucket,
+      S3_ACCESS_KEY_ID: s3.accessKeyId,
+      S3_SECRET_ACCESS_KEY: s3.secretAccessKey,
+    }),
+  });
+  ends.push(() => process.stop());
+  return gatewayPort + service.offset;
+}
+
+/** Brings it all up. PostgreSQL, Redis and the files of uploads are on small disks. */
+export async function startWorld(): Promise<World> {
+  const ends: Ends = [];
+  const stop = async () => {
+    for (const end of ends.toReversed()) await end();
+  };
+  try {
+    return await build(ends, stop);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function build(ends: Ends, stop: () => Promise<void>): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), 'faults-'));
+  ends.push(() => rmSync(folder, { recursive: true, force: true }));
+  const mount = (name: string, megabytes: number) => {
+    const disk = mountSmallDisk(join(folder, name), megabytes);
+    ends.push(() => disk.unmount());
+    return disk;
+  };
+  const disks: Partial<World['disks']> = { postgres: mount('postgres', 512), redis: mount('redis', 64) };
+
+  const { url, server: postgres } = await startPostgres(disks.postgres!);
+  ends.push(() => postgres.stop());
+  const redis = await startRedis({ dir: disks.redis!.folder, appendonly: 'yes', maxmemory: '32mb' });
+  ends.push(() => redis.stop());
+
+  const fronts = createFronts();
+  ends.push(() => fronts.close());
+  const collector = await startCollector();
+  ends.push(() => collector.stop());
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = collector.environment;
+  const traces = await fronts.stand('collector', Number(new URL(endpoint).port));
+  // Nobody is there yet: its redirect URI is the gateway's.
+  const identity = await fronts.stand('identity', 1);
+  const issuer = `http://127.0.0.1:${identity.port}`;
+  Object.assign(process.env, collector.environment, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${traces.port}`,
+    IDENTITY_ISSUER: issuer,
+    IDENTITY_CLIENT_ID: client.id,
+    IDENTITY_CLIENT_SECRET: client.secret,
+    IDENTITY_RETURN_TO: returnTo,
+  });
+
+  const own = await startOwnStack(undefined, {
+    external: { databaseUrl: url, redisUrl: redis.url },
+    front: async (name, port) => (await fronts.stand(name, port)).port,
+    prepare: (state) => (disks.media = mountSmallDisk(join(state, 'media'), 64)),
+  });
+  // Which removes the folder that this is mounted in.
+  ends.push(
+    () => own.stop(),
+    () => disks.media!.unmount(),
+  );
+
+  const redirectUri = `${stack().gateway}/api/identity/login/callback`;
+  const provider = await listen(() =>
+    createIdentityProvider({ issuer, client: { ...client, redirectUri }, people: [person] }),
+  );
+  ends.push(() => provider.close());
+  await fronts.lead('identity', Number(new URL(provider.address).port));
+
+  const s3Media = await startS3Media(fronts, stack().postgres, folder, ends);
+  const { port: usualMedia } = new URL(stack().services['media-upload']!.public);
+  await until('all is well', isWell, 120_000);
+  return {
+    fronts,
+    postgres,
+    redis,
+    collector,
+    disks: disks as World['disks'],
+    useS3: (yes) => fronts.lead('media-upload', yes ? s3Media : Number(usualMedia)),
+    stop,
+  };
+}

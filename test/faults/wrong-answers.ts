@@ -1,0 +1,73 @@
+import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** What plays a server that is not the one that should be there. */
+type Player = (client: Socket) => void;
+
+/** The head of an answer by a web server: what is at the address when somebody mistook the port. */
+export const text: Player = (client) =>
+  void client.once('data', () => client.write('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n'));
+
+/** Bytes of no protocol, and the end. */
+export const bytes: Player = (client) =>
+  void client.once('data', () => client.end(Buffer.from('1503010002022800ff00ff00ff00ff00', 'hex')));
+
+/** A web server that knows nothing of ours, and answers everything with that status and a page. */
+export function webServer(status: number): Player {
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(status, { 'Content-Type': 'text/html' }).end(`<h1>${status}</h1>`);
+  });
+  return (client) => void server.emit('connection', client);
+}
+
+/** S3 that does not know us any more (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html). */
+export function s3Refusal(): Player {
+  const server = createServer((request, response) => {
+    request.resume();
+    const error = '<Error><Code>InvalidAccessKeyId</Code><Message>It does not exist.</Message></Error>';
+    response.writeHead(403, { 'Content-Type': 'application/xml' }).end(error);
+  });
+  return (client) => void server.emit('connection', client);
+}
+
+/** PostgreSQL that refuses each connection (ErrorResponse, https://www.postgresql.org/docs/current/protocol-message-formats.html). */
+export const postgresRefusal =
+  (code: string): Player =>
+  (client) =>
+    void client.once('data', () => {
+      const fields = [`SFATAL`, `VFATAL`, `C${code}`, `Mrefused by the test`];
+      const body = Buffer.from(`${fields.join('\0')}\0\0`);
+      const head = Buffer.alloc(5, 'E');
+      head.writeInt32BE(body.length + 4, 1);
+      client.end(Buffer.concat([head, body]));
+    });
+
+/** How many whole commands there are (RESP arrays of bulk strings), and what is left behind them. */
+function commandsOf(input: string): { count: number; rest: string } {
+  let [count, rest] = [0, input];
+  for (;;) {
+    const [head, size] = /^\*(\d+)\r\n/.exec(rest) ?? [];
+    if (head === undefined) return { count, rest };
+    let at = head.length;
+    for (let left = Number(size); left > 0; left -= 1) {
+      const [mark, length] = /^\$(\d+)\r\n/.exec(rest.slice(at)) ?? [];
+      if (mark === undefined) return { count, rest };
+      at += mark.length + Number(length) + 2;
+    }
+    if (at > rest.length) return { count, rest };
+    [count, rest] = [count + 1, rest.slice(at)];
+  }
+}
+
+/** Redis that answers every command with that error. */
+export const redisRefusal =
+  (error: string): Player =>
+  (client) => {
+    let input = '';
+    client.on('data', (chunk) => {
+      const { count, rest } = commandsOf(input + chunk.toString('latin1'));
+      input = rest;
+      client.write(`-${error}\r\n`.repeat(count));
+    });
+  };

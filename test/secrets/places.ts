@@ -1,0 +1,89 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { stack } from '../support/stack.ts';
+
+/** Somewhere a secret could lie. */
+export interface Place {
+  /** `log auth.log`, `platform auth.session.device` and the like. */
+  name: string;
+  content: string | Buffer;
+}
+
+/** Every file below a folder. */
+function filesIn(folder: string, kind: string): Place[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => ({
+      name: `${kind} ${name}`,
+      content: readFileSync(join(parentPath, name)),
+    }));
+}
+
+export const logFiles = (stateFolder: string): Place[] => filesIn(join(stateFolder, 'logs'), 'log');
+/** Everything that Redis was ever told to keep, what is deleted by now included. */
+export const redisFiles = (folder: string): Place[] => filesIn(folder, 'Redis file');
+
+/** /metrics of every process, in each of its forms. */
+export async function metrics(): Promise<Place[]> {
+  const accepts = ['text/plain', 'application/openmetrics-text; version=1.0.0', 'application/json'];
+  const asked = Object.entries(stack().services).flatMap(([name, { internal }]) =>
+    accepts.map(async (Accept) => ({
+      name: `metrics of ${name}`,
+      content: await (await fetch(`${internal}/metrics`, { headers: { Accept } })).text(),
+    })),
+  );
+  return Promise.all(asked);
+}
+
+/** The command lines of every process, which every user of the machine can read. */
+export function commandLines(): Place[] {
+  const pids = Object.values(stack().services).map(({ pid }) => pid);
+  return pids.map((pid) => ({ name: 'command line', content: readFileSync(`/proc/${pid}/cmdline`) }));
+}
+
+/** Every column of every table, PostgreSQL's own list of roles included. */
+export async function tables(database: string, url: string): Promise<Place[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ table: string; column: string; place: string }>(
+      `SELECT format('%I.%I', nspname, relname) AS table, quote_ident(attname) AS column,
+              format('%s.%s.%s', nspname, relname, attname) AS place
+       FROM pg_attribute JOIN pg_class ON attrelid = pg_class.oid JOIN pg_namespace ON relnamespace = pg_namespace.oid
+       WHERE attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'p', 'm')
+         AND (nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') OR relname = 'pg_authid')`,
+    );
+    const places: Place[] = [];
+    for (const { table, column, place } of rows) {
+      const text = `SELECT string_agg(${column}::text, E'\\n') AS content FROM ${table}`;
+      const found = await client.query<{ content: string | null }>(text);
+      places.push({ name: `${database} ${place}`, content: found.rows[0]?.content ?? '' });
+    }
+    return places;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Every key with its value, of whatever type: a DUMP, for which strings are not compressed. */
+export async function redisKeys(url: string): Promise<Place[]> {
+  const redis = new Redis(url);
+  try {
+    await redis.config('SET', 'rdbcompression', 'no');
+    const places: Place[] = [];
+    for await (const keys of redis.scanStream({ count: 1_000 }) as AsyncIterable<Buffer[]>) {
+      for (const key of keys) {
+        const content = (await redis.dumpBuffer(key)) ?? Buffer.alloc(0);
+        places.push({
+          name: 'Redis',
+          content: Buffer.concat([Buffer.from(key), Buffer.from('\n'), content]),
+        });
+      }
+    }
+    return places;
+  } finally {
+    redis.disconnect();
+  }
+}
