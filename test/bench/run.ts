@@ -22,6 +22,8 @@ const FILES: Record<string, string> = {
   tracing: 'tracing.ts',
   capacity: 'capacity.ts',
   overload: 'overload/main.ts',
+  curves: 'curves/main.ts',
+  memory: 'memory/main.ts',
   gateway: 'gateway/main.ts',
   cache: 'cache/main.ts',
   events: 'events/main.ts',

@@ -1,5 +1,5 @@
 import type { Probed } from './probe.ts';
-import type { Seen } from './job.ts';
+import type { Seen } from '../load/job.ts';
 
 /** `goodput`: a part of the peak; times in ms. */
 export const goals = { goodput: 0.9, refusal: 50, recovery: 5_000 };

@@ -1,15 +1,14 @@
 // `npm run bench -- overload`: what becomes of reads when three times as many come as can be answered. The gateway, the
 // content-cache behind it, Redis and PostgreSQL are held on one core, and the load on the other. Then the same for a
 // gateway behind which a read costs nothing. Exits with 1 when a goal is missed.
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuOf } from '../cpu.ts';
 import { median } from '../gateway/figures.ts';
-import { startHelper, stopAll } from '../gateway/processes.ts';
+import { stopAll } from '../gateway/processes.ts';
 import { writeResult } from '../../support/results.ts';
 import { otherCore, pin, pinStand, startStand, startTokens, type Stand } from '../stand.ts';
 import { judge, peakOf, type Step } from './goals.ts';
-import type { Job, Seen } from './job.ts';
+import { startLoad } from '../load/start.ts';
 import { startProbe } from './probe.ts';
 
 const path = '/api/content/pathway/1';
@@ -21,18 +20,10 @@ const [few, many] = [64, 2_000];
 /** Longer than a recovery may take. */
 const restMs = 6_000;
 
-const load = startHelper('test/bench/overload/load.ts');
-const loadEnded = once(load, 'exit').then(() => Promise.reject(new Error('the load ended: see above')));
-loadEnded.catch(() => undefined);
-
-async function send(job: Job): Promise<Seen> {
-  load.send(job);
-  const [seen] = (await Promise.race([once(load, 'message'), loadEnded])) as [Seen];
-  return seen;
-}
+const load = startLoad();
 
 const closedLoop = async ({ gateway: origin }: Stand, forSeconds: number): Promise<number> =>
-  (await send({ origin, path, perSecond: 0, seconds: forSeconds, connections: few })).goodput;
+  (await load.send({ origin, path, perSecond: 0, seconds: forSeconds, kept: 0, connections: few })).goodput;
 
 /** Requests that are answered in a second when each connection waits for its replies: the median of three. */
 async function capacityOf(stand: Stand): Promise<number> {
@@ -48,7 +39,7 @@ async function step(stand: Stand, token: string, capacity: number, multiple: num
   const taken = () => Object.entries(pids).map(([name, pid]) => [name, cpuOf(pid)] as const);
   const before = Object.fromEntries(taken());
   const probe = startProbe(stand, token);
-  const seen = await send({ origin, path, perSecond, seconds, connections: many });
+  const seen = await load.send({ origin, path, perSecond, seconds, kept: people, connections: many });
   const cpu = Object.fromEntries(taken().map(([name, us]) => [name, (us - before[name]!) / seen.due]));
   await sleep(Math.max(0, seen.endedAt + restMs - Date.now()));
   return { multiple, perSecond, seen, probed: await probe.stop(seen.endedAt), cpu };
@@ -85,8 +76,8 @@ async function measure(name: string, does: string, stand: Stand, token: string) 
 try {
   const { sign, url: light } = await startTokens();
   const tokens = Array.from({ length: people }, (_, index) => sign(index + 1));
-  load.send(tokens);
-  for (const pid of [process.pid, load.pid!]) pin(pid, otherCore);
+  load.use(tokens);
+  for (const pid of [process.pid, load.pid]) pin(pid, otherCore);
   const own = sign(people + 1);
   const scenes = [
     await measure(
@@ -103,7 +94,7 @@ try {
     ),
   ];
   writeResult('bench', 'overload', {
-    settings: { path, people, seconds, connections: { few, many }, rateLimitScale: 1000 },
+    settings: { path, people, seconds, connections: { few, kept: people, many }, rateLimitScale: 1000 },
     scenes,
   });
   process.exitCode = scenes[0]!.verdicts.every(({ isHeld }) => isHeld) ? 0 : 1;

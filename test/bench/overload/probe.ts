@@ -1,7 +1,7 @@
 import { readContent } from '@content-platform/contract';
 import { startTraffic } from '../../support/traffic.ts';
 import type { Stand } from '../stand.ts';
-import { patienceMs, targetMs } from './job.ts';
+import { patienceMs, targetMs } from '../load/job.ts';
 
 /** One answer: when it was asked for, in ms since 1970; status 0: there was none in time. */
 interface Answer {

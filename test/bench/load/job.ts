@@ -5,7 +5,9 @@ export interface Job {
   seconds: number;
   /** Requests that are due each second, whatever becomes of those before; 0: each as soon as the one before is answered. */
   perSecond: number;
-  /** Connections that are open at most, each of another person as long as there are any. */
+  /** Connections that people have before it begins. */
+  kept: number;
+  /** Connections that are open at most: who finds none free opens one. */
   connections: number;
 }
 
@@ -23,6 +25,8 @@ export interface Seen {
   due: number;
   /** Replies by their status. */
   statuses: Record<string, number>;
+  /** Replies. */
+  answered: number;
   /** Replies with 200 a second, between the first moment and the last. */
   goodput: number;
   /** The same within the platform's target of 500 ms. */

@@ -7,27 +7,23 @@ export interface Reply {
 }
 
 export interface Connection {
-  /** Sends the request of this connection's person; one at a time. */
-  send: () => void;
+  /** One at a time. */
+  send: (request: Buffer) => void;
   close: () => void;
 }
 
 /**
- * A kept connection that sends the same bytes again and again, and reads of the replies no more than it must: status,
- * length, Retry-After. A load that takes the CPU of what it measures measures itself.
+ * A kept connection that sends bytes that were made before, and reads of the replies no more than it must: status, length,
+ * Retry-After. A load that takes the CPU of what it measures measures itself.
  */
-export function open(
-  origin: URL,
-  request: Buffer,
-  onReply: (reply: Reply, connection: Connection) => void,
-): Connection {
+export function open(origin: URL, onReply: (reply: Reply, connection: Connection) => void): Connection {
   let head = '';
   let left = 0;
   let reply: Reply | undefined;
   let isOver = false;
   const socket: Socket = connect(Number(origin.port), origin.hostname).setNoDelay();
   const connection: Connection = {
-    send: () => void socket.write(request),
+    send: (request) => void socket.write(request),
     close() {
       isOver = true;
       socket.destroy();

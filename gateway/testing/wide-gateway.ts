@@ -1,0 +1,20 @@
+// A gateway with EXTRA more endpoints than the contract has, in front of UPSTREAM, in a process of its own: for benches.
+// It tells its address, and a token that it takes.
+import { createLogger } from '@content-platform/chassis';
+import { endpoints, readContent } from '@content-platform/contract';
+import { startGateway } from './gateway.ts';
+import { mint } from './tokens.ts';
+
+/** They have the form of what is asked for, and come before it where paths are compared one by one. */
+const more = Array.from({ length: Number(process.env['EXTRA']) }, (_, index) => ({
+  ...readContent,
+  name: `more${index}`,
+  path: `/api/a-${index}/:model/:id` as const,
+}));
+const { origin } = await startGateway({
+  endpoints: [...endpoints, ...more],
+  services: { 'content-cache': process.env['UPSTREAM']! },
+  logger: createLogger('gateway', 'info', { write: () => undefined }),
+});
+process.send!({ origin, token: mint({ exp: Math.floor(Date.now() / 1_000) + 6 * 3_600 }) });
+process.once('disconnect', () => process.exit());

@@ -1,0 +1,51 @@
+// `npm run bench -- memory`: whether what the processes hold stays the same under a steady mixed load, for half an hour or
+// MEMORY_MINUTES. Each minute every process collects its garbage, and is asked what is left. Exits with 1 when one grows.
+import { closeRecords } from '../../support/records.ts';
+import { writeResult } from '../../support/results.ts';
+import { pidOf, stack } from '../../support/stack.ts';
+import { openLoop } from '../open-loop.ts';
+import { judge } from './goals.ts';
+import { lookAt, type Held } from './heap.ts';
+import { mixedLoad } from './load.ts';
+
+const minutes = Math.max(3, Number(process.env['MEMORY_MINUTES'] ?? 30));
+const perSecond = Number(process.env['MEMORY_PER_SECOND'] ?? 40);
+/** Of each minute; the rest is for looking. */
+const loadSeconds = 50;
+
+const kinds = await mixedLoad();
+const names = Object.keys(stack().services);
+const pids = Object.fromEntries(names.map((name) => [name, pidOf(name)]));
+const samples = Object.fromEntries(names.map((name) => [name, [] as Held[]]));
+const errors: Record<string, number> = {};
+let sent = 0;
+
+console.log(`What is held after a collection, in MB: ${perSecond} requests a second for ${minutes} minutes`);
+for (let minute = 1; minute <= minutes; minute += 1) {
+  const outcomes = await openLoop(kinds, perSecond, loadSeconds);
+  sent += outcomes.length;
+  for (const { kind, error } of outcomes) {
+    const what = `${kind}: ${error}`;
+    if (error !== undefined) errors[what] = (errors[what] ?? 0) + 1;
+  }
+  for (const name of names) samples[name]!.push(await lookAt(pids[name]!));
+  const shown = names.map((name) => `${name} ${(samples[name]!.at(-1)!.heap / 1e6).toFixed(1)}`);
+  console.log(`  ${String(minute).padStart(3)} min  ${shown.join('  ')}`);
+}
+await closeRecords();
+
+const restarted = names.filter((name) => pidOf(name) !== pids[name]);
+const verdicts = names.map((name) => judge(name, samples[name]!));
+for (const { isHeld, text } of verdicts) console.log(`${isHeld ? '✓' : '✗'} ${text}`);
+console.log(`${sent} requests, ${Object.values(errors).reduce((sum, count) => sum + count, 0)} errors`);
+for (const [error, count] of Object.entries(errors)) console.log(`  ${count} × ${error}`);
+if (restarted.length > 0) console.log(`✗ started anew meanwhile: ${restarted.join(', ')}`);
+writeResult('bench', 'memory', {
+  settings: { minutes, perSecond, kinds: kinds.map(({ name, weight }) => ({ name, weight })) },
+  sent,
+  errors,
+  restarted,
+  verdicts,
+  samples,
+});
+process.exitCode = restarted.length === 0 && verdicts.every(({ isHeld }) => isHeld) ? 0 : 1;
