@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import { ConfigError, type commonConfig } from './config.ts';
 import { createInternalApp, type Check } from './health.ts';
+import { listen } from './listen.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
@@ -42,15 +42,6 @@ const noticeMs = 2_500;
 function fail(message: string): never {
   process.stderr.write(`${message}\n`);
   process.exit(1);
-}
-
-async function listen(server: Server, port: number, host: string): Promise<void> {
-  // Node's 511 makes a burst of connections wait a second for the kernel to try again.
-  server.listen({ port, host, backlog: 4_096 });
-  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === 'EADDRINUSE' ? 'the port is taken' : error.message;
-    throw new ConfigError(`PORT: cannot listen on ${host}:${port}: ${reason}`);
-  });
 }
 
 /**
@@ -124,8 +115,9 @@ export async function run<Config extends CommonConfig>(
     running = await start({ config, logger, metrics, slowLog, onStop: (close) => closers.push(close) });
     const server = createServer({ maxHeaderSize: 16_384, ...running.server }, running.app);
     running.prepare?.(server);
-    stopServer = createStop(server);
-    await listen(server, config.PORT, config.HOST);
+    const stopListening = createStop(server);
+    const close = await listen(server, config.PORT, config.HOST);
+    stopServer = () => stopListening(close);
   } catch (error) {
     if (error instanceof ConfigError) fail(`${name}: ${error.message}`);
     logger.fatal({ error }, 'could not start');

@@ -1,16 +1,16 @@
 import type { Server, ServerResponse } from 'node:http';
-import { Server as NetServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 
 /** A client that is between two requests may send the next one for so long: it is answered, and told to close. */
 const graceMs = 1_000;
 const lookEveryMs = 50;
 
 /**
- * Call it before `server` listens. What comes back stops the server: nothing new is accepted, every reply that is not
- * under way yet says `Connection: close`, connections without a request are closed, and it resolves when none is left.
- * It waits for requests as long as they take.
+ * Call it before `server` listens. What comes back stops the server: nothing new is accepted, which is what `close` of
+ * `listen` does, every reply that is not under way yet says `Connection: close`, connections without a request are
+ * closed, and it resolves when none is left. It waits for requests as long as they take.
  */
-export function createStop(server: Server): () => Promise<void> {
+export function createStop(server: Server): (close: () => Promise<unknown>) => Promise<void> {
   const sockets = new Set<Socket>();
   const pending = new Set<ServerResponse>();
   let stopping = false;
@@ -35,12 +35,11 @@ export function createStop(server: Server): () => Promise<void> {
     for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
   }
 
-  return async () => {
+  return async (close) => {
     stopping = true;
     const since = performance.now();
     pending.forEach(announceClose);
-    // http's own close also ends the connections whose next request is on its way just now.
-    const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
+    const closed = close();
     const timer = setInterval(() => performance.now() - since > graceMs && closeIdle(), lookEveryMs);
     await closed;
     clearInterval(timer);
