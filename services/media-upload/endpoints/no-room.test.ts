@@ -8,6 +8,7 @@ let scene: Scene;
 let service: TestService;
 /** Why nothing can be put. */
 let reason: Error | undefined;
+let width = 70;
 beforeAll(async () => {
   scene = await setScene();
   const put: Store['put'] = (...args) => (reason ? Promise.reject(reason) : scene.store.put(...args));
@@ -27,7 +28,11 @@ test.each([
     new Error('wbuffer_write: write failed\nunix error: No space left on device'),
   ],
 ])('a disk that %s: 503, nothing is left behind, and it goes on when there is room', async (_, why) => {
-  const bytes = (await corpus.picture(70, 40).jpeg().toBuffer()) as Buffer<ArrayBuffer>;
+  // Another one each time: what is there already needs no room.
+  const bytes = (await corpus
+    .picture((width += 1), 40)
+    .jpeg()
+    .toBuffer()) as Buffer<ArrayBuffer>;
   reason = why;
   expect(await service.upload(bytes)).toMatchObject({ status: 503, body: { error: 'service_unavailable' } });
   expect(await service.underWay()).toEqual([]);
