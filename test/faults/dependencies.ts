@@ -24,6 +24,8 @@ export interface Dependency {
   faults: Fault[];
   /** What is left out, and why. */
   leftOut?: string;
+  /** A fault lasts so long at least before everything is asked again. Ms. */
+  lastsMs?: number;
   /** It can be used again within this; 60 s unless said. Ms. */
   backWithinMs?: number;
   /** Before its first fault and after its last. */
@@ -197,6 +199,8 @@ export const dependencies: Dependency[] = [
     title: 'Kafka',
     faults: [...usual('kafka'), rubbish('kafka'), otherProtocol('kafka')],
     leftOut: 'A full disk: a broker whose disk is full ends itself, and is gone.',
+    // The consumer's session ends meanwhile.
+    lastsMs: 12_000,
     backWithinMs: 120_000,
     isBack: eventArrives,
   },

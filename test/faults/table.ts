@@ -1,7 +1,7 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, totalmem } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
+import { writeResult } from '../support/results.ts';
 import type { Dependency } from './dependencies.ts';
 import type { Answer, Group } from './groups.ts';
 
@@ -20,9 +20,6 @@ export interface Observation {
 }
 
 export interface Results {
-  about: string;
-  date: string;
-  machine: Record<string, unknown>;
   dependencies: Record<string, Observation[]>;
 }
 
@@ -48,19 +45,9 @@ export function readResults(): Results['dependencies'] {
 
 /** What was seen in this run, and of the rest what was seen before. */
 export function writeResults(dependencies: Results['dependencies']): void {
-  const results: Results = {
-    about:
-      'What clients got while a dependency failed: of each group of endpoints the first answer after the fault began, and one begun later. ms: measured; within: the limit in s that docs/faults.md states; backMs: from the end of the fault until all was as before.',
-    date: new Date().toISOString(),
-    machine: {
-      cpu: cpus()[0]!.model,
-      cores: availableParallelism(),
-      memoryGiB: Math.round(totalmem() / 2 ** 30),
-      node: process.version,
-    },
-    dependencies,
-  };
-  writeFileSync(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
+  const about =
+    'What clients got while a dependency failed: of each group of endpoints the first answer after the fault began, and one begun later. ms: measured; within: the limit in s that docs/faults.md states; backMs: from the end of the fault until all was as before.';
+  writeResult('faults', 'faults', { about, dependencies });
 }
 
 /** What was answered, without its time. */

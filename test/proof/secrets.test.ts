@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { RequestListener, ServerResponse } from 'node:http';
-import { availableParallelism, cpus, tmpdir, totalmem } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { ROOT } from '../../deploy/local/config.ts';
 import { createIdentityProvider } from '../../deploy/local/identity-demo/provider.ts';
 import type { Secrets } from '../../deploy/local/state.ts';
 import { createClient, logIn } from '../secrets/client.ts';
@@ -38,6 +37,7 @@ import { returnTo } from '../support/identity-stack.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { closeRecords } from '../support/records.ts';
 import { startRedis, type RedisServer } from '../support/redis-server.ts';
+import { writeResult } from '../support/results.ts';
 import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
@@ -252,16 +252,9 @@ test('nothing that only one may know is anywhere else', async () => {
   const kinds = Object.fromEntries(
     [...Map.groupBy(client.secrets, ({ kind }) => kind)].map(([kind, some]) => [kind, some.length]),
   );
-  const results = {
+  writeResult('faults', 'secrets', {
     about:
       'How many secrets were used in a whole run, and how much was searched for them: in plain, in JSON, in URLs and forms, in hex, in base64 at every offset, whole and in halves. allowed: what was found where it may lie, and why it may.',
-    date: new Date().toISOString(),
-    machine: {
-      cpu: cpus()[0]!.model,
-      cores: availableParallelism(),
-      memoryGiB: Math.round(totalmem() / 2 ** 30),
-      node: process.version,
-    },
     secrets: { total: client.secrets.length, kinds, forms: count },
     searched,
     errorReplies: client.errors.length,
@@ -270,8 +263,7 @@ test('nothing that only one may know is anywhere else', async () => {
       counts: allowed,
       because: mayLie.map(({ place, kinds, why }) => ({ place: place.source, kinds, why })),
     },
-  };
-  writeFileSync(join(ROOT, 'test/faults/results/secrets.json'), `${JSON.stringify(results, undefined, 2)}\n`);
+  });
   expect(Object.fromEntries(findings)).toEqual({});
   // An exception that nothing needs is none.
   expect(Object.keys(allowed).length).toBeGreaterThan(0);

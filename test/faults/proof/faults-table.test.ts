@@ -75,7 +75,7 @@ async function observe(dependency: Dependency, fault: Fault, scene: Scene): Prom
   try {
     await fault.on(world);
     const firstAsked = askAll(turns[0]);
-    await Promise.race([firstAsked, sleep(laterMs)]);
+    await Promise.all([Promise.race([firstAsked, sleep(laterMs)]), sleep(dependency.lastsMs ?? 0)]);
     const laterAsked = askAll(turns[1]);
     [first, later] = await Promise.all([firstAsked, laterAsked]);
   } finally {

@@ -1,0 +1,226 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readContent } from '@content-platform/contract';
+import { newUser, tokenOf } from '../support/accounts.ts';
+import { newPdf, uploaded } from '../support/media.ts';
+import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
+import { closeRecords, freshId, save } from '../support/records.ts';
+import { proofSize } from '../support/proof-size.ts';
+import { writeResult } from '../support/results.ts';
+import {
+  deafReader,
+  silent,
+  slowHeaders,
+  slowJson,
+  slowUpload,
+  startSlowClients,
+  type SlowClient,
+} from '../support/slow-clients.ts';
+import { isWell, stack } from '../support/stack.ts';
+import { startTraffic } from '../support/traffic.ts';
+import { until } from '../support/wait.ts';
+
+/** Sockets in all; for a look at the test itself fewer will do. */
+const many = Number(process.env['SLOW_CLIENTS'] ?? proofSize(2_000, 200));
+const idle = Number(process.env['IDLE_CLIENTS'] ?? proofSize(10_000, 1_000));
+/** The platform's target for others, in ms. */
+const targetMs = 500;
+
+/**
+ * Until when each kind is closed: the limit in gateway/timeouts.ts, the 5 s between looks, 5 s of draining. A connection on
+ * which nothing goes out is looked at after the idle time, and again after it when something had gone out before.
+ */
+const closedWithinMs: Record<string, number> = {
+  headers: 15_000 + 10_000,
+  silent: 15_000 + 10_000,
+  json: 180_000 + 10_000,
+  upload: 180_000 + 10_000,
+  reader: 2 * 60_000 + 10_000,
+};
+/** What a busy machine adds. */
+const slackMs = 10_000;
+
+let own: OwnStack;
+const result: Record<string, unknown> = {};
+beforeAll(async () => {
+  own = await startOwnStack();
+  await until('all is well', isWell, 120_000);
+}, 300_000);
+afterAll(async () => {
+  writeResult('faults', 'slow-clients', result);
+  await closeRecords();
+  await own?.stop();
+});
+
+/** Connections that a process has open, and its memory in bytes. */
+async function lookAt(name: string): Promise<{ sockets: number; rss: number }> {
+  const { internal, pid } = stack().services[name]!;
+  const text = await (await fetch(`${internal}/metrics`)).text();
+  const sockets = Number(/^nodejs_active_resources\{type="TCPSocketWrap"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+  const rss = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024;
+  return { sockets, rss };
+}
+
+/** Reads of a cached record, twenty a second, with the ms that each took. */
+async function startReads() {
+  const id = freshId();
+  await save('webform', id, 'Read meanwhile');
+  const token = await tokenOf(stack().gateway, 'user');
+  const path = readContent.path.replace(':model', 'webform').replace(':id', String(id));
+  const times: number[] = [];
+  const failures: string[] = [];
+  const traffic = startTraffic(20, async () => {
+    const start = performance.now();
+    const headers = { Authorization: `Bearer ${token}` };
+    const outcome = await fetch(stack().gateway + path, { headers })
+      .then(async (reply) => (reply.ok ? void (await reply.arrayBuffer()) : reply.text()))
+      .catch((error: Error) => String(error.cause ?? error));
+    times.push(performance.now() - start);
+    if (outcome !== undefined) failures.push(outcome);
+  });
+  return async () => {
+    await traffic.stop();
+    const sorted = times.toSorted((a, b) => a - b);
+    const at = (part: number) => Math.round(sorted[Math.floor((sorted.length - 1) * part)]!);
+    return { reads: times.length, failures, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
+  };
+}
+
+/** What became of each kind; times in s. */
+function summary(clients: readonly SlowClient[]) {
+  const kinds = Map.groupBy(clients, ({ kind }) => kind);
+  return Object.fromEntries(
+    [...kinds].map(([kind, group]) => {
+      const times = group.flatMap(({ openedAt, closedAt }) =>
+        closedAt ? [(closedAt - openedAt) / 1_000] : [],
+      );
+      const statuses: Record<string, number> = {};
+      for (const { status } of group) statuses[status ?? 'none'] = (statuses[status ?? 'none'] ?? 0) + 1;
+      return [
+        kind,
+        {
+          clients: group.length,
+          closed: times.length,
+          statuses,
+          firstClosed: Math.round(Math.min(...times)),
+          lastClosed: Math.round(Math.max(...times)),
+          limit: closedWithinMs[kind]! / 1_000,
+        },
+      ];
+    }),
+  );
+}
+
+test(`${many} slow clients: others are answered as ever, all are closed in time, and nothing stays`, async () => {
+  const people = await Promise.all(Array.from({ length: 8 }, () => newUser()));
+  const tokens = people.map(({ token }) => token);
+  const large = Buffer.concat([newPdf(), Buffer.alloc(9_000_000, ' ')]);
+  const files = await Promise.all(
+    tokens.slice(0, 3).map(async (token) => {
+      const { variants } = await uploaded(token, Buffer.concat([large, newPdf()]), 'large.pdf');
+      return { path: new URL(variants[0]!.url).pathname, token };
+    }),
+  );
+  const stopCalm = await startReads();
+  await sleep(5_000);
+  const calm = await stopCalm();
+  const before = { gateway: await lookAt('gateway'), 'media-upload': await lookAt('media-upload') };
+
+  const stopReads = await startReads();
+  const share = (part: number) => Math.round(many * part);
+  const slow = await startSlowClients(stack().gateway, [
+    slowHeaders(share(0.35)),
+    silent(share(0.15)),
+    slowJson(share(0.21)),
+    slowUpload(share(0.2), tokens),
+    deafReader(share(0.09), files),
+  ]);
+  let most = 0;
+  const watch = setInterval(async () => {
+    most = Math.max(most, (await lookAt('gateway').catch(() => before.gateway)).sockets);
+  }, 2_000);
+  const readers = slow.clients.filter(({ kind }) => kind === 'reader');
+  const others = slow.clients.filter(({ kind }) => kind !== 'reader');
+  try {
+    // Who takes nothing sees the end when it looks: what has not come then never will.
+    await sleep(closedWithinMs['reader']! + slackMs);
+    const resumedAt = performance.now();
+    for (const { socket } of readers) socket.on('data', () => undefined).resume();
+    await until(
+      'the readers see that they were left',
+      () => readers.every(({ closedAt }) => closedAt),
+      30_000,
+    );
+    expect(readers.filter(({ socket }) => socket.bytesRead >= large.length)).toEqual([]);
+    for (const reader of readers) reader.closedAt = resumedAt;
+    await until('all are closed', () => others.every(({ closedAt }) => closedAt), 240_000);
+  } finally {
+    clearInterval(watch);
+    slow.stop();
+  }
+  const meanwhile = await stopReads();
+  const clients = summary(slow.clients);
+  Object.assign(result, {
+    slow: { sockets: slow.clients.length, most, clients, reads: { calm, meanwhile }, before },
+  });
+  await until('the connections are gone', async () => {
+    const after = { gateway: await lookAt('gateway'), 'media-upload': await lookAt('media-upload') };
+    Object.assign(result['slow'] as object, { after });
+    // Those that are kept for the next request come and go.
+    return (
+      after.gateway.sockets <= before.gateway.sockets + 5 &&
+      after['media-upload'].sockets <= before['media-upload'].sockets + 5
+    );
+  });
+  expect(meanwhile.failures).toEqual([]);
+  expect(meanwhile.p95).toBeLessThan(targetMs);
+  for (const { kind, openedAt, closedAt } of slow.clients)
+    expect({ kind, inTime: closedAt! - openedAt <= closedWithinMs[kind]! + slackMs }).toEqual({
+      kind,
+      inTime: true,
+    });
+  // The places of those that were slow are free again.
+  await uploaded(people[7]!.token, newPdf());
+}, 600_000);
+
+test(`${idle} idle connections: what each takes, and that it is given back`, async () => {
+  const { hostname, port } = new URL(stack().gateway);
+  const before = await lookAt('gateway');
+  const stopReads = await startReads();
+  const sockets: Socket[] = [];
+  /** Each from a loopback address of its own hundred: there are 28,000 ports to one (Linux). */
+  async function openOne(index: number): Promise<void> {
+    const localAddress = `127.0.${1 + (index % 100)}.1`;
+    const socket = connect({ host: hostname, port: Number(port), localAddress });
+    sockets.push(socket.on('error', () => undefined));
+    await once(socket, 'connect');
+    socket.write('GET /health HTTP/1.1\r\nHost: platform\r\n\r\n');
+    await once(socket, 'data');
+  }
+  for (let opened = 0; opened < idle; opened += 100)
+    await Promise.all(Array.from({ length: 100 }, (_, index) => openOne(opened + index)));
+  const open = await lookAt('gateway');
+  const left = () => sockets.filter(({ destroyed }) => !destroyed).length;
+  const stillOpen = left();
+  await until('all are closed by the gateway', () => left() === 0, 120_000);
+  const meanwhile = await stopReads();
+  await until('they are gone', async () => (await lookAt('gateway')).sockets <= before.sockets + 5);
+  const bytesEach = Math.round((open.rss - before.rss) / (open.sockets - before.sockets));
+  Object.assign(result, {
+    idle: {
+      opened: idle,
+      stillOpen,
+      bytesEach,
+      before,
+      open,
+      after: await lookAt('gateway'),
+      reads: meanwhile,
+    },
+  });
+  expect(meanwhile.failures).toEqual([]);
+  expect(meanwhile.p95).toBeLessThan(targetMs);
+  expect(bytesEach).toBeLessThan(50_000);
+}, 600_000);

@@ -1,0 +1,121 @@
+import { randomInt } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newAddress } from './accounts.ts';
+
+/** A client that takes its time, and what became of it. */
+export interface SlowClient {
+  kind: string;
+  socket: Socket;
+  openedAt: number;
+  /** performance.now() when the other side had closed its connection; who takes nothing does not see it. */
+  closedAt?: number;
+  /** The first line of what it was answered. */
+  status?: number;
+}
+
+export interface SlowKind {
+  kind: string;
+  count: number;
+  /** What it sends at once. */
+  head: (index: number) => string;
+  /** What it sends each second. */
+  more?: string;
+  /** It takes nothing of its reply. */
+  deaf?: true;
+}
+
+const head = (line: string, headers: readonly string[]) =>
+  [line, 'Host: platform', `X-Forwarded-For: ${newAddress()}`, ...headers, ''].join('\r\n');
+
+/** Its header block never ends. */
+export const slowHeaders = (count: number): SlowKind => ({
+  kind: 'headers',
+  count,
+  head: () => head('GET /health HTTP/1.1', []),
+  more: 'X-More: yes\r\n',
+});
+
+/** It says nothing at all. */
+export const silent = (count: number): SlowKind => ({ kind: 'silent', count, head: () => '' });
+
+/** Its JSON comes byte by byte. */
+export const slowJson = (count: number): SlowKind => ({
+  kind: 'json',
+  count,
+  head: () =>
+    head('POST /api/token HTTP/1.1', ['Content-Type: application/json', 'Content-Length: 4000', '']) + '{',
+  more: ' ',
+});
+
+/** Its file comes byte by byte. */
+export const slowUpload = (count: number, tokens: readonly string[]): SlowKind => ({
+  kind: 'upload',
+  count,
+  head: (index) =>
+    head('POST /api/upload HTTP/1.1', [
+      `Authorization: Bearer ${tokens[index % tokens.length]}`,
+      'Content-Type: multipart/form-data; boundary=x',
+      'Content-Length: 1000000',
+      '',
+    ]) + '--x\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n%PDF-1.4\n',
+  more: 'x',
+});
+
+/** It asks for a file, which is too large for the buffers on the way, and takes none of it. */
+export const deafReader = (count: number, files: readonly { path: string; token: string }[]): SlowKind => ({
+  kind: 'reader',
+  count,
+  head: (index) => {
+    const { path, token } = files[index % files.length]!;
+    return head(`GET ${path} HTTP/1.1`, [`Authorization: Bearer ${token}`, '']);
+  },
+  deaf: true,
+});
+
+/** Twenty at a time: Node accepts one connection in a turn of its event loop. */
+const [batch, pauseMs] = [20, 50];
+
+/** Opens them all; each sends a little each second until it is closed. */
+export async function startSlowClients(origin: string, kinds: readonly SlowKind[]) {
+  const timers = new Set<NodeJS.Timeout>();
+
+  function start(kind: SlowKind, index: number): SlowClient {
+    const { hostname, port } = new URL(origin);
+    const socket = connect(Number(port), hostname);
+    const client: SlowClient = { kind: kind.kind, socket, openedAt: performance.now() };
+    // Who is closed while it sends is reset.
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk: Buffer) => (client.status ??= Number(chunk.toString('latin1', 9, 12))));
+    if (kind.deaf) socket.pause();
+    socket.once('connect', () => socket.write(kind.head(index)));
+    const { more } = kind;
+    const timer = setInterval(
+      () => {
+        if (more !== undefined && socket.writable) socket.write(more);
+      },
+      1_000 + randomInt(50),
+    );
+    timers.add(timer);
+    socket.once('close', () => {
+      client.closedAt = performance.now();
+      clearInterval(timer);
+    });
+    return client;
+  }
+
+  const clients: SlowClient[] = [];
+  for (const kind of kinds) {
+    for (let index = 0; index < kind.count; index += 1) {
+      clients.push(start(kind, index));
+      if (clients.length % batch === 0) await sleep(pauseMs);
+    }
+  }
+  return {
+    clients,
+    stop() {
+      for (const timer of timers) clearInterval(timer);
+      for (const { socket } of clients) socket.destroy();
+    },
+  };
+}
