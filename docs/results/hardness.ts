@@ -145,6 +145,59 @@ function soak(kept: Kept) {
   };
 }
 
+/** Counts as they are. */
+function counts(kept: Kept) {
+  const { date: _, machine: __, ...figures } = kept;
+  const rows = Object.entries(figures).map(([name, count]) => [
+    name,
+    typeof count === 'number' ? count : String(count),
+  ]);
+  return { text: table([['', 'count'], ...rows]) };
+}
+
+interface Clients {
+  clients: number;
+  firstClosed: number;
+  lastClosed: number;
+  limit: number;
+}
+
+function slowClients({ slow, idle }: Kept) {
+  const kinds = Object.entries<Clients>(slow.clients).map(
+    ([kind, { clients, firstClosed, lastClosed, limit }]) => [
+      kind,
+      clients,
+      `${firstClosed} to ${lastClosed}`,
+      limit,
+    ],
+  );
+  const { calm, meanwhile } = slow.reads;
+  const text = [
+    `${slow.sockets} slow clients of ${kinds.length} kinds. Others' reads meanwhile: p50 ${meanwhile.p50} ms, p95 ${meanwhile.p95} ms of ${meanwhile.reads} (without them ${calm.p50} and ${calm.p95}), ${meanwhile.failures.length} failures.`,
+    table([['kind', 'clients', 'closed after s', 'limit s'], ...kinds]),
+    `Idle: ${JSON.stringify(idle)}`,
+  ].join('\n\n');
+  return { text };
+}
+
+interface Fault {
+  fault: string;
+  backMs: number;
+}
+
+function faultsTable({ dependencies }: Kept) {
+  const rows = Object.entries<Fault[]>(dependencies).map(([name, list]) => [
+    name,
+    list.map(({ fault }) => fault).join(', '),
+    Math.max(...list.map(({ backMs }) => backMs)) / 1_000,
+  ]);
+  const text = [
+    'What each group of endpoints answers, and in which time, is in [faults](faults.md). How soon all was as before, by itself:',
+    table([['dependency', 'faults', 'longest s'], ...rows]),
+  ].join('\n\n');
+  return { text };
+}
+
 const faults = (name: string): string => `faults/results/${name}.json`;
 
 /** Who tries to break it, and what came of it. */
@@ -152,6 +205,42 @@ export const hardness: Section[] = [
   { title: 'Reads raced against clears', file: faults('race'), repeat: 'npm run proof -- race', tell: race },
   { title: 'Events among kills', file: faults('events'), repeat: 'npm run proof -- events', tell: events },
   { title: 'An hour of faults', file: faults('soak'), repeat: 'npm run proof -- soak', tell: soak },
+  {
+    title: 'Faults of dependencies',
+    file: faults('faults'),
+    repeat: 'npm run proof -- faults-table',
+    tell: faultsTable,
+  },
+  {
+    title: '20,000 ways to write a path',
+    file: faults('paths'),
+    repeat: 'npm run proof -- paths',
+    tell: counts,
+  },
+  {
+    title: 'Requests framed wrongly',
+    file: faults('smuggling'),
+    repeat: 'npm run proof -- smuggling',
+    tell: counts,
+  },
+  {
+    title: 'Forged tokens at the gateway',
+    file: faults('tokens-gateway'),
+    repeat: 'npm run proof -- tokens',
+    tell: counts,
+  },
+  {
+    title: 'Forged tokens at the verifier',
+    file: faults('tokens-verifier'),
+    repeat: 'npm run proof -- tokens',
+    tell: counts,
+  },
+  {
+    title: 'Slow clients',
+    file: faults('slow-clients'),
+    repeat: 'npm run proof -- slow-clients',
+    tell: slowClients,
+  },
   {
     title: 'What the contract says, as everybody',
     file: faults('schemathesis'),

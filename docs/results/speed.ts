@@ -200,6 +200,19 @@ function curves(kept: Kept) {
   return { text, charts };
 }
 
+function memory(kept: Kept) {
+  const samples = kept['samples'] as Record<string, { heap: number }[]>;
+  const lines = Object.entries(samples).map(([label, list]) => ({
+    label,
+    points: list.map(({ heap }, index) => [index + 1, heap / 1e6] as const),
+  }));
+  const { minutes, perSecond } = kept['settings'];
+  const wrong = Object.values<number>(kept['errors']).reduce((sum, count) => sum + count, 0);
+  const text = `${minutes} minutes of a mix of ${perSecond} requests a second (${round(kept['sent'])} in all, ${wrong} not answered as they should be):\n\n${verdicts(kept['verdicts'])}`;
+  const axes = { x: 'minutes', y: 'MB in use after a collection' };
+  return { text, charts: { memory: lineChart('Heap of each process', axes, lines) } };
+}
+
 /** Speed, beside what a user would pick instead. */
 export const speed: Section[] = [
   {
@@ -232,4 +245,5 @@ export const speed: Section[] = [
     repeat: 'npm run bench -- curves',
     tell: curves,
   },
+  { title: 'Memory', file: 'bench/results/memory.json', repeat: 'npm run bench -- memory', tell: memory },
 ];

@@ -7,6 +7,7 @@ import { askAll, envelopeComplaint } from '../testing/raw-client.ts';
 import { readingsOf } from '../testing/readings.ts';
 import { mint, withScopes } from '../testing/tokens.ts';
 import { startUpstream, type RecordingUpstream } from '../testing/upstream.ts';
+import { writeResult } from '../../test/support/results.ts';
 
 const seed = Number(process.env['PROOF_SEED'] ?? Date.now() % 1_000_000_000);
 
@@ -110,8 +111,11 @@ test('however a path is written, it opens nothing that the token does not, and m
   expect(every).toBeGreaterThanOrEqual(count(all));
 }, 180_000);
 afterAll(() =>
-  console.log(
-    `paths: seed ${seed}, ${variants.length} targets, ${3 * variants.length} requests, ` +
-      `${refused} refused, ${forwarded} forwarded`,
-  ),
+  writeResult('faults', 'paths', {
+    seed,
+    targets: variants.length,
+    requests: 3 * variants.length,
+    refused,
+    forwarded,
+  }),
 );

@@ -7,6 +7,7 @@ import { startGateway } from '../testing/gateway.ts';
 import { createRawClient, envelopeComplaint, type RawReply, takeReply } from '../testing/raw-client.ts';
 import { markOf, startStrictUpstream, type WholeRequest } from '../testing/strict-upstream.ts';
 import { mint } from '../testing/tokens.ts';
+import { writeResult } from '../../test/support/results.ts';
 
 const seed = Number(process.env['PROOF_SEED'] ?? Date.now() % 1_000_000_000);
 const count = 2_000;
@@ -129,4 +130,4 @@ test('whatever is sent in front of it, a request gets its own reply, and only wh
   expect(figures.cases).toBe(count);
   expect(figures.forwarded).toBeGreaterThan(count / 10);
 }, 180_000);
-afterAll(() => console.log(`smuggling: seed ${seed}, ${JSON.stringify(figures)}`));
+afterAll(() => writeResult('faults', 'smuggling', { seed, ...figures }));

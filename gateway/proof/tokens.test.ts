@@ -4,6 +4,7 @@ import { startGateway, type TestGateway } from '../testing/gateway.ts';
 import { askAll, createRawClient, envelopeComplaint } from '../testing/raw-client.ts';
 import { issuer, signingKey } from '../testing/tokens.ts';
 import { startUpstream, type RecordingUpstream } from '../testing/upstream.ts';
+import { writeResult } from '../../test/support/results.ts';
 
 const seed = Number(process.env['PROOF_SEED'] ?? Date.now() % 1_000_000_000);
 const { valid, other, attacks } = tokenAttacks({ ...signingKey, issuer });
@@ -55,8 +56,12 @@ test('no token but a valid one comes through, and each other is answered 401 in 
 }, 180_000);
 
 afterAll(() =>
-  console.log(
-    `tokens at the gateway: seed ${seed}, ${askedFor.length} attacks and ${fuzzed.length} fuzzed, ${refused} refused, ` +
-      `1 forwarded, slowest ${Math.round(slowest)} ms`,
-  ),
+  writeResult('faults', 'tokens-gateway', {
+    seed,
+    attacks: askedFor.length,
+    fuzzed: fuzzed.length,
+    refused,
+    forwarded: 1,
+    slowestMs: slowest,
+  }),
 );

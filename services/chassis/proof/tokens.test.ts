@@ -3,6 +3,7 @@ import { HttpError } from '../http-error.ts';
 import { createTestKey } from '../testing/jwks-server.ts';
 import { fuzzedTokens, tokenAttacks } from '../testing/token-attacks.ts';
 import { createTokenVerifier } from '../tokens.ts';
+import { writeResult } from '../../../test/support/results.ts';
 
 const seed = Number(process.env['PROOF_SEED'] ?? Date.now() % 1_000_000_000);
 const issuer = 'http://platform.test';
@@ -48,8 +49,11 @@ test('100,000 tokens that are nearly valid are refused', async () => {
 }, 180_000);
 
 afterAll(() =>
-  console.log(
-    `tokens at the verifier: seed ${seed}, ${attacks.length} attacks and 100000 fuzzed, ${refused} refused, ` +
-      `slowest ${slowest.toFixed(1)} ms`,
-  ),
+  writeResult('faults', 'tokens-verifier', {
+    seed,
+    attacks: attacks.length,
+    fuzzed: 100_000,
+    refused,
+    slowestMs: slowest,
+  }),
 );
