@@ -1,6 +1,7 @@
 // `npm run results`: docs/results.md and its charts, from what the benches and proofs have kept.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { format, resolveConfig } from 'prettier';
 import { ROOT } from '../deploy/local/config.ts';
 import { hardness } from './results/hardness.ts';
 import { speed } from './results/speed.ts';
@@ -16,10 +17,10 @@ function read(file: string): Kept | undefined {
 
 /** When and where something was measured, in a line. */
 function around({ date, machine }: Kept): string {
-  const { cpu, cores, memoryGiB, versions, load } = machine;
+  const { cpu, cores, memoryGiB, versions = {}, load } = machine;
   const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   const busy =
-    load.before[0]! > cores ? ` The machine was busy with other work (load ${load.before[0]}).` : '';
+    load && load.before[0]! > cores ? ` The machine was busy with other work (load ${load.before[0]}).` : '';
   return `${date.slice(0, 10)}, ${cores} cores (${cpu}), ${memoryGiB} GiB; ${list.join(', ')}.${busy}`;
 }
 
@@ -44,4 +45,6 @@ rmSync(charts, { recursive: true, force: true });
 mkdirSync(charts, { recursive: true });
 const intro = readFileSync(join(import.meta.dirname, 'results', 'intro.md'), 'utf8').trim();
 const parts = ['# Results', intro, '## Speed', ...speed.map(write), '## Hardness', ...hardness.map(write)];
-writeFileSync(join(import.meta.dirname, 'results.md'), `${parts.join('\n\n')}\n`);
+const page = join(import.meta.dirname, 'results.md');
+const options = await resolveConfig(page);
+writeFileSync(page, await format(`${parts.join('\n\n')}\n`, { ...options, filepath: page }));

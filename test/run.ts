@@ -58,12 +58,21 @@ async function testStack(pattern: string[], terminal: Terminal, signal: AbortSig
   }
 }
 
+/** What cannot be removed, as something is still mounted there, is no reason not to test. */
+function remove(folder: string, terminal: Terminal): void {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch (error) {
+    terminal.line(`${folder} stays: ${(error as Error).message}`);
+  }
+}
+
 /** Folders of earlier runs: failed ones are kept until the next run, for their logs. */
-async function tidyUp(): Promise<void> {
+async function tidyUp(terminal: Terminal): Promise<void> {
   if (!existsSync(DOWNLOADS)) return;
   const folders = readdirSync(DOWNLOADS).filter((name) => name.startsWith(FOLDER));
   for (const folder of folders.map((name) => join(DOWNLOADS, name)))
-    if (await isAbandoned(folder, 5_000)) rmSync(folder, { recursive: true, force: true });
+    if (await isAbandoned(folder, 5_000)) remove(folder, terminal);
 }
 
 await untilStopped(async (signal) => {
@@ -75,7 +84,7 @@ await untilStopped(async (signal) => {
   const left = isQuick ? SLOW.map((name) => `--testPathIgnorePatterns=/proof/${name}`) : [];
   const pattern = isProof ? [...onlyIn('proof', patterns), ...left] : patterns;
   await refuseUnknown(pattern, signal);
-  await tidyUp();
+  await tidyUp(terminal);
   const checks = await runChecks(terminal, signal);
   const tests = await testStack(pattern, terminal, signal).catch((error: unknown) => {
     if (error instanceof Stopped) throw error;

@@ -5,8 +5,9 @@ export interface Kept {
     cpu: string;
     cores: number;
     memoryGiB: number;
-    versions: Record<string, string>;
-    load: { before: number[]; after: number[] };
+    /** Files of before had neither. */
+    versions?: Record<string, string>;
+    load?: { before: number[]; after: number[] };
   };
   // oxlint-disable-next-line typescript/no-explicit-any
   [found: string]: any;

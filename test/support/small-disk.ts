@@ -25,8 +25,11 @@ export function mountSmallDisk(folder: string, megabytes: number): SmallDisk {
     if (isMounted) execFileSync('umount', ['--lazy', folder]);
     isMounted = false;
     process.removeListener('exit', unmount);
+    process.removeListener('SIGTERM', end);
   };
-  process.once('exit', unmount);
+  // Who is told to end has no exit of its own.
+  const end = () => process.exit(1);
+  process.once('exit', unmount).once('SIGTERM', end);
   return {
     folder,
     async fill() {
