@@ -79,7 +79,13 @@ async function startS3Media(fronts: Fronts, postgres: string, folder: string, en
 export async function startWorld(): Promise<World> {
   const ends: Ends = [];
   const stop = async () => {
-    for (const end of ends.toReversed()) await end();
+    const failures: unknown[] = [];
+    // What cannot be ended leaves no disk mounted.
+    for (const end of ends.toReversed())
+      await Promise.resolve()
+        .then(end)
+        .catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw new AggregateError(failures, 'not everything could be ended');
   };
   try {
     return await build(ends, stop);

@@ -46,7 +46,7 @@ afterAll(async () => {
   await closeEvents();
   await closeRecords();
   await world?.stop();
-}, 60_000);
+}, 120_000);
 
 /** Asks all groups, one shortly after the other. */
 async function askAll(turn: Turn) {
