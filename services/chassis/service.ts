@@ -65,6 +65,9 @@ export interface ServiceOptions {
   tokens: TokenVerifier;
 }
 
+/** Why calls end early: one for all, as making a reason for each would cost more than most handlers. */
+const over = Object.assign(new Error('the request is over'), { name: 'AbortError' });
+
 interface AnyReply {
   status: number;
   body?: unknown;
@@ -100,7 +103,7 @@ export function createService(
     await parseBody(request, response, endpoint);
     const input = validate(endpoint, request);
     const hangUp = new AbortController();
-    response.once('close', () => hangUp.abort());
+    response.once('close', () => hangUp.abort(over));
     const call = {
       ...input,
       caller,

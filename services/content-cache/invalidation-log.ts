@@ -81,6 +81,7 @@ export function createInvalidationLog(query: Database['query'], logger: Logger):
       );
       if (queue.length < maxQueue) queue.push({ ...invalidation, at: new Date() });
       else dropped += 1;
+      if (queue.length >= maxBatch) void flush();
     },
     async close() {
       clearInterval(timer);

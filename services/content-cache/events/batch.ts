@@ -19,7 +19,7 @@ export interface BatchDeps {
 }
 
 /** So many events are cleared side by side and then committed: a long batch does not start again from its beginning. */
-const sliceSize = 200;
+const sliceSize = 500;
 
 type Place = { topic: string; partition: number };
 
