@@ -22,7 +22,7 @@ export function onlyIn(folder: string, patterns: string[]): string[] {
 /** Patterns as they were typed: jest reads those of `onlyIn` as a regular expression, and what is left out is none. */
 const shown = (patterns: string[]): string =>
   patterns
-    .filter((pattern) => !pattern.startsWith('--testPathIgnorePatterns='))
+    .filter((pattern) => !/^--(?!testPathPatterns=)/.test(pattern))
     .map((pattern) => pattern.replace(/^--testPathPatterns=/, ''))
     .join(' or ');
 

@@ -82,7 +82,8 @@ await untilStopped(async (signal) => {
   if (isProof && isQuick) process.env['PROOF_QUICK'] = '1';
   const patterns = process.argv.slice(isProof ? (isQuick ? 4 : 3) : 2);
   const left = isQuick ? SLOW.map((name) => `--testPathIgnorePatterns=/proof/${name}`) : [];
-  const pattern = isProof ? [...onlyIn('proof', patterns), ...left] : patterns;
+  // One after the other: they load the machine, and some say how long others waited.
+  const pattern = isProof ? [...onlyIn('proof', patterns), ...left, '--runInBand'] : patterns;
   await refuseUnknown(pattern, signal);
   await tidyUp(terminal);
   const checks = await runChecks(terminal, signal);

@@ -93,12 +93,12 @@ test('what failed is stored, the rest is cleared once, and then the offset moves
 });
 
 test('a long batch is committed piece by piece, and its records are still cleared once', async () => {
-  await process(messages(...Array.from({ length: 450 }, (_, index) => record(1 + (index % 3)))));
+  await process(messages(...Array.from({ length: 1_100 }, (_, index) => record(1 + (index % 3)))));
   expect(steps.filter((step) => step.startsWith('clear'))).toHaveLength(3);
   expect(steps.filter((step) => step.startsWith('commit'))).toEqual([
-    'commit 200',
-    'commit 400',
-    'commit 451',
+    'commit 500',
+    'commit 1000',
+    'commit 1101',
   ]);
 });
 

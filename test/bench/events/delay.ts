@@ -56,22 +56,35 @@ export async function measureEvents(ground: Ground, perSecond: number, seconds: 
   }
 }
 
-/** From the moment a call of clear-model is due, through the gateway, to the end of its reply. */
-export async function measureCalls(ground: Ground, perSecond: number, seconds: number): Promise<Delay> {
+/** From the moment a call is due to the end of its reply. */
+async function measurePosts(
+  ground: Ground,
+  origin: string,
+  perSecond: number,
+  seconds: number,
+  isGood: (text: string) => boolean,
+): Promise<Delay> {
   const dispatcher = new Agent({ connections: 64, pipelining: 1 });
   try {
     return await measure(ground, perSecond, seconds, async (id) => {
-      const reply = await request(ground.gateway + clearModel.path, {
+      const reply = await request(origin + clearModel.path, {
         dispatcher,
         method: 'POST',
         headers: ground.headers,
         body: JSON.stringify({ model: 'webform', id }),
       });
       const text = await reply.body.text();
-      if (reply.statusCode !== 200 || !text.includes('"keys_deleted":1'))
-        throw new Error(`${reply.statusCode}: ${text}`);
+      if (reply.statusCode !== 200 || !isGood(text)) throw new Error(`${reply.statusCode}: ${text}`);
     });
   } finally {
     await dispatcher.close();
   }
 }
+
+/** Calls of clear-model, through the gateway. */
+export const measureCalls = (ground: Ground, perSecond: number, seconds: number): Promise<Delay> =>
+  measurePosts(ground, ground.gateway, perSecond, seconds, (text) => text.includes('"keys_deleted":1'));
+
+/** The same to a bare Node server, which does nothing: what is late there the machine and the load make late. */
+export const measureBare = (ground: Ground, perSecond: number, seconds: number): Promise<Delay> =>
+  measurePosts(ground, ground.bare, perSecond, seconds, () => true);

@@ -8,6 +8,8 @@ export interface Measured {
   throughput: Throughput;
   events: Delay;
   calls: Delay;
+  /** The same load on a bare Node server. */
+  bare: Delay;
 }
 
 export interface Verdict {
@@ -17,7 +19,7 @@ export interface Verdict {
 }
 
 /** What is held of the goals. */
-export function judge({ throughput, events, calls }: Measured): Verdict[] {
+export function judge({ throughput, events, calls, bare }: Measured): Verdict[] {
   const p99 = (what: string, { perSecond, times, errors }: Delay, goal: number): Verdict => ({
     isHeld: times.p99 < goal && errors.length === 0,
     text: `${what} at ${perSecond} a second: p99 ${times.p99.toFixed(1)} ms, the goal is under ${goal}${errors.length > 0 ? `; errors: ${errors.join('; ')}` : ''}`,
@@ -29,6 +31,10 @@ export function judge({ throughput, events, calls }: Measured): Verdict[] {
       text: `${count} events that waited: ${perSecond.toFixed(0)} cleared a second, the goal is ${goals.eventsPerSecond}`,
     },
     p99('from an event to its record gone,', events, goals.eventP99),
-    p99('a call of clear-model through the gateway,', calls, goals.callP99),
+    p99(
+      `a call of clear-model through the gateway (of a bare Node server: p99 ${bare.times.p99.toFixed(1)} ms),`,
+      calls,
+      goals.callP99,
+    ),
   ];
 }

@@ -20,6 +20,8 @@ export type Cpu = Record<'gateway' | 'contentCache' | 'redis' | 'postgres' | 'ka
 
 export interface Ground {
   gateway: string;
+  /** A Node server that answers whatever it is asked. */
+  bare: string;
   headers: Record<string, string>;
   redis: RedisServer;
   producer: Producer;
@@ -50,6 +52,7 @@ export async function prepare(stores: Stores): Promise<Ground> {
 
   return {
     gateway: `http://127.0.0.1:${gatewayPort}`,
+    bare: auth,
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     redis,
     producer,

@@ -5,7 +5,7 @@ import { stopAll } from '../gateway/processes.ts';
 import { redisVersion } from '../redis-figures.ts';
 import { writeResult } from '../../support/results.ts';
 import { startStores } from '../stores.ts';
-import { measureCalls, measureEvents, type Delay } from './delay.ts';
+import { measureBare, measureCalls, measureEvents, type Delay } from './delay.ts';
 import { judge, type Measured } from './goals.ts';
 import { prepare, type Cpu, type Ground, type UnmanagedKeys } from './ground.ts';
 import { addOthers } from './records.ts';
@@ -44,8 +44,11 @@ async function measure(ground: Ground, unmanagedKeys: UnmanagedKeys): Promise<Me
   await measureCalls(ground, perSecond / 2, warmUpSeconds);
   const calls = await measureCalls(ground, perSecond, seconds);
   console.log(delayLine('calls', calls));
+  await measureBare(ground, perSecond / 2, warmUpSeconds);
+  const bare = await measureBare(ground, perSecond, seconds);
+  console.log(delayLine('bare', bare));
   await ground.end();
-  return { throughput, events, calls };
+  return { throughput, events, calls, bare };
 }
 
 const stores = await startStores({ withKafka: true });
