@@ -16,7 +16,7 @@ import { createAllowlist, findEndpoint } from './allowlist.ts';
 import { authenticate } from './authenticate.ts';
 import { limitBody } from './body-limit.ts';
 import { createClientAddress } from './client-address.ts';
-import { cors } from './cors.ts';
+import { cors, createCorsHeaders } from './cors.ts';
 import { createDocuments } from './documents.ts';
 import type { Exchange, GatewayResponse, Step } from './exchange.ts';
 import { showHealth } from './health.ts';
@@ -106,7 +106,13 @@ function answer(
 export function createGateway(options: GatewayOptions): Gateway {
   const { publicUrl, services, logger, timeouts = usualTimeouts, endpoints = contractEndpoints } = options;
   const refuse = createRefusal(logger, timeouts.drain);
-  const shedding = createLoadShedding(options.metrics, timeouts.drain, options.mayBeLateMs ?? usualLateMs);
+  const corsHeaders = createCorsHeaders(options.corsOrigins);
+  const shedding = createLoadShedding(
+    options.metrics,
+    corsHeaders,
+    timeouts.drain,
+    options.mayBeLateMs ?? usualLateMs,
+  );
   const setSecurityHeaders = createSecurityHeaders(publicUrl);
   const observe = createObserver(options);
   const addressOf = createClientAddress(options.trustedProxies);
@@ -125,7 +131,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   app.disable('x-powered-by');
   app.disable('etag');
   const steps: Step[] = [
-    cors(options.corsOrigins, allowlist),
+    cors(corsHeaders, allowlist),
     findEndpoint(allowlist),
     authenticate(options.tokens, options.limits),
     rateLimit(options.limits),

@@ -7,6 +7,7 @@ import { errorOf, rawGet, setScene } from './testing/scene.ts';
 import { sayOk } from './testing/upstream.ts';
 
 const scene = setScene();
+const page = 'https://app.example.com';
 const held: ServerResponse[] = [];
 let busy: NodeJS.Timeout | undefined;
 afterEach(() => clearInterval(busy));
@@ -27,7 +28,7 @@ const shed = async () => (await scene.gateway.metrics.requestsShed.get()).values
 async function start(count: number, mayBeLateMs = usualLateMs): Promise<void> {
   held.splice(0);
   scene.upstream.answer = (_request, response) => void held.push(response);
-  await scene.start(scene.upstream.url, { mayBeLateMs });
+  await scene.start(scene.upstream.url, { mayBeLateMs, corsOrigins: [page] });
   const sockets = Array.from({ length: count / 20 }, () => scene.connect());
   scene.closeLater(() => sockets.forEach((socket) => socket.destroy()));
   for (const socket of sockets) socket.resume().write(rawGet().repeat(20));
@@ -58,6 +59,16 @@ test('who is late refuses at once what is more than it has time for, and says wh
   const post = await fetch(`${scene.gateway.origin}/api/login`, { method: 'POST', headers, body });
   expect(await errorOf(post)).toEqual([503, 'overloaded']);
   expect(scene.upstream.received).toHaveLength(received);
+});
+
+test('a page that may read replies can read that, too', async () => {
+  await start(100);
+  beBusy();
+  await untilRefused();
+  const { status, headers } = await scene.get({ headers: { Origin: page } });
+  expect([status, headers.get('access-control-allow-origin')]).toEqual([503, page]);
+  expect(headers.get('access-control-expose-headers')).toContain('Retry-After');
+  expect(headers.get('vary')).toBe('Origin');
 });
 
 test('health is answered meanwhile', async () => {

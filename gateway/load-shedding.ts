@@ -1,6 +1,7 @@
 import type { Request } from 'express';
 import { health } from '@content-platform/contract';
 import { endAfterBody, envelope, hasBody, HttpError, requestId } from '@content-platform/chassis';
+import type { CorsHeaders } from './cors.ts';
 import type { GatewayResponse } from './exchange.ts';
 import type { GatewayMetrics } from './metrics.ts';
 
@@ -35,6 +36,7 @@ const overloaded = new HttpError(
  */
 export function createLoadShedding(
   { requestsShed }: GatewayMetrics,
+  corsHeaders: CorsHeaders,
   drainMs: number,
   mayBeLateMs: number,
 ): LoadShedding {
@@ -73,6 +75,8 @@ export function createLoadShedding(
       'Retry-After': '1',
       'X-Content-Type-Options': 'nosniff',
       'X-Request-Id': id,
+      Vary: 'Origin',
+      ...corsHeaders(request),
       ...(stillComing ? { Connection: 'close' } : {}),
     });
     if (!stillComing) return void response.end(body);

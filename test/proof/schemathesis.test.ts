@@ -1,6 +1,6 @@
 // Schemathesis makes requests of the OpenAPI document, well-formed and not, as everybody who may ask, and holds each reply
 // against the document: every check, every operation. SCHEMATHESIS_EXAMPLES: cases an operation beside those that the
-// document itself asks for (20, quick 1); SCHEMATHESIS_SEED: those of an earlier run again.
+// document itself asks for (20, quick 2); SCHEMATHESIS_SEED: those of an earlier run again.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -16,7 +16,9 @@ import { until } from '../support/wait.ts';
 
 const settings = {
   seed: Number(process.env['SCHEMATHESIS_SEED'] ?? randomInt(2 ** 31)),
-  examples: Number(process.env['SCHEMATHESIS_EXAMPLES'] ?? proofSize(20, 1)),
+  examples: Number(process.env['SCHEMATHESIS_EXAMPLES'] ?? proofSize(20, 2)),
+  // Coverage is what takes long: two thousand requests as each of them.
+  phases: proofSize('examples,coverage,fuzzing,stateful', 'fuzzing,stateful'),
 };
 const roleMs = 60_000 * (10 + settings.examples);
 
@@ -113,7 +115,9 @@ test('every operation was done by somebody, but for those that say why not', () 
       ]),
     ),
   });
-  expect(never).toEqual(Object.keys(neverDone).toSorted());
+  const known = Object.keys(neverDone).toSorted();
+  // A few requests need not come upon a success of each.
+  expect(never).toEqual(proofSize(known, expect.arrayContaining(known) as unknown as string[]));
 });
 
 test('a reply that the document does not promise is found out', async () => {
@@ -124,7 +128,7 @@ test('a reply that the document does not promise is found out', async () => {
   const { report, folder } = await runSchemathesis(
     programs,
     anonymous,
-    { ...settings, examples: 1 },
+    { ...settings, phases: 'fuzzing', examples: 1 },
     [],
     (document) => {
       const { get } = document.paths['/health']!;

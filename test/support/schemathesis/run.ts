@@ -13,6 +13,8 @@ const FOLDER = import.meta.dirname;
 
 export interface Settings {
   seed: number;
+  /** Of schemathesis, with commas. */
+  phases: string;
   /** How many cases the fuzzing phase makes of each operation, and the stateful one of ways through them. */
   examples: number;
 }
@@ -108,7 +110,7 @@ function surrounding({ name, leaver }: Asker, accounts: readonly number[]): obje
 export async function runSchemathesis(
   programs: string,
   asker: Asker,
-  { seed, examples }: Settings,
+  { seed, phases, examples }: Settings,
   accounts: readonly number[],
   alter: (document: Document) => Document = (document) => document,
 ): Promise<Run> {
@@ -131,7 +133,7 @@ export async function runSchemathesis(
       `--url=${gateway}`,
       `--seed=${seed}`,
       `--max-examples=${examples}`,
-      '--phases=examples,coverage,fuzzing,stateful',
+      `--phases=${phases}`,
       '--generation-database=none',
       '--report=json,ndjson',
       '--report-json-path=report.json',
