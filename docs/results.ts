@@ -24,7 +24,7 @@ function around({ date, machine }: Kept): string {
   return `${date.slice(0, 10)}, ${cores} cores (${cpu}), ${memoryGiB} GiB; ${list.join(', ')}.${busy}`;
 }
 
-function write({ title, file, repeat, tell }: Section): string {
+function write({ title, file, repeat, why, tell }: Section): string {
   const kept = read(file);
   const again = `Repeat: \`${repeat}\`.`;
   if (!kept) return `### ${title}\n\nNot measured yet. ${again}`;
@@ -37,6 +37,7 @@ function write({ title, file, repeat, tell }: Section): string {
     `### ${title}`,
     ...pictures,
     text,
+    ...(why ? [why] : []),
     `${again} Raw: [${file}](../test/${file}). ${around(kept)}`,
   ].join('\n\n');
 }

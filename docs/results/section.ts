@@ -19,6 +19,8 @@ export interface Section {
   file: string;
   /** The command that measures it again. */
   repeat: string;
+  /** Why goals were missed, and what was tried. */
+  why?: string;
   tell: (kept: Kept) => { text: string; charts?: Record<string, string> };
 }
 

@@ -1,14 +1,12 @@
 // What benches of load stand on: a gateway of their own, and a content-cache behind it that is real or light, on the
 // stores of the stack that is running, with tokens of the bench's own. All of it can be held on one core.
 import { spawnSync } from 'node:child_process';
-import { environmentWith, ROOT } from '../../deploy/local/config.ts';
+import { ROOT } from '../../deploy/local/config.ts';
 import { freeRow, INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
-import { portsOf, serviceSpec } from '../../deploy/local/service-process.ts';
-import { SERVICES } from '../../deploy/local/services.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { pidOf, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
-import { issuer } from './own-services.ts';
+import { isWell, issuer, startContentCache, startGateway } from './own-services.ts';
 import { start } from './gateway/processes.ts';
 import { createToken } from './gateway/token.ts';
 
@@ -41,40 +39,25 @@ export async function startTokens() {
   return { sign, url: `http://127.0.0.1:${port}` };
 }
 
-/**
- * Starts a gateway, and a content-cache behind it where `light` names no other address. Its rate limits are a thousand
- * times higher: they count, and refuse nothing.
- */
+/** Starts a gateway, and a content-cache behind it where `light` names no other address. */
 export async function startStand(auth: string, light?: string): Promise<Stand> {
-  const port = await freeRow(SERVICES.length);
+  const [port, cachePort] = [await freeRow(1), await freeRow(1)];
   const { postgres, logs, redis } = stack();
-  const names = light === undefined ? ['gateway', 'content-cache'] : ['gateway'];
-  const services = SERVICES.filter(({ name }) => names.includes(name));
-  const own = {
-    PUBLIC_URL: issuer,
-    AUTH_URL: auth,
-    AUTH_INTERNAL_URL: auth.replace(/\d+$/, (digits) => String(Number(digits) + INTERNAL_OFFSET)),
-    RATE_LIMIT_SCALE: '1000',
-    ...(light === undefined ? {} : { CONTENT_CACHE_URL: light }),
+  const contentCache = light ?? `http://127.0.0.1:${cachePort}`;
+  const pids: Record<string, number> = {
+    gateway: startGateway(port, { upstream: auth, redis, contentCache }).pid!,
   };
-  const pids = services.map((service) => {
-    const { command, args, env } = serviceSpec(service, port, {
-      postgres,
-      logs,
-      redis,
-      kafka: '',
-      media: '',
-      secretsFile: '',
-    });
-    const child = start(command, args, environmentWith({ ...env?.(), ...own }) as Record<string, string>);
-    return [service.name, child.pid!] as const;
-  });
-  const internal = services.map((service) => `http://127.0.0.1:${portsOf(service, port)[1]}`);
-  await until('gateway and content-cache are ready', async () => {
-    const ready = await Promise.all(internal.map(async (url) => (await fetch(`${url}/health/ready`)).ok));
-    return ready.every(Boolean);
-  });
-  return { gateway: `http://127.0.0.1:${port}`, internal: internal[0]!, pids: Object.fromEntries(pids) };
+  if (light === undefined) {
+    const around = { auth, postgres, logs, redis, kafka: '' };
+    pids['content-cache'] = startContentCache(cachePort, around).pid!;
+    await until('content-cache is ready', () => isWell(cachePort));
+  }
+  await until('the gateway is ready', () => isWell(port));
+  return {
+    gateway: `http://127.0.0.1:${port}`,
+    internal: `http://127.0.0.1:${port + INTERNAL_OFFSET}`,
+    pids,
+  };
 }
 
 /** Holds the stand and the stores that it rests on on the one core, and all else of the stack on the other. */
