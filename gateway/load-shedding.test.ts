@@ -78,6 +78,21 @@ test('health is answered meanwhile', async () => {
   expect((await fetch(`${scene.gateway.origin}/health`)).status).toBe(200);
 });
 
+test('nor do clients that send slowly, or take nothing, have others refused', async () => {
+  await start(0);
+  const sockets = Array.from({ length: 200 }, () => scene.connect());
+  scene.closeLater(() => sockets.forEach((socket) => socket.destroy()));
+  const head =
+    'POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{';
+  const large = 'GET /api/docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3);
+  sockets.forEach((socket, index) => socket.pause().write(index % 2 === 0 ? head : large));
+  await until('all are connected', () => sockets.every(({ connecting }) => !connecting));
+  expect((await scene.get()).status).toBe(200);
+  beBusy();
+  for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
+  expect(await shed()).toBe(0);
+});
+
 test('when it is late no more, all are let in again', async () => {
   await start(100);
   beBusy();

@@ -17,7 +17,7 @@ const most = 10_000;
 const [slowest, fastest] = [0.1, 1.5];
 
 export interface LoadShedding {
-  /** Counts the request as under way until its reply is out, or answers it with 503 and is true. */
+  /** Counts the request as under way from its last byte to that of its reply, or answers it with 503 and is true. */
   refuses(request: Request, response: GatewayResponse): boolean;
   stop(): void;
 }
@@ -63,6 +63,19 @@ export function createLoadShedding(
   }
   const timer = setInterval(look, lookEveryMs).unref();
 
+  function enter(response: GatewayResponse): void {
+    if (response.destroyed) return;
+    underWay += 1;
+    let isUnderWay = true;
+    const leave = () => {
+      if (isUnderWay) underWay -= 1;
+      isUnderWay = false;
+    };
+    // Emitted when the whole reply has been written, before the client has taken it; not each reply comes so far.
+    response.once('prefinish', leave);
+    response.once('close', leave);
+  }
+
   function refuse(request: Request, response: GatewayResponse): void {
     requestsShed.inc();
     const id = requestId(request.headers['x-request-id'] as string | undefined);
@@ -90,8 +103,9 @@ export function createLoadShedding(
         refuse(request, response);
         return true;
       }
-      underWay += 1;
-      response.once('close', () => (underWay -= 1));
+      // Only who waits for us counts, or slow clients would have all others refused: not who still sends, or reads.
+      if (hasBody(request)) request.once('end', () => enter(response));
+      else enter(response);
       return false;
     },
     stop: () => clearInterval(timer),
