@@ -237,7 +237,7 @@ export const speed: Section[] = [
     file: 'bench/results/events.json',
     repeat: 'npm run bench -- events',
     why: [
-      'Why: at 500 calls a second the gateway, content-cache, Redis, PostgreSQL, Kafka and the load together take more than half of both cores, and whoever is due waits for a core: neither process was busy for longer than 20 ms in a profile but for collections of garbage, and each was taken off its core four to nine hundred times a second.',
+      'Why: at 500 calls a second the gateway, content-cache, Redis, PostgreSQL, Kafka and the load together take more than half of both cores, and whoever is due waits for a core: in a profile the longest stretches of work, of 20 to 70 ms, are collections of garbage and small functions that stood still half-way: each process was taken off its core four to nine hundred times a second.',
       'What was tried: processes held on cores, larger and steadier young generations of the heap, a collector of one thread: no difference beyond that between two runs of the same.',
     ].join(' '),
     tell: events,
