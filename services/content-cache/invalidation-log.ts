@@ -79,9 +79,10 @@ export function createInvalidationLog(query: Database['query'], logger: Logger):
         { target: targetName(target), requested_by: requestedBy, source, keys_deleted: keysDeleted },
         'cleared',
       );
-      if (queue.length < maxQueue) queue.push({ ...invalidation, at: new Date() });
-      else dropped += 1;
-      if (queue.length >= maxBatch) void flush();
+      if (queue.length >= maxQueue) return void (dropped += 1);
+      queue.push({ ...invalidation, at: new Date() });
+      // Not for each row of a queue that stays full: while PostgreSQL is away the timer alone tries again.
+      if (queue.length % maxBatch === 0) void flush();
     },
     async close() {
       clearInterval(timer);

@@ -1,0 +1,35 @@
+import { afterEach, expect, jest, test } from '@jest/globals';
+import { createLogger, type Database } from '@content-platform/chassis';
+import { createInvalidationLog, type InvalidationLog } from './invalidation-log.ts';
+
+const logger = createLogger('test', 'silent');
+let log: InvalidationLog;
+afterEach(() => log.close());
+
+function start(insert: () => Promise<unknown>) {
+  const query = jest.fn(insert);
+  log = createInvalidationLog(query as unknown as Database['query'], logger);
+  return query;
+}
+
+function add(count: number): void {
+  for (let id = 1; id <= count; id += 1)
+    log.add({ target: { model: 'webform', id }, requestedBy: 'test', source: 'http', keysDeleted: 1 });
+}
+
+test('rows leave as soon as a batch is full', () => {
+  const query = start(() => Promise.resolve());
+  add(999);
+  expect(query).not.toHaveBeenCalled();
+  add(1);
+  expect(query).toHaveBeenCalledTimes(1);
+});
+
+test('while they cannot be written, many clears are not as many attempts', async () => {
+  const query = start(() => Promise.reject(new Error('away')));
+  for (let round = 0; round < 300; round += 1) {
+    add(100);
+    await new Promise(setImmediate);
+  }
+  expect(query.mock.calls.length).toBeLessThanOrEqual(12);
+});
