@@ -94,16 +94,18 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
   }
 
   return {
-    /** Makes the topic when it is missing, tells `onMade` as soon as it is made, and resolves when it can be used. */
-    async ensureTopic(onMade: () => void): Promise<void> {
+    /** Makes the topic when it is missing, which it tells `onMissing` first, and resolves when it can be used. */
+    async ensureTopic(onMissing: () => void): Promise<void> {
       // Not over the connection that is there: where it has seen a topic that is gone, kafkajs asks for it in vain.
       const admin = await connect();
       try {
         if ((await admin.listTopics()).includes(topic)) return;
+        // Whoever makes it now: another process, or an attempt of ours whose answer was lost.
+        onMissing();
         const { brokers } = await admin.describeCluster();
         // kafkajs waits for leaders, too, but gives up on a broker that has not heard of the topic yet.
         const topics = [describeTopic(topic, brokers.length)];
-        if (await admin.createTopics({ waitForLeaders: false, topics })) onMade();
+        await admin.createTopics({ waitForLeaders: false, topics });
         await leaders(admin);
       } finally {
         await admin.disconnect();

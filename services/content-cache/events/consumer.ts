@@ -43,7 +43,7 @@ export function createConsumer(options: ConsumerOptions) {
     stopping.signal.addEventListener('abort', () => resolve(undefined));
   });
   const heartbeatMs = Math.ceil(sessionTimeoutMs / 10);
-  /** Made here, and not checked since: a consumer that crashes before that leaves it so. */
+  /** It was missing, and has not been checked since: a consumer that crashes before that leaves it so. */
   let topicIsNew = false;
   let compressionKnown = false;
   let continuity: Continuity | undefined;
@@ -51,9 +51,9 @@ export function createConsumer(options: ConsumerOptions) {
   let running: Promise<void> | undefined;
 
   /** Not once it can be used: what goes wrong in between must not make an old topic of it. */
-  function onTopicMade(): void {
+  function onTopicMissing(): void {
     topicIsNew = true;
-    logger.info({ topic }, 'the topic was missing and has been made');
+    logger.info({ topic }, 'the topic is missing and is made');
   }
 
   function make(): Consumer {
@@ -140,7 +140,7 @@ export function createConsumer(options: ConsumerOptions) {
   /** One life of a consumer: ends with a throw when it crashed, and without one when the process stops. */
   async function live(): Promise<void> {
     // What waits for a Kafka that is away is left behind when the process stops.
-    await Promise.race([broker.ensureTopic(onTopicMade), stopped]);
+    await Promise.race([broker.ensureTopic(onTopicMissing), stopped]);
     if (stopping.signal.aborted) return;
     await Promise.race([lookAtCompression(), stopped]);
     const over = new AbortController();

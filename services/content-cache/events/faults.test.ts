@@ -222,7 +222,7 @@ test('a topic is still new to the consumer that follows one that crashed before 
   const intruder = await intrude(elsewhere.topic);
   const service = await world.service({ kafka, sessionTimeoutMs });
   await crashes(service);
-  expect(lines(service, 'the topic was missing and has been made')).toHaveLength(1);
+  expect(lines(service, 'the topic is missing and is made')).toHaveLength(1);
   await announce();
   await intruder.disconnect();
   await kafka.consumed();
