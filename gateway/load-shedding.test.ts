@@ -96,6 +96,24 @@ test('nor do clients that send slowly, or take nothing, have others refused', as
   expect(await shed()).toBe(0);
 });
 
+test('nor do those that are being answered and take nothing of it', async () => {
+  const unended: ServerResponse[] = [];
+  await start(0);
+  scene.upstream.answer = (_request, response) => {
+    response.write('{');
+    unended.push(response);
+  };
+  const sockets = Array.from({ length: 200 }, () => scene.connect());
+  scene.closeLater(() => sockets.forEach((socket) => socket.destroy()));
+  for (const socket of sockets) socket.pause().write(rawGet());
+  await until('all are at the service', () => unended.length === 200);
+  scene.upstream.answer = sayOk;
+  expect((await scene.get()).status).toBe(200);
+  beBusy();
+  for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
+  expect(await shed()).toBe(0);
+});
+
 test('when it is late no more, all are let in again', async () => {
   await start(100);
   beBusy();

@@ -17,7 +17,7 @@ const most = 10_000;
 const [slowest, fastest] = [0.1, 1.5];
 
 export interface LoadShedding {
-  /** Counts the request as under way from its last byte to that of its reply, or answers it with 503 and is true. */
+  /** Counts the request as under way from its last byte until its reply begins, or answers it with 503 and is true. */
   refuses(request: Request, response: GatewayResponse): boolean;
   stop(): void;
 }
@@ -40,7 +40,7 @@ export function createLoadShedding(
   drainMs: number,
   mayBeLateMs: number,
 ): LoadShedding {
-  let underWay = 0;
+  const underWay = new Set<GatewayResponse>();
   let limit = most;
   let lookedAt = performance.now();
   let windowEnd = lookedAt + windowMs;
@@ -50,12 +50,14 @@ export function createLoadShedding(
 
   function look(): void {
     const now = performance.now();
+    // A reply that has begun waits for its client, or for nothing but bytes.
+    for (const response of underWay) if (response.headersSent) underWay.delete(response);
     leastLate = Math.min(leastLate, now - lookedAt - lookEveryMs);
     lookedAt = now;
     looks += 1;
     if (now < windowEnd || looks < 2) return;
     const gradient = Math.min(fastest, Math.max(slowest, mayBeLateMs / Math.max(leastLate, 1)));
-    const from = gradient < 1 ? Math.min(limit, underWay) : limit;
+    const from = gradient < 1 ? Math.min(limit, underWay.size) : limit;
     limit = Math.min(most, Math.max(fewest, from * gradient));
     leastLate = Infinity;
     looks = 0;
@@ -65,12 +67,8 @@ export function createLoadShedding(
 
   function enter(response: GatewayResponse): void {
     if (response.destroyed) return;
-    underWay += 1;
-    let isUnderWay = true;
-    const leave = () => {
-      if (isUnderWay) underWay -= 1;
-      isUnderWay = false;
-    };
+    underWay.add(response);
+    const leave = () => underWay.delete(response);
     // Emitted when the whole reply has been written, before the client has taken it; not each reply comes so far.
     response.once('prefinish', leave);
     response.once('close', leave);
@@ -99,7 +97,7 @@ export function createLoadShedding(
 
   return {
     refuses(request, response) {
-      if (underWay >= limit && request.url !== health.path) {
+      if (underWay.size >= limit && request.url !== health.path) {
         refuse(request, response);
         return true;
       }

@@ -33,7 +33,7 @@ export const timeouts: Timeouts = {
 };
 
 /** Of the connections with clients. The header block is limited to 16 KB by `run`, as everywhere. */
-export const serverOptions: ServerOptions = {
+export const serverOptions = {
   headersTimeout: 15_000,
   // The whole request, its body included: 10 MB by a slow line.
   requestTimeout: 180_000,
@@ -43,7 +43,7 @@ export const serverOptions: ServerOptions = {
   keepAliveTimeout: 65_000,
   // Ours has the envelope.
   requireHostHeader: false,
-};
+} satisfies ServerOptions;
 
 /** What is under way has so long when the gateway is told to stop, in ms: as long as the slowest reply may take. */
 export const finishMs = slowest;
