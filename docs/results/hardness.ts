@@ -162,20 +162,29 @@ interface Clients {
   limit: number;
 }
 
+const slowKinds: Record<string, string> = {
+  headers: 'headers without an end',
+  silent: 'nothing at all',
+  json: 'JSON, a byte a second',
+  upload: 'a file, a byte a second',
+  reader: 'takes nothing of its 9 MB',
+};
+
 function slowClients({ slow, idle }: Kept) {
   const kinds = Object.entries<Clients>(slow.clients).map(
     ([kind, { clients, firstClosed, lastClosed, limit }]) => [
-      kind,
+      slowKinds[kind] ?? kind,
       clients,
-      `${firstClosed} to ${lastClosed}`,
+      // It sees the end when it reads on.
+      kind === 'reader' ? `before ${firstClosed}` : `${firstClosed} to ${lastClosed}`,
       limit,
     ],
   );
   const { calm, meanwhile } = slow.reads;
   const text = [
-    `${slow.sockets} slow clients of ${kinds.length} kinds. Others' reads meanwhile: p50 ${meanwhile.p50} ms, p95 ${meanwhile.p95} ms of ${meanwhile.reads} (without them ${calm.p50} and ${calm.p95}), ${meanwhile.failures.length} failures.`,
+    `${slow.sockets} slow clients of ${kinds.length} kinds. Others' reads meanwhile: p50 ${meanwhile.p50} ms, p95 ${meanwhile.p95}, p99 ${meanwhile.p99} of ${meanwhile.reads} (without them ${calm.p50}, ${calm.p95} and ${calm.p99}), ${meanwhile.failures.length} failures.`,
     table([['kind', 'clients', 'closed after s', 'limit s'], ...kinds]),
-    `Idle: ${JSON.stringify(idle)}`,
+    `${idle.opened} idle connections: ${(idle.bytesEach / 1_000).toFixed(1)} KB of the gateway's memory each; others' reads meanwhile: p95 ${idle.reads.p95} ms of ${idle.reads.reads}, ${idle.reads.failures.length} failures; ${idle.after.sockets} sockets open after it.`,
   ].join('\n\n');
   return { text };
 }

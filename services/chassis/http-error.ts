@@ -23,7 +23,8 @@ export class HttpError<C extends ErrorCode = ErrorCode> extends Error {
     this.status = status;
     this.error = error;
     this.details = details;
-    this.headers = headers;
+    // A 401 always says what to send (RFC 9110 §15.5.2).
+    this.headers = status === 401 ? { 'WWW-Authenticate': 'Bearer', ...headers } : headers;
   }
 }
 

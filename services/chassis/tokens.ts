@@ -134,9 +134,7 @@ export function createTokenVerifier(
 export function bearerToken(authorization: string | undefined): string {
   const [scheme, token, ...rest] = (authorization ?? '').split(' ');
   if (!authorization || scheme?.toLowerCase() !== 'bearer') {
-    throw new HttpError(401, 'token_required', 'Send an access token: Authorization: Bearer …', undefined, {
-      headers: { 'WWW-Authenticate': 'Bearer' },
-    });
+    throw new HttpError(401, 'token_required', 'Send an access token: Authorization: Bearer …');
   }
   if (!token || rest.length > 0) throw invalid('The access token is malformed.');
   return token;

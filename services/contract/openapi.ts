@@ -85,6 +85,7 @@ function successes(endpoint: Endpoint): Json {
 /** What an error says in a header, by its code. */
 const errorHeaders: { [code in ErrorCode]?: [name: string, description: string] } = {
   token_required: ['WWW-Authenticate', 'What to send (RFC 6750 §3).'],
+  invalid_credentials: ['WWW-Authenticate', 'What other endpoints take.'],
   invalid_client: ['WWW-Authenticate', 'What to send (RFC 6749 §5.2).'],
   rate_limited: ['Retry-After', 'Seconds.'],
   service_unavailable: ['Retry-After', 'Seconds.'],

@@ -27,6 +27,7 @@ describeEndpoint(login, { path: '/api/login', body }, ({ ask, send }) => {
     const wrong = await ask({ body: { ...body, password: 'not-the-password' } });
     const unknown = await ask({ body: { ...body, email: 'nobody@example.com' } });
     expect(wrong.error).toMatchObject({ error: 'invalid_credentials', code: 401 });
+    expect(wrong.headers.get('www-authenticate')).toBe('Bearer');
     expect({ ...unknown.error, request_id: '' }).toEqual({ ...wrong.error, request_id: '' });
     const names = (headers: Headers) => [...headers.keys()].toSorted();
     expect(names(unknown.headers)).toEqual(names(wrong.headers));

@@ -72,6 +72,7 @@ describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) 
     expect(await plain.json()).toMatchObject({ error: code, code: 401 });
     const page = await fetch(gateway + path, { headers: { ...headers, ...browser } });
     expect(page.status).toBe(401);
+    expect(page.headers.get('www-authenticate')).toMatch(/^Bearer/);
     expect(await page.text()).toContain('action="/pulse/sign-in"');
     expect((await send({ headers: { Authorization: '', ...headers } })).error?.error).toBe(code);
     expect((await send({ headers: { Authorization: '', ...headers, ...browser } })).status).toBe(401);

@@ -117,6 +117,45 @@ function summary(clients: readonly SlowClient[]) {
   );
 }
 
+test(`${idle} idle connections: what each takes, and that it is given back`, async () => {
+  const { hostname, port } = new URL(stack().gateway);
+  const before = await lookAt('gateway');
+  const stopReads = await startReads();
+  const sockets: Socket[] = [];
+  /** Each from a loopback address of its own hundred: there are 28,000 ports to one (Linux). */
+  async function openOne(index: number): Promise<void> {
+    const localAddress = `127.0.${1 + (index % 100)}.1`;
+    const socket = connect({ host: hostname, port: Number(port), localAddress });
+    sockets.push(socket.on('error', () => undefined));
+    await once(socket, 'connect');
+    socket.write('GET /health HTTP/1.1\r\nHost: platform\r\n\r\n');
+    await once(socket, 'data');
+  }
+  for (let opened = 0; opened < idle; opened += 100)
+    await Promise.all(Array.from({ length: 100 }, (_, index) => openOne(opened + index)));
+  const open = await lookAt('gateway');
+  const left = () => sockets.filter(({ destroyed }) => !destroyed).length;
+  const stillOpen = left();
+  await until('all are closed by the gateway', () => left() === 0, 120_000);
+  const meanwhile = await stopReads();
+  await until('they are gone', async () => (await lookAt('gateway')).sockets <= before.sockets + 5);
+  const bytesEach = Math.round((open.rss - before.rss) / (open.sockets - before.sockets));
+  Object.assign(result, {
+    idle: {
+      opened: idle,
+      stillOpen,
+      bytesEach,
+      before,
+      open,
+      after: await lookAt('gateway'),
+      reads: meanwhile,
+    },
+  });
+  expect(meanwhile.failures).toEqual([]);
+  expect(meanwhile.p95).toBeLessThan(targetMs);
+  expect(bytesEach).toBeLessThan(50_000);
+}, 600_000);
+
 test(`${many} slow clients: others are answered as ever, all are closed in time, and nothing stays`, async () => {
   const people = await Promise.all(Array.from({ length: 8 }, () => newUser()));
   const tokens = people.map(({ token }) => token);
@@ -185,43 +224,4 @@ test(`${many} slow clients: others are answered as ever, all are closed in time,
     });
   // The places of those that were slow are free again.
   await uploaded(people[7]!.token, newPdf());
-}, 600_000);
-
-test(`${idle} idle connections: what each takes, and that it is given back`, async () => {
-  const { hostname, port } = new URL(stack().gateway);
-  const before = await lookAt('gateway');
-  const stopReads = await startReads();
-  const sockets: Socket[] = [];
-  /** Each from a loopback address of its own hundred: there are 28,000 ports to one (Linux). */
-  async function openOne(index: number): Promise<void> {
-    const localAddress = `127.0.${1 + (index % 100)}.1`;
-    const socket = connect({ host: hostname, port: Number(port), localAddress });
-    sockets.push(socket.on('error', () => undefined));
-    await once(socket, 'connect');
-    socket.write('GET /health HTTP/1.1\r\nHost: platform\r\n\r\n');
-    await once(socket, 'data');
-  }
-  for (let opened = 0; opened < idle; opened += 100)
-    await Promise.all(Array.from({ length: 100 }, (_, index) => openOne(opened + index)));
-  const open = await lookAt('gateway');
-  const left = () => sockets.filter(({ destroyed }) => !destroyed).length;
-  const stillOpen = left();
-  await until('all are closed by the gateway', () => left() === 0, 120_000);
-  const meanwhile = await stopReads();
-  await until('they are gone', async () => (await lookAt('gateway')).sockets <= before.sockets + 5);
-  const bytesEach = Math.round((open.rss - before.rss) / (open.sockets - before.sockets));
-  Object.assign(result, {
-    idle: {
-      opened: idle,
-      stillOpen,
-      bytesEach,
-      before,
-      open,
-      after: await lookAt('gateway'),
-      reads: meanwhile,
-    },
-  });
-  expect(meanwhile.failures).toEqual([]);
-  expect(meanwhile.p95).toBeLessThan(targetMs);
-  expect(bytesEach).toBeLessThan(50_000);
 }, 600_000);
