@@ -1,6 +1,6 @@
 // `npm test [-- pattern]`: types, lint, format and every test, against a stack of its own beside whatever else runs.
-// `npm run proof [-- --quick] [-- pattern]`: what takes minutes to hours, in folders with the name proof, in the same way;
-// quick: so much of it as shows within ten minutes that it still works.
+// `npm run proof [-- --quick] [-- pattern]`: what takes minutes to an hour, in folders with the name proof, in the same way;
+// quick: most of them, and so much of each as shows within ten minutes that it still works.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DOWNLOADS } from '../deploy/local/config.ts';
@@ -13,12 +13,13 @@ import { createTerminal, type Terminal } from '../deploy/local/terminal.ts';
 import { untilStopped } from '../deploy/local/until-stopped.ts';
 import { runChecks } from './checks.ts';
 import { type Counts, onlyIn, refuseUnknown, runJest } from './jest.ts';
+import { noteLoad } from './support/results.ts';
 import { isWell } from './support/stack.ts';
 import { until } from './support/wait.ts';
 
 const FOLDER = 'test-';
 
-/** Proofs that wait for minutes whatever there is to do, or ask the registry: not for `--quick`. */
+/** Proofs that wait for minutes whatever there is to do, or ask the registry: not for `--quick` unless they are named. */
 const SLOW = ['faults-table', 'slow-clients', 'alerts', 'uploads', 'audit'];
 
 async function testStack(pattern: string[], terminal: Terminal, signal: AbortSignal): Promise<Counts> {
@@ -75,13 +76,15 @@ async function tidyUp(terminal: Terminal): Promise<void> {
     if (await isAbandoned(folder, 5_000)) remove(folder, terminal);
 }
 
+noteLoad();
 await untilStopped(async (signal) => {
   const terminal = createTerminal();
   const isProof = process.argv[2] === '--proof';
   const isQuick = process.argv[3] === '--quick';
   if (isProof && isQuick) process.env['PROOF_QUICK'] = '1';
   const patterns = process.argv.slice(isProof ? (isQuick ? 4 : 3) : 2);
-  const left = isQuick ? SLOW.map((name) => `--testPathIgnorePatterns=/proof/${name}`) : [];
+  const left =
+    isQuick && patterns.length === 0 ? SLOW.map((name) => `--testPathIgnorePatterns=/proof/${name}`) : [];
   // One after the other: they load the machine, and some say how long others waited.
   const pattern = isProof ? [...onlyIn('proof', patterns), ...left, '--runInBand'] : patterns;
   await refuseUnknown(pattern, signal);

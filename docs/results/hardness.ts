@@ -47,9 +47,20 @@ function race(kept: Kept) {
 }
 
 function events(kept: Kept) {
-  const { settings, sent, sentAgain, secondsToSend, secondsToCommit, consumers, restarts, log } = kept;
+  const {
+    settings,
+    sent,
+    sentAgain,
+    secondsToSend,
+    secondsToCommit,
+    consumers,
+    restarts,
+    log,
+    during,
+    atTheEnd,
+  } = kept;
   const text = [
-    `${round(settings.events)} events, one in a hundred poison: none lost, each poison one listed once.`,
+    `${round(settings.events)} events, one in a hundred poison. Records that such an event did not clear: ${during.wrong.length} of ${round(during.recordsGone)} looked at on the way, ${atTheEnd.old.length} in the end; losses that consumers told of: ${consumers.losses.length}; poison events: ${round(log.poison)}, failed jobs: ${round(log.failedJobs)}.`,
     table([
       ['', ''],
       ['sent', sent],
@@ -76,12 +87,14 @@ function schemathesis(kept: Kept) {
       run['cases']!['generated'] as number,
       sum,
       (run['failures'] as unknown as unknown[]).length,
+      run['filtered'] as unknown as number,
     ];
   });
   const { seed, examples, schemathesis: version } = kept['settings'];
   const text = [
     `Schemathesis ${version}, seed ${seed}, ${examples} cases an operation beside those that the document itself asks for:`,
-    table([['as', 'operations', 'requests', 'checks', 'failures'], ...rows]),
+    table([['as', 'operations', 'requests', 'checks', 'failures', 'false alarms'], ...rows]),
+    'A check that has nothing to say of a request counts as one. What is a false alarm, and why, is in [hooks.py](../test/support/schemathesis/hooks.py).',
   ].join('\n\n');
   return { text };
 }
@@ -92,7 +105,7 @@ function secrets(kept: Kept) {
     ([place, { places, bytes }]) => [place, places, bytes],
   );
   const text = [
-    `${used.total} secrets in ${round(used.forms)} forms (also encoded, and parts of them):`,
+    `${used.total} secrets in ${round(used.forms)} forms (also encoded, and parts of them), found where they may not lie: ${kept['found']}`,
     table([['searched', 'places', 'bytes'], ...rows]),
   ].join('\n\n');
   return { text };
@@ -131,7 +144,7 @@ function soak(kept: Kept) {
     `${before['sockets']} → ${after['sockets']}`,
   ]);
   const text = [
-    `${minutes} minutes, a fault every ${faultEveryMs / 1_000} s (${faults.length} in all): ${counted(seen.answers)}; stale ${seen.stale.length}, lost ${seen.lost.length} of ${round(seen.clears + seen.events)} changes. Alerts that were told: ${told.join(', ') || 'none'}.`,
+    `${minutes} minutes, a fault every ${faultEveryMs / 1_000} s (${faults.length} in all): ${counted(seen.answers)}; ${round(seen.clears)} acknowledged clears, after which ${seen.stale.length} reads were stale; ${round(seen.events)} events, of which ${seen.lostEvents.length} were lost. Alerts that were told: ${told.join(', ') || 'none'}.`,
     table([['', 'heap MB, early', 'late', 'open files', 'sockets'], ...rows]),
   ].join('\n\n');
   const bars = (held as Holding[]).map(({ service, before, after }) => ({
@@ -160,6 +173,7 @@ interface Clients {
   firstClosed: number;
   lastClosed: number;
   limit: number;
+  statuses: Record<string, number>;
 }
 
 const slowKinds: Record<string, string> = {
@@ -172,18 +186,19 @@ const slowKinds: Record<string, string> = {
 
 function slowClients({ slow, idle }: Kept) {
   const kinds = Object.entries<Clients>(slow.clients).map(
-    ([kind, { clients, firstClosed, lastClosed, limit }]) => [
+    ([kind, { clients, firstClosed, lastClosed, limit, statuses }]) => [
       slowKinds[kind] ?? kind,
       clients,
       // It sees the end when it reads on.
       kind === 'reader' ? `before ${firstClosed}` : `${firstClosed} to ${lastClosed}`,
       limit,
+      counted(statuses),
     ],
   );
   const { calm, meanwhile } = slow.reads;
   const text = [
     `${slow.sockets} slow clients of ${kinds.length} kinds. Others' reads meanwhile: p50 ${meanwhile.p50} ms, p95 ${meanwhile.p95}, p99 ${meanwhile.p99} of ${meanwhile.reads} (without them ${calm.p50}, ${calm.p95} and ${calm.p99}), ${meanwhile.failures.length} failures.`,
-    table([['kind', 'clients', 'closed after s', 'limit s'], ...kinds]),
+    table([['kind', 'clients', 'closed after s', 'limit s', 'answered'], ...kinds]),
     `${idle.opened} idle connections: ${(idle.bytesEach / 1_000).toFixed(1)} KB of the gateway's memory each; others' reads meanwhile: p95 ${idle.reads.p95} ms of ${idle.reads.reads}, ${idle.reads.failures.length} failures; ${idle.after.sockets} sockets open after it.`,
   ].join('\n\n');
   return { text };

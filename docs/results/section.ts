@@ -5,9 +5,9 @@ export interface Kept {
     cpu: string;
     cores: number;
     memoryGiB: number;
-    /** Files of before had neither. */
-    versions?: Record<string, string>;
-    load?: { before: number[]; after: number[] };
+    versions: Record<string, string>;
+    /** The load average of a minute before anything of this was started, where it was noted. */
+    loadBefore?: number;
   };
   // oxlint-disable-next-line typescript/no-explicit-any
   [found: string]: any;
@@ -22,11 +22,6 @@ export interface Section {
   /** Why goals were missed, and what was tried. */
   why?: string;
   tell: (kept: Kept) => { text: string; charts?: Record<string, string> };
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.ceil((sorted.length - 1) / 2)]!) / 2;
 }
 
 /** A number for people: three digits, or whole with separators. */

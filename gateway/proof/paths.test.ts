@@ -69,6 +69,7 @@ function complaintsOf(
 
 let refused = 0;
 let forwarded = 0;
+let wrongInAll = 0;
 
 async function sendAll(authorization: (index: number) => string | undefined, allowed: Access[]) {
   const wrong: string[] = [];
@@ -92,6 +93,7 @@ async function sendAll(authorization: (index: number) => string | undefined, all
       if (complaints.length > 0) wrong.push(`${show(sent)}: ${complaints[0]}`);
     }
   }
+  wrongInAll += wrong.length;
   expect({ seed, wrong: wrong.length, first: wrong.slice(0, 20) }).toEqual({ seed, wrong: 0, first: [] });
   return [...upstreams.values()].reduce((sum, { received }) => sum + received.length, 0);
 }
@@ -117,5 +119,6 @@ afterAll(() =>
     requests: 3 * variants.length,
     refused,
     forwarded,
+    wrong: wrongInAll,
   }),
 );

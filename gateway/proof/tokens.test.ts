@@ -61,7 +61,8 @@ afterAll(() =>
     attacks: askedFor.length,
     fuzzed: fuzzed.length,
     refused,
-    forwarded: 1,
+    // The valid one, and no other.
+    forwarded: upstream.received.length,
     slowestMs: slowest,
   }),
 );

@@ -7,6 +7,7 @@ import { newLetter } from '../support/letters.ts';
 import { closeRecords } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { openLoop, type Kind, type Outcome } from './open-loop.ts';
+import { percentile } from './percentiles.ts';
 
 const perSecond = 200;
 const seconds = 20;
@@ -72,8 +73,8 @@ function kindsOf(people: readonly Person[]): Kind[] {
 }
 
 function times(outcomes: readonly Outcome[]): { p95: number; line: string } {
-  const sorted = outcomes.map(({ ms }) => ms).toSorted((a, b) => a - b);
-  const at = (part: number) => sorted[Math.ceil(part * sorted.length) - 1] ?? 0;
+  const all = outcomes.map(({ ms }) => ms);
+  const at = (part: number) => percentile(all, part);
   const shown = (part: number) => at(part).toFixed(1).padStart(7);
   const line = `p50 ${shown(0.5)}   p95 ${shown(0.95)}   p99 ${shown(0.99)}   max ${shown(1)}`;
   return { p95: at(0.95), line };

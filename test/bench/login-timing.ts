@@ -7,6 +7,7 @@ import { environmentWith, ROOT } from '../../deploy/local/config.ts';
 import { Problem } from '../../deploy/local/problem.ts';
 import { stack } from '../support/stack.ts';
 import { separation } from './roc.ts';
+import { percentile } from './percentiles.ts';
 
 const triesEach = 2_000;
 const concurrency = 8;
@@ -92,8 +93,7 @@ async function measureAll(tries: readonly Try[]): Promise<Map<string, number[]>>
 function printTimes(times: Map<string, number[]>): void {
   console.log(`ms until a login is refused, ${triesEach} tries each, ${concurrency} at a time`);
   for (const [kind, all] of times) {
-    const sorted = all.toSorted((a, b) => a - b);
-    const at = (part: number) => sorted[Math.ceil(part * sorted.length) - 1]!.toFixed(1).padStart(7);
+    const at = (part: number) => percentile(all, part).toFixed(1).padStart(7);
     console.log(`  ${kind.padEnd(17)} median ${at(0.5)}   p99 ${at(0.99)}`);
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { percentile, timesOf } from './percentiles.ts';
+import { median, percentile, timesOf } from './percentiles.ts';
 
 test('a percentile is the value that so great a part does not exceed, in whatever order they came', () => {
   const values = Array.from({ length: 100 }, (_, index) => 100 - index);
@@ -7,4 +7,8 @@ test('a percentile is the value that so great a part does not exceed, in whateve
   expect(percentile([7], 0.99)).toBe(7);
   expect(percentile([], 0.5)).toBeNaN();
   expect(timesOf([3, 1, 2])).toEqual({ count: 3, p50: 2, p99: 3, max: 3 });
+});
+
+test('the median is in the middle, also of an even number', () => {
+  expect([median([3, 1, 2]), median([4, 1, 2, 3]), median([])]).toEqual([2, 2.5, Number.NaN]);
 });

@@ -4,6 +4,12 @@ export function percentile(values: readonly number[], part: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN;
 }
 
+/** The one in the middle, or between the two there. NaN of none. */
+export function median(values: readonly number[]): number {
+  const sorted = Float64Array.from(values).toSorted();
+  return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
+}
+
 /** What is told of times in ms. */
 export const timesOf = (values: readonly number[]) => ({
   count: values.length,

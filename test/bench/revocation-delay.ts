@@ -5,6 +5,7 @@ import { login, logout } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { readStack } from '../../deploy/local/stack-file.ts';
 import { DEMO_PASSWORD } from '../../deploy/local/demo-accounts.ts';
+import { percentile } from './percentiles.ts';
 
 const tries = 200;
 const stack = readStack();
@@ -45,7 +46,6 @@ for (let n = 0; n < tries; n += 1) {
 }
 console.log(`ms after the answer to a logout until the access token is refused, ${tries} logouts`);
 for (const [name, all] of Object.entries(delays)) {
-  const sorted = all.toSorted((a, b) => a - b);
-  const at = (part: number) => sorted[Math.ceil(part * sorted.length) - 1]!.toFixed(0).padStart(5);
+  const at = (part: number) => percentile(all, part).toFixed(0).padStart(5);
   console.log(`  ${name.padEnd(14)} p50 ${at(0.5)}   p99 ${at(0.99)}   max ${at(1)}`);
 }

@@ -7,8 +7,12 @@ import { DOWNLOADS, environmentWith, ROOT } from '../../deploy/local/config.ts';
 import { Problem } from '../../deploy/local/problem.ts';
 import { untilStopped } from '../../deploy/local/until-stopped.ts';
 import { startOwnStack } from '../support/own-stack.ts';
+import { noteLoad } from '../support/results.ts';
 import { isWell } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
+
+/** They ask /proc what CPU others have taken. */
+const LINUX = ['tracing', 'capacity', 'overload', 'curves', 'gateway', 'cache', 'events'];
 
 /** They bring up what they need by themselves: an idle stack beside them would be in their figures. */
 const ALONE = ['gateway/main.ts', 'cache/main.ts', 'events/main.ts'];
@@ -29,11 +33,13 @@ const FILES: Record<string, string> = {
   events: 'events/main.ts',
 };
 
-/** @throws Problem when there is no such bench */
+/** @throws Problem when there is no such bench, or not on this system */
 function filesOf(names: readonly string[]): Set<string> {
   const unknown = names.find((name) => !Object.hasOwn(FILES, name));
   if (unknown !== undefined)
     throw new Problem(`There is no bench ${unknown}; there are ${Object.keys(FILES).join(', ')}.`);
+  const elsewhere = names.filter((name) => process.platform !== 'linux' && LINUX.includes(name));
+  if (elsewhere.length > 0) throw new Problem(`On Linux alone: ${elsewhere.join(', ')}.`);
   return new Set(names.map((name) => FILES[name]!));
 }
 
@@ -76,6 +82,7 @@ async function runAll(files: readonly string[], signal: AbortSignal): Promise<nu
   return failed;
 }
 
+noteLoad();
 await untilStopped(async (signal) => {
   const names = process.argv.slice(2);
   const files = [...filesOf(names.length > 0 ? names : Object.keys(FILES))];

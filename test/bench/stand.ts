@@ -1,14 +1,17 @@
 // What benches of load stand on: a gateway of their own, and a content-cache behind it that is real or light, on the
 // stores of the stack that is running, with tokens of the bench's own. All of it can be held on one core.
 import { spawnSync } from 'node:child_process';
+import { Redis } from 'ioredis';
 import { ROOT } from '../../deploy/local/config.ts';
 import { freeRow, INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
 import { descendantsOf } from '../support/processes.ts';
+import { database } from '../support/records.ts';
 import { pidOf, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { isWell, issuer, startContentCache, startGateway } from './own-services.ts';
 import { start } from './gateway/processes.ts';
 import { createToken } from './gateway/token.ts';
+import { redisVersion } from './redis-figures.ts';
 
 /** The platform is held on this core, and everything else on the other: a load that competes with it measures itself. */
 export const [platformCore, otherCore] = [0, 1];
@@ -57,6 +60,16 @@ export async function startStand(auth: string, light?: string): Promise<Stand> {
     gateway: `http://127.0.0.1:${port}`,
     internal: `http://127.0.0.1:${port + INTERNAL_OFFSET}`,
     pids,
+  };
+}
+
+/** What the stack's stores name themselves. Leaves a connection that `closeRecords` ends. */
+export async function stackVersions(): Promise<Record<string, string>> {
+  const redis = new Redis(stack().redis);
+  const { rows } = await database().query<{ server_version: string }>('SHOW server_version');
+  return {
+    postgres: rows[0]!.server_version.split(' ')[0]!,
+    redis: await redisVersion(redis).finally(() => redis.disconnect()),
   };
 }
 

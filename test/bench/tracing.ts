@@ -14,6 +14,7 @@ import { SERVICES } from '../../deploy/local/services.ts';
 import { tokenOf } from '../support/accounts.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
+import { median } from './percentiles.ts';
 
 const limit = 1.1;
 /** Short, and many: whatever else the machine does meets both pairs, and the median leaves it out. */
@@ -92,7 +93,6 @@ async function measure(pair: Pair, headers: Record<string, string>): Promise<num
   return cpu(pair).map((ms, index) => (ms - before[index]!) / requests);
 }
 
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
 
 let received = 0;

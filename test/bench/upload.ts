@@ -9,6 +9,7 @@ import sharp, { type OutputInfo, type Sharp } from 'sharp';
 import { tokenOf } from '../support/accounts.ts';
 import { largePicture, uploaded, type Bytes } from '../support/media.ts';
 import { stack } from '../support/stack.ts';
+import { median } from './percentiles.ts';
 
 const limit = 1.15;
 const rounds = 15;
@@ -47,8 +48,6 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   await work();
   return performance.now() - begun;
 }
-
-const median = (times: number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
 
 const token = await tokenOf(stack().gateway, 'user');
 const folder = await mkdtemp(join(tmpdir(), 'bench-'));

@@ -31,7 +31,12 @@ afterAll(async () => {
 });
 
 function tell(what: string, figures: GatewayRaceFigures): void {
-  const lengths = { stale: figures.stale.length, lost: figures.lost.length, failed: figures.failed.length };
+  const lengths = {
+    stale: figures.stale.length,
+    lost: figures.lost.length,
+    failed: figures.failed.length,
+    announced: figures.announced.length,
+  };
   console.log(what, JSON.stringify({ ...figures, ...lengths }));
 }
 

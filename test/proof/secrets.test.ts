@@ -223,7 +223,8 @@ test('the search finds what is there, in every place where something of a client
     'all is found',
     async () => {
       const seen = await inAll();
-      return expected.every((name) => seen.has(name)) && seen;
+      const isInFiles = [...seen].some((name) => name.startsWith('Redis file'));
+      return isInFiles && expected.every((name) => seen.has(name)) && seen;
     },
     20_000,
   );
@@ -236,6 +237,7 @@ test('nothing that only one may know is anywhere else', async () => {
   const { count, find } = createSearch(client.secrets);
   const findings = new Map<string, Finding>();
   const allowed: Record<string, number> = {};
+  const needed = new Set<(typeof mayLie)[number]>();
   const searched: Record<string, { places: number; bytes: number }> = {};
   for (const place of all) {
     const sums = (searched[kindOf(place)] ??= { places: 0, bytes: 0 });
@@ -245,8 +247,10 @@ test('nothing that only one may know is anywhere else', async () => {
       const exception = mayLie.find(
         ({ place: where, kinds }) => where.test(place.name) && kinds.includes(finding.kind),
       );
-      if (exception) allowed[place.name] = (allowed[place.name] ?? 0) + 1;
-      else findings.set(`${place.name}: ${finding.kind}, ${finding.form}`, finding);
+      if (exception) {
+        allowed[place.name] = (allowed[place.name] ?? 0) + 1;
+        needed.add(exception);
+      } else findings.set(`${place.name}: ${finding.kind}, ${finding.form}`, finding);
     }
   }
   const kinds = Object.fromEntries(
@@ -266,5 +270,5 @@ test('nothing that only one may know is anywhere else', async () => {
   });
   expect(Object.fromEntries(findings)).toEqual({});
   // An exception that nothing needs is none.
-  expect(Object.keys(allowed).length).toBeGreaterThan(0);
+  expect(mayLie.filter((exception) => !needed.has(exception))).toEqual([]);
 }, 300_000);

@@ -57,17 +57,16 @@ const due = ['FailedJobs', 'AvailabilityBurnFast', 'AvailabilityBurnSlow'];
 /** One of everything but reads, once a second in turn. */
 async function startChores() {
   const { gateway } = stack();
-  const token = await tokenOf(gateway, 'user');
-  const chores: (() => Promise<unknown>)[] = [
-    async () => call(gateway, contract.upload, { body: fileOf(await newPicture()), token }),
-    () => register(token, { token: newPushToken() }),
-    () => call(gateway, contract.listLetters, { token }),
-    () => call(gateway, contract.me, { token }),
-    () => call(gateway, contract.readContent, { params: { model: 'webform', id: 999_999_999 }, token }),
+  const chores: ((token: string) => Promise<unknown>)[] = [
+    async (token) => call(gateway, contract.upload, { body: fileOf(await newPicture()), token }),
+    (token) => register(token, { token: newPushToken() }),
+    (token) => call(gateway, contract.listLetters, { token }),
+    (token) => call(gateway, contract.me, { token }),
+    (token) => call(gateway, contract.readContent, { params: { model: 'webform', id: 999_999_999 }, token }),
     () => fetch(`${gateway}/api/nothing`),
   ];
   let turn = 0;
-  return startTraffic(1, () => chores[(turn += 1) % chores.length]!());
+  return startTraffic(1, async () => chores[(turn += 1) % chores.length]!(await tokenOf(gateway, 'user')));
 }
 
 interface Sample {
@@ -90,6 +89,12 @@ function leastOf(service: string, samples: readonly Sample[]) {
   const all = samples.flatMap(({ services }) => services[service] ?? []);
   const least = (key: keyof Resources) => Math.min(...all.map((each) => each[key]));
   return { files: least('files'), sockets: least('sockets'), handles: least('handles'), heap: least('heap') };
+}
+
+/** What an event was processed for, by the log of whoever did it: what is found stale later is cleared, too, but not for it. */
+function targetsOfEvents(): Set<string> {
+  const lines = own.logs().matchAll(/"target":"([^"]+)","requested_by":"[^"]*","source":"kafka"/g);
+  return new Set(Array.from(lines, ([, target]) => target!));
 }
 
 test(
@@ -117,7 +122,13 @@ test(
     }
     const told = Object.keys(webhook.told());
     await chores.stop();
-    const figures = await race.stop();
+    const { announced, ...figures } = await race.stop();
+    const unprocessed = () => {
+      const targets = targetsOfEvents();
+      return announced.filter((target) => !targets.has(target));
+    };
+    await until('each event is processed', () => unprocessed().length === 0).catch(() => undefined);
+    const lostEvents = unprocessed();
     const { rows } = await database().query<{ count: number }>(
       'SELECT count(*)::int AS count FROM content.failed_job',
     );
@@ -138,7 +149,7 @@ test(
     writeResult('faults', 'soak', {
       minutes,
       faultEveryMs,
-      seen,
+      seen: { ...seen, events: announced.length, lostEvents },
       told,
       due,
       poison,
@@ -148,7 +159,13 @@ test(
     });
 
     expect(figures).toMatchObject({ stale: [], lost: [] });
+    expect(lostEvents).toEqual([]);
+    const asked = Object.values(figures.answers).reduce((sum, count) => sum + count, 0);
+    expect(figures.answers['200']! / asked).toBeGreaterThan(0.8);
+    // Half of what calm minutes have of each.
     expect(figures.hits).toBeGreaterThan(minutes * 60 * 10);
+    expect(figures.clears).toBeGreaterThan(minutes * 60);
+    expect(announced.length).toBeGreaterThan(minutes * 60);
     expect(rows[0]!.count).toBe(poison);
     expect(told.filter((name) => !due.includes(name))).toEqual([]);
     for (const { service, before, after, restarts } of held) {

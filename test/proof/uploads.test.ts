@@ -14,6 +14,7 @@ import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { descendantsOf, isAlive, treeRss } from '../support/processes.ts';
 import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
+import { percentile } from '../bench/percentiles.ts';
 
 const readerMain = join(import.meta.dirname, '..', 'support', 'reader-process.ts');
 
@@ -77,7 +78,7 @@ test('50 uploads of 24 megapixels at once: each is taken or told to come again, 
     .split('\n')
     .map(Number)
     .toSorted((a, b) => a - b);
-  const at = (share: number) => Math.round(reads[Math.floor((reads.length - 1) * share)]!);
+  const at = (share: number) => Math.round(percentile(reads, share));
   console.log(
     `50 uploads of 24 MP (${(large.length / 1e6).toFixed(1)} MB each): ${taken} taken, ${busy.length} told to come again; peak RSS ${Math.round(watched.peak / 2 ** 20)} MB; ${reads.length} reads of content meanwhile: half in ${at(0.5)} ms, 95 % in ${at(0.95)} ms, all in ${at(1)} ms`,
   );

@@ -215,6 +215,9 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
     `/api/identity/login/callback?state=${lost.there.searchParams.get('state')}&error=access_denied`,
   );
 
+  // It stays where it is.
+  await begin();
+
   // The first one was spent in another browser.
   const again = await comeBack();
   const landed = new URL((await again.browser.go(again.back)).headers.get('location')!);

@@ -15,7 +15,28 @@ export type Account = keyof typeof emails | 'machine' | 'temporary';
 export const newAddress = (): string => `10.${randomInt(256)}.${randomInt(256)}.${randomInt(1, 255)}`;
 const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } });
 
-const tokens = new Map<string, Promise<string>>();
+/** They last for 15 minutes. */
+const renewAfterMs = 10 * 60_000;
+
+/** Gets a token when it is first asked for, and another before it ends; while there is none to be had the old one has to do. */
+function renewed(get: () => Promise<string>): () => Promise<string> {
+  let token: Promise<string> | undefined;
+  let gotAt = -Infinity;
+  return () => {
+    const now = performance.now();
+    if (token && now - gotAt < renewAfterMs) return token;
+    const before = token;
+    gotAt = now;
+    token = get().catch((error: unknown) => {
+      gotAt = -Infinity;
+      if (!before) throw error;
+      return before;
+    });
+    return token;
+  };
+}
+
+const tokens = new Map<string, () => Promise<string>>();
 
 async function temporaryToken(gateway: string): Promise<string> {
   const token = await tokenOf(gateway, 'admin');
@@ -38,12 +59,12 @@ async function fetchToken(gateway: string, account: Account): Promise<string> {
   return (await logIn(emails[account], password, gateway)).token;
 }
 
-/** An access token of a demo account; each test file logs in once per account. */
+/** An access token of a demo account that is valid for minutes; each test file logs in once per account, and then again. */
 export function tokenOf(gateway: string, account: Account): Promise<string> {
   const key = `${gateway} ${account}`;
   let token = tokens.get(key);
-  if (!token) tokens.set(key, (token = fetchToken(gateway, account)));
-  return token;
+  if (!token) tokens.set(key, (token = renewed(() => fetchToken(gateway, account))));
+  return token();
 }
 
 export interface Login {
@@ -82,3 +103,7 @@ export async function newUser(...roles: Exclude<contract.Role, 'admin'>[]): Prom
   if (answer.error) throw new Error(`cannot make a user: ${answer.error.message}`);
   return { id: answer.body.id, email, password: own, ...(await logIn(email, own)) };
 }
+
+/** Access tokens of a user of the test's own that are valid for minutes, however long the test lasts. */
+export const tokensOf = ({ email, password: own }: OwnUser): (() => Promise<string>) =>
+  renewed(async () => (await logIn(email, own)).token);

@@ -1,6 +1,6 @@
 import { type Model, readContent } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { newUser } from './accounts.ts';
+import { newUser, tokensOf } from './accounts.ts';
 import { announce } from './events.ts';
 import { clear, read } from './platform.ts';
 import { database, freshId, save } from './records.ts';
@@ -10,7 +10,7 @@ import { until } from './wait.ts';
 
 export interface GatewayRaceOptions {
   readsPerSecond: number;
-  /** Each is a change of a record, announced in turn by HTTP and through Kafka. */
+  /** In turn a change of a record that is read all the time, announced by HTTP, and one of a new record, through Kafka. */
   changesPerSecond: number;
 }
 
@@ -23,8 +23,8 @@ export interface GatewayRaceFigures {
   /** Clears that were acknowledged, and those that were refused and tried again. */
   clears: number;
   refused: number;
-  /** Events that the brokers have taken. */
-  events: number;
+  /** What the events that the brokers have taken are about, each of them something else. */
+  announced: string[];
   /** Reads that began after a clear was acknowledged and returned less than was committed when it was sent. */
   stale: string[];
   /** Records whose last change is in the database and never came to be read. */
@@ -41,6 +41,7 @@ interface Watched {
 
 const model: Model = 'condition';
 const RECORDS = 12;
+const changed = 'Changed';
 /** So few that on a machine that stalls for seconds nobody has more under way than one may, which is 100. */
 const READS_PER_USER = 10;
 const GIVE_UP_MS = 120_000;
@@ -62,20 +63,24 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
     hits: 0,
     clears: 0,
     refused: 0,
-    events: 0,
+    announced: [],
     stale: [],
     lost: [],
   };
+  /** The records that events are about. */
+  const news: number[] = [];
   for (const record of records) await save(model, record.id, 'Made');
   const count = Math.ceil(readsPerSecond / READS_PER_USER);
-  const users = await Promise.all(Array.from({ length: count }, () => newUser()));
+  const users = await Promise.all(Array.from({ length: count }, async () => tokensOf(await newUser())));
 
   async function readOne(): Promise<void> {
     const record = records[Math.floor(Math.random() * records.length)]!;
     const { floor } = record;
-    const { token } = users[Math.floor(Math.random() * users.length)]!;
+    const user = users[Math.floor(Math.random() * users.length)]!;
     const params = { model, id: record.id };
-    const answer = await call(stack().gateway, readContent, { params, token }).catch(() => undefined);
+    const answer = await user()
+      .then((token) => call(stack().gateway, readContent, { params, token }))
+      .catch(() => undefined);
     const { status = 'no answer', error, body, headers } = answer ?? {};
     const told = error ? `${status} ${error.error}` : String(status);
     figures.answers[told] = (figures.answers[told] ?? 0) + 1;
@@ -85,36 +90,47 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
       figures.stale.push(`${model} ${record.id}: version ${body!.version}, cleared at ${floor}`);
   }
 
+  const commit = (id: number, title: string): Promise<number> =>
+    until('it is committed', () => save(model, id, title), GIVE_UP_MS);
+
   /** As a content server does it: the change is committed, then announced until that is acknowledged. */
-  async function change(record: Watched, byHttp: boolean): Promise<void> {
+  async function change(record: Watched): Promise<void> {
     const title = `Change ${Math.random()}`;
-    const version = await until('it is committed', () => save(model, record.id, title), GIVE_UP_MS);
+    const version = await commit(record.id, title);
     record.title = title;
-    if (byHttp) {
-      const acknowledged = async () => (await clear(model, record.id)) >= 0;
-      const tried = () =>
-        acknowledged().catch((error: Error) => {
-          figures.refused += 1;
-          throw error;
-        });
-      await until('the clear is acknowledged', tried, GIVE_UP_MS);
-      record.floor = Math.max(record.floor, version);
-      figures.clears += 1;
-    } else {
-      const event = JSON.stringify({ model, id: record.id });
-      await until('the event is taken', () => announce(event, `${model}:${record.id}`), GIVE_UP_MS);
-      figures.events += 1;
-    }
+    const acknowledged = async () => (await clear(model, record.id)) >= 0;
+    const tried = () =>
+      acknowledged().catch((error: Error) => {
+        figures.refused += 1;
+        throw error;
+      });
+    await until('the clear is acknowledged', tried, GIVE_UP_MS);
+    record.floor = Math.max(record.floor, version);
+    figures.clears += 1;
   }
 
-  let turn = 0;
-  async function changeOne(): Promise<void> {
+  /** Only of a record that nobody changes again can be told whether this very event was lost. */
+  async function changeNew(): Promise<void> {
+    const id = freshId();
+    await commit(id, 'Made');
+    await read(model, id).catch(() => undefined);
+    await commit(id, changed);
+    const target = `${model}:${id}`;
+    await until('the event is taken', () => announce(JSON.stringify({ model, id }), target), GIVE_UP_MS);
+    figures.announced.push(target);
+    news.push(id);
+  }
+
+  async function changeWatched(): Promise<void> {
     const free = records.filter(({ changing }) => !changing);
     const record = free[Math.floor(Math.random() * free.length)];
     if (!record) return;
     record.changing = true;
-    await change(record, (turn += 1) % 2 === 0).finally(() => (record.changing = false));
+    await change(record).finally(() => (record.changing = false));
   }
+
+  let turn = 0;
+  const changeOne = (): Promise<void> => ((turn += 1) % 2 === 0 ? changeWatched() : changeNew());
 
   const failures: Error[] = [];
   const changes = startTraffic(changesPerSecond, () =>
@@ -128,7 +144,8 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
       await changes.stop();
       await reads.stop();
       if (failures.length > 0) throw failures[0]!;
-      for (const { id, title } of records.filter((record) => record.title !== '')) {
+      const last = news.slice(-RECORDS).map((id) => ({ id, title: changed }));
+      for (const { id, title } of [...records.filter((record) => record.title !== ''), ...last]) {
         const arrived = async () => (await read(model, id)).title === title;
         await until('the last change is read', arrived, GIVE_UP_MS).catch(() =>
           figures.lost.push(`${model} ${id}`),
@@ -136,7 +153,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
       }
       await database().query('DELETE FROM content.record WHERE model = $1 AND id = ANY ($2)', [
         model,
-        records.map(({ id }) => id),
+        [...records.map(({ id }) => id), ...news],
       ]);
       return figures;
     },

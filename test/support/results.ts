@@ -1,14 +1,33 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
 
-const loadBefore = loadavg();
+/** Each makes a run smaller than what the page tells of, or another one. */
+const settings = [
+  'PROOF_QUICK',
+  'BENCH_SCALE',
+  'CURVES_ROUNDS',
+  'CURVES_WARM_UP',
+  'EVENTS',
+  'IDLE_CLIENTS',
+  'MEMORY_MINUTES',
+  'MEMORY_PER_SECOND',
+  'OVERLOAD_SECONDS',
+  'RACE_READS',
+  'SCHEMATHESIS_EXAMPLES',
+  'SLOW_CLIENTS',
+];
+
+/** To be called before anything is started: what was measured is told with the load that others had put on the machine. */
+export function noteLoad(): void {
+  process.env['LOAD_BEFORE'] = String(loadavg()[0]);
+}
 
 /**
  * Keeps what was found in test/<kind>/results/<name>.json, from which docs/results.md is written: with the day, the
- * machine, how busy that was when this process began and now (load averages of 1, 5 and 15 minutes), and the `versions` of
- * what was measured. What a quick run found is too little for the page, and lies in .local/quick instead.
+ * machine, how busy it was before (the load average of a minute), and the `versions` of what was measured. What a smaller
+ * run found is too little for the page, and lies in .local/quick instead.
  */
 export function writeResult(
   kind: 'bench' | 'faults',
@@ -18,14 +37,13 @@ export function writeResult(
 ): void {
   const machine = {
     cpu: cpus()[0]!.model,
-    cores: availableParallelism(),
+    cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),
     versions: { node: process.version.slice(1), ...versions },
-    load: { before: loadBefore, after: loadavg() },
+    loadBefore: Number(process.env['LOAD_BEFORE']),
   };
-  const folder = process.env['PROOF_QUICK']
-    ? join(DOWNLOADS, 'quick', kind)
-    : join(ROOT, 'test', kind, 'results');
+  const isWhole = settings.every((setting) => process.env[setting] === undefined);
+  const folder = isWhole ? join(ROOT, 'test', kind, 'results') : join(DOWNLOADS, 'quick', kind);
   mkdirSync(folder, { recursive: true });
   const result = { date: new Date().toISOString(), machine, ...found };
   writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(result, undefined, 2)}\n`);

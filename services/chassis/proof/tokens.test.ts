@@ -33,6 +33,8 @@ async function wrongOf(list: readonly [name: string, token: string][]): Promise<
   return wrong;
 }
 
+let fuzzedCount = 0;
+
 test('every published attack is refused, also when valid ones are remembered', async () => {
   for (const token of [valid, other]) expect(await tokens.verify(token)).toMatchObject({ kind: 'user' });
   expect(await wrongOf(attacks)).toEqual([]);
@@ -44,6 +46,7 @@ test('100,000 tokens that are nearly valid are refused', async () => {
     `seed ${seed}`,
     token,
   ]);
+  fuzzedCount = fuzzed.length;
   expect((await wrongOf(fuzzed)).slice(0, 20)).toEqual([]);
   expect(slowest).toBeLessThan(limit);
 }, 180_000);
@@ -52,7 +55,7 @@ afterAll(() =>
   writeResult('faults', 'tokens-verifier', {
     seed,
     attacks: attacks.length,
-    fuzzed: 100_000,
+    fuzzed: fuzzedCount,
     refused,
     slowestMs: slowest,
   }),

@@ -1,11 +1,9 @@
-import { once } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import type { Redis } from 'ioredis';
 import { cpuOf } from '../cpu.ts';
-import { connections, type Job, type Seen } from '../gateway/job.ts';
+import type { Job, Seen } from '../gateway/job.ts';
+import { send } from '../gateway/send.ts';
 import { redisCpu } from '../redis-figures.ts';
-
-export { connections };
 
 /** One round of a candidate; CPU for a request, in µs. */
 export type HitRound = Seen & { gateway: number; service: number; redis: number };
@@ -14,23 +12,6 @@ export interface Processes {
   gateway: ChildProcess;
   service: ChildProcess;
   admin: Redis;
-}
-
-/** Has the load send requests, and resolves with what it saw. */
-export async function send(load: ChildProcess, job: Job): Promise<Seen> {
-  load.send(job);
-  const ended = new AbortController();
-  const { signal } = ended;
-  try {
-    return await Promise.race([
-      once(load, 'message', { signal }).then(([seen]) => seen as Seen),
-      once(load, 'exit', { signal }).then(() => {
-        throw new Error('the load ended: see above');
-      }),
-    ]);
-  } finally {
-    ended.abort();
-  }
 }
 
 /** One round. */

@@ -1,4 +1,4 @@
-import { median } from '../gateway/figures.ts';
+import { median } from '../percentiles.ts';
 import { percentile } from '../percentiles.ts';
 import type { Clears } from './clears.ts';
 import type { HitRound } from './hits.ts';

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { closeRecords, database, freshId } from '../../support/records.ts';
 import { writeResult } from '../../support/results.ts';
 import { cpuOf } from '../cpu.ts';
-import { median } from '../gateway/figures.ts';
+import { median } from '../percentiles.ts';
 import { startHelper, stopAll } from '../gateway/processes.ts';
 import { startLoad } from '../load/start.ts';
-import { otherCore, pin, pinStand, platformCore, startStand, startTokens } from '../stand.ts';
+import { otherCore, pin, pinStand, platformCore, stackVersions, startStand, startTokens } from '../stand.ts';
 import { measureAll, type Curve, type Point, type Round } from './points.ts';
 
 const rounds = Number(process.env['CURVES_ROUNDS'] ?? 5);
@@ -36,12 +36,13 @@ async function ask({ origin, path, pids, perSecond = 0, ...asked }: Asked): Prom
   const before = Object.fromEntries(cpu());
   const kept = perSecond > 0 ? open : 0;
   const seen = await load.send({ origin, path, seconds, perSecond, kept, connections: open });
+  const good = seen.statuses['200'] ?? 0;
   if (!seen.good) throw new Error(`${path}: ${JSON.stringify(seen.statuses)}`);
   return {
-    cpu: Object.fromEntries(cpu().map(([name, us]) => [name, (us - before[name]!) / seen.answered])),
+    cpu: Object.fromEntries(cpu().map(([name, us]) => [name, (us - before[name]!) / good])),
     perSecond: seen.goodput,
     times: seen.good,
-    failed: seen.due - (seen.statuses['200'] ?? 0),
+    failed: seen.due - good,
   };
 }
 
@@ -132,7 +133,7 @@ try {
     {
       name: 'tokens',
       unit: 'people',
-      how: `${connections} connections, each request with the next person's token; each process remembers 10,000`,
+      how: `${connections} connections, each request with the next person's token; each process remembers 10,000. Of 100,000 people each comes once at most, which is what such a memory sees of them`,
       points: people.map((at) => {
         if (at < 100_000) return pointAt(at, one, () => load.use(crowd(at)));
         return pointAt(at, { ...one, origin: crowded.gateway, pids: crowded.pids }, () =>
@@ -172,10 +173,15 @@ try {
     how,
     points: points.map(({ at, rounds: each }) => ({ at, rounds: each })),
   }));
-  writeResult('bench', 'curves', {
-    settings: { rounds, seconds, connections, capacity, rateLimitScale: 1000 },
-    curves: kept,
-  });
+  writeResult(
+    'bench',
+    'curves',
+    {
+      settings: { rounds, seconds, connections, capacity, rateLimitScale: 1000 },
+      curves: kept,
+    },
+    await stackVersions(),
+  );
 } finally {
   await closeRecords();
   await stopAll();

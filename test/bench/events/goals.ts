@@ -1,5 +1,6 @@
 import type { Delay } from './delay.ts';
 import type { Throughput } from './throughput.ts';
+import type { Verdict } from '../verdict.ts';
 
 /** With CACHE_UNMANAGED_KEYS=none, on one content-cache: events a second; ms from sending to cleared; ms of a call. */
 export const goals = { eventsPerSecond: 20_000, eventP99: 250, callP99: 10 };
@@ -12,23 +13,19 @@ export interface Measured {
   bare: Delay;
 }
 
-export interface Verdict {
-  isHeld: boolean;
-  /** One line for a person. */
-  text: string;
-}
+const none = 'CACHE_UNMANAGED_KEYS=none: ';
 
 /** What is held of the goals. */
 export function judge({ throughput, events, calls, bare }: Measured): Verdict[] {
   const p99 = (what: string, { perSecond, times, errors }: Delay, goal: number): Verdict => ({
     isHeld: times.p99 < goal && errors.length === 0,
-    text: `${what} at ${perSecond} a second: p99 ${times.p99.toFixed(1)} ms, the goal is under ${goal}${errors.length > 0 ? `; errors: ${errors.join('; ')}` : ''}`,
+    text: `${none}${what} at ${perSecond} a second: p99 ${times.p99.toFixed(1)} ms, the goal is under ${goal}${errors.length > 0 ? `; errors: ${errors.join('; ')}` : ''}`,
   });
   const { events: count, perSecond } = throughput;
   return [
     {
       isHeld: perSecond >= goals.eventsPerSecond,
-      text: `${count} events that waited: ${perSecond.toFixed(0)} cleared a second, the goal is ${goals.eventsPerSecond}`,
+      text: `${none}${count} events that waited: ${perSecond.toFixed(0)} cleared a second, the goal is ${goals.eventsPerSecond}`,
     },
     p99('from an event to its record gone,', events, goals.eventP99),
     p99(

@@ -5,6 +5,7 @@ import { stopAll } from '../gateway/processes.ts';
 import { redisVersion } from '../redis-figures.ts';
 import { writeResult } from '../../support/results.ts';
 import { startStores } from '../stores.ts';
+import { conclude } from '../verdict.ts';
 import { measureBare, measureCalls, measureEvents, type Delay } from './delay.ts';
 import { judge, type Measured } from './goals.ts';
 import { prepare, type Cpu, type Ground, type UnmanagedKeys } from './ground.ts';
@@ -58,7 +59,7 @@ try {
   const sweep = await measure(ground, 'sweep');
   const verdicts = judge(none);
   console.log('');
-  for (const { isHeld, text } of verdicts) console.log(`${isHeld ? '✓' : '✗'} ${text}`);
+  conclude(verdicts);
   const versions = { ...stores.versions, redis: await redisVersion(ground.redis.admin) };
   writeResult(
     'bench',
@@ -66,7 +67,6 @@ try {
     { settings: { scale, others, perSecond, seconds }, verdicts, none, sweep },
     versions,
   );
-  process.exitCode = verdicts.every(({ isHeld }) => isHeld) ? 0 : 1;
   await ground.close();
 } finally {
   await stopAll();

@@ -1,3 +1,4 @@
+import { median } from '../percentiles.ts';
 import type { Seen } from './job.ts';
 
 /** One round of a candidate; `cpu` is what it took for a request, in µs. */
@@ -12,13 +13,12 @@ export interface Result {
 
 const sorted = (values: number[]): number[] => values.toSorted((a, b) => a - b);
 
-export function median(values: number[]): number {
-  const all = sorted(values);
-  return (all[Math.floor((all.length - 1) / 2)]! + all[Math.ceil((all.length - 1) / 2)]!) / 2;
-}
-
 /** CPU a request, in µs: the median of the rounds. */
 export const cpuOfResult = ({ rounds }: Result): number => median(rounds.map(({ cpu }) => cpu));
+
+/** How many times as much CPU `one` takes as `other`: the median over the rounds, as the machine is faster in some. */
+export const ratioOf = (one: Result, other: Result): number =>
+  median(one.rounds.map(({ cpu }, round) => cpu / other.rounds[round]!.cpu));
 
 /** How far its rounds are apart, as a part of the median. */
 export function spread({ rounds }: Result): number {
@@ -45,7 +45,7 @@ export function tableOf(results: readonly Result[], ours: Result): string {
       of(({ perSecond }) => perSecond).toFixed(0),
       of(({ p50 }) => p50).toFixed(1),
       of(({ p99 }) => p99).toFixed(1),
-      (cpu / cpuOfResult(ours)).toFixed(2),
+      ratioOf(result, ours).toFixed(2),
     ]);
   });
   return [head, ...rows].join('\n');

@@ -1,7 +1,8 @@
 /** What the load is told to do. */
 export interface Job {
   origin: string;
-  path: string;
+  /** They are asked for in turns. */
+  paths: readonly string[];
   headers: Record<string, string>;
   requests: number;
 }

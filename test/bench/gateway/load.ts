@@ -1,6 +1,7 @@
 // Sends the load, in a process of its own: per message so many requests over 64 kept connections, each as soon as the one
 // before it on its connection is answered.
 import { Pool } from 'undici';
+import { percentile } from '../percentiles.ts';
 import { connections, type Job, type Seen } from './job.ts';
 
 /** They are kept between rounds. */
@@ -12,12 +13,13 @@ function poolOf(origin: string): Pool {
   return known;
 }
 
-async function run({ origin, path, headers, requests }: Job): Promise<Seen> {
+async function run({ origin, paths, headers, requests }: Job): Promise<Seen> {
   const pool = poolOf(origin);
   const times: number[] = [];
   let left = requests;
   async function one(): Promise<void> {
     while (left-- > 0) {
+      const path = paths[left % paths.length]!;
       const start = performance.now();
       const { statusCode, body } = await pool.request({ method: 'GET', path, headers });
       const { byteLength } = await body.arrayBuffer();
@@ -29,9 +31,7 @@ async function run({ origin, path, headers, requests }: Job): Promise<Seen> {
   const start = performance.now();
   await Promise.all(Array.from({ length: connections }, one));
   const seconds = (performance.now() - start) / 1000;
-  const sorted = Float64Array.from(times).toSorted();
-  const at = (part: number) => sorted[Math.floor(sorted.length * part)]!;
-  return { perSecond: requests / seconds, p50: at(0.5), p99: at(0.99) };
+  return { perSecond: requests / seconds, p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
 }
 
 process.on('message', (job: Job) => void run(job).then((seen) => process.send!(seen)));

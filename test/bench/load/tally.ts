@@ -1,10 +1,10 @@
+import { percentile } from '../percentiles.ts';
 import type { Reply } from './connection.ts';
 import { targetMs, type Quantiles, type Seen } from './job.ts';
 
 function quantiles(times: number[]): Quantiles | undefined {
   if (times.length === 0) return undefined;
-  const sorted = Float64Array.from(times).toSorted();
-  const at = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!;
+  const at = (part: number) => percentile(times, part);
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { judge } from './goals.ts';
+import { judge, judgeLoad } from './goals.ts';
 
 /** Samples of a process: MB of heap, and sockets. */
 const held = (heaps: number[], sockets: number[] = heaps.map(() => 5)) =>
@@ -24,4 +24,10 @@ test('what goes on growing is told', () => {
 
 test('so are sockets', () => {
   expect(judge('one', held([50, 50, 50, 50, 50, 50], [5, 5, 5, 5, 30, 60])).isHeld).toBe(false);
+});
+
+test('a load that is refused holds nothing', () => {
+  expect(judgeLoad(1_000, 10).isHeld).toBe(true);
+  expect(judgeLoad(1_000, 11).isHeld).toBe(false);
+  expect(judgeLoad(0, 0).isHeld).toBe(false);
 });

@@ -4,7 +4,8 @@ import { closeRecords } from '../../support/records.ts';
 import { writeResult } from '../../support/results.ts';
 import { pidOf, stack } from '../../support/stack.ts';
 import { openLoop } from '../open-loop.ts';
-import { judge } from './goals.ts';
+import { conclude } from '../verdict.ts';
+import { judge, judgeLoad } from './goals.ts';
 import { lookAt, type Held } from './heap.ts';
 import { mixedLoad } from './load.ts';
 
@@ -35,11 +36,14 @@ for (let minute = 1; minute <= minutes; minute += 1) {
 await closeRecords();
 
 const restarted = names.filter((name) => pidOf(name) !== pids[name]);
-const verdicts = names.map((name) => judge(name, samples[name]!));
-for (const { isHeld, text } of verdicts) console.log(`${isHeld ? '✓' : '✗'} ${text}`);
-console.log(`${sent} requests, ${Object.values(errors).reduce((sum, count) => sum + count, 0)} errors`);
+const failed = Object.values(errors).reduce((sum, count) => sum + count, 0);
+const verdicts = [
+  ...names.map((name) => judge(name, samples[name]!)),
+  judgeLoad(sent, failed),
+  { isHeld: restarted.length === 0, text: `started anew meanwhile: ${restarted.join(', ') || 'none'}` },
+];
+conclude(verdicts);
 for (const [error, count] of Object.entries(errors)) console.log(`  ${count} × ${error}`);
-if (restarted.length > 0) console.log(`✗ started anew meanwhile: ${restarted.join(', ')}`);
 writeResult('bench', 'memory', {
   settings: { minutes, perSecond, kinds: kinds.map(({ name, weight }) => ({ name, weight })) },
   sent,
@@ -48,4 +52,3 @@ writeResult('bench', 'memory', {
   verdicts,
   samples,
 });
-process.exitCode = restarted.length === 0 && verdicts.every(({ isHeld }) => isHeld) ? 0 : 1;

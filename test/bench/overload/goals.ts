@@ -1,5 +1,6 @@
 import type { Probed } from './probe.ts';
 import type { Seen } from '../load/job.ts';
+import type { Verdict } from '../verdict.ts';
 
 /** `goodput`: a part of the peak; times in ms. */
 export const goals = { goodput: 0.9, refusal: 50, recovery: 5_000 };
@@ -12,12 +13,6 @@ export interface Step {
   probed: Probed;
   /** CPU for one request that was due, by process, in µs. */
   cpu: Record<string, number>;
-}
-
-export interface Verdict {
-  isHeld: boolean;
-  /** One line for a person. */
-  text: string;
 }
 
 /** The most that was ever answered in a second. */
@@ -35,7 +30,7 @@ export function judge(capacity: number, steps: readonly Step[]): Verdict[] {
   return [
     {
       isHeld: part >= goals.goodput,
-      text: `at ${multiple} × goodput is ${(part * 100).toFixed(0)} % of the peak; the goal is ${goals.goodput * 100} %`,
+      text: `at ${multiple} × what is answered within 500 ms is ${(part * 100).toFixed(0)} % of the peak; the goal is ${goals.goodput * 100} %`,
     },
     {
       isHeld: refusal < goals.refusal,

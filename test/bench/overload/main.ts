@@ -3,12 +3,14 @@
 // gateway behind which a read costs nothing. Exits with 1 when a goal is missed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuOf } from '../cpu.ts';
-import { median } from '../gateway/figures.ts';
+import { median } from '../percentiles.ts';
 import { stopAll } from '../gateway/processes.ts';
+import { closeRecords } from '../../support/records.ts';
 import { writeResult } from '../../support/results.ts';
-import { otherCore, pin, pinStand, startStand, startTokens, type Stand } from '../stand.ts';
+import { otherCore, pin, pinStand, stackVersions, startStand, startTokens, type Stand } from '../stand.ts';
 import { judge, peakOf, type Step } from './goals.ts';
 import { startLoad } from '../load/start.ts';
+import { conclude } from '../verdict.ts';
 import { startProbe } from './probe.ts';
 
 const path = '/api/content/pathway/1';
@@ -69,7 +71,7 @@ async function measure(name: string, does: string, stand: Stand, token: string) 
   const afterwards = await closedLoop(stand, 3);
   console.log(`  ${afterwards.toFixed(0)}/s afterwards`);
   const verdicts = judge(capacity, steps);
-  for (const { isHeld, text } of verdicts) console.log(`${isHeld ? '✓' : '✗'} ${text}`);
+  conclude(verdicts);
   return { name, does, capacity, peak: peakOf(capacity, steps), afterwards, steps, verdicts };
 }
 
@@ -93,11 +95,16 @@ try {
       own,
     ),
   ];
-  writeResult('bench', 'overload', {
-    settings: { path, people, seconds, connections: { few, kept: people, many }, rateLimitScale: 1000 },
-    scenes,
-  });
-  process.exitCode = scenes[0]!.verdicts.every(({ isHeld }) => isHeld) ? 0 : 1;
+  writeResult(
+    'bench',
+    'overload',
+    {
+      settings: { path, people, seconds, connections: { few, kept: people, many }, rateLimitScale: 1000 },
+      scenes,
+    },
+    await stackVersions(),
+  );
 } finally {
+  await closeRecords();
   await stopAll();
 }

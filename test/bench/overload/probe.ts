@@ -1,5 +1,6 @@
 import { readContent } from '@content-platform/contract';
 import { startTraffic } from '../../support/traffic.ts';
+import { percentile } from '../percentiles.ts';
 import type { Stand } from '../stand.ts';
 import { patienceMs, targetMs } from '../load/job.ts';
 
@@ -29,13 +30,13 @@ async function ask(url: string, headers: Record<string, string> = {}): Promise<A
 }
 
 function summary(answers: readonly Answer[]) {
-  const times = answers.map(({ ms }) => ms).toSorted((a, b) => a - b);
+  const times = answers.map(({ ms }) => ms);
   const failed = answers.filter(({ status }) => status !== 200).length;
   return {
     asked: answers.length,
     failed,
-    p99: times[Math.floor((times.length - 1) * 0.99)] ?? 0,
-    max: times.at(-1) ?? 0,
+    p99: percentile(times, 0.99),
+    max: percentile(times, 1),
   };
 }
 
