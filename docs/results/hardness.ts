@@ -158,14 +158,22 @@ function soak(kept: Kept) {
   };
 }
 
+const meanings: Record<string, string> = {
+  forwarded: 'reached a service, as they may',
+  wrong: 'reached one otherwise, or were answered so',
+  victims: 'had a request behind them that was answered, too',
+  reused: 'were followed by requests on connections that had served others',
+  connections: 'connections to services',
+  attacks: 'published attacks',
+  fuzzed: 'fuzzed tokens',
+  slowestMs: 'the slowest answer, ms',
+};
+
 /** Counts as they are. */
 function counts(kept: Kept) {
-  const { date: _, machine: __, ...figures } = kept;
-  const rows = Object.entries(figures).map(([name, count]) => [
-    name,
-    typeof count === 'number' ? count : String(count),
-  ]);
-  return { text: table([['', 'count'], ...rows]) };
+  const { date: _, machine: __, seed, ...figures } = kept;
+  const rows = Object.entries<number>(figures).map(([name, count]) => [meanings[name] ?? name, count]);
+  return { text: `Seed ${seed}.\n\n${table([['', ''], ...rows])}` };
 }
 
 interface Clients {

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readContent } from '@content-platform/contract';
-import { serverOptions, timeouts } from '../../gateway/timeouts.ts';
+import { readContent, upload } from '@content-platform/contract';
 import { newUser, tokenOf } from '../support/accounts.ts';
 import { newPdf, uploaded } from '../support/media.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
@@ -30,18 +29,19 @@ const idle = Number(process.env['IDLE_CLIENTS'] ?? 10_000);
 /** The platform's target for others, in ms. */
 const targetMs = 500;
 
+/** gateway/timeouts.ts: the limits, the time between looks at them, and that of draining. */
+const [headersMs, requestMs, closingMs] = [15_000, 180_000, 5_000 + 5_000];
+const idleMs = 15_000 + 2_800 + upload.replyWithinSeconds * 1_000 + 5_000;
 /**
- * Until when each kind is closed: its limit, the time between looks, and that of draining. A connection on which nothing
- * goes out is looked at after the idle time, and again after it when something had gone out before.
+ * Until when each kind is closed. A connection on which nothing goes out is looked at after the idle time, and again after
+ * it when something had gone out before.
  */
-const { headersTimeout, requestTimeout, connectionsCheckingInterval } = serverOptions;
-const closingMs = connectionsCheckingInterval + timeouts.drain;
 const closedWithinMs: Record<string, number> = {
-  headers: headersTimeout + closingMs,
-  silent: headersTimeout + closingMs,
-  json: requestTimeout + closingMs,
-  upload: requestTimeout + closingMs,
-  reader: 2 * timeouts.idle + closingMs,
+  headers: headersMs + closingMs,
+  silent: headersMs + closingMs,
+  json: requestMs + closingMs,
+  upload: requestMs + closingMs,
+  reader: 2 * idleMs + closingMs,
 };
 /** What a busy machine adds. */
 const slackMs = 10_000;
