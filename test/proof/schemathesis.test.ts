@@ -16,7 +16,7 @@ import { until } from '../support/wait.ts';
 
 const settings = {
   seed: Number(process.env['SCHEMATHESIS_SEED'] ?? randomInt(2 ** 31)),
-  examples: Number(process.env['SCHEMATHESIS_EXAMPLES'] ?? proofSize(20, 2)),
+  examples: Number(process.env['SCHEMATHESIS_EXAMPLES'] ?? proofSize(20, 1)),
   // Coverage is what takes long: two thousand requests as each of them.
   phases: proofSize('examples,coverage,fuzzing,stateful', 'fuzzing,stateful'),
 };

@@ -24,8 +24,8 @@ import { startWebhook, type Webhook } from '../support/webhook.ts';
  * The whole stack under steady traffic, with a fault every minute: first the services are killed and stopped, then what
  * they stand on, so that they have lived through most of it when what they hold is compared.
  */
-const minutes = proofSize(60, 2);
-const faultEveryMs = proofSize(60_000, 15_000);
+const minutes = proofSize(60, 1);
+const faultEveryMs = proofSize(60_000, 10_000);
 const sampleEveryMs = 5_000;
 /** A part of the time; the services are left alone after it. */
 const withinPart = 1 / 3;
