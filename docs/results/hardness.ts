@@ -1,5 +1,5 @@
 import { barChart } from '../charts.ts';
-import { round, table, type Kept, type Section } from './section.ts';
+import { round, table, verdicts, type Kept, type Section } from './section.ts';
 
 interface RaceResult {
   name: string;
@@ -206,7 +206,14 @@ function slowClients({ slow, idle }: Kept) {
   );
   const { calm, meanwhile } = slow.reads;
   const text = [
-    `${slow.sockets} slow clients of ${kinds.length} kinds. Others' reads meanwhile: p50 ${meanwhile.p50} ms, p95 ${meanwhile.p95}, p99 ${meanwhile.p99} of ${meanwhile.reads} (without them ${calm.p50}, ${calm.p95} and ${calm.p99}); ${meanwhile.failures.length} were refused with 503 \`overloaded\`, in the moment in which all the files were asked for.`,
+    verdicts([
+      { isHeld: meanwhile.p95 < 500, text: `others' reads: p95 ${meanwhile.p95} ms, the goal is under 500` },
+      {
+        isHeld: meanwhile.failures.length === 0,
+        text: `others' reads that failed: ${meanwhile.failures.length} of ${meanwhile.reads}, the goal is none`,
+      },
+    ]),
+    `${slow.sockets} slow clients of ${kinds.length} kinds. Others' reads meanwhile: p50 ${meanwhile.p50} ms, p95 ${meanwhile.p95}, p99 ${meanwhile.p99}; without them ${calm.p50}, ${calm.p95} and ${calm.p99}.`,
     table([['kind', 'clients', 'closed after s', 'limit s', 'answered'], ...kinds]),
     `${idle.opened} idle connections: ${(idle.bytesEach / 1_000).toFixed(1)} KB of the gateway's memory each; others' reads meanwhile: p95 ${idle.reads.p95} ms of ${idle.reads.reads}, ${idle.reads.failures.length} failures; ${idle.after.sockets} sockets open after it.`,
   ].join('\n\n');

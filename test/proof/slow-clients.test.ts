@@ -216,9 +216,7 @@ test(`${many} slow clients: others are answered in time, all are closed, and no 
       after['media-upload'].sockets <= before['media-upload'].sockets + 5
     );
   });
-  // Files that all are asked for at one moment are work, however slowly they are taken then: a few others are told so.
-  expect(meanwhile.failures.filter((text) => !text.includes('"overloaded"'))).toEqual([]);
-  expect(meanwhile.failures.length).toBeLessThan(meanwhile.reads / 100);
+  expect(meanwhile.failures).toEqual([]);
   expect(meanwhile.p95).toBeLessThan(targetMs);
   for (const { kind, openedAt, closedAt } of others)
     expect({ kind, inTime: closedAt! - openedAt <= closedWithinMs[kind]! + slackMs }).toEqual({

@@ -68,7 +68,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
     lost: [],
   };
   /** The records that events are about. */
-  const news: number[] = [];
+  const eventRecords: number[] = [];
   for (const record of records) await save(model, record.id, 'Made');
   const count = Math.ceil(readsPerSecond / READS_PER_USER);
   const users = await Promise.all(Array.from({ length: count }, async () => tokensOf(await newUser())));
@@ -118,7 +118,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
     const target = `${model}:${id}`;
     await until('the event is taken', () => announce(JSON.stringify({ model, id }), target), GIVE_UP_MS);
     figures.announced.push(target);
-    news.push(id);
+    eventRecords.push(id);
   }
 
   async function changeWatched(): Promise<void> {
@@ -144,7 +144,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
       await changes.stop();
       await reads.stop();
       if (failures.length > 0) throw failures[0]!;
-      const last = news.slice(-RECORDS).map((id) => ({ id, title: changed }));
+      const last = eventRecords.slice(-RECORDS).map((id) => ({ id, title: changed }));
       for (const { id, title } of [...records.filter((record) => record.title !== ''), ...last]) {
         const arrived = async () => (await read(model, id)).title === title;
         await until('the last change is read', arrived, GIVE_UP_MS).catch(() =>
@@ -153,7 +153,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
       }
       await database().query('DELETE FROM content.record WHERE model = $1 AND id = ANY ($2)', [
         model,
-        [...records.map(({ id }) => id), ...news],
+        [...records.map(({ id }) => id), ...eventRecords],
       ]);
       return figures;
     },
