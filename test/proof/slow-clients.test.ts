@@ -74,21 +74,51 @@ async function startReads() {
   const token = await tokenOf(stack().gateway, 'user');
   const path = readContent.path.replace(':model', 'webform').replace(':id', String(id));
   const times: number[] = [];
+  /** Told to come again. */
+  let refused = 0;
   const failures: string[] = [];
+  let answeredInARow = 0;
   const traffic = startTraffic(20, async () => {
     const start = performance.now();
     const headers = { Authorization: `Bearer ${token}` };
-    const outcome = await fetch(stack().gateway + path, { headers })
-      .then(async (reply) => (reply.ok ? void (await reply.arrayBuffer()) : reply.text()))
-      .catch((error: Error) => String(error.cause ?? error));
+    try {
+      const reply = await fetch(stack().gateway + path, { headers });
+      const text = await reply.text();
+      answeredInARow = reply.ok ? answeredInARow + 1 : 0;
+      if (reply.status === 503 && reply.headers.has('retry-after')) refused += 1;
+      else if (!reply.ok) failures.push(text);
+    } catch (error) {
+      answeredInARow = 0;
+      failures.push(String((error as Error).cause ?? error));
+    }
     times.push(performance.now() - start);
-    if (outcome !== undefined) failures.push(outcome);
   });
-  return async () => {
-    await traffic.stop();
-    const at = (part: number) => Math.round(percentile(times, part));
-    return { reads: times.length, failures, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
+  return {
+    /** Twenty from now on, one after the other. */
+    async areAnswered() {
+      answeredInARow = 0;
+      await until('twenty reads are answered', () => answeredInARow >= 20, 60_000);
+    },
+    async stop() {
+      await traffic.stop();
+      const at = (part: number) => Math.round(percentile(times, part));
+      const [p50, p95, p99, max] = [at(0.5), at(0.95), at(0.99), at(1)];
+      return { reads: times.length, refused, failures, p50, p95, p99, max };
+    },
   };
+}
+
+/** Larger than the buffers on the way to a client. */
+const large = Buffer.concat([newPdf(), Buffer.alloc(9_000_000, ' ')]);
+
+/** A file of each of them, and its path. */
+async function largeFiles(tokens: readonly string[]) {
+  return Promise.all(
+    tokens.map(async (token) => {
+      const { variants } = await uploaded(token, Buffer.concat([large, newPdf()]), 'large.pdf');
+      return { path: new URL(variants[0]!.url).pathname, token };
+    }),
+  );
 }
 
 /** What became of each kind; times in s. */
@@ -119,7 +149,7 @@ function summary(clients: readonly SlowClient[]) {
 test(`${idle} idle connections: what each takes, and that it is given back`, async () => {
   const { hostname, port } = new URL(stack().gateway);
   const before = await lookAt('gateway');
-  const stopReads = await startReads();
+  const reads = await startReads();
   const sockets: Socket[] = [];
   /** Each from a loopback address of its own hundred: there are 28,000 ports to one (Linux). */
   async function openOne(index: number): Promise<void> {
@@ -136,7 +166,7 @@ test(`${idle} idle connections: what each takes, and that it is given back`, asy
   const left = () => sockets.filter(({ destroyed }) => !destroyed).length;
   const stillOpen = left();
   await until('all are closed by the gateway', () => left() === 0, 120_000);
-  const meanwhile = await stopReads();
+  const meanwhile = await reads.stop();
   await until('they are gone', async () => (await lookAt('gateway')).sockets <= before.sockets + 5);
   const bytesEach = Math.round((open.rss - before.rss) / (open.sockets - before.sockets));
   Object.assign(result, {
@@ -150,7 +180,7 @@ test(`${idle} idle connections: what each takes, and that it is given back`, asy
       reads: meanwhile,
     },
   });
-  expect(meanwhile.failures).toEqual([]);
+  expect(meanwhile).toMatchObject({ refused: 0, failures: [] });
   expect(meanwhile.p95).toBeLessThan(targetMs);
   expect(stillOpen).toBe(idle);
   expect(bytesEach).toBeGreaterThan(0);
@@ -160,26 +190,21 @@ test(`${idle} idle connections: what each takes, and that it is given back`, asy
 test(`${many} slow clients: others are answered in time, all are closed, and no connection stays`, async () => {
   const people = await Promise.all(Array.from({ length: 8 }, () => newUser()));
   const tokens = people.map(({ token }) => token);
-  const large = Buffer.concat([newPdf(), Buffer.alloc(9_000_000, ' ')]);
-  const files = await Promise.all(
-    tokens.slice(0, 3).map(async (token) => {
-      const { variants } = await uploaded(token, Buffer.concat([large, newPdf()]), 'large.pdf');
-      return { path: new URL(variants[0]!.url).pathname, token };
-    }),
-  );
-  const stopCalm = await startReads();
+  const files = await largeFiles(tokens.slice(0, 3));
+  const calmReads = await startReads();
   await sleep(5_000);
-  const calm = await stopCalm();
+  const calm = await calmReads.stop();
   const before = { gateway: await lookAt('gateway'), 'media-upload': await lookAt('media-upload') };
 
-  const stopReads = await startReads();
+  const reads = await startReads();
   const share = (part: number) => Math.round(many * part);
   const slow = await startSlowClients(stack().gateway, [
     slowHeaders(share(0.35)),
     silent(share(0.15)),
     slowJson(share(0.21)),
     slowUpload(share(0.2), tokens),
-    deafReader(share(0.09), files),
+    // Twenty a second: what they ask for is slow to go, and not a load of its own.
+    deafReader(share(0.09), 1, files),
   ]);
   let most = 0;
   const watch = setInterval(async () => {
@@ -202,7 +227,7 @@ test(`${many} slow clients: others are answered in time, all are closed, and no 
     clearInterval(watch);
     slow.stop();
   }
-  const meanwhile = await stopReads();
+  const meanwhile = await reads.stop();
   const clients = summary(slow.clients);
   Object.assign(result, {
     slow: { sockets: slow.clients.length, most, clients, reads: { calm, meanwhile }, before },
@@ -216,7 +241,7 @@ test(`${many} slow clients: others are answered in time, all are closed, and no 
       after['media-upload'].sockets <= before['media-upload'].sockets + 5
     );
   });
-  expect(meanwhile.failures).toEqual([]);
+  expect(meanwhile).toMatchObject({ refused: 0, failures: [] });
   expect(meanwhile.p95).toBeLessThan(targetMs);
   for (const { kind, openedAt, closedAt } of others)
     expect({ kind, inTime: closedAt! - openedAt <= closedWithinMs[kind]! + slackMs }).toEqual({
@@ -230,4 +255,24 @@ test(`${many} slow clients: others are answered in time, all are closed, and no 
   expect(inTheirPlace('reader', 200)).toBeGreaterThanOrEqual(share(0.04));
   // The places of those that were slow are free again.
   await uploaded(people[7]!.token, newPdf());
+}, 600_000);
+
+test('180 ask for 9 MB at once: others are answered, or told when to come again, and soon all is as before', async () => {
+  const people = await Promise.all(Array.from({ length: 3 }, () => newUser()));
+  const files = await largeFiles(people.map(({ token }) => token));
+  const reads = await startReads();
+  await reads.areAnswered();
+  const burst = await startSlowClients(stack().gateway, [deafReader(180, 20, files)]);
+  const begun = performance.now();
+  await reads.areAnswered();
+  const wellAfterMs = Math.round(performance.now() - begun);
+  for (const { socket } of burst.clients) socket.resume();
+  await until('all know what they are answered', () => burst.clients.every(({ status }) => status));
+  burst.stop();
+  const others = await reads.stop();
+  const { statuses } = summary(burst.clients)['reader']!;
+  Object.assign(result, { burst: { statuses, wellAfterMs, reads: others } });
+  expect(others.failures).toEqual([]);
+  expect(Object.keys(statuses).filter((status) => !['200', '503'].includes(status))).toEqual([]);
+  expect(wellAfterMs).toBeLessThan(10_000);
 }, 600_000);

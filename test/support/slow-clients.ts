@@ -17,6 +17,8 @@ export interface SlowClient {
 export interface SlowKind {
   kind: string;
   count: number;
+  /** So many are opened in a twentieth of a second. */
+  together: number;
   /** What it sends at once. */
   head: (index: number) => string;
   /** What it sends each second. */
@@ -28,21 +30,32 @@ export interface SlowKind {
 const head = (line: string, headers: readonly string[]) =>
   [line, 'Host: platform', `X-Forwarded-For: ${newAddress()}`, ...headers, ''].join('\r\n');
 
+/** Node accepts one connection in a turn of its event loop. */
+const together = 20;
+const pauseMs = 50;
+
 /** Its header block never ends. */
 export const slowHeaders = (count: number): SlowKind => ({
   kind: 'headers',
   count,
+  together,
   head: () => head('GET /health HTTP/1.1', []),
   more: 'X-More: yes\r\n',
 });
 
 /** It says nothing at all. */
-export const silent = (count: number): SlowKind => ({ kind: 'silent', count, head: () => '' });
+export const silent = (count: number): SlowKind => ({
+  kind: 'silent',
+  count,
+  together,
+  head: () => '',
+});
 
 /** Its JSON comes byte by byte. */
 export const slowJson = (count: number): SlowKind => ({
   kind: 'json',
   count,
+  together,
   head: () =>
     head('POST /api/token HTTP/1.1', ['Content-Type: application/json', 'Content-Length: 4000', '']) + '{',
   more: ' ',
@@ -52,6 +65,7 @@ export const slowJson = (count: number): SlowKind => ({
 export const slowUpload = (count: number, tokens: readonly string[]): SlowKind => ({
   kind: 'upload',
   count,
+  together,
   head: (index) =>
     head('POST /api/upload HTTP/1.1', [
       `Authorization: Bearer ${tokens[index % tokens.length]}`,
@@ -63,18 +77,20 @@ export const slowUpload = (count: number, tokens: readonly string[]): SlowKind =
 });
 
 /** It asks for a file, which is too large for the buffers on the way, and takes none of it. */
-export const deafReader = (count: number, files: readonly { path: string; token: string }[]): SlowKind => ({
+export const deafReader = (
+  count: number,
+  together: number,
+  files: readonly { path: string; token: string }[],
+): SlowKind => ({
   kind: 'reader',
   count,
+  together,
   head: (index) => {
     const { path, token } = files[index % files.length]!;
     return head(`GET ${path} HTTP/1.1`, [`Authorization: Bearer ${token}`, '']);
   },
   deaf: true,
 });
-
-/** Twenty at a time: Node accepts one connection in a turn of its event loop. */
-const [batch, pauseMs] = [20, 50];
 
 /** Opens them all; each sends a little each second until it is closed. */
 export async function startSlowClients(origin: string, kinds: readonly SlowKind[]) {
@@ -108,7 +124,7 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
   for (const kind of kinds) {
     for (let index = 0; index < kind.count; index += 1) {
       clients.push(start(kind, index));
-      if (clients.length % batch === 0) await sleep(pauseMs);
+      if ((index + 1) % kind.together === 0) await sleep(pauseMs);
     }
   }
   return {

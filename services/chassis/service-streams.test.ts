@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { text as textOf } from 'node:stream/consumers';
+import { z } from 'zod';
+import { defineEndpoint } from '@content-platform/contract';
+import { until } from '../../test/support/wait.ts';
+import { handle } from './service.ts';
+import { base, serve } from './testing/served.ts';
+
+const file = defineEndpoint({
+  ...base,
+  name: 'file',
+  method: 'POST',
+  path: '/api/file',
+  access: 'public',
+  query: z.strictObject({ read: z.enum(['all', 'nothing']).default('all') }),
+  body: { kinds: ['multipart'], maxBytes: 10_000_000, schema: z.strictObject({ file: z.unknown() }) },
+});
+
+const stream = defineEndpoint({
+  ...base,
+  name: 'stream',
+  method: 'GET',
+  path: '/api/stream/:how',
+  access: 'public',
+  params: z.strictObject({ how: z.enum(['whole', 'broken', 'endless']) }),
+  responses: { 200: { description: '', contentType: 'text/plain' } },
+});
+
+/** More than the sockets' buffers hold. */
+const long = 'x'.repeat(4_000_000);
+const chunk = 'y'.repeat(64 * 1024);
+const streams: Readable[] = [];
+
+function* chunksOf(how: 'whole' | 'broken' | 'endless') {
+  for (let left = how === 'endless' ? Infinity : 20; left > 0; left -= 1) yield chunk;
+  if (how === 'broken') throw new Error('the disk is gone');
+}
+
+let served: Awaited<ReturnType<typeof serve>>;
+beforeAll(async () => {
+  served = await serve([
+    handle(file, async ({ query, body }) => {
+      if (query.read === 'nothing') return { status: 200 as const, body: { long } };
+      return { status: 200 as const, body: { text: await textOf(body) } };
+    }),
+    handle(stream, ({ params: { how } }) => {
+      const body = Readable.from(chunksOf(how));
+      streams.push(body);
+      return { status: 200 as const, body, headers: { 'Content-Type': 'text/plain' } };
+    }),
+  ]);
+});
+afterAll(() => served.close());
+
+const multipart = { 'Content-Type': 'multipart/form-data; boundary=b' };
+const part = '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nhello\r\n--b--\r\n';
+
+test('a multipart body is the request itself, as it came', async () => {
+  const sent = { method: 'POST', headers: multipart, body: part };
+  expect(await served.ask('/api/file', sent)).toMatchObject({ status: 200, body: { text: part } });
+  const inChunks = { ...sent, body: Readable.toWeb(Readable.from([part])), duplex: 'half' };
+  expect(await served.ask('/api/file', inChunks as RequestInit)).toMatchObject({ body: { text: part } });
+});
+
+test.each([
+  ['no body', 422, 'validation_failed', { 'Content-Length': '0', ...multipart }],
+  ['JSON', 415, 'unsupported_media_type', { 'Content-Length': '2', 'Content-Type': 'application/json' }],
+  ['no type', 415, 'unsupported_media_type', { 'Content-Length': '2' }],
+  [
+    'gzip',
+    415,
+    'unsupported_media_type',
+    { 'Content-Length': '2', 'Content-Encoding': 'gzip', ...multipart },
+  ],
+  [
+    'a body that says it is too long',
+    413,
+    'payload_too_large',
+    { 'Content-Length': '10000001', ...multipart },
+  ],
+])('instead of a multipart body %s: %i %s, before it comes', async (_, status, error, headers) => {
+  const request = httpRequest(`${served.origin}/api/file`, { method: 'POST', headers });
+  request.on('error', () => undefined).flushHeaders();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  expect({ status: response.statusCode, body: JSON.parse(await firstOf(response)) }).toMatchObject({
+    status,
+    body: { error },
+  });
+  request.destroy();
+});
+
+/** A short reply, of which the end may be long in coming. */
+async function firstOf(response: IncomingMessage): Promise<string> {
+  const [data] = (await once(response, 'data')) as [Buffer];
+  return data.toString();
+}
+
+/** Sends a head and then `body` bytes, looking at nothing that comes back until the other side closes. */
+async function sendAll(path: string, length: number, body: number): Promise<string> {
+  const { hostname, port } = new URL(served.origin);
+  const socket = connect(Number(port), hostname);
+  const chunks: Buffer[] = [];
+  socket.on('error', () => undefined);
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: ${multipart['Content-Type']}\r\nContent-Length: ${length}\r\n\r\n`,
+  );
+  socket.pause();
+  for (let sent = 0; sent < body && !socket.destroyed; sent += 100_000) {
+    const drained = socket.write(Buffer.alloc(100_000));
+    if (!drained) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
+  }
+  socket.on('data', (data) => void chunks.push(data)).resume();
+  if (!socket.closed) await once(socket, 'close');
+  return Buffer.concat(chunks).toString();
+}
+
+test('a reply while the body is still coming reaches the client whole', async () => {
+  const reply = await sendAll('/api/file?read=nothing', 9_000_000, 9_000_000);
+  expect(reply).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(reply.endsWith(`\r\n\r\n${JSON.stringify({ long })}`)).toBe(true);
+});
+
+test('who does not send the rest has the reply, and then no connection', async () => {
+  const reply = await sendAll('/api/file?read=nothing', 9_000_000, 100_000);
+  expect(reply.endsWith(`\r\n\r\n${JSON.stringify({ long })}`)).toBe(true);
+});
+
+test('a stream is the reply as it comes', async () => {
+  const response = await fetch(`${served.origin}/api/stream/whole`);
+  expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+  expect(await response.text()).toBe(chunk.repeat(20));
+});
+
+test('a stream that breaks off breaks the connection off: it does not look whole', async () => {
+  const response = await fetch(`${served.origin}/api/stream/broken`);
+  expect(response.status).toBe(200);
+  await expect(response.text()).rejects.toThrow();
+});
+
+test('who hangs up ends the stream', async () => {
+  const hangUp = new AbortController();
+  const response = await fetch(`${served.origin}/api/stream/endless`, { signal: hangUp.signal });
+  await response.body!.getReader().read();
+  hangUp.abort();
+  await until('it is closed', () => streams.at(-1)!.closed);
+});
