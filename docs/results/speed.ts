@@ -23,7 +23,10 @@ function gateway(kept: Kept) {
   });
   const bars = rows.map(([label, value]) => ({ label, value, isOurs: label.startsWith('ours') }));
   const duties = results.filter(({ hasDuties }) => hasDuties).map(({ name, does }) => `- ${name}: ${does}`);
+  const { connections, requests, leftOut = [] } = kept;
+  const rounds = results[0]!.rounds.length;
   const text = [
+    `1 KB of JSON over ${connections} kept connections, in ${rounds} rounds of ${round(requests)} requests each, in turns, after a warm-up until two rounds agree.${leftOut.length > 0 ? ` Left out, as this machine does not have it: ${leftOut.join(', ')}.` : ''}`,
     verdicts(judge(results)),
     table([['', 'CPU µs', 'least', 'most', 'a second', 'p50 ms', 'p99 ms'], ...rows]),
     kept['isCalm']
@@ -61,7 +64,9 @@ function cache(kept: Kept) {
     name,
     of(rounds, 'service'),
     of(rounds, 'redis'),
+    of(rounds, 'gateway'),
     of(rounds, 'perSecond'),
+    of(rounds, 'p50'),
     of(rounds, 'p99'),
     of(storms.one, 'reads'),
     of(storms.two, 'reads'),
@@ -83,7 +88,9 @@ function cache(kept: Kept) {
     '',
     'service µs',
     'Redis µs',
+    'gateway µs',
     'a second',
+    'p50 ms',
     'p99 ms',
     'storm, 1 process',
     '2 processes',
@@ -138,12 +145,10 @@ function events(kept: Kept) {
   return { text };
 }
 
-/** What a bare HTTP server of Node takes for any reply on the machine where this was measured, in µs. */
-const refusalUs = 31;
-
 function overload(kept: Kept) {
   // oxlint-disable-next-line typescript/no-explicit-any
   const scenes = kept['scenes'] as any[];
+  const { connections } = kept['settings'];
   const text = scenes
     .map(({ name, does, capacity, steps, verdicts: list }) => {
       // oxlint-disable-next-line typescript/no-explicit-any
@@ -163,9 +168,7 @@ function overload(kept: Kept) {
         'refusal p99 ms',
         'well again after ms',
       ];
-      const one = 1e6 / capacity;
-      const most = (100 * (one - 3 * refusalUs)) / (one - refusalUs);
-      return `${name} (${does}; ${round(capacity)} a second over 64 connections; beside its refusals it can answer ${round(most)} % of that at most):\n\n${verdicts(list)}\n\n${table([head, ...rows])}`;
+      return `${name} (${does}; ${round(capacity)} a second over ${connections.few} connections, in the steps over up to ${round(connections.many)}):\n\n${verdicts(list)}\n\n${table([head, ...rows])}`;
     })
     .join('\n\n');
   const lines = scenes.map(({ name, capacity, steps }) => ({
@@ -246,7 +249,7 @@ export const speed: Section[] = [
     why: [
       'Why: a quarter of our CPU is three writes a request (to the client 12 %, to the service 8 %, to Redis 3 %), which the others have, too; garbage collection is 8 %.',
       'What we have more is the router and its six steps (7 %), CORS and the security headers (5 %), the check of the target, the SHA-256 under which a token is remembered (1.5 %), and a time limit, a span and an observation for each request.',
-      'What was tried: http-proxy-middleware for all (1.6 times as much CPU; uploads keep it), commands to Redis one by one instead of those of a turn in one write (12 % more), undici with a pool (it resends what may have been done; each connection is a client of its own now); requests and replies that Node makes with the prototypes which express would give them, and bodies that go in one write with their head: no difference beyond that between two runs of the same, which is up to a fifth.',
+      'What was tried: http-proxy-middleware for all (all in all 1.6 times as much CPU; uploads keep it), commands to Redis one by one instead of those of a turn in one write (12 % more), undici with a pool (it resends what may have been done; each connection is a client of its own now); requests and replies that Node makes with the prototypes which express would give them, and bodies that go in one write with their head: no difference beyond that between two runs of the same, which is up to a fifth.',
     ].join(' '),
     tell: gateway,
   },
@@ -271,8 +274,7 @@ export const speed: Section[] = [
     file: 'bench/results/overload.json',
     repeat: 'npm run bench -- overload',
     why: [
-      `Why: a refusal costs what any reply of Node's HTTP server costs, ${refusalUs} µs here for a bare one, and twice that with two thousand connections that each bring a request now and then.`,
-      `At three times the capacity there are two refusals for each request that is answered, so of reads that take s µs each at most (s − 3 · ${refusalUs}) / (s − ${refusalUs}) can be answered.`,
+      "Why: a refusal costs what any reply of Node's HTTP server costs, 31 µs here for a bare one, and twice that with two thousand connections that each bring a request now and then; at three times the capacity there are two refusals for each request that is answered.",
       'Refusals wait for the turn of the event loop and for the core, which the gateway shares with content-cache, Redis and PostgreSQL; the slowest ones are those of new connections.',
       'What was tried: to refuse from 6 ms of lateness and with 32 under way instead of 20 and 64: half of the refusals came within 26 ms instead of 47, and fewer requests were answered by a third; 16 listening sockets instead of one, without which new clients waited for seconds.',
     ].join(' '),

@@ -3,6 +3,7 @@ import { endpoints, scopes, type Access } from '@content-platform/contract';
 import { createAllowlist, type Allowlist } from '../allowlist.ts';
 import { startGateway, type TestGateway } from '../testing/gateway.ts';
 import { pathVariants, type Variant } from '../testing/path-grammar.ts';
+import { publishedPaths } from '../testing/published-paths.ts';
 import { askAll, envelopeComplaint } from '../testing/raw-client.ts';
 import { readingsOf } from '../testing/readings.ts';
 import { mint, withScopes } from '../testing/tokens.ts';
@@ -18,7 +19,8 @@ const examples: Variant[] = endpoints
     method,
     target: path.replace(':model', 'webform').replace(':identity', 'identity').replace(/:\w+/g, '7'),
   }));
-const variants = [...examples, ...pathVariants(examples, 20_000, seed)];
+const published = publishedPaths();
+const variants = [...examples, ...pathVariants(examples, 20_000, seed), ...published];
 const names = [...new Set(endpoints.map(({ service }) => service))].filter((name) => name !== 'gateway');
 
 const allowlist = createAllowlist(endpoints);
@@ -116,6 +118,7 @@ afterAll(() =>
   writeResult('faults', 'paths', {
     seed,
     targets: variants.length,
+    published: published.length,
     requests: 3 * variants.length,
     refused,
     forwarded,

@@ -7,9 +7,6 @@ import { writeResult } from '../support/results.ts';
 /** Holes that are known and bearable, by package, each with its reason. */
 const bearable: Record<string, string> = {};
 
-/** One question for each direct dependency is much to ask of a registry: only with DEPENDENCY_DATES=all. */
-const asksForAll = process.env['DEPENDENCY_DATES'] === 'all';
-
 const monthMs = 30.44 * 86_400_000;
 /** Without a release for so long a library counts as unmaintained. */
 const months = 24;
@@ -97,7 +94,7 @@ test('what docs/dependencies.md does not call unmaintained was released in the l
   const all: Record<string, string>[] = [];
   const dated: Dated[] = [];
   const unknown: string[] = [];
-  for (const name of asksForAll ? direct.keys() : marked) {
+  for (const name of direct.keys()) {
     const asked = await ask(() => releases(name));
     if ('unknown' in asked) {
       unknown.push(asked.unknown);
@@ -114,9 +111,7 @@ test('what docs/dependencies.md does not call unmaintained was released in the l
     );
   const limit = Date.now() - months * monthMs;
   const old = dated.filter(({ date }) => Date.parse(date) < limit).map(({ name }) => name);
-  note({
-    releases: { asked: asksForAll ? 'all' : 'those that are marked', unknown, order, marked, old, dated },
-  });
+  note({ releases: { unknown, order, marked, old, dated } });
   expect(unknown).toEqual([]);
   expect(old.toSorted()).toEqual(marked.toSorted());
 });

@@ -181,7 +181,9 @@ test('a client does everything that there is to do, right and wrong', async () =
   await theRest(client, someone);
   await failedJobs(client, someone);
   await harm(client, someone, own, redis);
-  expect(client.errors.some(({ content }) => content.includes('500'))).toBe(true);
+  expect(client.errors.some(({ content }) => String(content).startsWith('500 '))).toBe(true);
+  // Each was refused for what it was sent for.
+  expect(client.surprises).toEqual([]);
 }, 300_000);
 
 test('the search finds what is there, in every place where something of a client’s can come to', async () => {

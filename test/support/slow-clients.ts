@@ -92,11 +92,16 @@ export const deafReader = (
   deaf: true,
 });
 
-/** Opens them all; each sends a little each second until it is closed. */
+/**
+ * Opens them all; each sends a little each second until it is closed, and comes back at once as another one until they are
+ * to come no more. Who takes nothing does not see that it was closed.
+ */
 export async function startSlowClients(origin: string, kinds: readonly SlowKind[]) {
   const timers = new Set<NodeJS.Timeout>();
+  const clients: SlowClient[] = [];
+  let comeBack = true;
 
-  function start(kind: SlowKind, index: number): SlowClient {
+  function start(kind: SlowKind, index: number): void {
     const { hostname, port } = new URL(origin);
     const socket = connect(Number(port), hostname);
     const client: SlowClient = { kind: kind.kind, socket, openedAt: performance.now() };
@@ -116,20 +121,24 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
     socket.once('close', () => {
       client.closedAt = performance.now();
       clearInterval(timer);
+      if (comeBack) start(kind, index);
     });
-    return client;
+    clients.push(client);
   }
 
-  const clients: SlowClient[] = [];
   for (const kind of kinds) {
     for (let index = 0; index < kind.count; index += 1) {
-      clients.push(start(kind, index));
+      start(kind, index);
       if ((index + 1) % kind.together === 0) await sleep(pauseMs);
     }
   }
   return {
     clients,
+    comeNoMore() {
+      comeBack = false;
+    },
     stop() {
+      comeBack = false;
       for (const timer of timers) clearInterval(timer);
       for (const { socket } of clients) socket.destroy();
     },

@@ -7,7 +7,10 @@ import { startThreads, type TotalFigures } from '../cache/testing/threads.ts';
 import { proofSize } from '../../../test/support/proof-size.ts';
 import { writeResult } from '../../../test/support/results.ts';
 
-/** Reads that used the cache while a clear of their record was sent and not yet answered. RACE_SEED repeats a race. */
+/**
+ * Reads that used the cache while a clear of their record was sent and not yet answered, and something was done to Redis
+ * all the time. RACE_SEED repeats a race.
+ */
 const READS = Number(process.env['RACE_READS'] ?? proofSize(10_000_000, 20_000));
 const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 1e9));
 const settings = { models, records, threads: 2, readersPerThread: 300, writersPerThread: 6 };

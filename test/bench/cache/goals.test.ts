@@ -27,7 +27,7 @@ test('what is within the goals is held, and says what was seen', () => {
     'stale reads in the race: 0 of 1000, beside 100 clears',
     'reads of the database in a storm of one key: 1, the goal is 1',
     "CACHE_UNMANAGED_KEYS=none: Redis's CPU for a clear among 1000 keys: 1.30 × that among 10; the goal is 1.3 ×",
-    'CACHE_UNMANAGED_KEYS=sweep: a sweep of 1000 keys: 999 ms (median), the goal is under 1000',
+    'CACHE_UNMANAGED_KEYS=sweep: a sweep of 1000 keys: 999 ms (median), 999 at most, 450 each where a hundred clears share them; the goal is under 1000',
     'CACHE_UNMANAGED_KEYS=sweep: a hundred clears at once go through 1000 keys 2.00 times, the goal is 2',
   ]);
 });
@@ -37,6 +37,7 @@ test('each goal that is missed is told', () => {
   expect(heldOf({ storms: [...good.storms, { reads: 2, ms: 90 }] })[1]).toBe(false);
   expect(heldOf({ none: [clears(10, 100, 2), clears(1_000, 131, 2)] })[2]).toBe(false);
   expect(heldOf({ sweep: [clears(1_000, 10_000, 1_000)] })[3]).toBe(false);
+  expect(heldOf({ together: { keys: 1_000, ms: 2_000, scans: 2 } })[3]).toBe(false);
   expect(heldOf({ together: { keys: 1_000, ms: 900, scans: 3 } })[4]).toBe(false);
 });
 

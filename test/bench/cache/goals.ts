@@ -5,8 +5,8 @@ import type { Verdict } from '../verdict.ts';
 
 /**
  * Of ours. staleReads: any. stormReads: of the database, for a thousand readers of one record. growth: Redis's CPU for a
- * clear among the most keys, by that among the fewest, where no others are looked for. sweepMs: one that looks for
- * others, among the most keys. scans: for a hundred such clears at once.
+ * clear among the most keys, by that among the fewest, where no others are looked for. sweepMs: the slowest that looks for
+ * others, among the most keys, also where clears share one. scans: for a hundred such clears at once.
  */
 export const goals = { staleReads: 0, stormReads: 1, growth: 1.3, sweepMs: 1_000, scans: 2 };
 
@@ -26,6 +26,7 @@ export function judge({ race, storms, none, sweep, together }: Measured): Verdic
   const growth = most.redisCpu / fewest.redisCpu;
   const reads = Math.max(...storms.map((storm) => storm.reads));
   const slowest = sweep.at(-1)!;
+  const shared = together.ms / together.scans;
   return [
     {
       isHeld: race.stale <= goals.staleReads && race.reads > 0 && race.clears > 0,
@@ -40,8 +41,8 @@ export function judge({ race, storms, none, sweep, together }: Measured): Verdic
       text: `CACHE_UNMANAGED_KEYS=none: Redis's CPU for a clear among ${most.keys} keys: ${growth.toFixed(2)} × that among ${fewest.keys}; the goal is ${goals.growth} ×`,
     },
     {
-      isHeld: slowest.times.p50 < goals.sweepMs,
-      text: `CACHE_UNMANAGED_KEYS=sweep: a sweep of ${slowest.keys} keys: ${slowest.times.p50.toFixed(0)} ms (median), the goal is under ${goals.sweepMs}`,
+      isHeld: Math.max(slowest.times.max, shared) < goals.sweepMs,
+      text: `CACHE_UNMANAGED_KEYS=sweep: a sweep of ${slowest.keys} keys: ${slowest.times.p50.toFixed(0)} ms (median), ${slowest.times.max.toFixed(0)} at most, ${shared.toFixed(0)} each where a hundred clears share them; the goal is under ${goals.sweepMs}`,
     },
     {
       isHeld: together.scans <= goals.scans + 0.1,

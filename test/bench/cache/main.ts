@@ -5,7 +5,7 @@ import type { ChildProcess } from 'node:child_process';
 import { freeRow } from '../../../deploy/local/ports.ts';
 import { startRedis } from '../../support/redis-server.ts';
 import { until } from '../../support/wait.ts';
-import { installPeers } from '../gateway/install.ts';
+import { installPeers, versionsOf } from '../gateway/install.ts';
 import { startHelper, startNode, stopAll } from '../gateway/processes.ts';
 import { connections } from '../gateway/job.ts';
 import { send } from '../gateway/send.ts';
@@ -197,7 +197,11 @@ try {
   });
   conclude(verdicts);
   const settings = { scale, connections, requests, readers, raceSeconds, slowness };
-  const versions = { ...stores.versions, redis: await redisVersion(redis.admin) };
+  const versions = {
+    ...stores.versions,
+    redis: await redisVersion(redis.admin),
+    ...versionsOf('bentocache', 'cache-manager', '@keyv/redis', 'ioredis'),
+  };
   writeResult(
     'bench',
     'cache',

@@ -7,6 +7,13 @@ import { runCommand } from '../../../deploy/local/run-command.ts';
 /** Where the peers are: a package of its own, so that nobody else installs them. */
 export const PEERS = 'test/bench/peers';
 
+/** The versions of some of them, as they are installed. */
+export function versionsOf(...names: string[]): Record<string, string> {
+  const file = readFileSync(join(ROOT, PEERS, 'package.json'), 'utf8');
+  const { dependencies } = JSON.parse(file) as { dependencies: Record<string, string> };
+  return Object.fromEntries(names.map((name) => [name, dependencies[name]!]));
+}
+
 /** Installs what the peers' lock file says, if that was not done yet. @throws Problem with what npm said */
 export async function installPeers(): Promise<void> {
   const folder = join(ROOT, PEERS);

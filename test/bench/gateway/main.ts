@@ -15,9 +15,9 @@ import { conclude } from '../verdict.ts';
 import { candidates, portFor, type Candidate } from './candidates.ts';
 import { spread, tableOf, type Result, type Round } from './figures.ts';
 import { judge } from './goals.ts';
-import { installPeers } from './install.ts';
+import { installPeers, versionsOf } from './install.ts';
 import { connections } from './job.ts';
-import { nginx } from './nginx.ts';
+import { nginx, nginxVersion } from './nginx.ts';
 import { startHelper, startNode, stopAll } from './processes.ts';
 import { send } from './send.ts';
 import { createToken } from './token.ts';
@@ -114,8 +114,13 @@ try {
   writeResult(
     'bench',
     'gateway',
-    { isCalm: uneven.length === 0, connections, requests, results },
-    { redis: await redisVersion(redis.admin) },
+    { isCalm: uneven.length === 0, connections, requests, leftOut: nginx ? [] : ['nginx'], results },
+    {
+      redis: await redisVersion(redis.admin),
+      ...(nginx ? { nginx: await nginxVersion() } : {}),
+      ...versionsOf('fast-gateway', 'fast-jwt', 'fastify', '@fastify/http-proxy', '@fastify/jwt'),
+      ...versionsOf('express', 'http-proxy-middleware', 'jsonwebtoken', 'undici'),
+    },
   );
 } finally {
   await stopAll();

@@ -1,10 +1,16 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onPath } from '../../../deploy/local/run-command.ts';
+import { onPath, runCommand } from '../../../deploy/local/run-command.ts';
 import { start } from './processes.ts';
 
 /** Undefined: it is not on the PATH. */
 export const nginx = onPath('nginx');
+
+/** As nginx tells it. */
+export async function nginxVersion(): Promise<string> {
+  const { output } = await runCommand(nginx!, ['-v']);
+  return /nginx\/(\S+)/.exec(output)![1]!;
+}
 
 const plain = 'location / { proxy_pass http://upstream; }';
 

@@ -27,7 +27,7 @@ const wellProbed: Probed = {
   recovery: 300,
 };
 
-function verdicts(seen: Partial<Seen> = {}, probed: Partial<Probed> = {}): boolean[] {
+function verdicts(seen: Partial<Seen> = {}, probed: Partial<Probed> = {}, afterwards = 1_000): boolean[] {
   const step: Step = {
     multiple: 3,
     perSecond: 3_000,
@@ -35,19 +35,20 @@ function verdicts(seen: Partial<Seen> = {}, probed: Partial<Probed> = {}): boole
     probed: { ...wellProbed, ...probed },
     cpu: {},
   };
-  return judge(1_000, [step]).map(({ isHeld }) => isHeld);
+  return judge(1_000, [step], afterwards).map(({ isHeld }) => isHeld);
 }
 
-test('all is held', () => expect(verdicts()).toEqual([true, true, true, true, true]));
+test('all is held', () => expect(verdicts()).toEqual([true, true, true, true, true, true]));
 
-test.each<[string, number, Partial<Seen>, Partial<Probed>]>([
-  ['goodput that comes too late', 0, { goodputInTime: 899 }, {}],
-  ['slow refusals', 1, { refused: { p50: 10, p95: 20, p99: 51, max: 60 } }, {}],
-  ['another status', 2, { statuses: { 200: 950, 504: 1 } }, {}],
-  ['no Retry-After', 2, { withoutRetryAfter: 1 }, {}],
-  ['no answer', 2, { gaveUp: 1 }, {}],
-  ['health that does not answer', 3, {}, { health: { ...answers, failed: 1 } }],
-  ['a slow recovery', 4, {}, { recovery: 5_000 }],
-])('%s is told', (_, index, seen, probed) => {
-  expect(verdicts(seen, probed)).toEqual([0, 1, 2, 3, 4].map((each) => each !== index));
+test.each<[string, number, Partial<Seen>, Partial<Probed>, number]>([
+  ['goodput that comes too late', 0, { goodputInTime: 899 }, {}, 1_000],
+  ['slow refusals', 1, { refused: { p50: 10, p95: 20, p99: 51, max: 60 } }, {}, 1_000],
+  ['another status', 2, { statuses: { 200: 950, 504: 1 } }, {}, 1_000],
+  ['no Retry-After', 2, { withoutRetryAfter: 1 }, {}, 1_000],
+  ['no answer', 2, { gaveUp: 1 }, {}, 1_000],
+  ['health that does not answer', 3, {}, { health: { ...answers, failed: 1 } }, 1_000],
+  ['a slow recovery', 4, {}, { recovery: 5_000 }, 1_000],
+  ['a half recovery', 5, {}, {}, 899],
+])('%s is told', (_, index, seen, probed, afterwards) => {
+  expect(verdicts(seen, probed, afterwards)).toEqual([0, 1, 2, 3, 4, 5].map((each) => each !== index));
 });

@@ -2,8 +2,8 @@ import type { Probed } from './probe.ts';
 import type { Seen } from '../load/job.ts';
 import type { Verdict } from '../verdict.ts';
 
-/** `goodput`: a part of the peak; times in ms. */
-export const goals = { goodput: 0.9, refusal: 50, recovery: 5_000 };
+/** `goodput`: a part of the peak; `afterwards`: of what was answered over kept connections before; times in ms. */
+export const goals = { goodput: 0.9, refusal: 50, recovery: 5_000, afterwards: 0.9 };
 
 /** One load, so many times what can be answered, and what others saw meanwhile. */
 export interface Step {
@@ -19,12 +19,14 @@ export interface Step {
 export const peakOf = (capacity: number, steps: readonly Step[]): number =>
   Math.max(capacity, ...steps.map(({ seen }) => seen.goodput));
 
-/** What is held of the goals; the last step is the heaviest. */
-export function judge(capacity: number, steps: readonly Step[]): Verdict[] {
+/** What is held of the goals; the last step is the heaviest. `afterwards`: requests a second, as `capacity`. */
+export function judge(capacity: number, steps: readonly Step[], afterwards: number): Verdict[] {
   const { seen, probed, multiple } = steps.at(-1)!;
   const part = seen.goodputInTime / peakOf(capacity, steps);
   const others = Object.keys(seen.statuses).filter((status) => !['200', '429', '503'].includes(status));
-  const lost = seen.gaveUp + seen.broken + seen.unsent;
+  const lost = seen.gaveUp + seen.broken;
+  const unsent =
+    seen.unsent > 0 ? `; ${seen.unsent} more were never sent, as each connection of the load waited` : '';
   const refusal = seen.refused?.p99 ?? 0;
   const failed = probed.health.failed + probed.metrics.failed;
   return [
@@ -38,7 +40,7 @@ export function judge(capacity: number, steps: readonly Step[]): Verdict[] {
     },
     {
       isHeld: others.length === 0 && seen.withoutRetryAfter === 0 && lost === 0,
-      text: `all others are refused with 429 or 503 and Retry-After: ${lost} had no answer, ${seen.withoutRetryAfter} no Retry-After, other statuses: ${others.join(', ') || 'none'}`,
+      text: `all others are refused with 429 or 503 and Retry-After: ${lost} of ${seen.due - seen.unsent} had no answer, ${seen.withoutRetryAfter} no Retry-After, other statuses: ${others.join(', ') || 'none'}${unsent}`,
     },
     {
       isHeld: failed === 0,
@@ -47,6 +49,10 @@ export function judge(capacity: number, steps: readonly Step[]): Verdict[] {
     {
       isHeld: probed.recovery < goals.recovery,
       text: `all is well ${probed.recovery.toFixed(0)} ms after the end; the goal is ${goals.recovery} ms`,
+    },
+    {
+      isHeld: afterwards >= capacity * goals.afterwards,
+      text: `over kept connections ${afterwards.toFixed(0)} a second are answered afterwards, ${((100 * afterwards) / capacity).toFixed(0)} % of those before; the goal is ${goals.afterwards * 100} %`,
     },
   ];
 }

@@ -29,7 +29,6 @@ const closedLoop = async ({ gateway: origin }: Stand, forSeconds: number): Promi
 
 /** Requests that are answered in a second when each connection waits for its replies: the median of three. */
 async function capacityOf(stand: Stand): Promise<number> {
-  await closedLoop(stand, 10);
   const rounds: number[] = [];
   for (let round = 0; round < 3; round += 1) rounds.push(await closedLoop(stand, 3));
   return median(rounds);
@@ -61,6 +60,7 @@ function print({ multiple, perSecond, seen, probed }: Step): void {
 
 async function measure(name: string, does: string, stand: Stand, token: string) {
   pinStand(stand);
+  await closedLoop(stand, 10);
   const capacity = await capacityOf(stand);
   console.log(`\n${name}: ${does}\n  ${capacity.toFixed(0)}/s over ${few} connections`);
   const steps: Step[] = [];
@@ -68,9 +68,9 @@ async function measure(name: string, does: string, stand: Stand, token: string) 
     steps.push(await step(stand, token, capacity, multiple));
     print(steps.at(-1)!);
   }
-  const afterwards = await closedLoop(stand, 3);
+  const afterwards = await capacityOf(stand);
   console.log(`  ${afterwards.toFixed(0)}/s afterwards`);
-  const verdicts = judge(capacity, steps);
+  const verdicts = judge(capacity, steps, afterwards);
   conclude(verdicts);
   return { name, does, capacity, peak: peakOf(capacity, steps), afterwards, steps, verdicts };
 }
