@@ -183,6 +183,14 @@ test('the boundary is as exact when a sweep is shared', async () => {
   const counts = await Promise.all([1, 2, 3].map((id) => cache.clearModel('webform', id)));
   expect(counts).toEqual([1, 2, 2]);
   expect(await keysLeft()).toEqual(others.slice(0, -1));
+  await put('webform:4:a', 'webform:5:a', 'pathway:6:a');
+  const mixed = [
+    cache.clearModel('webform', 4),
+    cache.clearModel('webform', 5),
+    cache.clearModel('pathway', 6),
+  ];
+  expect(await Promise.all(mixed)).toEqual([1, 1, 1]);
+  expect(await keysLeft()).toEqual(others.slice(0, -1));
 });
 
 test('a sweep that is under way is not joined: it may have passed the key already', async () => {

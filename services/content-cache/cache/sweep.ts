@@ -101,9 +101,11 @@ async function scanNode(node: CacheNode, deleted: Map<Target, number>): Promise<
 
 /** One scan serves many targets, so the glob only narrows down; which keys are meant is decided key by key. */
 function globFor(targets: Target[]): string {
-  const [only] = targets;
-  if (targets.length > 1) return targets.some(isModel) ? '*:*' : '*:*:*';
-  return isModel(only!) ? `${escapeGlob(modelOf(only!))}:*` : `${escapeGlob(only!)}:*`;
+  const [first] = targets;
+  if (targets.length === 1 && !isModel(first!)) return `${escapeGlob(first!)}:*`;
+  const models = new Set(targets.map(modelOf));
+  const model = models.size === 1 ? escapeGlob(modelOf(first!)) : '*';
+  return targets.some(isModel) ? `${model}:*` : `${model}:*:*`;
 }
 
 async function deletePage(node: CacheNode, keys: Buffer[], deleted: Map<Target, number>): Promise<void> {
@@ -145,5 +147,5 @@ function isModel(target: Target): boolean {
 }
 
 function modelOf(target: Target): string {
-  return target.slice(0, -2);
+  return target.slice(0, target.indexOf(':'));
 }

@@ -35,7 +35,7 @@ export const records = 4;
 
 const CALM_MS = 2_500;
 /** So many that a sweep takes more than one page. */
-const OTHER_KEYS = 3_000;
+const OTHER_KEYS = 12_000;
 
 /** Of one server, which all caches use. */
 async function alone(settings: Record<string, string>, kinds: Disturbance[]): Promise<Stage> {
