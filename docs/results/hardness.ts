@@ -118,7 +118,8 @@ function supplyChain(kept: Kept) {
     audit: { project: string; unknown?: string; advisories?: unknown[] }[];
     releases: { unknown: string[]; marked: string[]; old: string[] };
   };
-  const unmaintained = `- direct dependencies without a release in 24 months: ${releases.old.join(', ') || 'none'}; marked as such, with their reasons: ${releases.marked.join(', ')}`;
+  const old = releases.unknown.length > 0 ? 'not known' : releases.old.join(', ') || 'none';
+  const unmaintained = `- direct dependencies without a release in 24 months: ${old}; marked as such, with their reasons: ${releases.marked.join(', ')}`;
   const text = [
     `${round(kept['packages'])} packages in two lock files. Their licences: ${licences.map(([name, count]) => `${name} ${count}`).join(', ')}. The lists: [licences](licences.md), [dependencies](dependencies.md).`,
     audit
@@ -126,7 +127,7 @@ function supplyChain(kept: Kept) {
         ({ project, unknown, advisories = [] }) =>
           `- known holes in \`${project}\`: ${unknown ?? advisories.length}`,
       )
-      .concat(unmaintained, ...releases.unknown.map((what) => `- not known: ${what}`))
+      .concat(unmaintained, ...releases.unknown.map((what) => `- ${what}`))
       .join('\n'),
   ].join('\n\n');
   return { text };

@@ -208,10 +208,11 @@ function curves(kept: Kept) {
         median(rounds.map(({ times }) => times['p99'] ?? 0)),
         rounds.reduce((sum, { failed }) => sum + failed, 0),
       ]);
-      const head = [unit, 'gateway µs', 'content-cache µs', 'a second', 'p50 ms', 'p99 ms', 'failed'];
+      const head = [unit, 'gateway µs', 'content-cache µs', 'a second', 'p50 ms', 'p99 ms', 'not answered'];
       return `**${name}**: ${how}.\n\n${table([head, ...rows])}`;
     })
     .join('\n\n');
+  const notAnswered = 'Not answered is also what was never sent, as no connection was free when it was due.';
   const charts = Object.fromEntries(
     list.map(({ name, unit, points }) => {
       const line = (process: string) => ({
@@ -224,7 +225,7 @@ function curves(kept: Kept) {
       return [`curve-${name}`, lineChart(`Cost by ${name}`, axes, [line('gateway'), line('content-cache')])];
     }),
   );
-  return { text, charts };
+  return { text: `${notAnswered}\n\n${text}`, charts };
 }
 
 function memory(kept: Kept) {

@@ -138,7 +138,7 @@ ${table(await allowed())}
 
 ## What belongs to a person
 
-The status that each of them gets. What belongs to somebody else is not there: 404, whether it exists or not. Letters may be read with \`letters:write\`, which an admin has.
+The status that each of them gets. What belongs to somebody else is not there: 404, whether it exists or not; 403: the token is not for that at all. Letters may be read with \`letters:write\`, which an admin has.
 
 ${table(await ownership())}
 `;
