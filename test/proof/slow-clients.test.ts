@@ -275,6 +275,7 @@ test('180 ask for 9 MB at once: others are answered, or told when to come again,
   const reads = await startReads();
   await reads.areAnswered();
   const burst = await startSlowClients(stack().gateway, [deafReader(180, 20, files)]);
+  burst.comeNoMore();
   const begun = performance.now();
   await reads.areAnswered();
   const wellAfterMs = Math.round(performance.now() - begun);

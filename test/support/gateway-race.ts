@@ -70,8 +70,6 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
     stale: [],
     lost: [],
   };
-  /** The records that events are about. */
-  const eventRecords: number[] = [];
   for (const record of records) await save(model, record.id, 'Made');
   const count = Math.ceil(readsPerSecond / READS_PER_USER);
   const users = await Promise.all(Array.from({ length: count }, async () => tokensOf(await newUser())));
@@ -121,7 +119,6 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
     const target = `${model}:${id}`;
     await until('the event is taken', () => announce(JSON.stringify({ model, id }), target), GIVE_UP_MS);
     figures.announced.push(target);
-    eventRecords.push(id);
     // Sooner than it would be forgotten without the event.
     const arrived = async () => {
       const { title } = await read(model, id);
@@ -162,7 +159,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
       }
       await database().query('DELETE FROM content.record WHERE model = $1 AND id = ANY ($2)', [
         model,
-        [...records.map(({ id }) => id), ...eventRecords],
+        [...records.map(({ id }) => id), ...figures.announced.map((target) => Number(target.split(':')[1]))],
       ]);
       return figures;
     },

@@ -109,7 +109,11 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => (client.status ??= Number(chunk.toString('latin1', 9, 12))));
     if (kind.deaf) socket.pause();
-    socket.once('connect', () => socket.write(kind.head(index)));
+    let wasIn = false;
+    socket.once('connect', () => {
+      wasIn = true;
+      socket.write(kind.head(index));
+    });
     const { more } = kind;
     const timer = setInterval(
       () => {
@@ -121,7 +125,8 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
     socket.once('close', () => {
       client.closedAt = performance.now();
       clearInterval(timer);
-      if (comeBack) start(kind, index);
+      // Where nobody listens any more it would come back without end.
+      if (comeBack && wasIn) start(kind, index);
     });
     clients.push(client);
   }

@@ -16,11 +16,13 @@ export const base = {
   summary: '',
   responses: { 200: { description: '', schema: z.unknown() } },
 } as const;
+
 /** Who they are is their token. */
 const callers: Record<string, Caller> = {
   person: { kind: 'user', id: 1, sessionId: 's', mustChangePassword: false, scopes: new Set() },
   machine: { kind: 'machine', clientId: 'cms', scopes: new Set(['cache:clear']) },
 };
+
 /** A service with these routes, on a port of its own. */
 export async function serve(routes: readonly Route[]) {
   const log: string[] = [];

@@ -88,7 +88,7 @@ describe('a crash at any line loses nothing: files first, then the row; the row 
     expect(await service.counted('existing')).toBe(1);
   });
 
-  test('a deleted file is gone, even when the store keeps it for now', async () => {
+  test('a deleted file is gone, even when the store keeps it for a while', async () => {
     const service = await serviceOver({ store: { remove: failure } });
     const { body } = await service.upload(await jpeg());
     expect(await service.remove(body.id)).toBe(204);

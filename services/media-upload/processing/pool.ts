@@ -39,7 +39,7 @@ const [idleShare, busyShare] = [0.05, 0.75];
 /** What a decoder can take in this time is what `maxBytes` may be passed by: some 50 MB. */
 const lookEveryMs = 25;
 
-/** Why a child was ended in the middle of a job: it takes too much for any time, or for now: memory, or cores that others use. */
+/** Why a child was ended in the middle of a job: it takes too much at any time, or at this one: memory, or cores that others use. */
 type End = 'costly' | 'crowded' | 'late';
 
 /** Child processes that are kept, so that a decoder's crash is not ours, and its memory neither. */

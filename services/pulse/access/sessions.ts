@@ -50,7 +50,7 @@ export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => numbe
       return value;
     },
 
-    /** An access token that is good for now; undefined: there is no such session any more. Throws 503. */
+    /** An access token that is valid at the moment; undefined: there is no such session any more. Throws 503. */
     async tokenOf(value: string, from: From): Promise<string | undefined> {
       const session = sessions.get(value);
       if (!session) return undefined;
