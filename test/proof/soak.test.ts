@@ -15,8 +15,9 @@ import { closeRecords, database } from '../support/records.ts';
 import { resourcesOf, type Resources } from '../support/resources.ts';
 import { writeResult } from '../support/results.ts';
 import { faultsAround, faultsWithin, type Fault } from '../support/soak-faults.ts';
-import { isWell, stack } from '../support/stack.ts';
+import { isWell, pidOf, stack } from '../support/stack.ts';
 import { startTraffic } from '../support/traffic.ts';
+import { lookAt } from '../bench/memory/heap.ts';
 import { median } from '../bench/percentiles.ts';
 import { until } from '../support/wait.ts';
 import { startWebhook, type Webhook } from '../support/webhook.ts';
@@ -111,7 +112,14 @@ async function sample(start: number, samples: Sample[]): Promise<void> {
   samples.push({ seconds: Math.round((performance.now() - start) / 1_000), services });
 }
 
-/** What a service held at least during `samples`: garbage and what was under way come and go. Of its memory the median. */
+/** The heap of each service after a collection, in bytes. */
+async function heaps(): Promise<Record<string, number>> {
+  const found: Record<string, number> = {};
+  for (const name of Object.keys(stack().services)) found[name] = (await lookAt(pidOf(name))).heap;
+  return found;
+}
+
+/** What a service held at least during `samples`: what was under way comes and goes. Of its memory the median. */
 function heldBy(service: string, samples: readonly Sample[]) {
   const all = samples.flatMap(({ services }) => services[service] ?? []);
   const least = (key: keyof Resources) => Math.min(...all.map((each) => each[key]));
@@ -120,7 +128,6 @@ function heldBy(service: string, samples: readonly Sample[]) {
     files: least('files'),
     sockets: least('sockets'),
     handles: least('handles'),
-    heap: least('heap'),
     rss,
   };
 }
@@ -141,12 +148,14 @@ test(
     const sampling = startTraffic(1_000 / sampleEveryMs, () => sample(start, samples));
     const faults: { seconds: number; name: string }[] = [];
     const isWithin = () => performance.now() - start < minutes * 60_000 * withinPart;
+    let heapsBefore: Record<string, number> | undefined;
     const turns = { within: 0, around: 0 };
     const nextFault = (): Fault =>
       isWithin()
         ? faultsWithin[turns.within++ % faultsWithin.length]!
         : faultsAround[turns.around++ % faultsAround.length]!;
     while (performance.now() - start < minutes * 60_000) {
+      if (!isWithin()) heapsBefore ??= await heaps();
       const fault = nextFault();
       faults.push({ seconds: Math.round((performance.now() - start) / 1_000), name: fault.name });
       const next = sleep(faultEveryMs);
@@ -176,13 +185,14 @@ test(
     // What is idle is given back within seconds.
     await sleep(10_000);
     await sampling.stop();
+    const heapsAfter = await heaps();
 
     const quiet = samples.filter(({ seconds }) => seconds > minutes * 60 * withinPart);
     const part = Math.ceil(quiet.length / 3);
     const held = Object.keys(stack().services).map((service) => ({
       service,
-      before: heldBy(service, quiet.slice(0, part)),
-      after: heldBy(service, quiet.slice(-part)),
+      before: { ...heldBy(service, quiet.slice(0, part)), heap: heapsBefore![service]! },
+      after: { ...heldBy(service, quiet.slice(-part)), heap: heapsAfter[service]! },
       restarts: new Set(quiet.map(({ services }) => services[service]?.pid).filter(Boolean)).size - 1,
     }));
     const { failed: _, ...seen } = figures;
