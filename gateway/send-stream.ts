@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Request } from 'express';
 import { createProxyMiddleware } from 'http-proxy-middleware';
+import { endAfterBody } from '@content-platform/chassis';
 import type { GatewayResponse } from './exchange.ts';
 import type { Instance } from './instances.ts';
 import type { ReplyEvents, Send, Sending } from './sending.ts';
@@ -12,8 +13,11 @@ interface Sent extends Sending {
   request?: ClientRequest;
 }
 
-/** Sends what goes on as it comes to the service at `url`, over http-proxy-middleware. */
-export function createSendStream(url: URL): Send {
+/**
+ * Sends what goes on as it comes to the service at `url`, over http-proxy-middleware. What still comes when the service
+ * has replied is listened to for `drainMs` at most.
+ */
+export function createSendStream(url: URL, drainMs: number): Send {
   const sendings = new WeakMap<GatewayResponse, Sent>();
 
   const proxy = createProxyMiddleware<Request, GatewayResponse>({
@@ -32,7 +36,7 @@ export function createSendStream(url: URL): Send {
     plugins: [
       (server) => {
         server.on('proxyReq', (sent, _request, response) => watch(sent, response));
-        server.on('proxyRes', (answer, _request, response) => pass(answer, response));
+        server.on('proxyRes', (answer, request, response) => pass(answer, request, response));
         server.on('error', (error, _request, response) => {
           if (response) sendings.get(response as GatewayResponse)!.events.fail(error);
         });
@@ -52,12 +56,19 @@ export function createSendStream(url: URL): Send {
   }
 
   /** The reply as it comes. */
-  function pass(answer: IncomingMessage, response: GatewayResponse): void {
-    const { events } = sendings.get(response)!;
+  function pass(answer: IncomingMessage, request: Request, response: GatewayResponse): void {
+    const { events, abort } = sendings.get(response)!;
     answer.once('error', (error) => events.fail(error));
     if (!events.head(answer.statusCode!, answer.headers)) return void answer.destroy();
     answer.on('data', () => events.piece());
-    answer.pipe(response);
+    answer.pipe(response, { end: false });
+    answer.once('end', () => {
+      if (request.complete) return void response.end();
+      response.locals.answeredAt = performance.now();
+      endAfterBody(request, response, drainMs);
+      // It has said all it has to say of a body that nobody gives it any more.
+      abort();
+    });
   }
 
   return (request, headers, response, instance, events) => {

@@ -26,7 +26,7 @@ interface Arrived {
 }
 
 /** A gateway in front of a service that takes uploads and answers each when it has all of it. */
-async function start(answerAt = Infinity): Promise<Arrived> {
+async function start({ answerAt = Infinity, drain = 60_000 } = {}): Promise<Arrived> {
   const arrived: Arrived = { bytes: 0, ended: false, broke: false, silent: false };
   const server = createServer((request, response) => {
     const answer = () => arrived.silent || response.headersSent || response.end('{"ok":true}');
@@ -47,7 +47,7 @@ async function start(answerAt = Infinity): Promise<Arrived> {
   });
   const { port } = server.address() as { port: number };
   const services = { 'media-upload': `http://127.0.0.1:${port}` };
-  const timeouts = { response: 3_000, drain: 60_000 };
+  const timeouts = { response: 3_000, drain };
   await scene.start(scene.upstream.url, { services, endpoints, timeouts });
   return arrived;
 }
@@ -147,11 +147,32 @@ test('a service that takes too long with a whole body: 504', async () => {
 });
 
 test('a reply before the body is whole reaches the client', async () => {
-  await start(1);
+  await start({ answerAt: 1 });
   const request = begin();
   request.write(megabyte);
   expect(await answerOf(request)).toMatchObject({ status: 200 });
   request.destroy();
+});
+
+test('who goes on after the reply is listened to for a while, and then no more', async () => {
+  const arrived = await start({ answerAt: 1, drain: 1_000 });
+  const head = `POST /api/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${mint()}\r\n`;
+  const socket = scene.connect().setEncoding('latin1');
+  socket.on('error', () => undefined);
+  let raw = '';
+  socket.on('data', (piece: string) => (raw += piece));
+  const chunked = 'Content-Type: multipart/form-data; boundary=x\r\nTransfer-Encoding: chunked\r\n\r\n';
+  socket.write(`${head}${chunked}1\r\na\r\n`);
+  await until('it is answered', () => raw.endsWith('{"ok":true}'));
+  expect(raw).toMatch(/^HTTP\/1\.1 200 [^]*^Connection: close\r$/im);
+  // More than lies in the buffers on the way, so that somebody must be reading it.
+  for (let sent = 0; sent < 40; sent += 1) socket.write(`100000\r\n${megabyte.toString('latin1')}\r\n`);
+  await until('all of it is taken', () => socket.writableLength === 0);
+  expect(socket.readyState).toBe('open');
+  const trickle = setInterval(() => socket.write('1\r\na\r\n'), 50);
+  await until('the connection ends', () => socket.readyState !== 'open');
+  clearInterval(trickle);
+  expect(arrived.ended).toBe(false);
 });
 
 test('malformed in the middle: answered once, and the connection ends, for nothing more can be read on it', async () => {

@@ -80,7 +80,7 @@ export function createUpstream(
 ): Upstream {
   const { timeouts, logger, metrics, refuse } = options;
   const requestHeaders = createRequestHeaders(url.host, options.publicUrl);
-  const sendStream = createSendStream(url);
+  const sendStream = createSendStream(url, timeouts.drain);
   const slots = createSlots(maxRequests, maxWaiting);
 
   function send(attempt: Attempt, request: Request, response: GatewayResponse): void {
@@ -110,7 +110,9 @@ export function createUpstream(
       return false;
     }
     try {
-      response.writeHead(status, replyHeaders(headers, response.locals.endpoint));
+      const passed = replyHeaders(headers, response.locals.endpoint);
+      if (!request.complete) passed.connection = 'close';
+      response.writeHead(status, passed);
     } catch (error) {
       fail(attempt, error, request, response);
       return false;

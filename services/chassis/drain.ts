@@ -12,5 +12,5 @@ export function endAfterBody(request: IncomingMessage, response: ServerResponse,
     clearTimeout(timer);
     end();
   });
-  request.resume();
+  request.unpipe().resume();
 }
