@@ -1,5 +1,5 @@
 import { observe } from '@content-platform/chassis';
-import { models } from '@content-platform/contract';
+import { cacheInvalidation, models } from '@content-platform/contract';
 import type { Clearing } from './cache/index.ts';
 import type { InvalidationLog } from './invalidation-log.ts';
 import type { CacheMetrics, Source } from './metrics.ts';
@@ -36,7 +36,7 @@ export function createInvalidator(log: InvalidationLog, metrics: CacheMetrics) {
   };
 }
 
-/** Clocks differ: what is said to come from the future has just happened. */
+/** Clocks differ: what is said to come from the future has just happened, and nothing waits longer than events are kept. */
 export function secondsSince(ms: number): number {
-  return Math.max(0, Date.now() - ms) / 1000;
+  return Math.min(Math.max(0, Date.now() - ms), cacheInvalidation.retentionMs) / 1000;
 }

@@ -40,7 +40,7 @@ export function createCacheMetrics({ registry }: Metrics) {
   });
   const queueLength = new Gauge({
     name: 'invalidation_queue_length',
-    help: 'Events that are not cleared yet, by the broker’s offsets; the last known number while Kafka is away',
+    help: "Events that are not cleared yet, by the broker's offsets; the last known number while Kafka is away",
     registers,
   });
   const queueMeasured = new Gauge({

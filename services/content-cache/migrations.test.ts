@@ -42,6 +42,33 @@ test('the version grows by one and the time is true, whatever the writer says', 
   for (const { updated_at } of rows) expect(updated_at.getTime()).toBeGreaterThan(before);
 });
 
+test('whoever comes to a key has a newer version than all that were there', async () => {
+  const versionOf = async (statement: string) =>
+    Number((await owner.query<{ version: string }>(`${statement} RETURNING version`)).rows[0]!.version);
+  const make = (id: number) =>
+    versionOf(`INSERT INTO content.record (model, id, title, body) VALUES ('condition', ${id}, '', '{}')`);
+  const move = (from: number, to: number) =>
+    versionOf(`UPDATE content.record SET id = ${to} WHERE model = 'condition' AND id = ${from}`);
+  const remove = (id: number) =>
+    versionOf(`DELETE FROM content.record WHERE model = 'condition' AND id = ${id}`);
+  expect(await make(11)).toBe(1);
+  await remove(11);
+  expect(await make(11)).toBe(2);
+  await remove(11);
+  expect(await make(11)).toBe(3);
+  // Under another key it goes on from its own; under the first one another goes on from there.
+  expect(await move(11, 12)).toBe(4);
+  expect(await make(11)).toBe(4);
+  await remove(11);
+  expect(await make(13)).toBe(1);
+  expect(await move(13, 11)).toBe(5);
+  // Its own is newer than what was there.
+  expect(await move(12, 13)).toBe(5);
+  const gone = await owner.query(`SELECT id, version FROM content.deleted_record WHERE model = 'condition'
+    AND id NOT IN (SELECT id FROM content.record WHERE model = 'condition') ORDER BY id`);
+  expect(gone.rows).toEqual([{ id: '12', version: '4' }]);
+});
+
 test.each([
   ['letter', 1],
   ['webform', 0],
@@ -78,7 +105,7 @@ test('the content server may write records, and nothing else', async () => {
   } finally {
     await owner.query('RESET ROLE');
   }
-  const { rows } = await owner.query('SELECT model, id FROM content.deleted_record');
+  const { rows } = await owner.query(`SELECT model, id FROM content.deleted_record WHERE model = 'pathway'`);
   expect(rows).toEqual([{ model: 'pathway', id: '1' }]);
 });
 

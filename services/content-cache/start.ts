@@ -31,7 +31,7 @@ function logState(logger: Logger) {
     if (state === 'away') logger.warn({ error: reason }, 'Redis is away: reads pass the cache by');
     else if (state === 'partial')
       logger.warn({ error: reason }, 'a part of Redis is away: reads of what it holds pass the cache by');
-    else logger.info({ state }, 'the cache’s state');
+    else logger.info({ state }, "the cache's state");
   };
 }
 

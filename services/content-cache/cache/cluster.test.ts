@@ -208,7 +208,7 @@ test('a slot that moves during a scan and comes back', async () => {
   expect(await clearWhileSlotIsAway('unchecked')).toEqual({ acknowledged: 0, readThen: 1 });
 });
 
-test('one primary that is away takes no other’s keys along; it recovers in its part before it is used', async () => {
+test("one primary that is away takes no other's keys along; it recovers in its part before it is used", async () => {
   const states: string[] = [];
   const recoveries: boolean[] = [];
   let recovered: number | undefined;
@@ -248,7 +248,7 @@ test('one primary that is away takes no other’s keys along; it recovers in its
   expect(await cache.read('webform', idAtC, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
 });
 
-test('one primary that hangs costs the others’ readers nothing', async () => {
+test("one primary that hangs costs the others' readers nothing", async () => {
   const cache = await start();
   for (const id of [idAtA, idAtB]) await versionOf(cache, id, 1);
   b.pause();

@@ -203,7 +203,7 @@ test("a command's timeout closes the connection: a Redis that wakes does not ans
 const PAYLOAD = `"${'x'.repeat(200_000)}"`;
 const loadLarge = async () => ({ version: 1, payload: PAYLOAD });
 
-test('a reply that is long on its way fails alone, and is nobody else’s when it comes', async () => {
+test("a reply that is long on its way fails alone, and is nobody else's when it comes", async () => {
   const way = await startProxy(new URL(redis.url));
   const cache = await start({}, way.url);
   await cache.read('webform', 12, 'full', loadLarge);

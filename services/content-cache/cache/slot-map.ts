@@ -23,7 +23,7 @@ export interface ClusterView {
 
 /** Where to find each slot. */
 export interface SlotMap {
-  /** `host:port` of the primary by slot; undefined: nobody’s */
+  /** `host:port` of the primary by slot; undefined: nobody's */
   owners: (string | undefined)[];
   /** by `host:port` */
   primaries: Map<string, HostPort>;

@@ -64,7 +64,7 @@ interface Around {
   signal?: AbortSignal;
 }
 
-/** Processes the messages as a batch whose last offset is one more than theirs: a transaction’s mark, say. */
+/** Processes the messages as a batch whose last offset is one more than theirs: a transaction's mark, say. */
 function process(batch: KafkaMessage[], { verify, isStale, signal }: Around = {}): Promise<void> {
   const payload = {
     batch: { topic: 'events', partition: 0, messages: batch, lastOffset: () => String(batch.length) },
@@ -76,11 +76,8 @@ function process(batch: KafkaMessage[], { verify, isStale, signal }: Around = {}
     isStale: isStale ?? (() => false),
   } as unknown as EachBatchPayload;
   const continuity = {
-    joined: () => Promise.resolve(),
-    ready: () => Promise.resolve(),
     verify: verify ?? (() => Promise.resolve()),
     moved: (_: number, offset: number) => void steps.push(`moved ${offset}`),
-    look: () => undefined,
   };
   return processBatch(payload, continuity, signal ?? new AbortController().signal);
 }

@@ -37,7 +37,7 @@ interface Wanted {
 
 export type ProcessBatch = (
   payload: EachBatchPayload,
-  continuity: Continuity,
+  continuity: Pick<Continuity, 'verify' | 'moved'>,
   signal: AbortSignal,
 ) => Promise<void>;
 

@@ -30,8 +30,6 @@ const readableCompression = ['uncompressed', 'gzip'];
 export const compressionAdvice =
   'events compressed with snappy, lz4 or zstd cannot be read: producers must use gzip or none, or the topic compression.type=uncompressed';
 
-export type EventConsumer = ReturnType<typeof createConsumer>;
-
 /**
  * Consumes the topic for as long as the process lives. kafkajs gives up on some errors, silently; so it is never left
  * to restart by itself: a consumer that crashed is made anew here, with a growing pause.
@@ -118,6 +116,10 @@ export function createConsumer(options: ConsumerOptions) {
         () => (consuming = true),
         () => undefined,
       );
+    });
+    // Of an aborted transaction nothing is left: kafkajs hands no batch on, and commits only where it does so by itself.
+    consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { batchSize, partition, lastOffset } }) => {
+      if (batchSize === 0) watched.passOver(partition, Number(lastOffset) + 1);
     });
     const crashed = new Promise<never>((_, reject) => {
       consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));

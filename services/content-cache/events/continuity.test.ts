@@ -74,7 +74,7 @@ test('events that come as soon as the topic is there are not lost', async () => 
   expect(await lost()).toEqual([]);
 });
 
-test('the group’s offsets were deleted: everything is cleared, and a failed job says so', async () => {
+test("the group's offsets were deleted: everything is cleared, and a failed job says so", async () => {
   await consumed(3);
   await warm();
   await service.stop();

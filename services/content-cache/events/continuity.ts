@@ -43,6 +43,8 @@ export function createContinuity(options: ContinuityOptions) {
   let positions = new Map<number, number>();
   let checked: Promise<void> = Promise.resolve();
   let checking = 0;
+  /** What is being passed over. */
+  let passing: Promise<unknown> = Promise.resolve();
   let { isNew } = options;
 
   async function check(assigned: readonly number[], alive: AbortSignal): Promise<void> {
@@ -79,6 +81,22 @@ export function createContinuity(options: ContinuityOptions) {
     return checked;
   }
 
+  async function verify(partition: number): Promise<void> {
+    const committed = (await broker.committed()).get(partition);
+    if (committed !== positions.get(partition)) await recheck([...positions.keys()]);
+  }
+
+  async function commitPassed(partition: number, next: number, alive: AbortSignal): Promise<void> {
+    await checked;
+    const from = positions.get(partition);
+    await verify(partition);
+    // Something was lost, and it begins anew; or it is another member's now.
+    if (from === undefined || positions.get(partition) !== from) return;
+    alive.throwIfAborted();
+    await consumer.commitOffsets([{ topic, partition, offset: String(next) }]);
+    positions.set(partition, next);
+  }
+
   return {
     /** The group was joined, or joined again: nothing that was known of offsets holds any more. Resolves as ready(). */
     joined(partitions: readonly number[]): Promise<void> {
@@ -89,16 +107,31 @@ export function createContinuity(options: ContinuityOptions) {
       return recheck(partitions);
     },
 
-    /** Resolves when nothing is known to be missing, or has been made up for. */
-    ready: () => checked,
+    /** Resolves when nothing is known to be missing, or has been made up for, and nothing is being passed over. */
+    async ready(): Promise<void> {
+      await passing;
+      await checked;
+    },
 
     /**
      * To be called before a commit: a topic that was deleted and made anew takes the group's offsets along. When they
      * are not what we left, everything is checked again first.
      */
-    async verify(partition: number): Promise<void> {
-      const committed = (await broker.committed()).get(partition);
-      if (committed !== positions.get(partition)) await recheck([...positions.keys()]);
+    verify,
+
+    /** The events before `next` were taken back by who sent them: they are committed here, as nobody else does it. */
+    passOver(partition: number, next: number): void {
+      const alive = AbortSignal.any([signal, generation.signal]);
+      passing = passing
+        .then(() =>
+          persist(
+            alive,
+            () => commitPassed(partition, next, alive),
+            (error) => logger.warn({ error, partition }, 'what was taken back cannot be committed yet'),
+          ),
+        )
+        // Whoever has the partition next gets it again.
+        .catch(() => undefined);
     },
 
     /** We have committed `offset`. */

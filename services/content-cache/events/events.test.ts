@@ -126,6 +126,32 @@ test('a poison event between good ones stops none of them', async () => {
   expect(await failedJobs()).toMatchObject([{ offset: '1' }, { offset: '3' }]);
 });
 
+test('what a producer takes back clears nothing, and leaves nothing in the queue', async () => {
+  await warm('webform', 1);
+  const producer = kafka.kafka.producer({ transactionalId: kafka.topic, maxInFlightRequests: 1 });
+  await producer.connect();
+  const transaction = await producer.transaction();
+  const value = JSON.stringify({ model: 'webform', id: 1 });
+  await transaction.send({ topic: kafka.topic, messages: [{ partition: 0, value }] });
+  await transaction.abort();
+  await producer.disconnect();
+  await until('it is passed over', async () => {
+    const { committed, high } = (await kafka.offsets()).find(({ partition }) => partition === 0)!;
+    return high > 0 && committed === high;
+  });
+  expect(await cached('webform', 1)).toBe(true);
+  await kafka.send({ value: { model: 'webform', id: 1 } });
+  await kafka.consumed();
+  expect(await cached('webform', 1)).toBe(false);
+});
+
+test('a time before there were events says nothing of the delay', async () => {
+  await kafka.send({ value: { model: 'webform', id: 1, occurred_at: '1970-01-01T00:00:00Z' } });
+  await kafka.consumed();
+  const week = 7 * 24 * 60 * 60;
+  expect(await service.metric('invalidation_delay_seconds_sum{source="kafka"}')).toBe(week);
+});
+
 test('within a batch a record is cleared once', async () => {
   // While nobody consumes, the events pile up into one batch.
   await service.stop();

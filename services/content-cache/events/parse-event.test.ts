@@ -42,7 +42,7 @@ test.each([
   ['an empty object', '{}', 'invalid_event', null],
   ['an unknown model', '{"model":"letter","id":1}', 'unknown_model', null],
   ['a model of another case', '{"model":"Webform","id":1}', 'unknown_model', null],
-  ['an unknown model’s pattern', '{"pattern":"letter:*"}', 'unknown_model', null],
+  ["an unknown model's pattern", '{"pattern":"letter:*"}', 'unknown_model', null],
   ['the pattern of everything', '{"pattern":"*"}', 'invalid_event', null],
   ['a pattern within a model', '{"pattern":"webform:1*"}', 'invalid_event', null],
   ['the id as a string', '{"model":"webform","id":"12"}', 'invalid_event', 'webform'],

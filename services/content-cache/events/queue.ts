@@ -22,8 +22,6 @@ export interface QueueOptions {
   everyMs?: number;
 }
 
-export type Queue = ReturnType<typeof createQueue>;
-
 /** Measures the queue by the broker's offsets: a consumer that is dead, here or elsewhere, does not hide it. */
 export function createQueue({ broker, metrics, onOffsets, logger, everyMs = 2_000 }: QueueOptions) {
   const stopping = new AbortController();

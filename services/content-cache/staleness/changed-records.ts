@@ -36,8 +36,6 @@ const changed = `
 const isStill = `SELECT FROM (SELECT) AS one
   LEFT JOIN content.record ON model = $1 AND id = $2 WHERE version IS NOT DISTINCT FROM $3`;
 
-export type ChangedRecords = ReturnType<typeof createChangedRecords>;
-
 /** Which records were changed lately. Everything throws what `query` throws. */
 export function createChangedRecords(query: Database['query']) {
   return {

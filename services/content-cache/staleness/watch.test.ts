@@ -35,6 +35,8 @@ const rename = (id: number, title: string) =>
   world.sql(`UPDATE content.record SET title = $2 WHERE model = 'webform' AND id = $1`, id, title);
 const remove = (id: number) =>
   world.sql(`DELETE FROM content.record WHERE model = 'webform' AND id = $1`, id);
+const move = (id: number, to: number) =>
+  world.sql(`UPDATE content.record SET id = $2 WHERE model = 'webform' AND id = $1`, id, to);
 const missed = (service: TestService) => service.metric('invalidation_missed_total{model="webform"}');
 
 describe('a service that looks', () => {
@@ -52,14 +54,24 @@ describe('a service that looks', () => {
     ['a deletion', () => create(id, 'One'), () => remove(id), null],
     ['a record that had not been there', () => Promise.resolve(), () => create(id, 'One'), 'One'],
     [
-      'a record that is made anew with the same version',
-      async () => {
-        await create(id, 'One');
-        for (const name of ['Two', 'Three']) await rename(id, name);
-      },
+      'a record that is made anew',
+      () => create(id, 'One'),
       async () => {
         await remove(id);
         await create(id, 'Other');
+      },
+      'Other',
+    ],
+    ['a record that gets another key', () => create(id, 'One'), () => move(id, id + 1_000), null],
+    [
+      'another one that gets its key',
+      async () => {
+        await create(id, 'One');
+        await create(id + 1_000, 'Other');
+      },
+      async () => {
+        await remove(id);
+        await move(id + 1_000, id);
       },
       'Other',
     ],
