@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import express, { type Request, type Response } from 'express';
 import type { Endpoint } from '@content-platform/contract';
@@ -12,11 +13,17 @@ const kinds = {
 type Parser = ReturnType<typeof express.json>;
 const parsers = new Map<Endpoint, { json: Parser; form: Parser }>();
 
+/** The parsers take other charsets, too, and make U+FFFD of what is none: another text than that which was sent. */
+function checkCharset(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
+  if (charset === 'utf-8' && isUtf8(body)) return;
+  throw Object.assign(new Error('not UTF-8'), { type: 'charset.unsupported' });
+}
+
 function parsersOf(endpoint: Endpoint, limit: number) {
   let made = parsers.get(endpoint);
   if (!made) {
     // The content type was checked already, so each takes what it is given. Compressed bodies answer 415.
-    const options = { limit, inflate: false, type: () => true };
+    const options = { limit, inflate: false, type: () => true, verify: checkCharset };
     made = {
       json: express.json({ ...options, strict: false }),
       form: express.urlencoded({ ...options, extended: false, parameterLimit: 100 }),

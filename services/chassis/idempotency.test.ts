@@ -101,7 +101,7 @@ test('while the first is under way: 409; of many at once one is done', async () 
   expect(slow).toHaveBeenCalledTimes(1);
 });
 
-test('an error of the client’s comes back as it was', async () => {
+test("an error of the client's comes back as it was", async () => {
   const details = [{ path: 'state', message: 'sent' }];
   const fail = async () => Promise.reject(new HttpError(409, 'letter_closed', 'Too late.', details));
   await expect(idempotency.once(request, fail)).rejects.toMatchObject({ status: 409 });

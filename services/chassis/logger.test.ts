@@ -8,7 +8,7 @@ function capture() {
   return { logger, lines };
 }
 
-test('a line has time, level, service, the request’s id and the message', () => {
+test("a line has time, level, service, the request's id and the message", () => {
   const { logger, lines } = capture();
   const context = { requestId: 'r-1', route: '/api/me', database: { calls: 0, ms: 0 } };
   runInContext(context, () => logger.info({ port: 1 }, 'ready'));

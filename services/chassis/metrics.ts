@@ -31,7 +31,7 @@ export function createMetrics(service: string) {
   const registers = [registry];
   const requestDuration = durations(registry, {
     name: 'http_request_duration_seconds',
-    help: 'Time from the request’s head to the end of the reply',
+    help: "Time from the request's head to the end of the reply",
     labelNames: ['service', 'method', 'route', 'status'],
     buckets: durationBuckets,
   });

@@ -23,7 +23,7 @@ export type RedisAddress =
 
 /** What parseRedisUrl takes, for the one line that refuses anything else. */
 export const redisForms =
-  'redis://host:6379, redis-sentinel://host:26379,host:26379/<primary’s name> or redis-cluster://host:6379,host:6379, each with user:password@ where needed, and as rediss… for TLS';
+  "redis://host:6379, redis-sentinel://host:26379,host:26379/<primary's name> or redis-cluster://host:6379,host:6379, each with user:password@ where needed, and as rediss… for TLS";
 
 const severalHosts =
   /^redis(?<tls>s?)-(?<form>sentinel|cluster):\/\/(?:(?<user>[^:@/]*)(?::(?<password>[^@/]*))?@)?(?<hosts>[^@/?#]+)(?:\/(?<name>[^/?#]*))?$/;

@@ -15,7 +15,7 @@ const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000);
 
 /**
  * A connection whose commands fail at once while Redis is away, and in time while it hangs; it comes back by itself.
- * Nothing is queued or sent twice. In a cluster a command touches keys of one slot, and the others’ go on when one
+ * Nothing is queued or sent twice. In a cluster a command touches keys of one slot, and the others' go on when one
  * primary is away.
  *
  * @param url one of the forms of parseRedisUrl

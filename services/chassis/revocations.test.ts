@@ -45,7 +45,7 @@ test('a revoked session is refused, another one is not', async () => {
   expect(revocations.include({ clientId: '7', issuedAt: 0 })).toBe(false);
 });
 
-test('a client’s tokens are refused when they are as old as the revocation, younger ones are taken', async () => {
+test("a client's tokens are refused when they are as old as the revocation, younger ones are taken", async () => {
   const { feed, revocations } = watch();
   feed.push({ id: 1, client: 'cms', issued_until: 1_000 });
   await until('it has heard', () => revocations.include({ clientId: 'cms', issuedAt: 1_000 }));

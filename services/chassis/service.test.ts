@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => served.close());
 
 const ask = (path: string, init?: RequestInit) => served.ask(path, init);
-const post = (body: string, type = 'application/json', path = '/api/echo/1') =>
+const post = (body: string | Buffer<ArrayBuffer>, type = 'application/json', path = '/api/echo/1') =>
   ask(path, { method: 'POST', body, headers: { 'Content-Type': type } });
 
 test('what passes the checks reaches the handler, parsed', async () => {
@@ -95,6 +95,10 @@ test.each([
   ['{"name":', 'application/json', 400, 'malformed_json'],
   ['{"name":"x"}', 'text/plain', 415, 'unsupported_media_type'],
   ['{"name":"x"}', 'application/json; charset=latin1', 415, 'unsupported_media_type'],
+  [Buffer.from('{"name":"x"}', 'utf16le'), 'application/json; charset=utf-16', 415, 'unsupported_media_type'],
+  [Buffer.from('{"name":"\xff"}', 'latin1'), 'application/json', 415, 'unsupported_media_type'],
+  ['name=x', 'application/x-www-form-urlencoded; charset=iso-8859-1', 415, 'unsupported_media_type'],
+  [Buffer.from('name=\xff', 'latin1'), 'application/x-www-form-urlencoded', 415, 'unsupported_media_type'],
   [`{"name":"${'x'.repeat(100)}"}`, 'application/json', 413, 'payload_too_large'],
   ['[]', 'application/json', 422, 'validation_failed'],
   ['null', 'application/json', 422, 'validation_failed'],
@@ -153,7 +157,7 @@ test('whether an endpoint is there at all is said after who asks, and before wha
   expect(await ask('/api/other/secret', known)).toMatchObject({ status: 404 });
 });
 
-test('the client’s address is what the gateway tells, or the peer’s, always without a zone', async () => {
+test("the client's address is what the gateway tells, or the peer's, always without a zone", async () => {
   const tell = async (told?: string) =>
     (await ask('/api/who-asks', told === undefined ? {} : { headers: { 'X-Forwarded-For': told } })).body;
   expect(await tell()).toEqual({ address: '127.0.0.1' });
@@ -165,7 +169,7 @@ test('the client’s address is what the gateway tells, or the peer’s, always 
   served.peer = '127.0.0.1';
 });
 
-test('an unexpected error says nothing to the client and all to the log, by the request’s id', async () => {
+test("an unexpected error says nothing to the client and all to the log, by the request's id", async () => {
   const { status, headers, body } = await ask('/api/broken', { headers: { 'X-Request-Id': 'abc-1' } });
   expect(status).toBe(500);
   expect(headers.get('x-request-id')).toBe('abc-1');
@@ -189,7 +193,7 @@ test('an answer above 500 that is meant is a warning without a stack', async () 
   expect(line).not.toContain('stack');
 });
 
-test('a client’s request id is taken only when it is harmless', async () => {
+test("a client's request id is taken only when it is harmless", async () => {
   const { headers } = await ask('/api/nothing', { headers: { 'X-Request-Id': 'a b' } });
   expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
 });

@@ -119,7 +119,7 @@ test('a collector that hangs: requests are answered, and the process stops in ti
   expect(performance.now() - told).toBeLessThan(5_000);
 });
 
-test('without a collector nothing of OpenTelemetry’s SDK is loaded', async () => {
+test("without a collector nothing of OpenTelemetry's SDK is loaded", async () => {
   const preloads = ['testing/loaded-modules.ts', 'telemetry.ts'];
   const off = await start({}, preloads);
   const on = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, preloads);

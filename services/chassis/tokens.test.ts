@@ -72,7 +72,7 @@ async function refusal(token: string): Promise<HttpError> {
   return outcome;
 }
 
-test('a person’s token', async () => {
+test("a person's token", async () => {
   const caller = {
     kind: 'user',
     id: 12,
@@ -84,7 +84,7 @@ test('a person’s token', async () => {
   expect((await tokens.verify(withClaims({ scope: '' }))).scopes).toEqual(new Set());
 });
 
-test('a machine’s token', async () => {
+test("a machine's token", async () => {
   const caller = { kind: 'machine', clientId: 'cms', scopes: new Set(['cache:clear']) };
   expect(await tokens.verify(make(head, machine))).toEqual(caller);
 });

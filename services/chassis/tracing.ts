@@ -44,7 +44,7 @@ export interface Tracer {
 
 let tracer: Tracer | undefined;
 
-/** For the preload alone: until it says so nothing is traced, and OpenTelemetry’s SDK not loaded. */
+/** For the preload alone: until it says so nothing is traced, and OpenTelemetry's SDK not loaded. */
 export function useTracer(given: Tracer): void {
   tracer = given;
 }

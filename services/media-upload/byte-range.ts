@@ -9,7 +9,7 @@ export function parseRange(
   header: string | undefined,
   size: number,
 ): ByteRange | 'unsatisfiable' | undefined {
-  const [, first, last] = /^bytes=\s*(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '') ?? [];
+  const [, first, last] = /^bytes=\s*(\d*)-(\d*)$/i.exec(header?.trim() ?? '') ?? [];
   if (first === undefined || (first === '' && last === '')) return undefined;
   if (first === '') {
     const length = Math.min(Number(last), size);

@@ -15,7 +15,7 @@ export const storeConfig = {
     .describe('Bucket of the uploaded files; without S3 they are in MEDIA_FOLDER'),
   S3_ENDPOINT: url('http:', 'https:')
     .optional()
-    .describe('A server that speaks S3; without it Amazon’s in S3_REGION'),
+    .describe("A server that speaks S3; without it Amazon's in S3_REGION"),
   S3_REGION: z.string().min(1).default('us-east-1').describe('Region of the bucket'),
   S3_ACCESS_KEY_ID: z.string().min(1).optional().describe('Who may read and write the bucket'),
   S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe('The secret of S3_ACCESS_KEY_ID'),

@@ -25,7 +25,7 @@ const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted();
 
-test('eight uploads of one user are taken at a time, more are 503; another user’s is taken meanwhile', async () => {
+test("eight uploads of one user are taken at a time, more are 503; another user's is taken meanwhile", async () => {
   const pictures = await Promise.all(times(50, (index) => jpeg(60 + index)));
   const sent = pictures.map((picture) => service.upload(picture));
   await until('the others were refused', async () => (await service.counted('busy')) === 42);

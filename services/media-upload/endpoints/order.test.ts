@@ -78,7 +78,7 @@ describe('a crash at any line loses nothing: files first, then the row; the row 
     expect(await service.upload(bytes)).toMatchObject({ status: 200 });
   });
 
-  test('who comes second with the same bytes gets the first one’s file, and leaves none', async () => {
+  test("who comes second with the same bytes gets the first one's file, and leaves none", async () => {
     const service = await serviceOver({ files: { findUpload: () => Promise.resolve(undefined) } });
     const bytes = await jpeg();
     const first = await service.upload(bytes);
