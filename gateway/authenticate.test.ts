@@ -42,9 +42,9 @@ test.each<[string, string | undefined, string]>([
   ['noise', 'Bearer x', 'invalid_token'],
   ['alg none', `Bearer ${none}`, 'invalid_token'],
   ['HS256 with the public key', `Bearer ${hmac()}`, 'invalid_token'],
-  ['another one’s key', `Bearer ${mint({}, {}, strangersKey)}`, 'invalid_token'],
+  ["another one's key", `Bearer ${mint({}, {}, strangersKey)}`, 'invalid_token'],
   [
-    'another one’s key, brought along',
+    "another one's key, brought along",
     `Bearer ${mint({}, { jwk: theirJwk, kid: 'theirs' }, strangersKey)}`,
     'invalid_token',
   ],
@@ -64,7 +64,7 @@ test.each<[string, string | undefined, string]>([
 });
 
 test.each([
-  ['a person’s token, where a scope is asked for', '/api/admin/failed-jobs', mint(), 403],
+  ["a person's token, where a scope is asked for", '/api/admin/failed-jobs', mint(), 403],
   ['another scope', '/api/admin/failed-jobs', withScopes('cache:clear'), 403],
   ['a scope that only begins like it', '/api/admin/failed-jobs', withScopes('jobs:manage2', 'jobs'), 403],
   ['the scope', '/api/admin/failed-jobs', withScopes('cache:clear', 'jobs:manage'), 200],

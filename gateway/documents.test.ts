@@ -28,7 +28,7 @@ test('the AsyncAPI document is there', async () => {
   expect(await (await get('/api/asyncapi.json')).json()).toMatchObject({ asyncapi: '3.0.0' });
 });
 
-test('the page’s policy lets in nothing from elsewhere and runs nothing that is written into it', async () => {
+test("the page's policy lets in nothing from elsewhere and runs nothing that is written into it", async () => {
   const response = await get('/api/docs');
   expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
   const policy = new Map(

@@ -112,7 +112,7 @@ test.each([
   ['a hop is an octal address', ['127.0.0.0/8'], '012.0.0.1', '127.0.0.1'],
   ['IPv6, mapped IPv4 in it', ['127.0.0.0/8', '2001:db8::/32'], '::ffff:1.2.3.4, 2001:db8::1', '1.2.3.4'],
   ['IPv6', ['127.0.0.0/8'], '2001:DB8:0:0::1', '2001:db8::1'],
-])('the client’s address when %s', async (_, trustedProxies, forwardedFor, expected) => {
+])("the client's address when %s", async (_, trustedProxies, forwardedFor, expected) => {
   const gateway = await start({ trustedProxies });
   const headers = await arriving(gateway, ['X-Forwarded-For', forwardedFor]);
   expect(headers['x-forwarded-for']).toBe(expected);

@@ -40,7 +40,7 @@ test.each([
   expect(parseServerTiming(value)).toEqual(expected);
 });
 
-test('a slow request is one row: who asked, which template, the service’s share', async () => {
+test("a slow request is one row: who asked, which template, the service's share", async () => {
   upstream.answer = (_request, response) => {
     response.setHeader('Server-Timing', 'db;dur=170.5;desc="3", cache;desc="miss"');
     setTimeout(() => response.end('{}'), slowRequestMs + 200);

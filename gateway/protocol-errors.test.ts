@@ -65,7 +65,7 @@ describe('framing that can be read in two ways is refused, and nothing of it arr
     ['a header ended by bare LF', 'X-A: 1\nContent-Length: 2\r\n\r\n{}'],
     ['a header with bare CR', 'X-A: 1\rContent-Length: 2\r\n\r\n{}'],
     ['NUL in a header', 'X-A: a\0b\r\nContent-Length: 2\r\n\r\n{}'],
-    ['a space in a header’s name', 'X A: 1\r\nContent-Length: 2\r\n\r\n{}'],
+    ["a space in a header's name", 'X A: 1\r\nContent-Length: 2\r\n\r\n{}'],
     ['a line without a colon', 'garbage\r\nContent-Length: 2\r\n\r\n{}'],
     ['a second Host', 'Host: other\r\nContent-Length: 2\r\n\r\n{}'],
   ])('%s', async (_, rest) => {
@@ -82,7 +82,7 @@ describe('framing that can be read in two ways is refused, and nothing of it arr
     ],
     ['two Hosts, and a request behind it', `GET /x HTTP/1.1\r\n${host}${host}\r\n${get}\r\n`],
     ['another version', `GET /health HTTP/3.0\r\n${host}\r\n`],
-    ['a version that is not this protocol’s', `GET /health HTTP/2.0\r\n${host}Connection: close\r\n\r\n`],
+    ["a version that is not this protocol's", `GET /health HTTP/2.0\r\n${host}Connection: close\r\n\r\n`],
     ['a version without headers', `GET /health HTTP/0.9\r\n${host}Connection: close\r\n\r\n`],
     ['a method in lower case', `get /health HTTP/1.1\r\n${host}\r\n`],
     ['a method nobody knows', `STEAL /health HTTP/1.1\r\n${host}\r\n`],
@@ -123,7 +123,7 @@ test('what follows a body is a request of its own, checked as one', async () => 
   expect(upstream.received.map(({ url }) => url)).toEqual(['/api/login']);
 });
 
-test('a malformed request behind a good one gets no answer that could be taken for the first one’s', async () => {
+test("a malformed request behind a good one gets no answer that could be taken for the first one's", async () => {
   for (const first of [get, `${get}\r\n${get}`]) {
     const raw = await send(`${first}\r\nGARBAGE\r\n\r\n`);
     expect(new Set(raw.match(/HTTP\/1\.1 \d+/g))).toEqual(new Set(['HTTP/1.1 200']));
@@ -141,7 +141,7 @@ test.each([
     expect(errorOf(await send(head + body))).toBe(error);
 });
 
-test('a tunnel that is asked for behind a good request gets no answer that could be taken for that one’s', async () => {
+test("a tunnel that is asked for behind a good request gets no answer that could be taken for that one's", async () => {
   const raw = await send(`${get}\r\nCONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`);
   expect(raw).toMatch(/^HTTP\/1\.1 200/);
   expect(raw).not.toContain('malformed');

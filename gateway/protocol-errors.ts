@@ -12,7 +12,7 @@ const known: Record<string, () => HttpError> = {
       'The header block is larger than 16 KB or has more than 1,000 headers.',
     ),
   HPE_CHUNK_EXTENSIONS_OVERFLOW: () =>
-    new HttpError(413, 'payload_too_large', 'The body’s chunk extensions are too large.'),
+    new HttpError(413, 'payload_too_large', "The body's chunk extensions are too large."),
   ERR_HTTP_REQUEST_TIMEOUT: () =>
     new HttpError(408, 'request_timeout', 'The request did not arrive in time.'),
 };

@@ -62,7 +62,7 @@ describe('a service that answers badly', () => {
     expect(scene.gateway.log.join('')).toContain('a reply broke off');
   });
 
-  test('a body that stops coming ends the client’s connection', async () => {
+  test("a body that stops coming ends the client's connection", async () => {
     const { url } = await scene.startTcp((socket) =>
       socket.once('data', () => socket.write(`${head(1000)}half`)),
     );

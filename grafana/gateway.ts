@@ -81,7 +81,7 @@ export function gateway() {
       series({
         title: 'How many requests are refused because there is too much to do?',
         description:
-          'Normal: 0. Requests that were answered 503 at once: the gateways’ cores are full. More gateways, or fewer requests.',
+          "Normal: 0. Requests that were answered 503 at once: the gateways' cores are full. More gateways, or fewer requests.",
         unit: 'reqps',
         queries: [rates('requests_shed_total', ['service'])],
       }),

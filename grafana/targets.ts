@@ -26,7 +26,7 @@ function alertLights() {
   return panel.span(24).height(8);
 }
 
-const windows = 'Normal: below 1, a month’s budget in a month.';
+const windows = "Normal: below 1, a month's budget in a month.";
 
 /** The first look: is a target missed, since when, and what is to be done. */
 export function targets() {

@@ -97,7 +97,7 @@ test('each command goes to the service that it belongs to, and help is of them a
   expect((await admin('constructor')).stderr).toBe('admin: There is no command constructor; try help.\n');
 });
 
-test('rotate-keys has the stack’s secret and says what happens when; a second one has to wait', async () => {
+test("rotate-keys has the stack's secret and says what happens when; a second one has to wait", async () => {
   expect(await startAuth()).toMatchObject(endedWell);
   const [first] = await kids();
   const { code, stdout } = await admin('rotate-keys', { AUTH_KEY_SECRET: other });

@@ -18,7 +18,7 @@ afterEach(() => {
   delete process.env.REDIS_URL_FILE;
 });
 
-test('servers of the user’s own, in variables or files', () => {
+test("servers of the user's own, in variables or files", () => {
   const env = {
     DATABASE_URL_FILE: file,
     REDIS_URL: ' redis://localhost ',

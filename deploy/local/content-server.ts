@@ -57,7 +57,7 @@ async function run(command: Command): Promise<void> {
 
 try {
   const args = process.argv.slice(2);
-  if (args.includes('--help')) console.log(USAGE);
+  if (args[0] === 'help' || args.includes('--help')) console.log(USAGE);
   else await run(parseCommand(args));
 } catch (error) {
   printProblem(error);

@@ -37,7 +37,7 @@ describe('what could drive the terminal is shown escaped', () => {
   test.each([
     ['a message', { message: bad }, shown],
     ['a field', { message: 'x', key: bad }, `x key=${shown}`],
-    ['a field’s name', { message: 'x', [bad]: 1 }, `x ${shown}=1`],
+    ["a field's name", { message: 'x', [bad]: 1 }, `x ${shown}=1`],
     ['an error', { message: 'x', error: { message: bad, stack: '' } }, `x error=${shown}`],
     ['a level', { level: bad, message: 'x' }, `${shown} x`],
   ])('%s', (_, entry, end) => {

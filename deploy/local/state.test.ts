@@ -20,7 +20,7 @@ test('a process is told apart from another with the same pid', () => {
   expect(isRunning({ ...self, began: `${self.began}1` })).toBe(false);
 });
 
-test('a folder is one launcher’s at a time; a lock of a process that is gone does not count', () => {
+test("a folder is one launcher's at a time; a lock of a process that is gone does not count", () => {
   const state = openState(folder, 'http://here');
   expect(() => openState(folder, 'http://there')).toThrow(
     `already running: http://here (pid ${process.pid}).`,

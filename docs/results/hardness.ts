@@ -118,14 +118,16 @@ function supplyChain(kept: Kept) {
     audit: { project: string; unknown?: string; advisories?: unknown[] }[];
     releases: { unknown: string[]; marked: string[]; old: string[] };
   };
-  const old = releases.unknown.length > 0 ? 'not known' : releases.old.join(', ') || 'none';
+  // A registry that does not answer is the place's, and no property of what was measured.
+  const here = 'not known where this was measured';
+  const old = releases.unknown.length > 0 ? here : releases.old.join(', ') || 'none';
   const unmaintained = `- direct dependencies without a release in 24 months: ${old}; marked as such, with their reasons: ${releases.marked.join(', ')}`;
   const text = [
     `${round(kept['packages'])} packages in two lock files. Their licences: ${licences.map(([name, count]) => `${name} ${count}`).join(', ')}. The lists: [licences](licences.md), [dependencies](dependencies.md).`,
     audit
       .map(
         ({ project, unknown, advisories = [] }) =>
-          `- known holes in \`${project}\`: ${unknown ?? advisories.length}`,
+          `- known holes in \`${project}\`: ${unknown ? `${here} (${unknown})` : advisories.length}`,
       )
       .concat(unmaintained, ...releases.unknown.map((what) => `- ${what}`))
       .join('\n'),
@@ -182,7 +184,7 @@ const meanings: Record<string, string> = {
   reused: 'were followed by requests on connections that had served others',
   connections: 'connections to services',
   targets: 'targets',
-  published: 'of these by published lists (Debian’s wfuzz, where it is installed)',
+  published: "of these by published lists (Debian's wfuzz, where it is installed)",
   attacks: 'published attacks',
   fuzzed: 'fuzzed tokens',
   slowestMs: 'the slowest answer, ms',
@@ -208,6 +210,7 @@ const slowKinds: Record<string, string> = {
   silent: 'nothing at all',
   json: 'JSON, a byte a second',
   upload: 'a file, a byte a second',
+  refused: 'the same, without a place',
   reader: 'takes nothing of its 9 MB',
 };
 
@@ -217,7 +220,7 @@ function slowClients({ slow, burst, idle }: Kept) {
       slowKinds[kind] ?? kind,
       clients,
       // It sees the end when it reads on.
-      kind === 'reader' ? `before ${firstClosed}` : `${firstClosed} to ${lastClosed}`,
+      kind === 'reader' ? `by ${firstClosed}, when it was looked at` : `${firstClosed} to ${lastClosed}`,
       limit,
       counted(statuses),
     ],
@@ -234,7 +237,7 @@ function slowClients({ slow, burst, idle }: Kept) {
         text: `others' reads that were not answered: ${meanwhile.failures.length + meanwhile.refused} of ${meanwhile.reads}, the goal is none`,
       },
     ]),
-    `At least ${slow.sockets} slow clients of ${kinds.length} kinds for ${slow.heldMs / 1_000} s: who is closed comes back at once. Others' reads in this time: p50 ${held.p50} ms, p95 ${held.p95}, p99 ${held.p99}; without them ${calm.p50}, ${calm.p95} and ${calm.p99}. Uploads and readers that have no place are refused at once.`,
+    `At least ${slow.sockets} slow clients of five kinds for ${slow.heldMs / 1_000} s: who is closed comes back at once. Others' reads in this time: p50 ${held.p50} ms, p95 ${held.p95}, p99 ${held.p99}; without them ${calm.p50}, ${calm.p95} and ${calm.p99}. Uploads and readers that have no place are refused at once.`,
     table([['kind', 'clients', 'closed after s', 'limit s', 'answered'], ...kinds]),
     `180 who ask for 9 MB in half a second and take nothing of it are a load: they were answered ${counted(burst.statuses)}. Others' reads meanwhile: p50 ${burst.reads.p50} ms, p95 ${burst.reads.p95}, p99 ${burst.reads.p99}; ${burst.reads.refused} of ${burst.reads.reads} were told to come again, ${burst.reads.failures.length} failed; twenty in a row were answered ${burst.wellAfterMs} ms after it.`,
     `${idle.opened} idle connections: ${(idle.bytesEach / 1_000).toFixed(1)} KB of the gateway's memory each; others' reads meanwhile: p95 ${idle.reads.p95} ms of ${idle.reads.reads}, ${idle.reads.failures.length + idle.reads.refused} not answered; ${idle.after.sockets} sockets open after it.`,

@@ -236,7 +236,7 @@ function memory(kept: Kept) {
   }));
   const { minutes, perSecond } = kept['settings'];
   const wrong = Object.values<number>(kept['errors']).reduce((sum, count) => sum + count, 0);
-  const text = `${minutes} minutes of a mix of ${perSecond} requests a second (${round(kept['sent'])} in all, ${wrong} not answered as they should be):\n\n${verdicts(kept['verdicts'])}`;
+  const text = `${minutes} minutes of a mix of ${perSecond} requests a second, for 50 s of each (${round(kept['sent'])} in all, ${wrong} not answered as they should be):\n\n${verdicts(kept['verdicts'])}`;
   const axes = { x: 'minutes', y: 'MB in use after a collection' };
   return { text, charts: { memory: lineChart('Heap of each process', axes, lines) } };
 }

@@ -49,7 +49,7 @@ export function readClientCredentials(
 ): ClientCredentials {
   if (authorization === undefined) {
     if (name === undefined || secret === undefined) {
-      throw invalidClient('Send the client’s id and secret, in Authorization or in the body.');
+      throw invalidClient("Send the client's id and secret, in Authorization or in the body.");
     }
     return { name, secret };
   }

@@ -41,7 +41,7 @@ const addTokens = (sessionId: number, many: number) =>
     [String(sessionId), many],
   );
 
-test('a backlog goes in slices, a session’s refresh tokens before it', async () => {
+test("a backlog goes in slices, a session's refresh tokens before it", async () => {
   const over = await session(-31, null);
   await addTokens(over, 2_500);
   await sql(

@@ -9,7 +9,7 @@ const about = {
   event_id: text(1, 200)
     .optional()
     .catch(undefined)
-    .meta({ description: 'The sender’s own id of the event.' }),
+    .meta({ description: "The sender's own id of the event." }),
   change: z.enum(['created', 'updated', 'deleted']).optional().catch(undefined),
   occurred_at: z.iso
     .datetime({ offset: true })

@@ -102,7 +102,7 @@ test('of too many devices the longest unseen goes', async () => {
   expect(left).not.toContain(second);
 });
 
-test('40 at once: 20 remain, and each round’s newest is among them', async () => {
+test("40 at once: 20 remain, and each round's newest is among them", async () => {
   for (let round = 0; round < 5; round += 1) {
     const userId = someone();
     const registered = await Promise.all(
@@ -171,7 +171,7 @@ test('pages go from the newest down, each device once', async () => {
   expect((await devices.list(userId, undefined, maxDevices)).next).toBeNull();
 });
 
-test('only the user’s own device is unregistered', async () => {
+test("only the user's own device is unregistered", async () => {
   const [one, another] = [someone(), someone()];
   const token = newToken();
   await devices.register(one, { token });

@@ -30,11 +30,11 @@ const tokensOf = async (userId: number) =>
 
 test('the device of this user with this token goes, and nothing else', async () => {
   for (const token of ['goes', 'stays']) await own.devices.register(1, { token });
-  await own.devices.register(2, { token: 'another’s' });
-  for (const token of ['goes', 'goes', 'another’s', 'nobody’s'])
+  await own.devices.register(2, { token: "another's" });
+  for (const token of ['goes', 'goes', "another's", "nobody's"])
     expect(await tell({ user_id: 1, token })).toBe(204);
   expect(await tokensOf(1)).toEqual(['stays']);
-  expect(await tokensOf(2)).toEqual(['another’s']);
+  expect(await tokensOf(2)).toEqual(["another's"]);
 });
 
 test('what is no JSON is refused, and nothing of it is told', async () => {

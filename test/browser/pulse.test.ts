@@ -158,7 +158,7 @@ describe('the page', () => {
     await until('there are two samples', async () => (await page.locator('.tiles svg.line').count()) === 5);
   });
 
-  test('an event’s text is text', async () => {
+  test("an event's text is text", async () => {
     const page = await openSignedIn();
     expect(await page.locator('#jobs b').count()).toBe(0);
   });
@@ -176,7 +176,7 @@ describe('the page', () => {
     expect(await page.locator(`text=Job ${job} was processed.`).count()).toBe(0);
   });
 
-  test('a word without end in a job’s error does not push its button away', async () => {
+  test("a word without end in a job's error does not push its button away", async () => {
     const job = await makeFailedJob('y'.repeat(500));
     const page = await openSignedIn();
     const button = (await page.locator(retryOf(job)).boundingBox())!;

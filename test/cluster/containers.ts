@@ -7,7 +7,7 @@ import { until } from '../support/wait.ts';
 import { compose, containersOf, docker } from '../compose/docker.ts';
 import type { Balancer } from './balancer.ts';
 
-/** Those of the platform’s processes that these stacks have, and how many containers of each. */
+/** Those of the platform's processes that these stacks have, and how many containers of each. */
 export const processes = { gateway: 2, 'content-cache': 3, auth: 1, devices: 1, letters: 1 };
 
 const isHealthy = async (container: string): Promise<boolean> =>

@@ -18,6 +18,6 @@ export async function keysOf(container: string, pattern: string): Promise<string
   return (await redisCli(container, '--scan', '--pattern', pattern)).split('\n').filter(Boolean);
 }
 
-/** A server’s address in the network of the stores. */
+/** A server's address in the network of the stores. */
 export const addressOf = (container: string): Promise<string> =>
   docker(['inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', container]);

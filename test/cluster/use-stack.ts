@@ -13,7 +13,7 @@ import { lookAgain } from './containers.ts';
 /** Clients read and a content server edits while something is done to the stack. */
 export const traffic = { readsPerSecond: 40, changesPerSecond: 3 };
 
-/** For a file’s tests: a load balancer before the gateways, the demo accounts, and all well before each test. */
+/** For a file's tests: a load balancer before the gateways, the demo accounts, and all well before each test. */
 export function useStack(): () => Balancer {
   let balancer: Balancer;
   beforeAll(async () => {

@@ -102,7 +102,7 @@ const picture = async () => (await uploaded(owner!.token, await newPicture())).i
 async function ownership(): Promise<string[][]> {
   const { gateway } = stack();
   const others: Account[] = ['temporary', 'sre', 'admin', 'machine'];
-  const rows = [['', 'their own', 'another user’s', ...others.map((account) => `as ${nameOf(account)}`)]];
+  const rows = [['', 'their own', "another user's", ...others.map((account) => `as ${nameOf(account)}`)]];
   for (const { endpoint, make } of objects) {
     const thing = await make();
     const ask = async (token?: string) => {

@@ -34,7 +34,7 @@ describeEndpoint(changePassword, { path: '/api/password', as: 'user', body: exam
     ['one of 14 characters', { new_password: 'kXw9!vTqmZ4#pL' }, 'body.new_password'],
     ['one of 129', { new_password: `${new_password} `.repeat(5).slice(0, 129) }, 'body.new_password'],
     ['one that is soon guessed', { new_password: 'passwordpassword' }, 'body.new_password'],
-    ['the service’s name', { new_password: 'Content Platform' }, 'body.new_password'],
+    ["the service's name", { new_password: 'Content Platform' }, 'body.new_password'],
   ])('%s: 422 says which field and why', async (_, wrong, path) => {
     const { token, password: current_password } = await owner();
     const { error } = await ask({ token, body: { current_password, new_password, ...wrong } });

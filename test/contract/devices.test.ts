@@ -25,7 +25,7 @@ describeEndpoint(
       const body = {
         token: newPushToken(),
         platform: 'ios' as const,
-        name: 'Olive’s phone',
+        name: "Olive's phone",
         app_version: '2.1',
       };
       const answer = await ask({ token, body });
@@ -50,9 +50,9 @@ describeEndpoint(
       expect(await devicesOf(token)).toEqual([again]);
     });
 
-    test('a phone that is handed on brings nothing along, and gets none of the other’s messages', async () => {
+    test("a phone that is handed on brings nothing along, and gets none of the other's messages", async () => {
       const [one, another] = [await newUser(), await newUser()];
-      const body = { token: newPushToken(), platform: 'android' as const, name: 'One’s phone' };
+      const body = { token: newPushToken(), platform: 'android' as const, name: "One's phone" };
       const before = await register(one.token, body);
       const { device } = (await ask({ token: another.token, body: { token: body.token } })).body!;
       expect(device).toMatchObject({ platform: null, name: null });
@@ -127,7 +127,7 @@ describeEndpoint(
 );
 
 describeEndpoint(contract.listDevices, { path: '/api/devices', as: 'user' }, ({ ask, send }) => {
-  test('one’s own, newest first, a page at a time', async () => {
+  test("one's own, newest first, a page at a time", async () => {
     const [user, another] = [await newUser(), await newUser()];
     await register(another.token, { token: newPushToken() });
     const made = [];
@@ -159,7 +159,7 @@ describeEndpoint(contract.deleteDevice, { path: `/api/devices/${nobody}`, as: 'u
     expect((await ask({ token, params: { id: goes.id } })).error?.error).toBe('not_found');
   });
 
-  test('another person’s: 404, and it stays', async () => {
+  test("another person's: 404, and it stays", async () => {
     const [one, another] = [await newUser(), await newUser()];
     const device = await register(another.token, { token: newPushToken() });
     expect((await ask({ token: one.token, params: { id: device.id } })).error?.error).toBe('not_found');

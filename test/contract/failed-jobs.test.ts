@@ -81,7 +81,7 @@ describeEndpoint(contract.listFailedJobs, { path, as: 'sre' }, ({ ask, send }) =
   });
 
   test.each([
-    ['with another record’s key', 'condition:1', {}],
+    ["with another record's key", 'condition:1', {}],
     ['without a key', null, {}],
     ['from the future', key, { occurred_at: '2999-01-01T00:00:00Z' }],
     ['with a field we do not know', key, { tenant: 'x' }],

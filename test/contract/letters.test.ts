@@ -77,7 +77,7 @@ describeEndpoint(
       expect(await eventsOf(body.letter_id)).toHaveLength(2);
     });
 
-    test('another user’s letter, also for an admin: 404', async () => {
+    test("another user's letter, also for an admin: 404", async () => {
       const body = await wish();
       for (const as of ['user', 'admin'] as const)
         expect((await ask({ as, body, headers: stale })).error?.error).toBe('not_found');
@@ -192,7 +192,7 @@ describe('the path is written in one way', () => {
 });
 
 describeEndpoint(contract.listLetters, { path, as: 'user' }, ({ ask, send }) => {
-  test('the demo’s: one in each state, and another', async () => {
+  test("the demo's: one in each state, and another", async () => {
     const { body } = await ask({ query: { cursor: 6 } });
     const states = body!.items.map(({ id, state }) => [id, state]);
     expect(states).toEqual([
@@ -209,7 +209,7 @@ describeEndpoint(contract.listLetters, { path, as: 'user' }, ({ ask, send }) => 
     ]);
   });
 
-  test('one’s own, newest first, by state, a page at a time', async () => {
+  test("one's own, newest first, by state, a page at a time", async () => {
     const { id: userId, token: own } = await newUser();
     const ids = [
       await newLetter({ userId }),
@@ -234,7 +234,7 @@ describeEndpoint(contract.listLetters, { path, as: 'user' }, ({ ask, send }) => 
 });
 
 describeEndpoint(contract.readLetter, { path: nobodys, as: 'user' }, ({ ask, send }) => {
-  test('one’s own, and with letters:write anybody’s; for others it is not there', async () => {
+  test("one's own, and with letters:write anybody's; for others it is not there", async () => {
     const id = await letter();
     const own = await ask({ token, params: { id } });
     expect(own).toMatchObject({ status: 200, body: { id, user_id: owner.id, state: 'open', version: 1 } });
@@ -286,7 +286,7 @@ describeEndpoint(contract.readLetterHistory, { path: `${nobodys}/history`, as: '
     });
   });
 
-  test('another user’s, and none: 404', async () => {
+  test("another user's, and none: 404", async () => {
     const id = await letter();
     expect((await ask({ params: { id } })).error?.error).toBe('not_found');
     expect((await send({})).error?.error).toBe('not_found');

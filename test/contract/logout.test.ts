@@ -7,7 +7,7 @@ import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 describeEndpoint(logout, { path: '/api/logout', as: 'user', body: {} }, ({ ask, send }) => {
-  test('the session’s tokens are refused everywhere, another session goes on', async () => {
+  test("the session's tokens are refused everywhere, another session goes on", async () => {
     const user = await newUser();
     const other = await logIn(user.email, user.password);
     const next = (await refresh(user.refreshToken)).body!;
@@ -30,7 +30,7 @@ describeEndpoint(logout, { path: '/api/logout', as: 'user', body: {} }, ({ ask, 
     expect(await pushTokensOf(id)).toEqual([stays]);
   });
 
-  test('with the push token of somebody else’s device, that one stays', async () => {
+  test("with the push token of somebody else's device, that one stays", async () => {
     const [one, another] = [await newUser(), await newUser()];
     const theirs = newPushToken();
     await register(another.token, { token: theirs });

@@ -45,7 +45,7 @@ describeEndpoint(contract.readMedia, { path: '/api/media/1', as: 'user' }, ({ as
       expect(await ask({ params: { id: file.id } })).toMatchObject({ status: 200, body: file });
     }
   });
-  test('another user’s, and nobody’s: the same 404', async () => {
+  test("another user's, and nobody's: the same 404", async () => {
     const [their, none] = [await ask({ params: { id: theirs.id } }), await ask({ params: { id: nobodys } })];
     expect(their.status).toBe(404);
     expect({ ...their.error, request_id: '' }).toEqual({ ...none.error, request_id: '' });
@@ -66,7 +66,7 @@ describeEndpoint(contract.deleteMedia, { path: `/api/media/${nobodys}`, as: 'use
     expect(again.id).not.toBe(file.id);
     expect((await download(again.variants[0]!.url, token)).status).toBe(200);
   });
-  test('another user’s stays', async () => {
+  test("another user's stays", async () => {
     expect(await ask({ params: { id: theirs.id } })).toMatchObject({ status: 404 });
     expect((await download(theirs.variants[0]!.url, other.token)).status).toBe(200);
   });
@@ -160,7 +160,7 @@ describeEndpoint(contract.readVariant, { path: '/api/media/1/thumb', as: 'user' 
     }
   });
 
-  test('another user’s, nobody’s, the upload of a picture, a variant of a PDF: the same 404', async () => {
+  test("another user's, nobody's, the upload of a picture, a variant of a PDF: the same 404", async () => {
     const answers = [];
     for (const [id, variant] of [
       [theirs.id, 'thumb'],

@@ -146,7 +146,7 @@ describeEndpoint(
       expect(answer.error?.error).toBe('password_change_required');
     });
 
-    test('guesses are counted by the viewer’s address, and then refused with the form', async () => {
+    test("guesses are counted by the viewer's address, and then refused with the form", async () => {
       const address = newAddress();
       const guess = (headers: Record<string, string>) =>
         send({

@@ -14,7 +14,7 @@ async function sessionsOf(token: string) {
 }
 
 describeEndpoint(listSessions, { path, as: 'user' }, ({ ask, send }) => {
-  test('one’s own, newest first, and which one it is', async () => {
+  test("one's own, newest first, and which one it is", async () => {
     const user = await newUser();
     const { token, address } = await logIn(user.email, user.password);
     const { body } = await ask({ token });
@@ -61,7 +61,7 @@ describeEndpoint(deleteSession, { path: `${path}/9007199254740991`, as: 'user' }
     expect((await ask({ token: user.token, params: { id } })).error?.error).toBe('not_found');
   });
 
-  test('another person’s: 404, and it goes on', async () => {
+  test("another person's: 404, and it goes on", async () => {
     const [one, another] = [await newUser(), await newUser()];
     const { id } = (await sessionsOf(another.token))[0]!;
     expect((await ask({ token: one.token, params: { id } })).error?.error).toBe('not_found');
@@ -79,7 +79,7 @@ describeEndpoint(deleteSession, { path: `${path}/9007199254740991`, as: 'user' }
 });
 
 describeEndpoint(deleteSessions, { path, as: 'user' }, ({ ask }) => {
-  test('all devices are logged out, and nobody else’s', async () => {
+  test("all devices are logged out, and nobody else's", async () => {
     const [user, another] = [await newUser(), await newUser()];
     const second = await logIn(user.email, user.password);
     expect(await ask({ token: user.token })).toMatchObject({ status: 204 });

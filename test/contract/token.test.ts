@@ -13,7 +13,7 @@ const basic = (id: string, secret: string) => ({
 });
 
 describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send }) => {
-  test('credentials in a form, in JSON or as Basic: a token with the client’s scopes', async () => {
+  test("credentials in a form, in JSON or as Basic: a token with the client's scopes", async () => {
     const form = await ask({ body: credentials });
     expect(form).toMatchObject({
       status: 200,
@@ -26,7 +26,7 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
     expect(await ask({ body: { grant_type, scope: 'cache:clear' }, headers })).toMatchObject({ status: 200 });
   });
 
-  test('a wrong secret, an unknown client and a person’s password: 401', async () => {
+  test("a wrong secret, an unknown client and a person's password: 401", async () => {
     const wrong = await ask({ body: { grant_type }, headers: basic(machine.id, 'wrong') });
     expect(wrong.error).toMatchObject({ error: 'invalid_client', code: 401 });
     expect(wrong.headers.get('www-authenticate')).toMatch(/^Basic/);

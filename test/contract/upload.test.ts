@@ -69,7 +69,7 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
     expect(body.equals(pdf)).toBe(true);
   });
 
-  test('the same bytes again: 200 with the file there is; another user’s are another file', async () => {
+  test("the same bytes again: 200 with the file there is; another user's are another file", async () => {
     const picture = await newPicture();
     const first = await ask({ body: fileOf(picture) });
     expect(first.status).toBe(201);

@@ -213,7 +213,7 @@ export const dependencies: Dependency[] = [
       foreign('s3'),
       rubbish('s3'),
     ],
-    leftOut: 'A full disk: that is S3’s own, and a 500 of it.',
+    leftOut: "A full disk: that is S3's own, and a 500 of it.",
     begin: ({ useS3 }) => useS3(true),
     end: ({ useS3 }) => useS3(false),
   },

@@ -186,7 +186,7 @@ test('a client does everything that there is to do, right and wrong', async () =
   expect(client.surprises).toEqual([]);
 }, 300_000);
 
-test('the search finds what is there, in every place where something of a client’s can come to', async () => {
+test("the search finds what is there, in every place where something of a client's can come to", async () => {
   const { token } = await logIn(client, emails.admin, 'demo-password');
   const address = `10.${randomBytes(3).join('.')}`;
   const headers = { 'X-Request-Id': canary, 'X-Forwarded-For': address };

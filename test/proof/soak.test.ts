@@ -11,13 +11,13 @@ import { fileOf, newPicture } from '../support/media.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { proofSize } from '../support/proof-size.ts';
 import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
+import { lookAt } from '../support/heap.ts';
 import { closeRecords, database } from '../support/records.ts';
 import { resourcesOf, type Resources } from '../support/resources.ts';
 import { writeResult } from '../support/results.ts';
 import { faultsAround, faultsWithin, type Fault } from '../support/soak-faults.ts';
 import { isWell, pidOf, stack } from '../support/stack.ts';
 import { startTraffic } from '../support/traffic.ts';
-import { lookAt } from '../bench/memory/heap.ts';
 import { median } from '../bench/percentiles.ts';
 import { until } from '../support/wait.ts';
 import { startWebhook, type Webhook } from '../support/webhook.ts';
@@ -147,22 +147,22 @@ test(
     const start = performance.now();
     const sampling = startTraffic(1_000 / sampleEveryMs, () => sample(start, samples));
     const faults: { seconds: number; name: string }[] = [];
-    const isWithin = () => performance.now() - start < minutes * 60_000 * withinPart;
-    let heapsBefore: Record<string, number> | undefined;
-    const turns = { within: 0, around: 0 };
-    const nextFault = (): Fault =>
-      isWithin()
-        ? faultsWithin[turns.within++ % faultsWithin.length]!
-        : faultsAround[turns.around++ % faultsAround.length]!;
-    while (performance.now() - start < minutes * 60_000) {
-      if (!isWithin()) heapsBefore ??= await heaps();
-      const fault = nextFault();
-      faults.push({ seconds: Math.round((performance.now() - start) / 1_000), name: fault.name });
-      const next = sleep(faultEveryMs);
-      await fault.inject();
-      await next;
-      await until('all is well again', isWell, 120_000);
+    const seconds = () => Math.round((performance.now() - start) / 1_000);
+    /** One after the other, and over again, until so much of the time is over. */
+    async function suffer(kinds: readonly Fault[], part: number): Promise<void> {
+      for (let turn = 0; turn === 0 || seconds() < minutes * 60 * part; turn += 1) {
+        const fault = kinds[turn % kinds.length]!;
+        faults.push({ seconds: seconds(), name: fault.name });
+        const next = sleep(faultEveryMs);
+        await fault.inject();
+        await next;
+        await until('all is well again', isWell, 120_000);
+      }
     }
+    await suffer(faultsWithin, withinPart);
+    const quietFrom = seconds();
+    const heapsBefore = await heaps();
+    await suffer(faultsAround, 1);
     const told = Object.keys(webhook.told());
     const done = await work.stop();
     const { announced, ...figures } = await race.stop();
@@ -187,11 +187,11 @@ test(
     await sampling.stop();
     const heapsAfter = await heaps();
 
-    const quiet = samples.filter(({ seconds }) => seconds > minutes * 60 * withinPart);
+    const quiet = samples.filter((each) => each.seconds > quietFrom);
     const part = Math.ceil(quiet.length / 3);
     const held = Object.keys(stack().services).map((service) => ({
       service,
-      before: { ...heldBy(service, quiet.slice(0, part)), heap: heapsBefore![service]! },
+      before: { ...heldBy(service, quiet.slice(0, part)), heap: heapsBefore[service]! },
       after: { ...heldBy(service, quiet.slice(-part)), heap: heapsAfter[service]! },
       restarts: new Set(quiet.map(({ services }) => services[service]?.pid).filter(Boolean)).size - 1,
     }));

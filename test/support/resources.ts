@@ -10,8 +10,6 @@ export interface Resources {
   sockets: number;
   /** Timers, sockets, servers, children, as Node counts them. */
   handles: number;
-  /** JavaScript's memory in use, garbage included, in bytes. */
-  heap: number;
   /** Memory of the process, in bytes. */
   rss: number;
 }
@@ -36,7 +34,6 @@ export async function resourcesOf(service: string): Promise<Resources> {
     files: links.length,
     sockets: links.filter((link) => link.startsWith('socket:')).length,
     handles: valueOf(text, 'nodejs_active_handles_total'),
-    heap: valueOf(text, 'nodejs_heap_size_used_bytes'),
     rss: Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024,
   };
 }

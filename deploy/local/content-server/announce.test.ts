@@ -52,7 +52,7 @@ const refusal = (code: number, error: string, headers = {}): Answer => ({
 
 afterEach(() => void server?.close());
 
-test('the token is fetched once, with the client’s form-encoded secret, and used again', async () => {
+test("the token is fetched once, with the client's form-encoded secret, and used again", async () => {
   const { address, seen } = await gateway(cleared, cleared);
   const http = announcer(address);
   expect(await http.announce(record, 'updated')).toBe('cleared by HTTP, 2 keys deleted');

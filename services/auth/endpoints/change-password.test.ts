@@ -203,7 +203,7 @@ describe('after a temporary password', () => {
     expect((await logIn(user.email, another)).token).toBeTruthy();
   });
 
-  test('the person’s own is, too', async () => {
+  test("the person's own is, too", async () => {
     const user = await personWithTemporary();
     expect((await change(user.token, password)).status).toBe(204);
   });

@@ -133,7 +133,7 @@ test.each([
   expect(answer.headers.get('www-authenticate')).toMatch(/^Basic realm="/);
 });
 
-test('a client’s wrong secret and a client that does not exist look the same', async () => {
+test("a client's wrong secret and a client that does not exist look the same", async () => {
   const texts = ['cms', 'nobody', 'gone'].map(async (client_id) => {
     const { error } = await ask({ body: { grant_type, client_id, client_secret: 'wrong' } });
     return error!.message;

@@ -42,4 +42,3 @@ export function createBrowserCookie(publicUrl: string) {
     },
   };
 }
-export type BrowserCookie = ReturnType<typeof createBrowserCookie>;

@@ -19,8 +19,6 @@ export interface PresentedCode extends IdentityCode {
   sessionId: number | undefined;
 }
 
-export type IdentityCodeStore = ReturnType<typeof createIdentityCodeStore>;
-
 /** One-time codes, known by their SHA-256. Everything throws what `query` throws. */
 export function createIdentityCodeStore(query: Database['query']) {
   return {

@@ -74,7 +74,7 @@ test.each<[string, RegExp, (told: EvilProvider) => unknown]>([
     },
   ],
   [
-    'a MAC under the client’s secret, which its metadata allows',
+    "a MAC under the client's secret, which its metadata allows",
     /unsupported JWS/,
     (told) => {
       told.metadata['id_token_signing_alg_values_supported'] = ['RS256', 'HS256'];

@@ -159,7 +159,7 @@ test('where there is no key yet none is rotated', async () => {
   expect(await rotateKeySecret(accounts, keySecret, nextSecret)).toBe(0);
 });
 
-test('rotate-key-secret: the keys and the refresh tokens’ secret are the same, under the new secret', async () => {
+test("rotate-key-secret: the keys and the refresh tokens' secret are the same, under the new secret", async () => {
   const before = await load();
   const refreshSecret = await loadSecret(database, 'refresh_token', keySecret);
   expect(await rotateKeySecret(accounts, keySecret, nextSecret)).toBe(2);

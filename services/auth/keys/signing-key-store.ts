@@ -27,8 +27,6 @@ const retired = `EXISTS (SELECT FROM auth.signing_key AS newer
                          WHERE newer.signs_from > key.signs_from
                            AND newer.signs_from < clock_timestamp() - make_interval(secs => $1))`;
 
-export type SigningKeyStore = ReturnType<typeof createSigningKeyStore>;
-
 /** Everything throws what `query` throws. */
 export function createSigningKeyStore(query: Database['query']) {
   return {

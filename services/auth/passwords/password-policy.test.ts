@@ -60,7 +60,7 @@ test.each([
   expect(said).toContain(reason);
 });
 
-test('what is another’s name is a word like others', () => {
+test("what is another's name is a word like others", () => {
   const password = 'ann.archer@mail.example';
   expect(policy.complaint(password, { email: 'bob@other.example', name: 'Bob' })).toBeUndefined();
 });

@@ -38,7 +38,7 @@ test('a hash that Laravel made is checked', async () => {
   expect(await passwords.verify(hash, 'Password')).toBe(false);
 });
 
-test('nobody’s password is checked as somebody’s is, not answered at once', async () => {
+test("nobody's password is checked as somebody's is, not answered at once", async () => {
   const hash = await passwords.hash('the password');
   const time = async (stored: string | undefined) => {
     const start = performance.now();

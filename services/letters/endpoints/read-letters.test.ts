@@ -17,7 +17,7 @@ const history = (id: number, token: string, query: Record<string, string | numbe
   call(letters.origin, contract.readLetterHistory, { params: { id }, token, query });
 
 describe('by its id', () => {
-  test('one’s own; with letters:write anybody’s; otherwise the same 404 as for none', async () => {
+  test("one's own; with letters:write anybody's; otherwise the same 404 as for none", async () => {
     const id = await letters.letter();
     const own = await read(id, 'user.1');
     expect(own).toMatchObject({ status: 200, body: { id, user_id: 1, title: 'A letter', version: 1 } });
@@ -58,7 +58,7 @@ describe('by its id', () => {
 });
 
 describe('the list', () => {
-  test('is of one’s own alone, newest first, also for staff; by state; a page at a time', async () => {
+  test("is of one's own alone, newest first, also for staff; by state; a page at a time", async () => {
     const states = ['draft', 'open', 'open', 'sent'] as const;
     const ids: number[] = [];
     for (const state of states) ids.unshift(await letters.letter({ userId: 5, state }));

@@ -37,7 +37,7 @@ describe('skipping a webform', () => {
     ]);
   });
 
-  test('a draft’s, too', async () => {
+  test("a draft's, too", async () => {
     const id = await letters.letter({ state: 'draft' });
     expect(await letters.skip({ letter_id: id, webform_id: 2, skipped: true })).toMatchObject({
       status: 200,
@@ -97,7 +97,7 @@ describe('skipping a webform', () => {
 });
 
 describe('what is refused changes nothing', () => {
-  test('another user’s letter, also by staff, and none: the same 404', async () => {
+  test("another user's letter, also by staff, and none: the same 404", async () => {
     const id = await letters.letter();
     const wish = { webform_id: 99, skipped: true };
     const texts = await Promise.all(

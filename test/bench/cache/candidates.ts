@@ -81,7 +81,7 @@ export const waysToClear: WayToClear[] = [
   },
   {
     name: 'tags',
-    does: 'as Laravel’s RedisTaggedCache: a sorted set of the keys, ZSCAN and DEL; keys that others wrote stay',
+    does: "as Laravel's RedisTaggedCache: a sorted set of the keys, ZSCAN and DEL; keys that others wrote stay",
     isSearch: false,
     start: peer('cache-aside.mjs', { CLEAR: 'tags' }),
   },

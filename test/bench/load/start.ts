@@ -18,5 +18,3 @@ export function startLoad() {
     },
   };
 }
-
-export type Load = ReturnType<typeof startLoad>;

@@ -1,5 +1,5 @@
 import type { Verdict } from '../verdict.ts';
-import type { Held } from './heap.ts';
+import type { Held } from '../../support/heap.ts';
 
 /**
  * By how much what is held may grow from the end of the warming up to the end of all: memory as a part, sockets and

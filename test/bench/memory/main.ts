@@ -6,7 +6,7 @@ import { pidOf, stack } from '../../support/stack.ts';
 import { openLoop } from '../open-loop.ts';
 import { conclude } from '../verdict.ts';
 import { judge, judgeLoad } from './goals.ts';
-import { lookAt, type Held } from './heap.ts';
+import { lookAt, type Held } from '../../support/heap.ts';
 import { mixedLoad } from './load.ts';
 
 const minutes = Math.max(3, Number(process.env['MEMORY_MINUTES'] ?? 30));

@@ -13,7 +13,7 @@ function observe() {
   collectDefaultMetrics();
   const duration = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the request’s head to the end of the reply',
+    help: "Time from the request's head to the end of the reply",
     labelNames: ['method', 'route', 'status'],
     buckets: settings.buckets,
   });

@@ -21,7 +21,7 @@ const counts = async (pattern: string): Promise<number[]> => {
 async function writeUnmanaged(model: string, id: number, count: number): Promise<void> {
   const { container } = (await primaries())[0]!;
   for (let index = 0; index < count; index += 1)
-    await redisCli(container, '-c', 'set', `${model}:${id}:${index}`, 'another program’s');
+    await redisCli(container, '-c', 'set', `${model}:${id}:${index}`, "another program's");
 }
 
 async function readViews(model: contract.Model, id: number): Promise<void> {
@@ -43,7 +43,7 @@ async function clearPattern(model: contract.Model): Promise<number> {
   return answer.body.keys_deleted;
 }
 
-test('a clear of a record finds its unmanaged keys on every primary, and no neighbour’s', async () => {
+test("a clear of a record finds its unmanaged keys on every primary, and no neighbour's", async () => {
   const id = freshId();
   await save('pathway', id, 'Cached');
   await readViews('pathway', id);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { until } from '../../support/wait.ts';
+import { until } from './wait.ts';
 
 /** What a process holds after a garbage collection, in bytes; `resources` are what keeps it alive: sockets, timers. */
 export interface Held {
