@@ -3,7 +3,7 @@ import type { Endpoint } from '@content-platform/contract';
 import type { Metrics } from '@content-platform/chassis';
 
 /** Why a service could not answer: no connection, none free, no answer in time, an answer that broke off. */
-export const upstreamReasons = ['connect', 'busy', 'timeout', 'broken'] as const;
+const upstreamReasons = ['connect', 'busy', 'timeout', 'broken'] as const;
 export type UpstreamReason = (typeof upstreamReasons)[number];
 
 /** The signals of the gateway, on the process's registry. */

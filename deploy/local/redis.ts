@@ -15,7 +15,7 @@ const CACHE = ['--maxmemory', '256mb', '--maxmemory-policy', 'allkeys-lfu'];
  * Resolves with the server's version when it answers.
  * @throws the reason when it does not within a second
  */
-export async function pingRedis(url: string): Promise<string> {
+async function pingRedis(url: string): Promise<string> {
   const client = new Redis(url, {
     lazyConnect: true,
     connectTimeout: 1_000,

@@ -83,7 +83,7 @@ export const redisUrl = z
 export const authUrl = url('http:', 'https:')
   .default('http://127.0.0.1:8081')
   .describe('The auth service, for the keys that tokens are signed with');
-export const authInternalUrl = url('http:', 'https:')
+const authInternalUrl = url('http:', 'https:')
   .default('http://127.0.0.1:9081')
   .describe('The internal listener of the auth service, for what was revoked');
 /** What a process needs to check tokens. */

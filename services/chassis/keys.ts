@@ -25,7 +25,7 @@ const keySet = z.object({
 const fetchTimeoutMs = 2_000;
 
 /** In ms. */
-export const remoteKeyTimes = {
+const remoteKeyTimes = {
   /** A set older than this is fetched again, whether anybody asks or not. */
   refreshAfter: 300_000,
   /** A set that could not be fetched again is used for so long. */

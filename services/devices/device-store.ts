@@ -42,7 +42,7 @@ export interface Page<Item> {
 /** Devices a user can have. */
 export const maxDevices = 20;
 /** Days without a sign of life. */
-export const unseenDays = { stale: 60, removed: 270 };
+const unseenDays = { stale: 60, removed: 270 };
 
 /** A user's registrations wait for each other: not on all of the connections, and no longer for one than it lasts. */
 const maxRegistering = 5;

@@ -5,7 +5,7 @@ import { durations, type Metrics } from '@content-platform/chassis';
  * created; existing: the user had it already; refused: 4xx; busy: 503, there is too much to do or something is away; hung_up: the
  * client went away; failed: anything else.
  */
-export const uploadOutcomes = ['created', 'existing', 'refused', 'busy', 'hung_up', 'failed'] as const;
+const uploadOutcomes = ['created', 'existing', 'refused', 'busy', 'hung_up', 'failed'] as const;
 export type UploadOutcome = (typeof uploadOutcomes)[number];
 
 export type UploadMetrics = ReturnType<typeof createUploadMetrics>;

@@ -25,7 +25,7 @@ export function importsOf(file: string, text = readFileSync(file, 'utf8')): Impo
 }
 
 /** The part of the repository that a file or a package of it belongs to; undefined for everything from outside. */
-export function partOf(path: string): string | undefined {
+function partOf(path: string): string | undefined {
   const own = /^@content-platform\/([^/]+)/.exec(path)?.[1];
   if (own) return own === 'gateway' ? own : `services/${own}`;
   return /^(gateway|services\/[^/]+|test|deploy)\//.exec(path)?.[1];

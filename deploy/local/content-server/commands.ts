@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { models, type Model } from '@content-platform/contract';
 import { Problem } from '../problem.ts';
 
-export const ACTIONS = ['edit', 'create', 'delete'] as const;
+const ACTIONS = ['edit', 'create', 'delete'] as const;
 export type Action = (typeof ACTIONS)[number];
 
 /** What the command line asks for. */

@@ -7,7 +7,7 @@ import type { Replication } from './replica-advice.ts';
 import type { ProtocolScripts } from './scripts.ts';
 
 /** How long a command may take, in milliseconds, before it fails. */
-export const COMMAND_TIMEOUT_MS = 250;
+const COMMAND_TIMEOUT_MS = 250;
 /** How long its reply may be on its way, in milliseconds, before the connection is given up. */
 const HUNG_MS = 1000;
 

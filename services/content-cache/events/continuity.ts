@@ -26,7 +26,7 @@ export interface ContinuityOptions {
 }
 
 /** Nothing is committed, or what is committed is not there any more (retention) or not yet (a topic made anew). */
-export function isLost({ committed, low, high }: PartitionOffsets): boolean {
+function isLost({ committed, low, high }: PartitionOffsets): boolean {
   return committed < 0 || committed < low || committed > high;
 }
 

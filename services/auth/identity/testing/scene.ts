@@ -11,7 +11,7 @@ import { issuer as publicUrl, startAuth } from '../../testing.ts';
 import type { IdentitySettings } from '../settings.ts';
 
 export const returnTo = 'https://app.test/signed-in';
-export const callbackPath = '/api/identity/login/callback';
+const callbackPath = '/api/identity/login/callback';
 const params = { identity: 'identity' };
 
 export const sha256 = (text: string) => createHash('sha256').update(text).digest();
