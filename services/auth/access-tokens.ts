@@ -2,12 +2,10 @@ import jwt from 'jsonwebtoken';
 import { randomUUID } from 'node:crypto';
 import { audience } from '@content-platform/chassis';
 import type { Scope } from '@content-platform/contract';
+import { accessTokenLifetime } from './access-token-lifetime.ts';
 import { scopesOf } from './rights.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import type { User } from './user-store.ts';
-
-/** Seconds. */
-export const accessTokenLifetime = 900;
 
 export type AccessTokens = ReturnType<typeof createAccessTokens>;
 

@@ -1,6 +1,6 @@
 import { type Database, HttpError, type Handler, type Logger } from '@content-platform/chassis';
 import type { login as contract } from '@content-platform/contract';
-import { accessTokenLifetime } from '../access-tokens.ts';
+import { accessTokenLifetime } from '../access-token-lifetime.ts';
 import { audit } from '../audit.ts';
 import { deviceName } from '../sessions/device-name.ts';
 import type { Guesses } from '../guessing/guesses.ts';

@@ -1,6 +1,6 @@
 import { HttpError, type Handler } from '@content-platform/chassis';
 import type { token as contract } from '@content-platform/contract';
-import { accessTokenLifetime } from '../access-tokens.ts';
+import { accessTokenLifetime } from '../access-token-lifetime.ts';
 import type { Grant } from '../grants/grant.ts';
 
 /** RFC 6749 §3.2: `grants` by their grant_type. */

@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ConfigError, type Database } from '@content-platform/chassis';
-import { accessTokenLifetime } from '../access-tokens.ts';
+import { accessTokenLifetime } from '../access-token-lifetime.ts';
 import { audit } from '../audit.ts';
 import { seal, unseal } from './sealing.ts';
 import { createSigningKeyStore, type NewSigningKey, type StoredSigningKey } from './signing-key-store.ts';

@@ -1,5 +1,5 @@
 import { deleteOld, type Database, type RevocationPage } from '@content-platform/chassis';
-import { accessTokenLifetime } from '../access-tokens.ts';
+import { accessTokenLifetime } from '../access-token-lifetime.ts';
 
 interface Row {
   id: string;

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
 import { createClearing } from './clear.ts';
-import { createCacheConnection, type CacheConnection } from './connection.ts';
+import { createCacheConnection } from './connect.ts';
+import type { CacheConnection } from './connection.ts';
 import type { ContentCache } from './index.ts';
 import type { CacheNode } from './node.ts';
 import { startCache } from './testing/caches.ts';

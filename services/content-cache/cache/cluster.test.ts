@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
 import { createClearing, type Clearing } from './clear.ts';
-import { createCacheConnection, type CacheConnection } from './connection.ts';
+import { createCacheConnection } from './connect.ts';
+import type { CacheConnection } from './connection.ts';
 import type { ContentCache, ContentCacheOptions } from './index.ts';
 import { recordKey } from './keys.ts';
 import { protocolScripts } from './scripts.ts';

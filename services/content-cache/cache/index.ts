@@ -1,5 +1,6 @@
 import { createClearing, type Clearing, type UnmanagedKeys } from './clear.ts';
-import { createCacheConnection, type CacheState, type ClearingReach } from './connection.ts';
+import { createCacheConnection } from './connect.ts';
+import type { CacheState, ClearingReach } from './connection.ts';
 import { createRecordCache, type RecordCache } from './record-cache.ts';
 import { adviceFor } from './replica-advice.ts';
 import { createScripts, type ProtocolScripts, type ReplicaGuard } from './scripts.ts';

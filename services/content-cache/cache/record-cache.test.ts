@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
-import { createCacheConnection } from './connection.ts';
+import { createCacheConnection } from './connect.ts';
 import type { ContentCache } from './index.ts';
 import { createRecordCache, type CacheRead } from './record-cache.ts';
 import { startCache } from './testing/caches.ts';

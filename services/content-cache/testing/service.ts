@@ -1,10 +1,9 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { createLogger, createMetrics, createSlowLog, readConfig } from '@content-platform/chassis';
 import { contentCacheConfig } from '../config.ts';
 import type { StalenessTiming } from '../staleness/watch.ts';
 import { startContentCache } from '../start.ts';
+import { listen } from './listen.ts';
 import { createTestTokens } from './tokens.ts';
 
 export interface TestService {
@@ -28,12 +27,6 @@ export interface TestServiceOptions {
   sessionTimeoutMs?: number;
   staleness?: StalenessTiming;
   env?: Record<string, string>;
-}
-
-export async function listen(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** The whole service, as main.ts runs it, in this process. */

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import jwt from 'jsonwebtoken';
 import { audience } from '@content-platform/chassis';
-import { listen } from './service.ts';
+import { listen } from './listen.ts';
 
 const jwksPath = '/.well-known/jwks.json';
 

@@ -1,0 +1,2 @@
+/** Seconds. What access tokens rest on, keys and revocations, is kept for longer. */
+export const accessTokenLifetime = 900;
