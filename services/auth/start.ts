@@ -14,7 +14,7 @@ import { createInternal } from './sessions/internal.ts';
 import { createPushDevices } from './sessions/push-devices.ts';
 import { createSharedCounts } from './guessing/redis-counts.ts';
 import { revocationsAfter } from './sessions/revocations.ts';
-import { loadSecret } from './keys/secrets.ts';
+import { loadSecret } from './keys/stored-secret.ts';
 import { loadSigningKeys } from './keys/signing-keys.ts';
 import { upkeep } from './upkeep.ts';
 

@@ -19,7 +19,7 @@ import { createMemoryCounts } from './guessing/failure-counts.ts';
 import { guessBackoff } from './guessing/guesses.ts';
 import { createPushDevices } from './sessions/push-devices.ts';
 import { revocationsAfter } from './sessions/revocations.ts';
-import { loadSecret } from './keys/secrets.ts';
+import { loadSecret } from './keys/stored-secret.ts';
 import { loadSigningKeys } from './keys/signing-keys.ts';
 
 export const issuer = 'http://platform.test';

@@ -1,6 +1,6 @@
 import { actorOf, type Database, type Handler, HttpError } from '@content-platform/chassis';
 import type { createUser as contract } from '@content-platform/contract';
-import { toAccount } from '../account.ts';
+import { toAccount } from '../replies.ts';
 import { addUser } from '../administration.ts';
 import type { PasswordPolicy } from '../passwords/password-policy.ts';
 import type { Passwords } from '../passwords/passwords.ts';

@@ -1,6 +1,6 @@
 import type { Handler } from '@content-platform/chassis';
 import type { me as contract } from '@content-platform/contract';
-import { toProfile, userGone } from '../profile.ts';
+import { toProfile, userGone } from '../replies.ts';
 import type { UserStore } from '../user-store.ts';
 
 export function me({ users }: { users: UserStore }): Handler<typeof contract> {

@@ -1,6 +1,6 @@
 import { HttpError, type Handler } from '@content-platform/chassis';
 import type { readUser as contract } from '@content-platform/contract';
-import { toAccount } from '../account.ts';
+import { toAccount } from '../replies.ts';
 import type { UserStore } from '../user-store.ts';
 
 export function readUser({ users }: { users: UserStore }): Handler<typeof contract> {

@@ -1,7 +1,7 @@
 import { type Database, type Handler, HttpError } from '@content-platform/chassis';
 import type { updateSuborg as contract } from '@content-platform/contract';
 import { audit } from '../audit.ts';
-import { toProfile, userGone } from '../profile.ts';
+import { toProfile, userGone } from '../replies.ts';
 import { createSessionStore } from '../sessions/session-store.ts';
 import { createUserStore } from '../user-store.ts';
 

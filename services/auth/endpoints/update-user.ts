@@ -1,6 +1,6 @@
 import type { Body, Role, updateUser as contract } from '@content-platform/contract';
 import { actorOf, type Database, type Handler } from '@content-platform/chassis';
-import { toAccount } from '../account.ts';
+import { toAccount } from '../replies.ts';
 import { isAdmin, lockUser, refuseLastAdmin } from '../administration.ts';
 import { audit } from '../audit.ts';
 import { createSessionStore } from '../sessions/session-store.ts';

@@ -4,7 +4,7 @@ import { until } from '../../../test/support/wait.ts';
 import type { Accounts } from '../accounts.ts';
 import { rotateSigningKey, type Rotation, signingKeyTimes } from './key-rotation.ts';
 import { rotateKeySecret } from './key-secret.ts';
-import { loadSecret } from './secrets.ts';
+import { loadSecret } from './stored-secret.ts';
 import { createSigningKeyStore } from './signing-key-store.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { type KeyDatabase, openKeyDatabase } from './testing.ts';

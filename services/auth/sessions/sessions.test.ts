@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { listSessions, login, logout, me, token as tokenEndpoint } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
-import { loadSecret } from '../keys/secrets.ts';
+import { loadSecret } from '../keys/stored-secret.ts';
 import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
 import { decode, keySecret, startAuth, type TestAuth } from '../testing.ts';
 import { createUserStore } from '../user-store.ts';
