@@ -76,6 +76,21 @@ test('a slow query is a row with its text, never its values', async () => {
   expect((await counted()) - before).toBe(1);
 });
 
+test('a query that waits for a connection is not slow for that', async () => {
+  const slow = async () => (await metrics.slowQueries.get()).values[0]?.value ?? 0;
+  const connects = async () => {
+    const { values } = await metrics.queryDuration.get();
+    const sums = values.filter(({ metricName }) => metricName?.endsWith('_sum'));
+    return sums.find(({ labels }) => labels.operation === 'connect')?.value ?? 0;
+  };
+  const [slowBefore, secondsBefore] = [await slow(), await connects()];
+  const others = [1, 2].map(() => database.query('busy', 'SELECT pg_sleep(1.3)'));
+  await database.query('one', 'SELECT 1');
+  await Promise.all(others);
+  expect((await slow()) - slowBefore).toBe(2);
+  expect((await connects()) - secondsBefore).toBeGreaterThan(1);
+});
+
 test('a transaction is all or nothing', async () => {
   await database.query('make', 'CREATE TABLE t (n int PRIMARY KEY)');
   const twice = database.transaction(async (query) => {
@@ -207,7 +222,7 @@ test('the trace of a slow query is sent, and is its exemplar', async () => {
   const request = beginSpan('request', { kind: 'server' })!;
   await inSpan(request, () => slow.query('sleep', 'SELECT pg_sleep(0.05)'));
   request.end();
-  expect(sent.map(({ name }) => name)).toEqual(['sleep', 'request']);
+  expect(sent.map(({ name }) => name)).toEqual(['connect', 'sleep', 'request']);
   const { text } = await expose(slowMetrics.registry, 'application/openmetrics-text');
   expect(text).toContain(`trace_id="${request.traceId}"`);
   await slow.close();

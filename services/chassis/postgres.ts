@@ -68,12 +68,17 @@ export function createDatabase(options: DatabaseOptions): Database {
   );
   pool.on('connect', (client) => client.on('error', () => {}));
 
-  async function measured<T>(operation: string, text: string, work: () => Promise<T>): Promise<T> {
+  /** @param text the statement; undefined: it waits for a connection, and no query is slow for that */
+  async function measured<T>(
+    operation: string,
+    text: string | undefined,
+    work: () => Promise<T>,
+  ): Promise<T> {
     const start = performance.now();
     const attributes = {
       'db.system.name': 'postgresql',
       'db.query.summary': operation,
-      'db.query.text': text,
+      ...(text === undefined ? {} : { 'db.query.text': text }),
     };
     try {
       return await traced(operation, attributes, work);
@@ -81,12 +86,12 @@ export function createDatabase(options: DatabaseOptions): Database {
       const ms = performance.now() - start;
       const context = currentContext();
       if (context) {
-        context.database.calls += 1;
+        if (text !== undefined) context.database.calls += 1;
         context.database.ms += ms;
       }
       if (ms > slowQueryMs) activeSpan()?.keep();
       observe(metrics.queryDuration, { service: metrics.service, operation }, ms / 1000);
-      if (ms > slowQueryMs) {
+      if (text !== undefined && ms > slowQueryMs) {
         metrics.slowQueries.inc();
         slowLog.query({ statement: text, ms });
       }
@@ -114,13 +119,34 @@ export function createDatabase(options: DatabaseOptions): Database {
     }
   }
 
-  const query: Database['query'] = (operation, text, values = []) =>
-    unlessSilent(() => measured(operation, text, () => pool.query(text, values as unknown[])));
+  const connect = (): Promise<pg.PoolClient> =>
+    pool.idleCount > pool.waitingCount
+      ? pool.connect()
+      : measured('connect', undefined, () => pool.connect());
+
+  /** Whoever fails takes the connection along: nobody knows what it is good for. */
+  async function query<Row extends pg.QueryResultRow>(
+    operation: string,
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<pg.QueryResult<Row>> {
+    return unlessSilent(async () => {
+      const client = await connect();
+      try {
+        const result = await measured(operation, text, () => client.query<Row>(text, values as unknown[]));
+        client.release();
+        return result;
+      } catch (error) {
+        client.release(error as Error);
+        throw error;
+      }
+    });
+  }
 
   async function begin(): Promise<pg.PoolClient> {
-    const client = await pool.connect();
+    const client = await connect();
     try {
-      await client.query('BEGIN');
+      await measured('begin', 'BEGIN', () => client.query('BEGIN'));
       return client;
     } catch (error) {
       client.release(error as Error);
@@ -131,13 +157,13 @@ export function createDatabase(options: DatabaseOptions): Database {
   return {
     query,
     async transaction(work) {
-      // Where connections are short or the disk is slow, the begin and the end are where a transaction waits.
-      const client = await unlessSilent(() => measured('connect', 'BEGIN', begin));
+      const client = await unlessSilent(begin);
       let broken: Error | undefined;
       try {
         const result = await work((operation, text, values = []) =>
           measured(operation, text, () => client.query(text, values as unknown[])),
         );
+        // Where the disk is slow, the end is where a transaction waits.
         await measured('commit', 'COMMIT', () => client.query('COMMIT'));
         return result;
       } catch (error) {
