@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * A strong ETag: a hash of the reply. The version alone would not do: a record that was deleted and created again may
- * have the same one.
+ * A strong ETag: a hash of the reply. The version alone would not do: a record that was deleted and, a day later,
+ * created again may have the same one.
  */
 export function etagOf(payload: string | Buffer): string {
   return `"${createHash('sha256').update(payload).digest('base64url')}"`;
