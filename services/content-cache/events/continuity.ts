@@ -43,6 +43,8 @@ export function createContinuity(options: ContinuityOptions) {
   let positions = new Map<number, number>();
   let checked: Promise<void> = Promise.resolve();
   let checking = 0;
+  /** How often something was lost: what was fetched before is of no use since then. */
+  let losses = 0;
   /** What is being passed over. */
   let passing: Promise<unknown> = Promise.resolve();
   let { isNew } = options;
@@ -51,6 +53,7 @@ export function createContinuity(options: ContinuityOptions) {
     const found = (await broker.offsets()).filter(({ partition }) => assigned.includes(partition));
     const lost = found.filter(isLost).map((at) => ({ ...at, position: positions.get(at.partition) ?? -1 }));
     if (lost.length > 0) {
+      losses += 1;
       await onLost(lost, isNew);
       alive.throwIfAborted();
       const starts = lost.map(({ partition, low }) => ({ topic, partition, offset: String(low) }));
@@ -86,13 +89,13 @@ export function createContinuity(options: ContinuityOptions) {
     if (committed !== positions.get(partition)) await recheck([...positions.keys()]);
   }
 
-  async function commitPassed(partition: number, next: number, alive: AbortSignal): Promise<void> {
+  /** @param before `losses` when the events were fetched: after another one they are not those that are there now */
+  async function commitPassed(partition: number, next: number, before: number, alive: AbortSignal) {
     await checked;
-    const from = positions.get(partition);
     await verify(partition);
-    // Something was lost, and it begins anew; or it is another member's now.
-    if (from === undefined || positions.get(partition) !== from) return;
     alive.throwIfAborted();
+    const position = positions.get(partition);
+    if (losses !== before || position === undefined || position >= next) return;
     await consumer.commitOffsets([{ topic, partition, offset: String(next) }]);
     positions.set(partition, next);
   }
@@ -122,11 +125,12 @@ export function createContinuity(options: ContinuityOptions) {
     /** The events before `next` were taken back by who sent them: they are committed here, as nobody else does it. */
     passOver(partition: number, next: number): void {
       const alive = AbortSignal.any([signal, generation.signal]);
+      const before = losses;
       passing = passing
         .then(() =>
           persist(
             alive,
-            () => commitPassed(partition, next, alive),
+            () => commitPassed(partition, next, before, alive),
             (error) => logger.warn({ error, partition }, 'what was taken back cannot be committed yet'),
           ),
         )
