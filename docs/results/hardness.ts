@@ -160,7 +160,7 @@ function soak(kept: Kept) {
   const text = [
     `${minutes} minutes, a fault every ${faultEveryMs / 1_000} s (${faults.length} in all): ${counted(seen.answers)}; ${round(seen.clears)} acknowledged clears, after which ${seen.stale.length} reads were stale; ${round(seen.events)} events, of which ${seen.lostEvents.length} were lost. Alerts that were told: ${told.join(', ') || 'none'}; due were at most: ${due.join(', ')}.`,
     table([
-      ['', 'heap MB, early', 'late', 'open files', 'sockets', 'handles', 'process MB, early', 'late'],
+      ['', 'heap MB, early', 'late', 'open files', 'sockets', 'handles', 'process MB at most, early', 'late'],
       ...rows,
     ]),
     'What else was done meanwhile, and how it was answered:',

@@ -1,6 +1,6 @@
 // Schemathesis makes requests of the OpenAPI document, well-formed and not, as everybody who may ask, and holds each reply
 // against the document: every check, every operation. SCHEMATHESIS_EXAMPLES: cases an operation beside those that the
-// document itself asks for (20, quick 2); SCHEMATHESIS_SEED: those of an earlier run again.
+// document itself asks for (20, quick 1); SCHEMATHESIS_SEED: those of an earlier run again.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { rmSync } from 'node:fs';

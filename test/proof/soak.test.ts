@@ -18,7 +18,6 @@ import { writeResult } from '../support/results.ts';
 import { faultsAround, faultsWithin, type Fault } from '../support/soak-faults.ts';
 import { isWell, pidOf, stack } from '../support/stack.ts';
 import { startTraffic } from '../support/traffic.ts';
-import { median } from '../bench/percentiles.ts';
 import { until } from '../support/wait.ts';
 import { startWebhook, type Webhook } from '../support/webhook.ts';
 
@@ -119,16 +118,18 @@ async function heaps(): Promise<Record<string, number>> {
   return found;
 }
 
-/** What a service held at least during `samples`: what was under way comes and goes. Of its memory the median. */
+/**
+ * What a service held at least during `samples`: what was under way comes and goes. Of its memory the most: what lies
+ * between two large collections, minutes apart, is where they happened to be.
+ */
 function heldBy(service: string, samples: readonly Sample[]) {
   const all = samples.flatMap(({ services }) => services[service] ?? []);
   const least = (key: keyof Resources) => Math.min(...all.map((each) => each[key]));
-  const rss = median(all.map((each) => each.rss));
   return {
     files: least('files'),
     sockets: least('sockets'),
     handles: least('handles'),
-    rss,
+    rss: Math.max(...all.map((each) => each.rss)),
   };
 }
 
