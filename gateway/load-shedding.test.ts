@@ -22,6 +22,12 @@ function beBusy(): void {
   busy = setInterval(() => spin(60), 1);
 }
 
+/** As late as that, since others have the processor. */
+function beKeptWaiting(): void {
+  const nobody = new Int32Array(new SharedArrayBuffer(4));
+  busy = setInterval(() => Atomics.wait(nobody, 0, 0, 60), 1);
+}
+
 const shed = async () => (await scene.gateway.metrics.requestsShed.get()).values[0]!.value;
 
 /** A gateway with so many requests under way that nobody answers: a whole number of twenties. */
@@ -139,6 +145,19 @@ test('60 at a time are let in however late it is', async () => {
   beBusy();
   for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
   expect(await shed()).toBe(0);
+});
+
+test('who is late since other processes have the processor takes on more', async () => {
+  await start(200);
+  beKeptWaiting();
+  for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
+  expect(await shed()).toBe(0);
+});
+
+test('but not without end', async () => {
+  await start(300);
+  beKeptWaiting();
+  await untilRefused();
 });
 
 /** So late only a loop is that is held up on purpose, even on a busy machine. */

@@ -15,6 +15,10 @@ const fewest = 64;
 const most = 10_000;
 /** How fast the limit may change in a window. */
 const [slowest, fastest] = [0.1, 1.5];
+/** Who is late with less than this part of a core, over about so many ms, waits for other processes: so many are let in then. */
+const leastBusy = 0.4;
+const busyOverMs = 1_000;
+const fewestKeptWaiting = 256;
 
 export interface LoadShedding {
   /** Counts the request as under way from its last byte until its reply begins, or answers it with 503 and is true. */
@@ -28,11 +32,18 @@ const overloaded = new HttpError(
   'There is too much to do; Retry-After says when to come again.',
 );
 
+/** The processor time of this thread, in ms. */
+function usedMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
 /**
  * Refuses what this process has no time for, so that what it takes on is answered in time. While its event loop is late,
  * all that it has under way waits for the one core, and the fewer that are the sooner each has its turn: so the number of
  * requests under way is limited by how much too late the loop is (a gradient, as in Netflix's concurrency-limits). How
- * long services take does not count. Refusing must cost next to nothing: no token, no limit, no log line.
+ * long services take does not count. While other processes have the core, as when they start, a moment's backlog is no
+ * overload: more are let in. Refusing must cost next to nothing: no token, no limit, no log line.
  */
 export function createLoadShedding(
   { requestsShed }: GatewayMetrics,
@@ -43,10 +54,19 @@ export function createLoadShedding(
   const underWay = new Set<GatewayResponse>();
   let limit = most;
   let lookedAt = performance.now();
-  let windowEnd = lookedAt + windowMs;
+  let windowStart = lookedAt;
   /** The least of the window: a queue that is gone once in it does not stand. */
   let leastLate = Infinity;
   let looks = 0;
+  let used = usedMs();
+  /** Which part of a core this thread has had lately. */
+  let busy = 0;
+
+  function weighBusy(elapsedMs: number): void {
+    const before = used;
+    used = usedMs();
+    busy += ((used - before) / elapsedMs - busy) * (1 - Math.exp(-elapsedMs / busyOverMs));
+  }
 
   function look(): void {
     const now = performance.now();
@@ -55,13 +75,15 @@ export function createLoadShedding(
     leastLate = Math.min(leastLate, now - lookedAt - lookEveryMs);
     lookedAt = now;
     looks += 1;
-    if (now < windowEnd || looks < 2) return;
+    if (now < windowStart + windowMs || looks < 2) return;
+    weighBusy(now - windowStart);
     const gradient = Math.min(fastest, Math.max(slowest, mayBeLateMs / Math.max(leastLate, 1)));
     const from = gradient < 1 ? Math.min(limit, underWay.size) : limit;
-    limit = Math.min(most, Math.max(fewest, from * gradient));
+    const least = busy < leastBusy ? fewestKeptWaiting : fewest;
+    limit = Math.min(most, Math.max(least, from * gradient));
     leastLate = Infinity;
     looks = 0;
-    windowEnd = now + windowMs;
+    windowStart = now;
   }
   const timer = setInterval(look, lookEveryMs).unref();
 
