@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
@@ -15,20 +15,40 @@ import { SERVICES } from './services.ts';
 import { openState, type Secrets, type State, writePrivate } from './state.ts';
 
 const other = 'a secret of somebody else, long enough';
-let own: TestDatabase;
-let state: State;
-let file: string;
+/** A stack's database and its folder. */
+interface Own {
+  database: TestDatabase;
+  state: State;
+}
+/** One whose auth service was started before, with its keys. */
+let started: Own;
+/** A copy of it, for each test. */
+let own: Own;
 
-beforeEach(async () => {
-  own = await createTestDatabase();
-  state = openState(mkdtempSync(join(tmpdir(), 'admin-test-')), '');
-  file = state.path('secrets.json');
-  writePrivate(state.path('stack.json'), { postgres: own.url });
-});
-afterEach(async () => {
+async function make(origin?: { copyOf: TestDatabase }): Promise<Own> {
+  const state = openState(mkdtempSync(join(tmpdir(), 'admin-test-')), '');
+  const database = await createTestDatabase(origin);
+  writePrivate(state.path('stack.json'), { postgres: database.url });
+  return { database, state };
+}
+async function remove({ database, state }: Own): Promise<void> {
   rmSync(state.folder, { recursive: true });
-  await own.drop();
+  await database.drop();
+}
+
+beforeAll(async () => {
+  started = await make();
+  own = started;
+  expect(await startAuth()).toMatchObject(endedWell);
 });
+beforeEach(async () => {
+  own = await make({ copyOf: started.database });
+  copyFileSync(started.state.path('secrets.json'), secretsFile());
+});
+afterEach(() => remove(own));
+afterAll(() => remove(started));
+
+const secretsFile = () => own.state.path('secrets.json');
 
 async function run(script: string, args: string[], env: NodeJS.ProcessEnv) {
   const child = spawn(process.execPath, [join(ROOT, script), ...args], { env, cwd: ROOT });
@@ -40,7 +60,7 @@ async function run(script: string, args: string[], env: NodeJS.ProcessEnv) {
   return { child, ended };
 }
 
-const surroundings = () => ({ ...bareEnvironment, STACK_FILE: state.path('stack.json') });
+const surroundings = () => ({ ...bareEnvironment, STACK_FILE: own.state.path('stack.json') });
 
 /** As `npm run admin -- <command>` beside the stack. */
 async function admin(command: string | string[], env: NodeJS.ProcessEnv = {}) {
@@ -53,12 +73,12 @@ const endedWell = { code: 0, stderr: '' };
 /** Lets the stack's auth service start and stop, as the launcher starts it. Returns its exit code and stderr. */
 async function startAuth() {
   const stores = {
-    postgres: own.url,
+    postgres: own.database.url,
     logs: '',
     redis: 'redis://127.0.0.1:1',
     kafka: '',
     media: '',
-    secretsFile: file,
+    secretsFile: secretsFile(),
   };
   const service = SERVICES.find(({ name }) => name === 'auth')!;
   const spec = serviceSpec(service, (await freeRow(2)) - service.offset, stores);
@@ -70,10 +90,10 @@ async function startAuth() {
   return ended;
 }
 
-const keptSecrets = () => JSON.parse(readFileSync(file, 'utf8')) as Secrets;
+const keptSecrets = () => JSON.parse(readFileSync(secretsFile(), 'utf8')) as Secrets;
 
 async function kids(): Promise<string[]> {
-  const client = new pg.Client(own.url);
+  const client = new pg.Client(own.database.url);
   await client.connect();
   const { rows } = await client.query<{ kid: string }>(
     'SELECT kid FROM auth.signing_key ORDER BY signs_from',
@@ -98,7 +118,6 @@ test('each command goes to the service that it belongs to, and help is of them a
 });
 
 test("rotate-keys has the stack's secret and says what happens when; a second one has to wait", async () => {
-  expect(await startAuth()).toMatchObject(endedWell);
   const [first] = await kids();
   const { code, stdout } = await admin('rotate-keys', { AUTH_KEY_SECRET: other });
   expect(code).toBe(0);
@@ -121,11 +140,10 @@ test("rotate-keys has the stack's secret and says what happens when; a second on
 });
 
 test('rotate-key-secret gives the stack another secret, with which it starts', async () => {
-  expect(await startAuth()).toMatchObject(endedWell);
   const before = keptSecrets();
   const { code, stdout } = await admin('rotate-key-secret');
   expect(code).toBe(0);
-  expect(stdout).toContain(`which is in ${file}.\nRestart the stack`);
+  expect(stdout).toContain(`which is in ${secretsFile()}.\nRestart the stack`);
   const { authKeySecret, ...others } = keptSecrets();
   expect({ ...others, authKeySecret: before.authKeySecret }).toEqual(before);
   expect(authKeySecret).toMatch(/^[\w-]{32}$/);
@@ -134,7 +152,7 @@ test('rotate-key-secret gives the stack another secret, with which it starts', a
   expect(await startAuth()).toMatchObject(endedWell);
 
   // A run that ended after it had encrypted everything, before it could say so, is finished by another.
-  writeFileSync(file, JSON.stringify({ ...before, nextAuthKeySecret: authKeySecret }));
+  writeFileSync(secretsFile(), JSON.stringify({ ...before, nextAuthKeySecret: authKeySecret }));
   expect((await admin('rotate-key-secret')).code).toBe(0);
   expect(keptSecrets()).toEqual({ ...others, authKeySecret });
   expect(await startAuth()).toMatchObject(endedWell);
@@ -142,7 +160,7 @@ test('rotate-key-secret gives the stack another secret, with which it starts', a
 
 /** A rotation of the secret that waits before it encrypts the keys. */
 async function heldRotation() {
-  const client = new pg.Client(own.url);
+  const client = new pg.Client(own.database.url);
   await client.connect();
   const isThere = async (text: string) => (await client.query(text)).rowCount! > 0;
   await client.query(`SELECT pg_advisory_lock(hashtext('auth.signing_key'))`);
@@ -199,7 +217,6 @@ const interruptions: [string, (rotation: HeldRotation) => Promise<() => Promise<
 test.each(interruptions)(
   'a rotation of the secret that is killed %s: the next start finishes it',
   async (_, interrupt) => {
-    expect(await startAuth()).toMatchObject(endedWell);
     const before = keptSecrets();
     const rotation = await heldRotation();
     const { nextAuthKeySecret: noted } = keptSecrets();
@@ -211,24 +228,22 @@ test.each(interruptions)(
 );
 
 test('a rotation of the secret that fails leaves the stack as it is', async () => {
-  expect(await startAuth()).toMatchObject(endedWell);
   const before = keptSecrets();
-  writeFileSync(file, JSON.stringify({ ...before, authKeySecret: other }));
+  writeFileSync(secretsFile(), JSON.stringify({ ...before, authKeySecret: other }));
   expect(await admin('rotate-key-secret')).toEqual({
     code: 1,
     stdout: '',
     stderr: 'admin: AUTH_KEY_SECRET does not open the keys in the database; nothing was changed\n',
   });
   expect(keptSecrets()).toMatchObject({ ...before, authKeySecret: other });
-  writeFileSync(file, JSON.stringify(before));
+  writeFileSync(secretsFile(), JSON.stringify(before));
   expect(await startAuth()).toMatchObject(endedWell);
 });
 
 test('on another database the secrets are those of the environment, or of files', async () => {
-  expect(await startAuth()).toMatchObject(endedWell);
   const { authKeySecret } = keptSecrets();
-  rmSync(state.path('stack.json'));
-  const env = { DATABASE_URL: own.url };
+  rmSync(own.state.path('stack.json'));
+  const env = { DATABASE_URL: own.database.url };
   expect((await admin('rotate-keys', env)).stderr).toMatch(/^admin: AUTH_KEY_SECRET is not set; /);
   const given = { ...env, AUTH_KEY_SECRET: authKeySecret };
   expect((await admin('rotate-key-secret', given)).stderr).toMatch(
@@ -241,13 +256,13 @@ test('on another database the secrets are those of the environment, or of files'
   const same = await admin('rotate-key-secret', { ...given, AUTH_KEY_SECRET_NEW: authKeySecret });
   expect(same.stderr).toBe('admin: AUTH_KEY_SECRET_NEW is the same as AUTH_KEY_SECRET.\n');
 
-  const next = state.path('next');
+  const next = own.state.path('next');
   writeFileSync(next, `${other}\n`);
   const { code, stdout } = await admin('rotate-key-secret', { ...given, AUTH_KEY_SECRET_NEW_FILE: next });
   expect(code).toBe(0);
   expect(stdout).toMatch(/^Encrypted 2 keys and secrets with AUTH_KEY_SECRET_NEW\.\nNow set AUTH_KEY_SECRET/);
   expect(keptSecrets().authKeySecret).toBe(authKeySecret);
   expect((await startAuth()).stderr).toMatch(/^auth: AUTH_KEY_SECRET does not open/);
-  writeFileSync(file, JSON.stringify({ ...keptSecrets(), authKeySecret: other }));
+  writeFileSync(secretsFile(), JSON.stringify({ ...keptSecrets(), authKeySecret: other }));
   expect(await startAuth()).toMatchObject(endedWell);
 });

@@ -8,7 +8,7 @@ let own: TestDatabase;
 let accounts: Accounts;
 
 beforeAll(async () => {
-  own = await createTestDatabase('tr');
+  own = await createTestDatabase({ locale: 'tr' });
   accounts = await openAccounts(own.url);
 });
 afterAll(async () => {

@@ -8,8 +8,21 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** An empty database of its own on the stack's PostgreSQL server; with a locale (ICU's) other than the server's. */
-export async function createTestDatabase(locale?: string): Promise<TestDatabase> {
+/** What it is made from, instead of the server's empty one. */
+interface Origin {
+  /** ICU's */
+  locale?: string;
+  /** Nobody may be connected to it. */
+  copyOf?: TestDatabase;
+}
+
+function optionsOf({ locale, copyOf }: Origin): string {
+  if (copyOf) return `TEMPLATE ${new URL(copyOf.url).pathname.slice(1)}`;
+  return locale ? `TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '${locale}'` : '';
+}
+
+/** A database of its own on the stack's PostgreSQL server, empty unless it is a copy. */
+export async function createTestDatabase(origin: Origin = {}): Promise<TestDatabase> {
   const server = stack().postgres;
   const name = `test_${randomBytes(6).toString('hex')}`;
   const run = async (statement: string) => {
@@ -18,8 +31,7 @@ export async function createTestDatabase(locale?: string): Promise<TestDatabase>
     await client.query(statement);
     await client.end();
   };
-  const options = locale ? `TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '${locale}'` : '';
-  await run(`CREATE DATABASE ${name} ${options}`);
+  await run(`CREATE DATABASE ${name} ${optionsOf(origin)}`);
   const url = new URL(server);
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => run(`DROP DATABASE ${name} WITH (FORCE)`) };

@@ -16,19 +16,21 @@ import { until } from '../../../test/support/wait.ts';
 /** Of a hundred one is poison. PROOF_SEED gives the same poison again. */
 const EVENTS = Number(process.env['EVENTS'] ?? proofSize(100_000, 2_000));
 const seed = Number(process.env['PROOF_SEED'] ?? Math.floor(Math.random() * 1e9));
+/** of Redis, and of the broker */
+const LEAST_RESTARTS = 2;
+const restartEveryMs = proofSize(15_000, 8_000);
 const settings = {
   events: EVENTS,
-  /** as long as it takes for several restarts at least */
-  perSecond: Math.min(333, Math.ceil(EVENTS / 60)),
+  /** as long as it takes for the restarts at least */
+  perSecond: Math.min(333, Math.ceil((1_000 * EVENTS) / (2 * LEAST_RESTARTS * restartEveryMs))),
   consumers: 2,
   killEveryMs: 5_000,
-  restartEveryMs: 15_000,
+  restartEveryMs,
   /** Shorter than the time between two kills: else the group would wait for the dead for ever. */
   sessionTimeoutMs: 3_000,
 };
 const DRAIN_MS = 300_000 + EVENTS * 5;
 const TELL_MS = 30_000;
-const LEAST_RESTARTS = 2;
 const LEAST_KILLS = 5;
 
 let database: TestDatabase;
