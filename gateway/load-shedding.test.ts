@@ -43,6 +43,11 @@ async function start(count: number, mayBeLateMs = usualLateMs): Promise<void> {
   scene.upstream.answer = sayOk;
 }
 
+async function expectNobodyRefused(): Promise<void> {
+  for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
+  expect(await shed()).toBe(0);
+}
+
 /** One that looks on time between two that do not lets some in. */
 async function untilRefused(send: () => Promise<Response> = scene.get): Promise<Response> {
   return until('one is refused', async () => {
@@ -98,8 +103,7 @@ test('nor do clients that send slowly, or take nothing, have others refused', as
   await until('all are connected', () => sockets.every(({ connecting }) => !connecting));
   expect((await scene.get()).status).toBe(200);
   beBusy();
-  for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
-  expect(await shed()).toBe(0);
+  await expectNobodyRefused();
 });
 
 test('nor do those that are being answered and take nothing of it', async () => {
@@ -116,8 +120,7 @@ test('nor do those that are being answered and take nothing of it', async () => 
   scene.upstream.answer = sayOk;
   expect((await scene.get()).status).toBe(200);
   beBusy();
-  for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
-  expect(await shed()).toBe(0);
+  await expectNobodyRefused();
 });
 
 test('when it is late no more, all are let in again', async () => {
@@ -143,15 +146,13 @@ test('a malformed head ends its connection also then', async () => {
 test('60 at a time are let in however late it is', async () => {
   await start(60);
   beBusy();
-  for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
-  expect(await shed()).toBe(0);
+  await expectNobodyRefused();
 });
 
 test('who is late since other processes have the processor takes on more', async () => {
   await start(200);
   beKeptWaiting();
-  for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
-  expect(await shed()).toBe(0);
+  await expectNobodyRefused();
 });
 
 test('but not without end', async () => {
@@ -165,8 +166,7 @@ const generousMs = 200;
 
 test('many requests that only wait for a service are no overload', async () => {
   await start(200, generousMs);
-  for (let count = 0; count < 20; count += 1) expect((await scene.get()).status).toBe(200);
-  expect(await shed()).toBe(0);
+  await expectNobodyRefused();
 });
 
 test('nor are stalls, whenever they come', async () => {
