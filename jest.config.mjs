@@ -7,6 +7,6 @@ export default {
   transform: { '\\.ts$': './test/support/transform.mjs' },
   coverageProvider: 'v8',
   maxWorkers: 2,
-  // A limit that means "hung": the tests share two cores with the stack that they test, and wait for several things.
-  testTimeout: 180_000,
+  // A limit that means "hung". A test that needs more says so.
+  testTimeout: 60_000,
 };

@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../deploy/local/config.ts';
 import {
@@ -10,6 +9,7 @@ import {
   type Locked,
 } from '../test/support/dependencies.ts';
 import { table } from '../test/support/table.ts';
+import { expectPage } from '../test/support/written-page.ts';
 
 type Package = Locked & { name: string };
 
@@ -125,7 +125,5 @@ Not permissive, or not said where it is looked for; by the beginning of the pack
 ${table([['package', 'licence', 'why it is taken'], ...exceptions.map(({ name, licence, reason }) => [name, licence, reason])])}
 `;
   const file = join(ROOT, 'docs', 'licences.md');
-  const written = existsSync(file) ? readFileSync(file, 'utf8') : '';
-  if (text !== written) writeFileSync(file, text);
-  expect(text).toBe(written);
+  expectPage(file, text);
 });

@@ -1,10 +1,8 @@
-import type { IncomingMessage, RequestListener, Server } from 'node:http';
-import type { Socket } from 'node:net';
+import type { RequestListener, Server } from 'node:http';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import { endpoints as contractEndpoints, type Endpoint } from '@content-platform/contract';
+import { endpoints as contractEndpoints, health, type Endpoint } from '@content-platform/contract';
 import {
   beginSpan,
-  HttpError,
   inSpan,
   methodLabel,
   requestId,
@@ -12,30 +10,32 @@ import {
   type SlowLog,
   type TokenVerifier,
 } from '@content-platform/chassis';
-import { createAllowlist, findEndpoint } from './allowlist.ts';
-import { authenticate } from './authenticate.ts';
-import { limitBody } from './body-limit.ts';
-import { createClientAddress } from './client-address.ts';
-import { cors, createCorsHeaders } from './cors.ts';
-import { createDocuments } from './documents.ts';
-import type { Exchange, GatewayResponse, Step } from './exchange.ts';
-import { showHealth } from './health.ts';
-import { createInstances, type Instances, type Resolve } from './instances.ts';
-import { createLoadShedding, usualLateMs } from './load-shedding.ts';
+import { createAllowlist, findEndpoint } from './guard/allowlist.ts';
+import { authenticate } from './guard/authenticate.ts';
+import { limitBody } from './guard/body-limit.ts';
+import { createClientAddress } from './guard/client-address.ts';
+import { cors, createCorsHeaders } from './guard/cors.ts';
+import { createHeadCheck } from './guard/head.ts';
+import { createLoadShedding, type LoopClock } from './guard/load-shedding.ts';
+import { rateLimit, type RateLimits } from './guard/rate-limit.ts';
+import { readTarget } from './guard/target.ts';
 import type { GatewayMetrics } from './metrics.ts';
 import { createObserver } from './observe.ts';
-import { answerProtocolErrors } from './protocol-errors.ts';
-import { rateLimit, type RateLimits } from './rate-limit.ts';
-import { createRefusal } from './reply.ts';
-import { createSecurityHeaders } from './security-headers.ts';
-import { checkTarget } from './target.ts';
-import { timeouts as usualTimeouts, type Timeouts } from './timeouts.ts';
-import { createUpstream, maxRequests, type Upstream } from './upstream.ts';
+import { createDocuments } from './replies/documents.ts';
+import { createRefusal } from './replies/errors.ts';
+import { showHealth } from './replies/health.ts';
+import { answerProtocolErrors } from './replies/protocol-errors.ts';
+import { createSecurityHeaders } from './replies/security-headers.ts';
+import type { EarlyStep, GatewayResponse, Middleware } from './request-context.ts';
+import { timeouts as defaultTimeouts, type Timeouts } from './timeouts.ts';
+import { createInstances, type Instances } from './upstream/instances.ts';
+import { createResolve, type Resolve } from './upstream/resolve.ts';
+import { createUpstream, maxRequests } from './upstream/upstream.ts';
 
 export interface GatewayOptions {
-  /** Where clients reach the gateway. */
+  /** URL at which clients reach the gateway. */
   publicUrl: string;
-  /** The address of each service of the contract. */
+  /** URL of each service of the contract, by its name. */
   services: Readonly<Record<string, string>>;
   tokens: TokenVerifier;
   limits: RateLimits;
@@ -46,148 +46,128 @@ export interface GatewayOptions {
   metrics: GatewayMetrics;
   slowLog: SlowLog;
   timeouts?: Timeouts;
-  /** How late the event loop may be before requests are refused. */
-  mayBeLateMs?: number;
-  /** DNS, where nothing else is said. */
+  /** Load shedding's clock; default: the system's. */
+  clock?: LoopClock;
+  /** Default: DNS. */
   resolve?: Resolve;
   endpoints?: readonly Endpoint[];
 }
 
 export interface Gateway {
   app: RequestListener;
-  /** Has the server's own errors answered, too, and idle clients left. Call it before the server listens. */
-  prepare: (server: Server) => void;
-  /** Looks after the services no more. */
+  /** Installs protocol-error handlers and the idle timeout; call it before the server listens. */
+  configureServer: (server: Server) => void;
+  /** Stops following the services and the event loop. */
   stop: () => void;
 }
 
-function malformed(message: string): HttpError {
-  const headers = { Connection: 'close' };
-  return new HttpError(400, 'malformed_request', message, undefined, { headers });
-}
+/** Starts a request's context. Load shedding comes before it: a refusal must cost next to nothing. */
+const startContext: EarlyStep = (request, response) => {
+  const id = requestId(request.headers['x-request-id'] as string | undefined);
+  response.locals = {
+    requestId: id,
+    // The client's trace is linked and not joined: otherwise the client would decide which of our traces are kept.
+    span: beginSpan(methodLabel(request.method), { kind: 'server', link: request.headers }),
+    startedAt: performance.now(),
+    address: '',
+    path: '',
+  };
+  response.setHeader('X-Request-Id', id);
+};
 
-/**
- * What is wrong with a head, if anything: whoever sends it may see another end of its request than we do.
- * RFC 9112 §3.2: exactly one Host. It decides nothing here, but somebody in front may have gone by another one. Node's
- * parser takes 0.9 and 2.0, too, which no proxy in front reads as we do, and codings before `chunked`, which hide the
- * body from us; before HTTP/1.1 not even that one exists (§6.1).
- */
-function checkHead({ httpVersion, headers, rawHeaders }: IncomingMessage): HttpError | undefined {
-  if (httpVersion !== '1.1' && httpVersion !== '1.0')
-    return malformed('The version must be HTTP/1.1 or HTTP/1.0.');
-  const coding = headers['transfer-encoding'];
-  if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion === '1.0'))
-    return malformed('The body must be sent plainly or chunked.');
-  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
-  if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return undefined;
-  return malformed('The request must have one Host header.');
-}
-
-/** Who answers each endpoint: the gateway itself, or the service that owns it. Throws when nobody does. */
-function answer(
+/** Creates the step that answers each endpoint, here or at its service. Throws if an endpoint has no answer. */
+function answerEndpoint(
   endpoints: readonly Endpoint[],
-  own: Record<string, Step>,
-  services: Record<string, Step>,
-): Step {
-  const steps = new Map(
+  local: Record<string, Middleware>,
+  services: Record<string, Middleware>,
+): Middleware {
+  const byName = new Map(
     endpoints.map(({ name, service }) => {
-      const step = service === 'gateway' ? own[name] : services[service];
-      if (!step) throw new Error(`nobody answers ${name}`);
-      return [name, step];
+      const answer = service === 'gateway' ? local[name] : services[service];
+      if (!answer) throw new Error(`nothing answers ${name}`);
+      return [name, answer];
     }),
   );
-  return (request, response, next) => steps.get(response.locals.endpoint!.name)!(request, response, next);
+  return (request, response, next) => byName.get(response.locals.endpoint!.name)!(request, response, next);
 }
 
-/**
- * The guard of the platform. The order on a request's way is that of the errors: 400 target, 404/405 path, 401, 403,
- * 429, 413/415 body; what has passed goes to the service that owns the endpoint.
- */
+/** Creates the gateway: it checks every request and sends accepted requests to the service that owns the endpoint. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { publicUrl, services, logger, timeouts = usualTimeouts, endpoints = contractEndpoints } = options;
+  const { publicUrl, logger, metrics, limits } = options;
+  const { timeouts = defaultTimeouts, endpoints = contractEndpoints } = options;
   const refuse = createRefusal(logger, timeouts.drain);
   const corsHeaders = createCorsHeaders(options.corsOrigins);
-  const shedding = createLoadShedding(
-    options.metrics,
-    corsHeaders,
-    timeouts.drain,
-    options.mayBeLateMs ?? usualLateMs,
-  );
-  const setSecurityHeaders = createSecurityHeaders(publicUrl);
-  const observe = createObserver(options);
-  const addressOf = createClientAddress(options.trustedProxies);
   const allowlist = createAllowlist(endpoints);
+  const head = createHeadCheck();
+  const shedding = createLoadShedding({
+    metrics,
+    corsHeaders,
+    drainMs: timeouts.drain,
+    // A malformed head is refused in any case, because it ends its connection.
+    isExempt: (request) => request.url === health.path || head.isMalformed(request),
+    clock: options.clock,
+  });
+  const resolve = createResolve(options.resolve);
   const instances: Record<string, Instances> = {};
-  const upstreams: Record<string, Upstream> = {};
-  for (const [service, address] of Object.entries(services)) {
+  const services: Record<string, Middleware> = {};
+  for (const [name, address] of Object.entries(options.services)) {
     const url = new URL(address);
-    const own = createInstances(url, timeouts, maxRequests, options.resolve);
-    instances[service] = own;
-    upstreams[service] = createUpstream(service, url, own, { ...options, timeouts, refuse });
+    instances[name] = createInstances(url, timeouts, maxRequests, resolve);
+    services[name] = createUpstream(name, url, instances[name], {
+      publicUrl,
+      timeouts,
+      logger,
+      metrics,
+      refuse,
+    });
   }
-  const own = { health: showHealth(instances), ...createDocuments(publicUrl) };
+  const local = { health: showHealth(instances), ...createDocuments(publicUrl) };
+
+  /** The steps of a request, in this order. The order of the errors is part of the contract. */
+  const steps = {
+    /** express parses the target, so these steps come first. */
+    beforeExpress: [
+      head.inspect,
+      shedding.admit, // 503
+      startContext,
+      createSecurityHeaders(publicUrl),
+      createObserver(options),
+      createClientAddress(options.trustedProxies),
+      head.refuse, // 400
+      readTarget, // 400
+    ] satisfies EarlyStep[],
+    inExpress: [
+      cors(corsHeaders, allowlist),
+      findEndpoint(allowlist), // 404, 405
+      authenticate(options.tokens, limits), // 401, 403
+      rateLimit(limits), // 429
+      limitBody, // 413, 415
+      answerEndpoint(endpoints, local, services),
+    ] satisfies Middleware[],
+  };
 
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  const steps: Step[] = [
-    cors(corsHeaders, allowlist),
-    findEndpoint(allowlist),
-    authenticate(options.tokens, options.limits),
-    rateLimit(options.limits),
-    limitBody(),
-    answer(endpoints, own, upstreams),
-  ];
-  app.use(...(steps as RequestHandler[]));
+  app.use(...(steps.inExpress as RequestHandler[]));
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
     refuse(request, response as GatewayResponse, error),
   );
 
-  /** Connections where a head was malformed. The parser goes on; what it finds is nobody's request for sure. */
-  const ended = new WeakSet<Socket>();
-
-  /** Before express, which parses the target as soon as it gets a request. */
   function receive(request: Request, response: GatewayResponse): void {
-    if (ended.has(request.socket)) return;
-    // No upgrade is made, and Node's parser throws away what came behind the request: its sender is told to begin anew.
-    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
-    const complaint = checkHead(request);
-    // Before anything that costs; a malformed head ends its connection all the same.
-    if (!complaint && shedding.refuses(request, response)) return;
-    const exchange: Exchange = {
-      requestId: requestId(request.headers['x-request-id'] as string | undefined),
-      // A client's trace is pointed to, and not joined: it would decide what of ours is kept, and under which id.
-      span: beginSpan(methodLabel(request.method), { kind: 'server', link: request.headers }),
-      startedAt: performance.now(),
-      address: '',
-      path: '',
-    };
-    response.locals = exchange;
-    response.setHeader('X-Request-Id', exchange.requestId);
-    setSecurityHeaders(request, response);
-    observe(request, response, exchange);
-    exchange.address = addressOf(request);
-    if (complaint) {
-      ended.add(request.socket);
-      return refuse(request, response, complaint);
-    }
     try {
-      exchange.path = checkTarget(request.url);
+      for (const step of steps.beforeExpress) if (step(request, response) === false) return;
     } catch (error) {
       return refuse(request, response, error);
     }
-    inSpan(exchange.span, () => app(request, response));
+    inSpan(response.locals.span, () => app(request, response));
   }
 
   return {
     app: (request, response) => receive(request as Request, response as GatewayResponse),
-    prepare(server) {
+    configureServer(server) {
       server.setTimeout(timeouts.idle);
-      answerProtocolErrors(server, {
-        logger,
-        drainMs: timeouts.drain,
-        refuse: (request, response, error) => refuse(request as Request, response as GatewayResponse, error),
-      });
+      answerProtocolErrors(server, { logger, drainMs: timeouts.drain, refuse });
     },
     stop() {
       shedding.stop();

@@ -1,25 +1,30 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
-import type { ServiceName } from '@content-platform/contract';
-import { commonConfig, list, readConfig, redisUrl, tokenConfig, url } from '@content-platform/chassis';
+import { portOf, services, urlVariable, type ServiceName } from '@content-platform/contract';
+import { commonConfig, list, readConfig, redisUrl, serviceUrl, tokenConfig } from '@content-platform/chassis';
 
 const origins = 'origins such as https://app.example.com, separated by commas';
 const networks = 'networks such as 10.0.0.0/8, separated by commas';
 const scale = 'a number from 0 to 1000';
+const httpUrl = 'an address starting with http://';
 
-/** What the gateway reads. */
+type Upstream = Exclude<ServiceName, 'gateway'>;
+const upstreams = services.map(({ name }) => name).filter((name) => name !== 'gateway');
+
+/** The gateway opens no TLS connections to services. */
+function upstreamUrl(name: Upstream) {
+  const schema = name === 'auth' ? tokenConfig.AUTH_URL : serviceUrl(name);
+  return schema.refine((value) => value.startsWith('http:'), httpUrl).describe(schema.description!);
+}
+const upstreamConfig = Object.fromEntries(
+  upstreams.map((name) => [urlVariable(name), upstreamUrl(name)]),
+) as Record<ReturnType<typeof urlVariable<Upstream>>, ReturnType<typeof upstreamUrl>>;
+
+/** The gateway's settings. */
 export const gatewayConfig = {
-  ...commonConfig(8080),
+  ...commonConfig(portOf('gateway')),
   ...tokenConfig,
-  CONTENT_CACHE_URL: url('http:', 'https:')
-    .default('http://127.0.0.1:8082')
-    .describe('The content-cache service'),
-  MEDIA_UPLOAD_URL: url('http:', 'https:')
-    .default('http://127.0.0.1:8083')
-    .describe('The media-upload service'),
-  DEVICES_URL: url('http:', 'https:').default('http://127.0.0.1:8084').describe('The devices service'),
-  LETTERS_URL: url('http:', 'https:').default('http://127.0.0.1:8085').describe('The letters service'),
-  PULSE_URL: url('http:', 'https:').default('http://127.0.0.1:8086').describe('The pulse service'),
+  ...upstreamConfig,
   REDIS_URL: redisUrl,
   CORS_ORIGINS: list(
     z.string().refine((value) => URL.canParse(value) && new URL(value).origin === value, origins),
@@ -39,16 +44,12 @@ export const gatewayConfig = {
     .describe('Multiplies the rate limits; 0: off. Limits on guessing passwords stay as they are'),
 };
 
-/** Where each service is. */
-export function addressesOf(config: GatewayConfig): Record<Exclude<ServiceName, 'gateway'>, string> {
-  return {
-    auth: config.AUTH_URL,
-    'content-cache': config.CONTENT_CACHE_URL,
-    'media-upload': config.MEDIA_UPLOAD_URL,
-    devices: config.DEVICES_URL,
-    letters: config.LETTERS_URL,
-    pulse: config.PULSE_URL,
-  };
+/** Returns the URL of each service. */
+export function addressesOf(config: GatewayConfig): Record<Upstream, string> {
+  return Object.fromEntries(upstreams.map((name) => [name, config[urlVariable(name)]])) as Record<
+    Upstream,
+    string
+  >;
 }
 
 export type GatewayConfig = ReturnType<typeof readGatewayConfig>;

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { freeRow } from '../deploy/local/ports.ts';
+import { startAuthStub } from '../test/support/auth-stub.ts';
 import { bareEnvironment } from '../test/support/processes.ts';
 import { sendRaw, statusOf } from '../test/support/raw-http.ts';
 import { until } from '../test/support/wait.ts';
@@ -13,18 +14,13 @@ const main = fileURLToPath(new URL('main.ts', import.meta.url));
 const closers: (() => void)[] = [];
 afterEach(() => closers.splice(0).forEach((close) => close()));
 
-/** The gateway's process; nothing of what it talks to is there. */
+/** The gateway's process; unless `env` names something, nothing of what it talks to is there. */
 async function start(env: Record<string, string> = {}) {
   const port = await freeRow(1);
-  const away = 'http://127.0.0.1:1';
   const child = spawn(process.execPath, [main], {
     env: {
       ...bareEnvironment,
       PORT: String(port),
-      AUTH_URL: away,
-      AUTH_INTERNAL_URL: away,
-      CONTENT_CACHE_URL: away,
-      REDIS_URL: 'redis://127.0.0.1:1',
       ...env,
     },
   });
@@ -37,14 +33,13 @@ async function start(env: Record<string, string> = {}) {
   return { child, origin, internal, ended, output: () => output };
 }
 
-test('with nothing behind it, it starts, says so, guards, and stops with 0', async () => {
+test('with nothing behind it, it starts and is not ready, says so, guards, and stops with 0', async () => {
   const { child, origin, internal, ended } = await start();
-  const ready = await until('it is ready', async () => {
-    const response = await fetch(`${internal}/health/ready`);
-    return response.ok && ((await response.json()) as unknown);
-  });
-  expect(ready).toEqual({ status: 'degraded', checks: { redis: 'away' } });
-  const health = await fetch(`${origin}/health`);
+  const health = await until('it listens', () => fetch(`${origin}/health`));
+  const ready = await fetch(`${internal}/health/ready`);
+  expect(ready.status).toBe(503);
+  const checks = { tokens: 'unavailable', redis: 'unavailable' };
+  expect(await ready.json()).toEqual({ status: 'unavailable', checks });
   expect(await health.json()).toEqual({
     status: 'degraded',
     services: {
@@ -65,7 +60,7 @@ test('with nothing behind it, it starts, says so, guards, and stops with 0', asy
   for (const series of [
     'gateway_upstream_errors_total{service="content-cache",reason="connect"} 0',
     'rate_limited_total{route="/api/content/:model/:id"} 0',
-    'slow_requests_total 0',
+    'slow_requests_total{route="/api/login"} 0',
     'http_request_duration_seconds_count{service="gateway",method="GET",route="/api/me",status="200"} 0',
   ]) {
     expect(metrics).toContain(series);
@@ -73,6 +68,17 @@ test('with nothing behind it, it starts, says so, guards, and stops with 0', asy
   expect((await fetch(`${origin}/metrics`)).status).toBe(404);
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
+});
+
+test('it is ready, and degraded, without Redis', async () => {
+  const auth = await startAuthStub();
+  closers.push(() => auth.close());
+  const { internal } = await start({ AUTH_URL: auth.url, AUTH_INTERNAL_URL: auth.url });
+  const ready = await until('it is ready', async () => {
+    const response = await fetch(`${internal}/health/ready`);
+    return response.ok && ((await response.json()) as unknown);
+  });
+  expect(ready).toEqual({ status: 'degraded', checks: { tokens: 'ok', redis: 'unavailable' } });
 });
 
 test('a wrong setting is one line and exit 1', async () => {

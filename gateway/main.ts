@@ -3,8 +3,8 @@ import { endpoints } from '@content-platform/contract';
 import { createGateway } from './app.ts';
 import { addressesOf, readGatewayConfig } from './config.ts';
 import { createGatewayMetrics } from './metrics.ts';
-import { createRateLimits } from './rate-limit.ts';
-import { finishMs, serverOptions } from './timeouts.ts';
+import { createRateLimits } from './guard/rate-limit.ts';
+import { gracePeriodMs, serverOptions } from './timeouts.ts';
 
 await run('gateway', readGatewayConfig, async (process) => {
   const { config, logger, slowLog, onStop } = process;
@@ -12,10 +12,11 @@ await run('gateway', readGatewayConfig, async (process) => {
   const metrics = createGatewayMetrics(process.metrics, endpoints, Object.keys(services));
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());
-  const { app, prepare, stop } = createGateway({
+  const tokens = tokensFromAuth(process);
+  const { app, configureServer, stop } = createGateway({
     publicUrl: config.PUBLIC_URL,
     services,
-    tokens: tokensFromAuth(process),
+    tokens,
     limits: createRateLimits(redis, endpoints, config.RATE_LIMIT_SCALE, metrics, logger),
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
@@ -27,10 +28,13 @@ await run('gateway', readGatewayConfig, async (process) => {
   onStop(stop);
   return {
     app,
-    prepare,
+    configureServer,
     server: serverOptions,
-    finishMs,
-    // Without Redis the limits are counted in this process: degraded, but everything is answered.
-    checks: { redis: { required: false, check: () => redis.ping() } },
+    gracePeriodMs,
+    checks: {
+      tokens: tokens.check,
+      // Without Redis the limits are counted in this process: degraded, but everything is answered.
+      redis: { required: false, check: () => redis.ping() },
+    },
   };
 });

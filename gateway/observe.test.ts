@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { endpoints, latencyLimits } from '@content-platform/contract';
 import { sentSpans } from '@content-platform/chassis/testing/sent-spans.ts';
 import { until } from '../test/support/wait.ts';
 import { parseServerTiming } from './observe.ts';
@@ -61,7 +62,9 @@ test("a slow request is one row: who asked, which template, the service's share"
   });
   expect(person!.ms).toBeGreaterThan(slowRequestMs);
   expect(machine!.userId).toBe('cms');
-  expect(await gateway.metrics.registry.metrics()).toContain('slow_requests_total 2');
+  const metrics = await gateway.metrics.registry.metrics();
+  expect(metrics).toContain('slow_requests_total{route="/api/content/:model/:id"} 2');
+  expect(metrics).toContain('slow_requests_total{route="/api/letters"} 0');
 });
 
 test('a quick one is none, nor is the time in which a refused body is drained', async () => {
@@ -93,6 +96,14 @@ test('durations are observed under templates only, and are there from the start'
   expect(routes).toContain('/api/admin/cache/clear-pattern');
   expect(routes).toContain('unknown');
   expect([...routes].filter((route) => /nothing|12/.test(route!))).toEqual([]);
+});
+
+test('the latency limit of each route is a metric: alerts compare with it', async () => {
+  const metrics = await gateway.metrics.registry.metrics();
+  for (const { method, path, latencyClass = 'usual' } of endpoints) {
+    const labels = `method="${method}",route="${path}",class="${latencyClass}"`;
+    expect(metrics).toContain(`latency_limit_seconds{${labels}} ${latencyLimits[latencyClass]}`);
+  }
 });
 
 test('log lines hold no query, no body, no token; a 5xx is told at info', async () => {

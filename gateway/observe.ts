@@ -1,18 +1,15 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   endRequestSpan,
   methodLabel,
   observe,
+  statusOf,
   type Logger,
-  type Metrics,
   type SlowLog,
 } from '@content-platform/chassis';
-import type { Exchange } from './exchange.ts';
+import type { GatewayMetrics } from './metrics.ts';
+import { onFinished, type EarlyStep, type RequestContext } from './request-context.ts';
 
-/** The client went away before it had an answer: nginx's name for it. */
-const clientClosed = 499;
-
-/** Reads what a service says of its share of a request: `db;dur=12.3;desc="2", cache;desc="hit"`. */
+/** Parses a service's Server-Timing header: `db;dur=12.3;desc="2", cache;desc="hit"`. */
 export function parseServerTiming(value = '') {
   const database = /(?:^|,\s*)db;dur=([\d.]{1,20});desc="(\d{1,9})"/.exec(value);
   const cache = /(?:^|,\s*)cache;desc="(\w{1,20})"/.exec(value);
@@ -24,43 +21,46 @@ export function parseServerTiming(value = '') {
 }
 
 export interface ObserveOptions {
-  metrics: Metrics;
+  metrics: GatewayMetrics;
   logger: Logger;
   slowLog: SlowLog;
   slowRequestMs: number;
 }
 
-function userIdOf({ caller }: Exchange): string | undefined {
+function userIdOf({ caller }: RequestContext): string | undefined {
   return caller?.kind === 'user' ? String(caller.id) : caller?.clientId;
 }
 
-/** When the reply is out: one observation under the endpoint's template, one log line, one slow log row if it was slow. */
-export function createObserver({ metrics, logger, slowLog, slowRequestMs }: ObserveOptions) {
-  return (request: IncomingMessage, response: ServerResponse, exchange: Exchange): void => {
-    response.once('close', () => {
-      const ms = (exchange.answeredAt ?? performance.now()) - exchange.startedAt;
-      const status = response.headersSent ? response.statusCode : clientClosed;
-      const route = exchange.endpoint?.path ?? 'unknown';
+/** Creates the step that, once the reply is out, observes its duration, writes a log line, and a slow log row if slow. */
+export function createObserver({ metrics, logger, slowLog, slowRequestMs }: ObserveOptions): EarlyStep {
+  return (request, response) => {
+    const context = response.locals;
+    onFinished(response, () => {
+      const endedAt = context.answeredAt ?? performance.now();
+      const ms = endedAt - context.startedAt;
+      const status = statusOf(response);
+      const route = context.endpoint?.path ?? 'unknown';
       const method = methodLabel(request.method);
-      const { requestId, span } = exchange;
+      const { requestId, span } = context;
       const traceId = span?.traceId;
       span?.rename(`${method} ${route}`);
       span?.set({ 'http.request.method': method, 'http.route': route, request_id: requestId });
       if (ms > slowRequestMs) span?.keep();
       endRequestSpan(span, status);
-      observe(
-        metrics.requestDuration,
-        { service: metrics.service, method, route, status: String(status) },
-        ms / 1000,
-        span?.sentTraceId,
-      );
+      const labels = { service: metrics.service, method, route, status: String(status) };
+      observe(metrics.requestDuration, labels, ms / 1000, span?.sentTraceId);
+      // An upload that was refused while it arrived ends after its reply, and has no such time.
+      const bodyEndedAt = context.bodyEndedAt ?? Infinity;
+      if (bodyEndedAt <= endedAt) {
+        observe(metrics.responseDuration, labels, (endedAt - bodyEndedAt) / 1000, span?.sentTraceId);
+      }
       logger[status >= 500 ? 'info' : 'debug'](
         { request_id: requestId, trace_id: traceId, method, route, status, ms: Math.round(ms) },
         'request',
       );
       if (ms <= slowRequestMs) return;
-      metrics.slowRequests.inc();
-      const userId = userIdOf(exchange);
+      metrics.slowRequests.inc({ route });
+      const timing = parseServerTiming(context.serverTiming);
       slowLog.request({
         method,
         route,
@@ -68,8 +68,8 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
         ms,
         requestId,
         traceId,
-        userId,
-        ...parseServerTiming(exchange.serverTiming),
+        userId: userIdOf(context),
+        ...timing,
       });
     });
   };

@@ -1,17 +1,17 @@
 import type { ServerOptions } from 'node:http';
 import { type Endpoint, endpoints } from '@content-platform/contract';
 
-/** How long the gateway waits, in ms. */
+/** Time limits of the gateway, in ms. */
 export interface Timeouts {
-  /** For one attempt to connect to a service. */
+  /** One attempt to connect to a service. */
   connect: number;
-  /** For both attempts together: a service that is away is told within 3 s. */
+  /** Both attempts to connect: an unavailable service is reported within 3 s. */
   connectTotal: number;
-  /** For the head of a reply, and then for each next piece of its body. */
+  /** The head of a reply, and then each next chunk of its body. */
   response: number;
-  /** For what still comes of a request that is refused already. */
+  /** Reading the rest of a refused request. */
   drain: number;
-  /** For a client that takes nothing of its reply. Longer than everything above, during which nothing is sent to it. */
+  /** A client that reads nothing of its reply. Longer than all limits above, during which nothing is sent to it. */
   idle: number;
 }
 
@@ -28,22 +28,22 @@ export const timeouts: Timeouts = {
   connectTotal,
   response,
   drain: 5_000,
-  // A request may wait for a place at the service, then for its reply.
+  // A request may wait for a slot at the service, then for its reply.
   idle: response + connectTotal + slowest + 5_000,
 };
 
-/** Of the connections with clients. The header block is limited to 16 KB by `run`, as everywhere. */
+/** Options of the server. `run` limits the header block to 16 KB. */
 export const serverOptions = {
   headersTimeout: 15_000,
-  // The whole request, its body included: 10 MB by a slow line.
+  // The whole request with its body: 10 MB over a slow line.
   requestTimeout: 180_000,
-  // How often the two above are looked at.
+  // Interval of checking the two limits above.
   connectionsCheckingInterval: 5_000,
-  // Longer than the minute for which the usual load balancers keep an idle connection: they close it, not we.
+  // Longer than the minute for which common load balancers keep an idle connection, so that they close it first.
   keepAliveTimeout: 65_000,
-  // Ours has the envelope.
+  // The gateway's own check answers in the envelope.
   requireHostHeader: false,
 } satisfies ServerOptions;
 
 /** What is under way has so long when the gateway is told to stop, in ms: as long as the slowest reply may take. */
-export const finishMs = slowest;
+export const gracePeriodMs = slowest;

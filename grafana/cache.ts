@@ -1,3 +1,4 @@
+import { targetGoals } from '@content-platform/contract';
 import { board } from './board.ts';
 import { series } from './panels.ts';
 import { quantiles, rates } from './queries.ts';
@@ -20,7 +21,7 @@ export function cache() {
         description:
           'Normal: over 90 % for each model that is read often; a model that is cleared as a whole starts at 0.',
         unit: 'percentunit',
-        goal: { from: 0.8 },
+        goal: { from: targetGoals.hit_ratio.goal },
         queries: [{ expr: 'model:cache_reads:hit_ratio_10m', legend: '{{model}}' }],
       }).max(1),
       series({
@@ -55,6 +56,14 @@ export function cache() {
         description: 'Normal: as many as come. 0 while events wait: it is stalled.',
         unit: 'eps',
         queries: [{ expr: 'invalidation:events_processed:rate5m', legend: 'events' }],
+      }),
+      series({
+        title: 'How many refused clears wait?',
+        description:
+          'Normal: 0. Clears that Redis refused; they are carried out before the cache is used again. They are a part of the queue.',
+        unit: 'short',
+        goal: { below: targetGoals.invalidation_queue.goal },
+        queries: [{ expr: 'max(invalidation_pending_clears)', legend: 'clears' }],
       }),
       series({
         title: 'How old is what is known of the queue?',

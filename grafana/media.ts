@@ -1,3 +1,4 @@
+import { latencyLimits } from '@content-platform/contract';
 import { board } from './board.ts';
 import { series } from './panels.ts';
 import { quantiles, rates } from './queries.ts';
@@ -53,6 +54,13 @@ export function media() {
           'http_request_duration_seconds_bucket{service="gateway", route="/api/upload"}',
           [50, 95],
         ),
+      }),
+      series({
+        title: 'How long do clients wait once an upload is sent?',
+        description: `Normal: under 1 s for pictures as phones make them. Over ${latencyLimits.upload} s for 95 %, for five minutes, RouteLatencyP95High fires.`,
+        unit: 's',
+        goal: { below: latencyLimits.upload },
+        queries: quantiles('http_response_duration_seconds_bucket', [50, 95]),
       }),
       series({
         title: 'How long does it take to serve a file?',

@@ -33,7 +33,7 @@ beforeAll(async () => {
   await save('webform', id, 'Read again and again');
   traffic = startTraffic(4, () => read('webform', id));
   await useEverything();
-});
+}, 180_000);
 afterAll(async () => {
   await traffic?.stop();
   await prometheus?.stop();

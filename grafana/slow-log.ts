@@ -10,7 +10,7 @@ export function slowLog() {
   return board({
     uid: 'slow-log',
     title: 'Slow log',
-    description: 'Requests over 500 ms and queries over 200 ms, each with its trace',
+    description: 'Requests over SLOW_REQUEST_MS and queries over SLOW_QUERY_MS, each with its trace',
     panels: [
       series({
         title: 'How many requests and queries have been recorded as slow?',
@@ -30,6 +30,13 @@ GROUP BY 1 ORDER BY 1`,
           ),
         )
         .span(24),
+      series({
+        title: 'What counts as slow?',
+        description:
+          'Normal: requests over 0.5 s and queries over 0.2 s, unless SLOW_REQUEST_MS and SLOW_QUERY_MS say otherwise.',
+        unit: 's',
+        queries: [{ expr: 'max by (kind) (slow_threshold_seconds)', legend: '{{kind}}' }],
+      }).span(24),
       rows({
         title: 'Which endpoints are slow most often?',
         description:

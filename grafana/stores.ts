@@ -1,3 +1,4 @@
+import { targetGoals } from '@content-platform/contract';
 import { board } from './board.ts';
 import { ranking, series } from './panels.ts';
 import { quantiles, rates } from './queries.ts';
@@ -39,7 +40,7 @@ export function stores() {
       series({
         title: 'How many queries are slow?',
         description:
-          'Normal: 0. Queries over 200 ms within ten minutes; more than five call somebody. Which: Slow log.',
+          'Normal: 0. Queries over SLOW_QUERY_MS (200 ms unless configured) within ten minutes; more than five fire SlowQueries. Which: Slow log.',
         unit: 'short',
         goal: { below: 5 },
         queries: [{ expr: 'sum by (service) (increase(slow_queries_total[10m]))', legend: '{{service}}' }],
@@ -63,6 +64,22 @@ export function stores() {
         ],
       }),
       series({
+        title: 'How much of its memory limit will Redis need in a day?',
+        description:
+          'Normal: under 100 %, if the memory goes on as in the last six hours. Nothing is shown where Redis has no limit.',
+        unit: 'percentunit',
+        goal: { below: 1 },
+        queries: [{ expr: 'predict_linear(cache:memory:ratio[6h], 86400)', legend: 'in a day' }],
+      }),
+      series({
+        title: 'How many keys does Redis evict?',
+        description:
+          'Normal: 0. Within ten minutes; Redis is full and evicts what is read least, failed logins among it.',
+        unit: 'short',
+        goal: { below: 1 },
+        queries: [{ expr: 'max(increase(cache_evictions_total[10m]))', legend: 'keys' }],
+      }),
+      series({
         title: 'How many reads pass Redis by?',
         description: 'Normal: 0. Redis is away or too slow: PostgreSQL answers, and nothing old is served.',
         unit: 'rps',
@@ -79,7 +96,7 @@ export function stores() {
         description:
           'Normal: 0, and the same for all. Each asks the broker by itself: one that differs has lost it.',
         unit: 'short',
-        goal: { below: 100 },
+        goal: { below: targetGoals.invalidation_queue.goal },
         queries: [{ expr: 'invalidation_queue_length', legend: '{{instance}}' }],
       }),
     ],

@@ -1,3 +1,4 @@
+import { targetGoals } from '@content-platform/contract';
 import { dashboardOfAlert } from './alerts.ts';
 import { board } from './board.ts';
 import { light, lights, series } from './panels.ts';
@@ -40,16 +41,16 @@ export function targets() {
         description:
           'Normal: under 100 ms; the target is under 500 ms. Logins, tokens and uploads take long on purpose and are left out. More: Gateway.',
         unit: 's',
-        goal: { below: 0.5 },
+        goal: { below: targetGoals.response_time_p95.goal },
         queries: [{ expr: 'gateway:judged_requests:p95_5m', legend: '95 %' }],
       }),
       light({
-        title: 'How many events wait?',
+        title: 'How many invalidations wait?',
         description:
-          'Normal: 0, a few while records are edited; the target is under 100. More: Cache and invalidation.',
+          'Normal: 0, a few while records are edited; the target is under 100. Events in Kafka, and clears that Redis refused. Every process counts all of them: the largest number is shown. More: Cache and invalidation.',
         unit: 'short',
-        goal: { below: 100 },
-        queries: [{ expr: 'invalidation:queue_length:max', legend: 'events' }],
+        goal: { below: targetGoals.invalidation_queue.goal },
+        queries: [{ expr: 'invalidation:queue_length:max', legend: 'invalidations' }],
       }),
       light({
         title: 'How many failed jobs are open?',
@@ -64,7 +65,7 @@ export function targets() {
         description:
           'Normal: over 90 %; the target is over 80 %. Few reads are mostly first reads, so it is low when little goes on. More: Cache and invalidation.',
         unit: 'percentunit',
-        goal: { from: 0.8 },
+        goal: { from: targetGoals.hit_ratio.goal },
         queries: [{ expr: 'cache:cache_reads:hit_ratio_10m', legend: 'hits' }],
       }),
       light({
@@ -72,7 +73,7 @@ export function targets() {
         description:
           'Normal: under 90 % of what Redis may use. Above, what is read seldom is thrown out. Nothing is shown where Redis has no limit. More: Stores.',
         unit: 'percentunit',
-        goal: { below: 0.9 },
+        goal: { below: targetGoals.cache_memory.goal },
         queries: [{ expr: 'cache:memory:ratio', legend: 'memory' }],
       }),
       light({

@@ -1,4 +1,4 @@
-// `npm run check`: types, lint and format.
+// `npm run check`: types, lint, format and the lock file.
 import { createTerminal } from '../deploy/local/terminal.ts';
 import { untilStopped } from '../deploy/local/until-stopped.ts';
 import { runChecks } from './checks.ts';

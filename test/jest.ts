@@ -1,3 +1,4 @@
+// Runs jest: the one place for its flags.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,51 +11,64 @@ export interface Counts {
   failed: number;
 }
 
-const JEST = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
-
-/** For what `npm test` leaves out: the files of folders with that name, those whose path has one of the patterns in it. */
-export function onlyIn(folder: string, patterns: string[]): string[] {
-  const ignored = ['/node_modules/', '/\\.local/'].map((path) => `--testPathIgnorePatterns=${path}`);
-  const parts = patterns.length > 0 ? patterns : [''];
-  return [...ignored, ...parts.map((part) => `--testPathPatterns=/${folder}/.*${part}`)];
+/** Which tests to run. */
+export interface Selection {
+  /** Parts of paths; all tests without one. */
+  patterns: readonly string[];
+  /** Folders with this name, which `npm test` leaves out. */
+  folder?: string;
+  /** Further options of jest. */
+  options?: readonly string[];
 }
 
-/** Patterns as they were typed: jest reads those of `onlyIn` as a regular expression, and what is left out is none. */
-const shown = (patterns: string[]): string =>
-  patterns
-    .filter((pattern) => !/^--(?!testPathPatterns=)/.test(pattern))
-    .map((pattern) => pattern.replace(/^--testPathPatterns=/, ''))
-    .join(' or ');
+const jest = join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js');
+const nodeFlags = [
+  '--experimental-vm-modules',
+  '--disable-warning=ExperimentalWarning',
+  '--disable-warning=TimeoutNegativeWarning',
+];
 
-/** The test files that match. @throws Problem when there are none: a typing error need not wait for a stack */
-export async function filesOf(pattern: string[], signal: AbortSignal): Promise<string[]> {
-  const list = [JEST, '--listTests', ...pattern];
+/** Tests of these folders start stacks and containers in their hooks. */
+const slowTestTimeout = '--testTimeout=180000';
+
+function argumentsOf({ patterns, folder, options = [] }: Selection): string[] {
+  if (folder === undefined) return [...options, ...patterns];
+  const ignored = ['/node_modules/', '/\\.local/'].map((path) => `--testPathIgnorePatterns=${path}`);
+  const parts = patterns.length > 0 ? patterns : [''];
+  return [
+    slowTestTimeout,
+    ...options,
+    ...ignored,
+    ...parts.map((part) => `--testPathPatterns=/${folder}/.*${part}`),
+  ];
+}
+
+/**
+ * Returns the test files of a selection.
+ * @throws Problem when there are none, so that a typing error need not wait for a stack
+ */
+export async function filesOf(selection: Selection, signal: AbortSignal): Promise<string[]> {
+  const list = [jest, '--listTests', ...argumentsOf(selection)];
   const { output } = await runCommand(process.execPath, list, { signal, cwd: ROOT });
   const files = output.split('\n').filter((line) => line.endsWith('.test.ts'));
-  if (files.length === 0) throw new Problem(`No test has ${shown(pattern)} in its path.`);
+  if (files.length === 0) throw new Problem(`No test has ${selection.patterns.join(' or ')} in its path.`);
   return files;
 }
 
-/** @throws Problem when no test file matches */
-export async function refuseUnknown(pattern: string[], signal: AbortSignal): Promise<void> {
-  if (pattern.length > 0) await filesOf(pattern, signal);
-}
-
-/** Runs jest against the stack; a file that cannot be run counts as one failed test. `report`: where to put its report. */
+/**
+ * Runs tests against the stack that `stackFile` describes; a file that cannot be run counts as one failed test, and so
+ * does a skipped test.
+ * @param report where jest puts its report
+ */
 export async function runJest(
-  pattern: string[],
+  selection: Selection,
   stackFile: string,
   report: string,
   signal: AbortSignal,
 ): Promise<Counts> {
   signal.throwIfAborted();
-  const flags = [
-    '--experimental-vm-modules',
-    '--disable-warning=ExperimentalWarning',
-    '--disable-warning=TimeoutNegativeWarning',
-  ];
   const options = ['--json', `--outputFile=${report}`, '--passWithNoTests'];
-  const child = spawn(process.execPath, [...flags, JEST, ...options, ...pattern], {
+  const child = spawn(process.execPath, [...nodeFlags, jest, ...options, ...argumentsOf(selection)], {
     cwd: ROOT,
     env: environmentWith({ STACK_FILE: stackFile }),
     // jest's report for people is on stderr; with --json its stdout is the report again.
@@ -68,13 +82,8 @@ export async function runJest(
   signal.throwIfAborted();
   if (!existsSync(report)) return { passed: 0, failed: 1 };
   const result = JSON.parse(readFileSync(report, 'utf8')) as Record<string, number>;
-  const {
-    numPassedTests = 0,
-    numFailedTests = 0,
-    numRuntimeErrorTestSuites = 0,
-    numPendingTests = 0,
-  } = result;
-  if (numPassedTests + numFailedTests + numRuntimeErrorTestSuites === 0) throw new Problem('No test ran.');
-  // A skipped test has not passed.
-  return { passed: numPassedTests, failed: numFailedTests + numRuntimeErrorTestSuites + numPendingTests };
+  const { numPassedTests: passed = 0, numFailedTests = 0, numPendingTests = 0 } = result;
+  const failed = numFailedTests + numPendingTests + (result['numRuntimeErrorTestSuites'] ?? 0);
+  if (passed + failed === 0) throw new Problem('No test ran.');
+  return { passed, failed };
 }

@@ -1,34 +1,56 @@
-// `npm test [-- pattern]`: types, lint, format and every test, against a stack of its own beside whatever else runs.
-// `npm run proof [-- --quick] [-- pattern]`: what takes minutes to an hour, in folders with the name proof, in the same way;
-// quick: most of them, and so much of each as shows within ten minutes that it still works.
+// npm test [-- --only] [pattern ...]             checks (types, lint, format) and every test
+// npm run proof [-- --quick] [pattern ...]       the tests in folders named proof, which take minutes to an hour
+//
+// The tests run against a stack of their own, on free ports. Checks, stack and jest start together: a test that asks for
+// the stack's addresses waits for them. --only leaves out the checks; --quick leaves out the longest proofs and sets
+// PROOF_QUICK, which makes the others small.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DOWNLOADS } from '../deploy/local/config.ts';
 import { freeRow } from '../deploy/local/ports.ts';
 import { printProblem, Stopped } from '../deploy/local/problem.ts';
-import { SERVICES } from '../deploy/local/services.ts';
-import { startStack } from '../deploy/local/stack.ts';
+import { services } from '@content-platform/contract';
+import { type RunningStack, startStack } from '../deploy/local/stack.ts';
 import { isAbandoned } from '../deploy/local/state.ts';
 import { createTerminal, type Terminal } from '../deploy/local/terminal.ts';
 import { untilStopped } from '../deploy/local/until-stopped.ts';
 import { runChecks } from './checks.ts';
-import { type Counts, onlyIn, refuseUnknown, runJest } from './jest.ts';
+import { type Counts, filesOf, runJest, type Selection } from './jest.ts';
 import { noteLoad } from './support/results.ts';
 import { isWell } from './support/stack.ts';
 import { until } from './support/wait.ts';
 
-const FOLDER = 'test-';
+const folderPrefix = 'test-';
+const abandonedAfterMs = 5_000;
+const stackLimitMs = 120_000;
 
-/** Proofs that wait for minutes whatever there is to do, or ask the registry: not for `--quick` unless they are named. */
-const SLOW = ['faults-table', 'slow-clients', 'alerts', 'uploads', 'audit'];
+/** Proofs that wait for minutes whatever their size, or that ask the package registry. */
+const slowProofs = ['faults-table', 'slow-clients', 'alerts', 'uploads', 'audit'];
 
-async function testStack(pattern: string[], terminal: Terminal, signal: AbortSignal): Promise<Counts> {
-  const state = join(DOWNLOADS, `${FOLDER}${process.pid}`);
+/** Options of our own; every other option is jest's. */
+const ownOptions = ['--proof', '--quick', '--only'];
+
+function readArguments(args: string[]): { selection: Selection; withChecks: boolean } {
+  const has = (option: string): boolean => args.includes(option);
+  const options = args.filter((arg) => arg.startsWith('-') && !ownOptions.includes(arg));
+  const patterns = args.filter((arg) => !arg.startsWith('-'));
+  const withChecks = !has('--only');
+  if (!has('--proof')) return { selection: { patterns, options }, withChecks };
+  if (has('--quick')) process.env['PROOF_QUICK'] = '1';
+  const left = has('--quick') && patterns.length === 0 ? slowProofs : [];
+  const ignored = left.map((name) => `--testPathIgnorePatterns=/proof/${name}`);
+  // Proofs load the machine, and some measure waits: one at a time.
+  const inTurn = [...options, ...ignored, '--runInBand'];
+  return { selection: { patterns, folder: 'proof', options: inTurn }, withChecks };
+}
+
+/** Starts a stack and publishes it once every service is ready. */
+async function startTestStack(state: string, terminal: Terminal, signal: AbortSignal): Promise<RunningStack> {
   const running = await startStack({
     state,
-    gatewayPort: await freeRow(SERVICES.length),
+    gatewayPort: await freeRow(services.length),
     usualPorts: false,
-    // Servers of the developer's own hold other data: tests clear and fill what they use.
+    // A developer's own servers hold other data, and tests clear and fill what they use.
     external: {},
     trustedProxies: '127.0.0.1/32',
     needsKafka: true,
@@ -36,30 +58,41 @@ async function testStack(pattern: string[], terminal: Terminal, signal: AbortSig
     terminal,
     signal,
   });
-  try {
-    running.publish();
-    const ended = new AbortController();
-    void running.ended.then((reason) => ended.abort(reason));
-    process.env['STACK_FILE'] = join(state, 'stack.json');
-    // A new consumer clears everything once when it joins: not under the first tests.
-    const broken = running.ended.then((reason) => Promise.reject(reason));
-    await Promise.race([until('all is well', isWell, 120_000), broken]);
-    const counts = await runJest(
-      pattern,
-      join(state, 'stack.json'),
-      join(state, 'report.json'),
-      ended.signal,
-    );
-    await running.stop();
-    if (counts.failed === 0) rmSync(state, { recursive: true, force: true });
-    else terminal.line(`The stack's logs: ${join(state, 'logs')}`);
-    return counts;
-  } finally {
-    await running.stop();
-  }
+  // A new consumer clears the whole cache once when it joins: tests begin after that.
+  const ready = until('every service is ready', () => isWell(running.stack), stackLimitMs);
+  await ready.then(
+    () => running.publish(),
+    async (error: unknown) => {
+      await running.stop();
+      throw error;
+    },
+  );
+  return running;
 }
 
-/** What cannot be removed, as something is still mounted there, is no reason not to test. */
+/** Runs jest beside a stack. The stack's folder stays when a test has failed. */
+async function runTests(selection: Selection, terminal: Terminal, signal: AbortSignal): Promise<Counts> {
+  const state = join(DOWNLOADS, `${folderPrefix}${process.pid}`);
+  const ending = new AbortController();
+  const either = AbortSignal.any([signal, ending.signal]);
+  const starting = startTestStack(state, terminal, either);
+  // A stack that fails or ends takes jest with it.
+  const broken = starting.then(async (running) => Promise.reject(await running.ended));
+  broken.catch((reason: unknown) => ending.abort(reason));
+  const report = join(state, 'report.json');
+  // Test files that use the stack wait for it while they are loaded: see support/stack.ts.
+  process.env['STACK_IS_STARTING'] = '1';
+  const tests = runJest(selection, join(state, 'stack.json'), report, either);
+  await Promise.allSettled([tests]);
+  ending.abort(new Stopped());
+  await starting.then((running) => running.stop()).catch(() => undefined);
+  const counts = await tests;
+  if (counts.failed > 0) terminal.line(`The stack's logs: ${join(state, 'logs')}`);
+  else rmSync(state, { recursive: true, force: true });
+  return counts;
+}
+
+/** Removes the folder; one in which something is still mounted stays. */
 function remove(folder: string, terminal: Terminal): void {
   try {
     rmSync(folder, { recursive: true, force: true });
@@ -68,34 +101,30 @@ function remove(folder: string, terminal: Terminal): void {
   }
 }
 
-/** Folders of earlier runs: failed ones are kept until the next run, for their logs. */
-async function tidyUp(terminal: Terminal): Promise<void> {
+/** Removes the folders of earlier runs: a failed run keeps its logs until the next one. */
+async function removeOldFolders(terminal: Terminal): Promise<void> {
   if (!existsSync(DOWNLOADS)) return;
-  const folders = readdirSync(DOWNLOADS).filter((name) => name.startsWith(FOLDER));
+  const folders = readdirSync(DOWNLOADS).filter((name) => name.startsWith(folderPrefix));
   for (const folder of folders.map((name) => join(DOWNLOADS, name)))
-    if (await isAbandoned(folder, 5_000)) remove(folder, terminal);
+    if (await isAbandoned(folder, abandonedAfterMs)) remove(folder, terminal);
 }
 
 noteLoad();
 await untilStopped(async (signal) => {
   const terminal = createTerminal();
-  const isProof = process.argv[2] === '--proof';
-  const isQuick = process.argv[3] === '--quick';
-  if (isProof && isQuick) process.env['PROOF_QUICK'] = '1';
-  const patterns = process.argv.slice(isProof ? (isQuick ? 4 : 3) : 2);
-  const left =
-    isQuick && patterns.length === 0 ? SLOW.map((name) => `--testPathIgnorePatterns=/proof/${name}`) : [];
-  // One after the other: they load the machine, and some say how long others waited.
-  const pattern = isProof ? [...onlyIn('proof', patterns), ...left, '--runInBand'] : patterns;
-  await refuseUnknown(pattern, signal);
-  await tidyUp(terminal);
-  const checks = await runChecks(terminal, signal);
-  const tests = await testStack(pattern, terminal, signal).catch((error: unknown) => {
-    if (error instanceof Stopped) throw error;
-    printProblem(error);
-    return { passed: 0, failed: 1 };
-  });
-  const failed = checks.failed + tests.failed;
-  console.log(`${checks.passed + tests.passed} passed, ${failed} failed`);
+  const { selection, withChecks } = readArguments(process.argv.slice(2));
+  if (selection.patterns.length > 0) await filesOf(selection, signal);
+  await removeOldFolders(terminal);
+  const results = await Promise.all([
+    withChecks ? runChecks(terminal, signal) : { passed: 0, failed: 0 },
+    runTests(selection, terminal, signal).catch((error: unknown) => {
+      if (signal.aborted) throw error;
+      printProblem(error);
+      return { passed: 0, failed: 1 };
+    }),
+  ]);
+  const passed = results.reduce((sum, counts) => sum + counts.passed, 0);
+  const failed = results.reduce((sum, counts) => sum + counts.failed, 0);
+  console.log(`${passed} passed, ${failed} failed`);
   return failed === 0 ? 0 : 1;
 }, 1);

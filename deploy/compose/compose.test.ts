@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { SERVICES } from '../local/services.ts';
+import { readFileSync } from 'node:fs';
 
 const root = new URL('../../', import.meta.url);
 const read = (file: string) => readFileSync(new URL(file, root), 'utf8');
@@ -14,14 +13,6 @@ const described = new Map(
     .map((text) => [text.slice(0, text.indexOf(':')), text] as const),
 );
 
-test.each(SERVICES.map(({ name, offset }) => [name, 8080 + offset] as const))(
-  '%s is there, made of the one Dockerfile, on its usual port',
-  (name, port) => {
-    expect(described.get(name)).toContain(`args: { SERVICE: ${name} }`);
-    expect(described.get(name)).toMatch(new RegExp(`PORT: ${port}\\b`));
-  },
-);
-
 test('every container is guarded, and its memory and its number of processes have a limit', () => {
   expect(compose).toMatch(/^x-guarded: &guarded\n(?: {2}.*\n)*? {2}pids_limit: \d+\n/m);
   for (const [name, text] of described) {
@@ -29,18 +20,6 @@ test('every container is guarded, and its memory and its number of processes hav
     if (!text.includes('<<: *process'))
       expect([name, text]).toEqual([name, expect.stringContaining('mem_limit:')]);
   }
-});
-
-test('PostgreSQL takes the connections of three containers of each service, and of a content server', () => {
-  const section = read('docs/scaling.md').split('`max_connections`')[1]!.split('\n## ')[0]!;
-  let wanted = 0;
-  for (const [, names, platform, logs] of section.matchAll(/^ *\| ([a-z, -]+?) +\| *(\d*)[^|]*\| *(\d+)/gm)) {
-    const each = Number(platform) + Number(logs);
-    for (const name of names!.split(', ')) wanted += each * (name === 'pulse' ? 1 : 3);
-  }
-  expect(wanted).toBeGreaterThan(150);
-  const [, most] = /max_connections=(\d+)/.exec(described.get('postgres')!) ?? ['', '100'];
-  expect(Number(most)).toBeGreaterThan(wanted + 30);
 });
 
 test('what is published at another port is called by it', () => {
@@ -91,18 +70,4 @@ test('whatever can be set is in .env.example', () => {
   const settable = [...compose.matchAll(/\$\{([A-Z_]+):-/g)].map(([, name]) => name!);
   const listed = [...read('.env.example').matchAll(/^#([A-Z_]+)=/gm)].map(([, name]) => name!);
   expect(listed.toSorted()).toEqual([...new Set(settable)].toSorted());
-});
-
-test('the Dockerfile knows every package, so that a change of one installs anew', () => {
-  const packages = [
-    'gateway',
-    ...readdirSync(new URL('services', root)).map((name) => `services/${name}`),
-  ].filter(
-    (folder) =>
-      statSync(new URL(folder, root)).isDirectory() && existsSync(new URL(`${folder}/package.json`, root)),
-  );
-  const copied = [...read('deploy/Dockerfile').matchAll(/^COPY (\S+)\/package\.json \1\/$/gm)].map(
-    ([, name]) => name!,
-  );
-  expect(copied.toSorted()).toEqual(packages.toSorted());
 });

@@ -5,22 +5,16 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readConfig } from '@content-platform/chassis';
 import { cacheInvalidation } from '@content-platform/contract';
-import { processes } from '../../docs/configuration.ts';
+import { processes } from '../render/configuration.ts';
 import { ROOT } from '../local/config.ts';
 import { INTERNAL_OFFSET } from '../local/ports.ts';
-import { SERVICES } from '../local/services.ts';
+import { services } from '@content-platform/contract';
 import { render } from './testing/render.ts';
 import { allOf, environmentOf, find, podOf, portOf } from './testing/resources.ts';
 
-interface Compose {
-  services: Record<string, { mem_limit: string; stop_grace_period: string }>;
-}
-const compose = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }) as Compose;
 const dockerfile = readFileSync(join(ROOT, 'deploy', 'Dockerfile'), 'utf8');
 const readme = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8');
-const names = SERVICES.map(({ name }) => name);
-/** Its viewers and samples are in its memory. */
-const isOne = (name: string) => name === 'pulse';
+const names = services.map(({ name }) => name);
 
 const base = render(join(import.meta.dirname, 'base'));
 const production = render(join(import.meta.dirname, 'overlays', 'production'));
@@ -41,13 +35,13 @@ describe.each([
       if (kind !== 'Namespace') expect(metadata.namespace).toBe(namespace!.metadata!.name);
   });
 
-  describe.each(SERVICES.map(({ name, offset }) => [name, 8080 + offset] as const))('%s', (name, port) => {
+  describe.each(services)('$name', ({ name, port, memoryMb, stopSeconds, isSingle }) => {
     const deployment = find(resources, 'Deployment', name)!;
     const { labels, spec, container } = podOf(deployment);
     const selects = (selector: Record<string, string> | undefined) =>
       expect(selector).toEqual({ 'app.kubernetes.io/name': name });
 
-    test('has its own labels, image and usual ports', () => {
+    test('has its own labels, and in production an image with a version', () => {
       selects(deployment.spec!.selector.matchLabels);
       expect(labels).toEqual({
         'app.kubernetes.io/name': name,
@@ -58,11 +52,6 @@ describe.each([
           ? new RegExp(`^content-platform/${name}$`)
           : new RegExp(`^[a-z.]+/content-platform/${name}:\\d+\\.\\d+\\.\\d+$`),
       );
-      expect([portOf(deployment, 'public'), portOf(deployment, 'internal')]).toEqual([
-        port,
-        port + INTERNAL_OFFSET,
-      ]);
-      expect(environmentOf(deployment, resources)['PORT']).toBe(String(port));
     });
 
     test('is found by its name, each process by itself', () => {
@@ -98,18 +87,16 @@ describe.each([
       expect(failureThreshold! * periodSeconds!).toBeGreaterThanOrEqual(60);
     });
 
-    test('has as long to stop as in compose, beside what passes before it is told', () => {
+    test('has its whole time to stop after what passes before the signal', () => {
       const before = container.lifecycle?.preStop?.sleep?.seconds ?? 0;
       expect(before > 0).toBe(name === 'gateway');
-      expect(`${spec.terminationGracePeriodSeconds! - before}s`).toBe(
-        compose.services[name]!.stop_grace_period,
-      );
+      expect(spec.terminationGracePeriodSeconds! - before).toBe(stopSeconds);
     });
 
     test('is replaced by one that others know before it goes, unless there may be only one', () => {
       expect(deployment.spec!.strategy).toEqual({
         type: 'RollingUpdate',
-        rollingUpdate: isOne(name)
+        rollingUpdate: isSingle
           ? { maxUnavailable: 1, maxSurge: '0%' }
           : { maxUnavailable: 0, maxSurge: '25%' },
       });
@@ -150,12 +137,11 @@ describe.each([
       if (folder) expect(mounts.get('files')?.mountPath).toBe(folder);
     });
 
-    test('has the memory of compose, all of it reserved, and a share of the CPUs', () => {
+    test('reserves all of its memory, and a share of the CPUs', () => {
       const { requests, limits } = container.resources!;
-      expect(`${limits!['memory']}`).toBe(compose.services[name]!.mem_limit.replace('m', 'Mi'));
-      expect(requests!['memory']).toBe(limits!['memory']);
+      expect([requests!['memory'], limits!['memory']]).toEqual([`${memoryMb}Mi`, `${memoryMb}Mi`]);
       expect(requests!['cpu']).toMatch(/^\d+m?$/);
-      // It makes a child for each CPU that it sees: a limit is what makes it see fewer than the machine has.
+      // media-upload starts one worker for each CPU that it sees.
       expect(limits!['cpu']).toBe(name === 'media-upload' ? '2' : undefined);
     });
 
@@ -176,7 +162,7 @@ describe.each([
       const scaler = find(resources, 'HorizontalPodAutoscaler', name);
       const budget = find(resources, 'PodDisruptionBudget', name);
       // A budget for a single process would keep its machine from being emptied, or say nothing.
-      if (isOne(name)) expect([deployment.spec!.replicas, scaler, budget]).toEqual([1, undefined, undefined]);
+      if (isSingle) expect([deployment.spec!.replicas, scaler, budget]).toEqual([1, undefined, undefined]);
       else {
         expect(deployment.spec!.replicas).toBeUndefined();
         expect(scaler!.spec!.scaleTargetRef).toEqual({ apiVersion: 'apps/v1', kind: 'Deployment', name });

@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { processes } from '../../docs/configuration.ts';
+import { processes } from '../render/configuration.ts';
 import { ROOT } from '../local/config.ts';
 import { INTERNAL_OFFSET } from '../local/ports.ts';
-import { SERVICES } from '../local/services.ts';
+import { services } from '@content-platform/contract';
 import { reaches, type Peer } from './testing/network-policies.ts';
 import { render } from './testing/render.ts';
 import { allOf, environmentOf, find, podOf, portOf } from './testing/resources.ts';
@@ -16,7 +16,7 @@ const networksOf = (name: string) => compose.services[name]!.networks;
 
 const resources = render(join(import.meta.dirname, 'overlays', 'production'));
 const policies = allOf(resources, 'NetworkPolicy');
-const names = SERVICES.map(({ name }) => name);
+const names = services.map(({ name }) => name);
 const deploymentOf = (name: string) => find(resources, 'Deployment', name)!;
 
 const peerOf = (name: string): Peer => {
@@ -88,9 +88,7 @@ describe('from outside', () => {
 
   test('Prometheus reaches the internal ports alone', () => {
     expect(networksOf('prometheus')).toContain('inside');
-    const internal = SERVICES.map(
-      ({ name, offset }) => `it ${name}:${8080 + INTERNAL_OFFSET + offset}`,
-    ).toSorted();
+    const internal = services.map(({ name, port }) => `it ${name}:${port + INTERNAL_OFFSET}`).toSorted();
     expect(reached(elsewhere('monitoring')).toSorted()).toEqual(internal);
   });
 

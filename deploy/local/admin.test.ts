@@ -3,16 +3,20 @@ import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { ROOT } from './config.ts';
-import { freeRow } from './ports.ts';
+import { freeRow, INTERNAL_OFFSET } from './ports.ts';
 import { serviceSpec } from './service-process.ts';
-import { SERVICES } from './services.ts';
+import { serviceOf, services } from '@content-platform/contract';
+import { mainOf } from './services.ts';
 import { openState, type Secrets, type State, writePrivate } from './state.ts';
+
+// Each test starts several processes, one after the other.
+jest.setTimeout(180_000);
 
 const other = 'a secret of somebody else, long enough';
 /** A stack's database and its folder. */
@@ -28,7 +32,7 @@ let own: Own;
 async function make(origin?: { copyOf: TestDatabase }): Promise<Own> {
   const state = openState(mkdtempSync(join(tmpdir(), 'admin-test-')), '');
   const database = await createTestDatabase(origin);
-  writePrivate(state.path('stack.json'), { postgres: database.url });
+  writePrivate(state.path('stack.json'), { postgres: database.url, services: {} });
   return { database, state };
 }
 async function remove({ database, state }: Own): Promise<void> {
@@ -70,8 +74,11 @@ async function admin(command: string | string[], env: NodeJS.ProcessEnv = {}) {
 /** How a service ends that was well. */
 const endedWell = { code: 0, stderr: '' };
 
-/** Lets the stack's auth service start and stop, as the launcher starts it. Returns its exit code and stderr. */
-async function startAuth() {
+/**
+ * Lets the stack's auth service start and stop, as the launcher starts it, and work in between. Returns its exit code and
+ * stderr.
+ */
+async function startAuth(work: () => Promise<void> = () => Promise.resolve()) {
   const stores = {
     postgres: own.database.url,
     logs: '',
@@ -80,12 +87,19 @@ async function startAuth() {
     media: '',
     secretsFile: secretsFile(),
   };
-  const service = SERVICES.find(({ name }) => name === 'auth')!;
-  const spec = serviceSpec(service, (await freeRow(2)) - service.offset, stores);
+  const service = serviceOf('auth');
+  const spec = serviceSpec(service, await freeRow(services.length), stores);
   await spec.prepare!();
-  const { child, ended } = await run(service.main, [], spec.env!());
+  const env = spec.env!();
+  const { child, ended } = await run(mainOf(service), [], env);
   const died = ended.then(() => true);
   await until('it is ready or ends', async () => (await Promise.race([spec.ready(), died])) ?? true);
+  const internal = `http://127.0.0.1:${Number(env['PORT']) + INTERNAL_OFFSET}`;
+  writePrivate(own.state.path('stack.json'), {
+    postgres: own.database.url,
+    services: { auth: { internal } },
+  });
+  await work();
   child.kill(spec.stopSignal);
   return ended;
 }
@@ -107,13 +121,17 @@ test('each command goes to the service that it belongs to, and help is of them a
   const { child, ended } = await run('deploy/local/admin.ts', args, surroundings());
   child.stdin.end('wooden lantern drifts past nine\n');
   expect(await ended).toMatchObject({ code: 0, stdout: 'Created user 1, ann@example.com (user).\n' });
-  expect(await admin(['create-letter', 'ann@example.com', 'Two words', '--webform', '12'])).toMatchObject({
-    code: 0,
-    stdout: 'Created letter 1 of user 1, ann@example.com: a draft with 1 webform.\n',
+  await startAuth(async () => {
+    expect(await admin(['create-letter', 'ann@example.com', 'Two words', '--webform', '12'])).toMatchObject({
+      code: 0,
+      stdout: 'Created letter 1 of user 1: a draft with 1 webform.\n',
+    });
   });
   const { code, stdout } = await admin('help', { STACK_FILE: '' });
   expect(code).toBe(0);
   for (const command of ['create-user', 'create-letter']) expect(stdout).toContain(command);
+  const nowhere = { STACK_FILE: own.state.path('nowhere.json') };
+  expect((await admin('create-user', nowhere)).stderr).toMatch(/^No stack is running/);
   expect((await admin('constructor')).stderr).toBe('admin: There is no command constructor; try help.\n');
 });
 

@@ -8,18 +8,20 @@ import { printProblem } from './problem.ts';
 import { readStack, type Stack } from './stack-file.ts';
 import { readJson } from './state.ts';
 
-const SERVICES = join(ROOT, 'services');
+const servicesFolder = join(ROOT, 'services');
 
 /** The services that have commands: an admin.ts, and in `commands` a file with the name of each. */
-const withCommands = readdirSync(SERVICES).filter((name) => existsSync(join(SERVICES, name, 'admin.ts')));
+const withCommands = readdirSync(servicesFolder).filter((name) =>
+  existsSync(join(servicesFolder, name, 'admin.ts')),
+);
 
 const ownerOf = (command: string): string | undefined =>
-  withCommands.find((name) => existsSync(join(SERVICES, name, 'commands', `${command}.ts`)));
+  withCommands.find((name) => existsSync(join(servicesFolder, name, 'commands', `${command}.ts`)));
 
-/** The database that a command works on; `secretsFile` when it is the running stack's. */
+/** The database that a command works on; the rest when it is the running stack's. */
 interface Target {
   database: string;
-  secretsFile?: string;
+  stack?: { secretsFile: string; authInternalUrl: string };
 }
 
 /** @throws Problem when none is named or running */
@@ -27,17 +29,26 @@ function readTarget(): Target {
   const named = readConfig().external.databaseUrl;
   const file = stackFilePath();
   const running = named === undefined ? readStack(file) : readJson<Stack>(file);
-  if (running && (named ?? running.postgres) === running.postgres)
-    return { database: running.postgres, secretsFile: join(dirname(file), 'secrets.json') };
+  if (running && (named ?? running.postgres) === running.postgres) {
+    const stack = {
+      secretsFile: join(dirname(file), 'secrets.json'),
+      authInternalUrl: running.services['auth']?.internal ?? '',
+    };
+    return { database: running.postgres, stack };
+  }
   return { database: named! };
 }
 
 /** Runs a command of a service; resolves with its exit code. `quiet`: only what goes wrong is shown. */
 function runCommand(service: string, args: string[], env: NodeJS.ProcessEnv, quiet = false): Promise<number> {
-  const child = spawn(process.execPath, [...process.execArgv, join(SERVICES, service, 'admin.ts'), ...args], {
-    stdio: ['inherit', quiet ? 'ignore' : 'inherit', 'inherit'],
-    env,
-  });
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, join(servicesFolder, service, 'admin.ts'), ...args],
+    {
+      stdio: ['inherit', quiet ? 'ignore' : 'inherit', 'inherit'],
+      env,
+    },
+  );
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
   return new Promise((resolve) => child.on('exit', (code) => resolve(code ?? 1)));
 }
@@ -66,9 +77,10 @@ async function run(args: string[]): Promise<number> {
   const owner = ownerOf(command);
   // What is no command at all is answered without a database.
   if (owner === undefined) return runCommand('auth', args, environmentWith({}));
-  const { database, secretsFile } = readTarget();
-  const added = { DATABASE_URL: database };
-  if (secretsFile === undefined) return runCommand(owner, args, environmentWith(added));
+  const { database, stack } = readTarget();
+  if (!stack) return runCommand(owner, args, environmentWith({ DATABASE_URL: database }));
+  const { secretsFile, authInternalUrl } = stack;
+  const added = { DATABASE_URL: database, AUTH_INTERNAL_URL: authInternalUrl };
   if (command === 'rotate-key-secret') return rotateStackSecret(args, database, secretsFile);
   const { authKeySecret: AUTH_KEY_SECRET } = readSecrets(secretsFile);
   const MEDIA_FOLDER = join(dirname(secretsFile), 'media');

@@ -42,6 +42,7 @@ test.each([
     { KAFKA_BROKERS: 'one:9092,two' },
     'KAFKA_BROKERS is "one:9092,two": give addresses host:port, separated by commas.',
   ],
+  [{ GATEWAY_PORT: '80 80' }, 'GATEWAY_PORT is "80 80": give a port from 1024 to 64000.'],
   [{ GATEWAY_PORT: '80' }, 'GATEWAY_PORT is "80": give a port from 1024 to 64000.'],
   [{ IDENTITY_DEMO: 'yes' }, 'IDENTITY_DEMO is "yes": give 1, or leave it out.'],
   [{ DATABASE_URL_FILE: '/nowhere/url' }, /^DATABASE_URL_FILE: ENOENT.*\/nowhere\/url/],

@@ -8,7 +8,7 @@ import { steadyTraffic } from './content-server/traffic.ts';
 import { DEMO_RECORDS } from './demo-content.ts';
 import { Problem, printProblem } from './problem.ts';
 
-const DONE = { edit: 'updated', create: 'created', delete: 'deleted' } as const;
+const pastTense = { edit: 'updated', create: 'created', delete: 'deleted' } as const;
 
 const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
 
@@ -25,10 +25,10 @@ function change(records: Records, { action, model, id, title }: Command): Promis
 async function changeAndAnnounce(command: Command, records: Records, announcer: Announcer): Promise<string> {
   const saved = await change(records, command);
   const committed = performance.now();
-  const outcome = await announcer.announce(saved, DONE[command.action]);
+  const outcome = await announcer.announce(saved, pastTense[command.action]);
   const ms = Math.round(performance.now() - committed);
   const { model, id, title, version } = saved;
-  return `${DONE[command.action]} ${model} ${id} (version ${version}, "${title}"): ${outcome} in ${ms} ms`;
+  return `${pastTense[command.action]} ${model} ${id} (version ${version}, "${title}"): ${outcome} in ${ms} ms`;
 }
 
 async function run(command: Command): Promise<void> {

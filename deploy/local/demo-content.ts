@@ -10,7 +10,7 @@ export interface DemoRecord {
   body: unknown;
 }
 
-const BODIES: Record<Model, (id: number) => { title: string; body: unknown }> = {
+const bodies: Record<Model, (id: number) => { title: string; body: unknown }> = {
   webform: (id) => ({
     title: `Intake form ${id}`,
     body: {
@@ -51,6 +51,6 @@ export const demoRecords = (): DemoRecord[] =>
     Array.from({ length: DEMO_RECORDS }, (_, index) => ({
       model,
       id: index + 1,
-      ...BODIES[model](index + 1),
+      ...bodies[model](index + 1),
     })),
   );

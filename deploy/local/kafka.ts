@@ -11,9 +11,10 @@ import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
 import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
+import type { Report } from './terminal.ts';
 
-const CLUSTER = 'local-kafka-0000000001';
-const DATA_IN_CONTAINER = '/var/lib/kafka/data';
+const clusterId = 'local-kafka-0000000001';
+const dataInContainer = '/var/lib/kafka/data';
 
 export interface PreparedKafka {
   spec: ProcessSpec;
@@ -70,7 +71,7 @@ export async function prepareKafka(
   state: State,
   usual: number | undefined,
   signal: AbortSignal,
-  tell: (detail: string) => void,
+  report: Report,
   advertisedFor: (port: number) => Promise<number>,
 ): Promise<PreparedKafka | string> {
   const port = await usualOrFree(usual);
@@ -78,11 +79,11 @@ export async function prepareKafka(
     const java = await findJava(signal);
     if (!java) return 'there is no Java 17 or newer';
     if (!kafkaJars.classPath()) {
-      tell('downloading its jars with Maven');
+      report('downloading its jars with Maven');
       const failure = await kafkaJars.download(signal);
       if (failure) return failure;
     }
-    tell('');
+    report('');
     const advertised = await advertisedFor(port);
     return {
       brokers: `${HOST}:${advertised}`,
@@ -94,11 +95,11 @@ export async function prepareKafka(
   let found = await withJava();
   if (typeof found !== 'string') return found;
   if (await hasDocker(signal)) {
-    tell('in Docker');
+    report('in Docker');
     return dockerKafka(state, port);
   }
   if (canInstall()) {
-    tell('installing Java and Maven');
+    report('installing Java and Maven');
     if (await aptInstall(['openjdk-17-jre-headless', 'maven'], signal)) found = await withJava();
     else if (await aptInstall(['default-jre-headless', 'maven'], signal)) found = await withJava();
   }
@@ -136,7 +137,7 @@ async function brokerSpec(
       'format',
       '--ignore-formatted',
       '-t',
-      CLUSTER,
+      clusterId,
       '-c',
       properties,
     ];
@@ -167,7 +168,7 @@ function dockerKafka(state: State, port: number): PreparedKafka {
     KAFKA_INTER_BROKER_LISTENER_NAME: 'BROKER',
     KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
     KAFKA_CONTROLLER_QUORUM_VOTERS: `1@localhost:${port + 1}`,
-    KAFKA_LOG_DIRS: DATA_IN_CONTAINER,
+    KAFKA_LOG_DIRS: dataInContainer,
     KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
     KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
     KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR: '1',
@@ -181,7 +182,7 @@ function dockerKafka(state: State, port: number): PreparedKafka {
     port,
     inside: port,
     env,
-    keep: DATA_IN_CONTAINER,
+    keep: dataInContainer,
   };
   return { brokers, version: 'in Docker', spec: containerSpec(state, container, () => answers(brokers)) };
 }

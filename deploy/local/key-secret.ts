@@ -6,8 +6,8 @@ import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
 import { randomSecret, readJson, type Secrets, writePrivate } from './state.ts';
 
-const ADMIN = join(ROOT, 'services', 'auth', 'admin.ts');
-const FINISHED_WITHIN_MS = 60_000;
+const adminScript = join(ROOT, 'services', 'auth', 'admin.ts');
+const rotationTimeoutMs = 60_000;
 
 /** A stack's secrets as they are at the moment. @throws Problem when they cannot be read */
 export function readSecrets(file: string): Secrets {
@@ -41,9 +41,9 @@ export function adoptKeySecret(file: string, noted: string): void {
 export async function finishKeySecretRotation(postgres: string, file: string): Promise<void> {
   if (readSecrets(file).nextAuthKeySecret === undefined) return;
   const secrets = noteNextKeySecret(file);
-  const { code, output } = await runCommand(process.execPath, [ADMIN, 'rotate-key-secret'], {
+  const { code, output } = await runCommand(process.execPath, [adminScript, 'rotate-key-secret'], {
     env: { DATABASE_URL: postgres, ...secrets },
-    within: FINISHED_WITHIN_MS,
+    within: rotationTimeoutMs,
   });
   if (code !== 0)
     throw new Problem(

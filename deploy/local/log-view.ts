@@ -1,4 +1,4 @@
-const LEVELS: Record<string, string> = {
+const levels: Record<string, string> = {
   10: 'trace',
   20: 'debug',
   30: 'info',
@@ -6,16 +6,7 @@ const LEVELS: Record<string, string> = {
   50: 'error',
   60: 'fatal',
 };
-const SHOWN_ELSEWHERE = new Set([
-  'time',
-  'level',
-  'service',
-  'message',
-  'msg',
-  'pid',
-  'hostname',
-  'trace_id',
-]);
+const shownElsewhere = new Set(['time', 'level', 'service', 'message', 'msg', 'pid', 'hostname', 'trace_id']);
 
 /** A line of a process's log: its level, and the line as a person reads it. */
 export interface LogLine {
@@ -56,9 +47,9 @@ export function readableLine(name: string, line: string): LogLine {
   const at = entry?.time === undefined ? new Date() : new Date(entry.time as string | number);
   const clock = Number.isNaN(at.getTime()) ? '' : at.toTimeString().slice(0, 8);
   if (!entry) return { level: 'error', text: `${clock} ${name.padEnd(13)} ${escapeControls(line)}` };
-  const level = LEVELS[String(entry.level)] ?? show(entry.level);
+  const level = levels[String(entry.level)] ?? show(entry.level);
   const fields = Object.entries(entry)
-    .filter(([key]) => !SHOWN_ELSEWHERE.has(key))
+    .filter(([key]) => !shownElsewhere.has(key))
     .map(([key, value]) => `${key}=${show(value)}`);
   const text = [
     clock,

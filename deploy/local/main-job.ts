@@ -7,10 +7,11 @@ import { openRecords, type Records } from './content-server/records.ts';
 import type { Settings } from './content-server/settings.ts';
 import { DEMO_PASSWORD } from './demo-accounts.ts';
 import { Problem } from './problem.ts';
+import type { Report } from './terminal.ts';
 
-const EMAIL = 'user@example.com';
-const RECORD: { model: Model; id: number } = { model: 'webform', id: 12 };
-const LIMIT_MS = 30_000;
+const email = 'user@example.com';
+const record: { model: Model; id: number } = { model: 'webform', id: 12 };
+const limitMs = 30_000;
 
 interface Seen {
   cache: string;
@@ -28,19 +29,19 @@ async function timed<T>(work: () => Promise<T>): Promise<{ result: T; ms: number
  * What the platform is for, done once through the gateway: log in, read, read again, change the record by HTTP and
  * through Kafka, and see the new version each time. It is left out, and that is told, when the user has changed one of
  * the demo accounts since they were made.
- * @param tell is given one line for each thing that was seen
+ * @param report gets one line for each step
  * @throws Problem saying which step failed
  */
-export async function mainJob(settings: Settings, tell: (line: string) => void): Promise<void> {
+export async function mainJob(settings: Settings, report: Report): Promise<void> {
   const records = openRecords(settings.database);
   const line = (what: string, ms: number, saw: string): void =>
-    tell(`  ${what.padEnd(34)} ${ms.toFixed(0).padStart(5)} ms   ${saw}`.trimEnd());
+    report(`  ${what.padEnd(34)} ${ms.toFixed(0).padStart(5)} ms   ${saw}`.trimEnd());
   try {
     const { result: token, ms } = await attempt('login', () => timed(() => logIn(settings.gateway)));
-    const changed = token === undefined ? EMAIL : await attempt('token', () => changedClient(settings));
+    const changed = token === undefined ? email : await attempt('token', () => changedClient(settings));
     if (token === undefined || changed !== undefined)
-      return tell(`  ${changed} was changed since the demo data was made: the main job is left out.`);
-    line('login', ms, EMAIL);
+      return report(`  ${changed} was changed since the demo data was made: the main job is left out.`);
+    line('login', ms, email);
     const readOnce = (): Promise<Seen> => read(settings.gateway, token);
     const show = (what: string, { ms: took, cache, version, title }: Seen): void =>
       line(what, took, `${cache}, version ${version}, "${title}"`);
@@ -58,7 +59,7 @@ export async function mainJob(settings: Settings, tell: (line: string) => void):
       if (seen.version < version)
         throw new Error(`read version ${seen.version} after version ${version} was cleared`);
     });
-    if (settings.kafka === null) return tell('  There is no Kafka: nothing was announced through it.');
+    if (settings.kafka === null) return report('  There is no Kafka: nothing was announced through it.');
     await attempt('edit announced through Kafka', async () => {
       const announcer = await kafkaAnnouncer(settings);
       try {
@@ -96,14 +97,14 @@ async function changedClient(settings: Settings): Promise<string | undefined> {
 
 /** Undefined when the password is another one now, or the user is disabled. */
 async function logIn(gateway: string): Promise<string | undefined> {
-  const answer = await call(gateway, login, { body: { email: EMAIL, password: DEMO_PASSWORD } });
+  const answer = await call(gateway, login, { body: { email, password: DEMO_PASSWORD } });
   if (answer.error?.error === 'invalid_credentials') return undefined;
   if (answer.error) throw new Error(`${answer.status} ${answer.error.message}`);
   return answer.body.token;
 }
 
 async function read(gateway: string, token: string): Promise<Seen> {
-  const { result: answer, ms } = await timed(() => call(gateway, readContent, { params: RECORD, token }));
+  const { result: answer, ms } = await timed(() => call(gateway, readContent, { params: record, token }));
   if (answer.error) throw new Error(`${answer.status} ${answer.error.message}`);
   if (answer.status !== 200) throw new Error(`status ${answer.status}`);
   const { title, version } = answer.body;
@@ -117,7 +118,7 @@ async function edit(
   what: string,
 ): Promise<{ version: number; committed: number }> {
   const title = `${what} at ${new Date().toISOString().slice(11, 19)}`;
-  const saved = await records.edit(RECORD.model, RECORD.id, title);
+  const saved = await records.edit(record.model, record.id, title);
   const committed = performance.now();
   await announcer.announce(saved, 'updated');
   return { version: saved.version, committed };
@@ -125,12 +126,12 @@ async function edit(
 
 /** Reads until it sees what it waits for; longer pauses each time. Resolves with that read. */
 async function readUntil(readOnce: () => Promise<Seen>, wanted: (seen: Seen) => boolean): Promise<Seen> {
-  const deadline = performance.now() + LIMIT_MS;
+  const deadline = performance.now() + limitMs;
   for (let pause = 5; ; pause = Math.min(pause * 2, 200)) {
     const seen = await readOnce();
     if (wanted(seen)) return seen;
     if (performance.now() > deadline)
-      throw new Error(`after ${LIMIT_MS / 1000} s it is still ${seen.cache}, version ${seen.version}`);
+      throw new Error(`after ${limitMs / 1000} s it is still ${seen.cache}, version ${seen.version}`);
     await sleep(pause);
   }
 }

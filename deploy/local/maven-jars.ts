@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DOWNLOADS, environmentWith } from './config.ts';
 import { lastLines, onPath, runCommand } from './run-command.ts';
 
-const PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
+const copyDependencies = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
 
 /** A Java program that Maven downloads. */
 export interface MavenJars {
@@ -51,7 +51,15 @@ export function mavenJars(name: string, pom: string, artifact: string): MavenJar
       if (!maven) return 'there is no Maven (mvn)';
       mkdirSync(DOWNLOADS, { recursive: true, mode: 0o700 });
       const draft = `${folder}.${process.pid}`;
-      const args = ['-q', '-B', '-f', pom, PLUGIN, '-DincludeScope=runtime', `-DoutputDirectory=${draft}`];
+      const args = [
+        '-q',
+        '-B',
+        '-f',
+        pom,
+        copyDependencies,
+        '-DincludeScope=runtime',
+        `-DoutputDirectory=${draft}`,
+      ];
       try {
         const { code, output } = await runCommand(maven, args, { signal, within: 170_000 });
         if (code !== 0) return `Maven could not download it (${lastLines(output, 1)[0]?.slice(0, 200)})`;

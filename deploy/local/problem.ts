@@ -12,7 +12,7 @@ export class Problem extends Error {
   }
 }
 
-const NOT_OURS = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC']);
+const notWritable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC']);
 
 /**
  * Prints an error to stderr: a Problem as its line, a file that cannot be written likewise, and anything else with its
@@ -20,7 +20,7 @@ const NOT_OURS = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC']);
  */
 export function printProblem(error: unknown): void {
   const { code = '', path } = (error ?? {}) as NodeJS.ErrnoException;
-  if (path && NOT_OURS.has(code))
+  if (path && notWritable.has(code))
     return console.error(
       `Cannot write to ${path} (${code}): free it for this user, or move its folder away.`,
     );

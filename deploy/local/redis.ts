@@ -7,9 +7,10 @@ import { Problem } from './problem.ts';
 import { onPath, runCommand } from './run-command.ts';
 import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
+import type { Report } from './terminal.ts';
 
-const OLDEST = 7;
-const CACHE = ['--maxmemory', '256mb', '--maxmemory-policy', 'allkeys-lfu'];
+const oldestVersion = 7;
+const cacheOptions = ['--maxmemory', '256mb', '--maxmemory-policy', 'allkeys-lfu'];
 
 /**
  * Resolves with the server's version when it answers.
@@ -41,8 +42,8 @@ export async function externalRedis(url: string): Promise<string> {
       `REDIS_URL: no Redis answers at ${new URL(url).host} (${error.message}). Start it, or unset REDIS_URL.`,
     );
   });
-  if (Number.parseInt(version, 10) < OLDEST)
-    throw new Problem(`REDIS_URL: that is Redis ${version}; ${OLDEST} or newer is needed.`);
+  if (Number.parseInt(version, 10) < oldestVersion)
+    throw new Problem(`REDIS_URL: that is Redis ${version}; ${oldestVersion} or newer is needed.`);
   return version;
 }
 
@@ -55,7 +56,7 @@ export async function prepareRedis(
   state: State,
   usual: number | undefined,
   signal: AbortSignal,
-  tell: (detail: string) => void,
+  report: Report,
 ): Promise<{ spec: ProcessSpec; url: string }> {
   const port = await usualOrFree(usual);
   const url = `redis://${HOST}:${port}`;
@@ -68,20 +69,20 @@ export async function prepareRedis(
   const binary = await newEnough(signal);
   if (binary) return local(binary);
   if (await hasDocker(signal)) {
-    tell('in Docker');
-    const command = ['redis-server', ...CACHE, '--appendonly', 'yes'];
+    report('in Docker');
+    const command = ['redis-server', ...cacheOptions, '--appendonly', 'yes'];
     return {
       url,
       spec: containerSpec(state, { name: 'redis', image: 'redis:8', port, inside: 6379, command }, ready),
     };
   }
   if (canInstall()) {
-    tell('installing redis-server');
+    report('installing redis-server');
     const installed = (await aptInstall(['redis-server'], signal)) && (await newEnough(signal));
     if (installed) return local(installed);
   }
   throw new Problem(
-    `There is no Redis: install redis-server or valkey-server ${OLDEST} or newer (apt install redis-server, brew install redis), start Docker, or set REDIS_URL.`,
+    `There is no Redis: install redis-server or valkey-server ${oldestVersion} or newer (apt install redis-server, brew install redis), start Docker, or set REDIS_URL.`,
   );
 }
 
@@ -90,7 +91,7 @@ async function newEnough(signal: AbortSignal): Promise<string | undefined> {
     const file = onPath(name);
     if (!file) continue;
     const { output } = await runCommand(file, ['--version'], { signal, within: 10_000 });
-    if (Number(/v=(\d+)/.exec(output)?.[1] ?? 0) >= OLDEST) return file;
+    if (Number(/v=(\d+)/.exec(output)?.[1] ?? 0) >= oldestVersion) return file;
   }
   return undefined;
 }
@@ -115,7 +116,7 @@ function serverSpec(state: State, binary: string, port: number, ready: () => Pro
   return {
     name: 'redis',
     command: binary,
-    args: [...place, ...CACHE],
+    args: [...place, ...cacheOptions],
     cwd: folder,
     ready,
     readyWithinMs: 20_000,

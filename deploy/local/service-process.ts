@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { portOf, type Service, services } from '@content-platform/contract';
 import { ROOT } from './config.ts';
 import { HOST, INTERNAL_OFFSET } from './ports.ts';
-import { type Service, SERVICES, type Surrounding } from './services.ts';
+import { environmentOf, mainOf, prepare, type ServiceContext } from './services.ts';
 import type { Stack } from './stack-file.ts';
 import type { ProcessSpec } from './supervised.ts';
 
-const READY_WITHIN_MS = 60_000;
+const readyWithinMs = 60_000;
 /** What every process of the platform is started with. */
 export const NODE_FLAGS = [
   // Node's own warnings that say nothing about the platform.
@@ -19,8 +20,9 @@ export const NODE_FLAGS = [
 const at = (port: number): string => `http://${HOST}:${port}`;
 
 /** The ports of a service, given the gateway's: the public one and the internal one. */
-export function portsOf({ offset }: Service, gatewayPort: number): [number, number] {
-  return [gatewayPort + offset, gatewayPort + offset + INTERNAL_OFFSET];
+export function portsOf({ port }: Service, gatewayPort: number): [number, number] {
+  const own = gatewayPort + port - portOf('gateway');
+  return [own, own + INTERNAL_OFFSET];
 }
 
 /** The addresses of every service, as stack.json tells them. */
@@ -28,28 +30,27 @@ export function addressesOf(
   gatewayPort: number,
   pidOf: (name: string) => number,
 ): { gateway: string; services: Stack['services'] } {
-  const services = SERVICES.map((service) => {
+  const addresses = services.map((service) => {
     const [open, internal] = portsOf(service, gatewayPort);
     return [service.name, { public: at(open), internal: at(internal), pid: pidOf(service.name) }] as const;
   });
-  return { gateway: at(gatewayPort), services: Object.fromEntries(services) };
+  return { gateway: at(gatewayPort), services: Object.fromEntries(addresses) };
 }
 
 /**
  * How one of the platform's processes is started: from the repository's folder, told everything by its environment.
- * @param fronts the ports at which the others reach a service, by its name, where these are not its own
+ * @param portOverrides the ports at which other processes reach a service through a proxy, by its name
  */
 export function serviceSpec(
   service: Service,
   gatewayPort: number,
-  stores: Omit<Surrounding, 'urls' | 'internalUrls'>,
-  fronts: Readonly<Record<string, number>> = {},
+  stores: Omit<ServiceContext, 'urls' | 'internalUrls'>,
+  portOverrides: Readonly<Record<string, number>> = {},
 ): ProcessSpec {
   const [port, internal] = portsOf(service, gatewayPort);
   const { gateway } = addressesOf(gatewayPort, () => 0);
-  const { prepare } = service;
-  const ports = SERVICES.map(
-    (each) => [each.name, fronts[each.name] ?? portsOf(each, gatewayPort)[0]] as const,
+  const ports = services.map(
+    (each) => [each.name, portOverrides[each.name] ?? portsOf(each, gatewayPort)[0]] as const,
   );
   const around = {
     ...stores,
@@ -59,20 +60,17 @@ export function serviceSpec(
   return {
     name: service.name,
     command: process.execPath,
-    args: [...NODE_FLAGS, join(ROOT, service.main)],
+    args: [...NODE_FLAGS, join(ROOT, mainOf(service))],
     cwd: ROOT,
     env: () => ({
       HOST,
       PORT: String(port),
       PUBLIC_URL: gateway,
-      LOGS_DATABASE_URL: stores.logs,
-      AUTH_URL: around.urls.auth ?? '',
-      AUTH_INTERNAL_URL: around.internalUrls.auth ?? '',
-      ...service.environment(around),
+      ...environmentOf(service, around),
     }),
-    ...(prepare && { prepare: () => prepare(around) }),
+    prepare: () => prepare(service, around),
     ready: () => isReady(`${at(internal)}/health/ready`),
-    readyWithinMs: READY_WITHIN_MS,
+    readyWithinMs,
     // Everything stops: nobody has to be told first.
     stopSignal: 'SIGINT',
   };

@@ -1,101 +1,61 @@
+import { addressSettings, type Service, type Store } from '@content-platform/contract';
 import { finishKeySecretRotation, readSecrets } from './key-secret.ts';
 
-/** What a process may need to know of the others. */
-export interface Surrounding {
+/** What a process may need to know of the stack it belongs to. */
+export interface ServiceContext {
   postgres: string;
   logs: string;
   redis: string;
-  /** Brokers; empty when there is no Kafka. */
+  /** Brokers; empty when the stack has no Kafka. */
   kafka: string;
   /** The folder for uploaded files. */
   media: string;
   /** Networks whose X-Forwarded-For the gateway believes. */
   trustedProxies?: string | undefined;
-  /** What auth is told of an identity service. */
+  /** Settings of auth for an identity service. */
   identity?: Record<string, string> | undefined;
   /** The public address of each process, by its name. */
   urls: Record<string, string>;
   /** The address of each process's internal listener. */
   internalUrls: Record<string, string>;
-  /** Read at each start: `npm run admin -- rotate-key-secret` changes one. */
+  /** Read at each start, because `npm run admin -- rotate-key-secret` changes the secrets. */
   secretsFile: string;
 }
 
-export interface Service {
-  name: string;
-  main: string;
-  /** Its port is the gateway's plus this. */
-  offset: number;
-  /** What it needs beside HOST, PORT, PUBLIC_URL, LOGS_DATABASE_URL, AUTH_URL and AUTH_INTERNAL_URL, which all have. */
-  environment: (around: Surrounding) => Record<string, string>;
-  /** What has to be done before each start. */
-  prepare?: (around: Surrounding) => Promise<void>;
+const storeVariable: Record<Store, string> = {
+  postgres: 'DATABASE_URL',
+  redis: 'REDIS_URL',
+  kafka: 'KAFKA_BROKERS',
+};
+
+function ownSettings(name: Service['name'], context: ServiceContext): Record<string, string> {
+  if (name === 'gateway' && context.trustedProxies !== undefined)
+    return { TRUSTED_PROXIES: context.trustedProxies };
+  if (name === 'auth')
+    return { AUTH_KEY_SECRET: readSecrets(context.secretsFile).authKeySecret, ...context.identity };
+  if (name === 'media-upload') return { MEDIA_FOLDER: context.media };
+  return {};
 }
 
-/** Every process of the platform: a new service is one more entry here. */
-export const SERVICES: Service[] = [
-  {
-    name: 'gateway',
-    main: 'gateway/main.ts',
-    offset: 0,
-    environment: ({ redis, urls, trustedProxies }) => ({
-      REDIS_URL: redis,
-      CONTENT_CACHE_URL: urls['content-cache'] ?? '',
-      MEDIA_UPLOAD_URL: urls['media-upload'] ?? '',
-      DEVICES_URL: urls['devices'] ?? '',
-      LETTERS_URL: urls['letters'] ?? '',
-      PULSE_URL: urls['pulse'] ?? '',
-      ...(trustedProxies !== undefined && { TRUSTED_PROXIES: trustedProxies }),
-    }),
-  },
-  {
-    name: 'auth',
-    main: 'services/auth/main.ts',
-    offset: 1,
-    environment: ({ postgres, redis, identity, internalUrls, secretsFile }) => ({
-      DATABASE_URL: postgres,
-      DEVICES_INTERNAL_URL: internalUrls['devices'] ?? '',
-      REDIS_URL: redis,
-      AUTH_KEY_SECRET: readSecrets(secretsFile).authKeySecret,
-      ...identity,
-    }),
-    prepare: ({ postgres, secretsFile }) => finishKeySecretRotation(postgres, secretsFile),
-  },
-  {
-    name: 'content-cache',
-    main: 'services/content-cache/main.ts',
-    offset: 2,
-    environment: ({ postgres, redis, kafka }) => ({
-      DATABASE_URL: postgres,
-      REDIS_URL: redis,
-      KAFKA_BROKERS: kafka,
-    }),
-  },
-  {
-    name: 'media-upload',
-    main: 'services/media-upload/main.ts',
-    offset: 3,
-    environment: ({ postgres, media }) => ({ DATABASE_URL: postgres, MEDIA_FOLDER: media }),
-  },
-  {
-    name: 'devices',
-    main: 'services/devices/main.ts',
-    offset: 4,
-    environment: ({ postgres }) => ({ DATABASE_URL: postgres }),
-  },
-  {
-    name: 'letters',
-    main: 'services/letters/main.ts',
-    offset: 5,
-    environment: ({ postgres }) => ({ DATABASE_URL: postgres }),
-  },
-  {
-    name: 'pulse',
-    main: 'services/pulse/main.ts',
-    offset: 6,
-    environment: ({ urls, internalUrls }) => ({
-      CONTENT_CACHE_URL: urls['content-cache'] ?? '',
-      INTERNAL_URLS: Object.values(internalUrls).join(','),
-    }),
-  },
-];
+/** The environment of a service beside HOST, PORT and PUBLIC_URL. */
+export function environmentOf(service: Service, context: ServiceContext): Record<string, string> {
+  const { urls, internalUrls } = context;
+  return {
+    LOGS_DATABASE_URL: context.logs,
+    ...Object.fromEntries(service.stores.map((store) => [storeVariable[store], context[store]])),
+    ...addressSettings(
+      service,
+      (name, listener) => (listener === 'public' ? urls : internalUrls)[name] ?? '',
+    ),
+    ...ownSettings(service.name, context),
+  };
+}
+
+/** The file that runs a service, relative to the repository. */
+export const mainOf = ({ name }: Service): string =>
+  name === 'gateway' ? 'gateway/main.ts' : `services/${name}/main.ts`;
+
+/** Does what a service needs before each start. */
+export async function prepare({ name }: Service, { postgres, secretsFile }: ServiceContext): Promise<void> {
+  if (name === 'auth') await finishKeySecretRotation(postgres, secretsFile);
+}

@@ -6,274 +6,246 @@ import { prepareIdentityDemo } from './identity-demo/demo.ts';
 import { readableLine } from './log-view.ts';
 import { isFree } from './ports.ts';
 import { Problem, Stopped } from './problem.ts';
+import { createProcessTiers, type ProcessTiers } from './process-tiers.ts';
 import { admitContentServer, refuseDemoDataElsewhere, seed } from './seed.ts';
 import { addressesOf, portsOf, serviceSpec } from './service-process.ts';
-import { type Service, SERVICES } from './services.ts';
+import { type Service, services } from '@content-platform/contract';
 import type { Stack } from './stack-file.ts';
 import { openState, type State, stopRecorded, writePrivate } from './state.ts';
-import { type Front, type Ground, startKafka, startPostgres, startRedis } from './stores.ts';
-import { type ProcessSpec, Supervised } from './supervised.ts';
-import type { Terminal } from './terminal.ts';
+import { type StackContext, startKafka, startPostgres, type StartProxy, startRedis } from './stores.ts';
+import type { Report, Terminal } from './terminal.ts';
 
 export interface StackOptions {
   /** The folder that holds everything of this stack. */
   state: string;
   gatewayPort: number;
-  /** Take PostgreSQL's, Redis's and Kafka's usual ports where they are free. */
+  /** Take the usual ports of PostgreSQL, Redis and Kafka where they are free. */
   usualPorts: boolean;
   external: External;
-  /** Networks whose X-Forwarded-For the gateway believes: a test plays many clients. */
+  /** Networks whose X-Forwarded-For the gateway believes, so that a test can play many clients. */
   trustedProxies?: string;
-  /** Who stands between the processes and what they ask: the stores and each other. Nobody without it. */
-  front?: Front;
-  /** Bring up an identity service for trials, and have people log in there. */
+  /** Puts a proxy in front of each store and service; without it processes connect directly. */
+  proxy?: StartProxy;
+  /** Start an identity service for trials, and let users log in there. */
   identityDemo?: boolean;
-  /** No Kafka is a failure. */
+  /** Fail without Kafka. */
   needsKafka: boolean;
-  /** Show the services' logs on the terminal; they are in the state folder anyway. */
+  /** Show the services' logs on the terminal; the state folder has them anyway. */
   showLogs: boolean;
   terminal: Terminal;
-  /** Stops the start, and says that the stack is to end; its reason is a Stopped. */
+  /** Stops the stack, also while it starts; its reason is a Stopped. */
   signal: AbortSignal;
 }
 
 export interface RunningStack {
   stack: Stack;
-  /** What the demo's content server is told. */
+  /** The settings of the demo's content server. */
   contentServer: Settings;
-  /** Writes stack.json, and again whenever a process was restarted; from now on the terminal shows the logs. */
+  /** Writes stack.json now and after each restart of a process; from now on the terminal shows the logs. */
   publish: () => void;
   /** Resolves when the stack has to end: with a Problem, or with Stopped. */
   ended: Promise<unknown>;
-  /** Stops every process, the ones that use others first; resolves when all are gone. */
+  /** Stops every process, callers first; resolves when all have ended. */
   stop: () => Promise<void>;
 }
 
-/** So that three tiers, one after the other, end within 10 s. */
-const GRACE_MS = 3_000;
-const ORPHAN_GRACE_MS = 5_000;
+type StoreAddresses = Omit<Stack, 'gateway' | 'services'>;
+
+/** A stack that is starting. */
+interface Run {
+  options: StackOptions;
+  state: State;
+  processes: ProcessTiers;
+  /** Aborts when the stack has to end; the reason says why. */
+  end: AbortController;
+  /** A step whose failure is the reason of the end, once the stack is ending. */
+  step: <T>(name: string, work: (report: Report) => Promise<T>) => Promise<T>;
+}
+
+const orphanGraceMs = 5_000;
 
 /**
- * Brings up PostgreSQL, Redis, Kafka, every service and the demo data.
- * @throws Problem when something cannot be had, Stopped when `signal` says so; nothing is left running then
+ * Starts PostgreSQL, Redis, Kafka and every service, and adds the demo data.
+ * @throws Problem when a part cannot start, Stopped when `signal` aborts; nothing is left running then
  */
 export async function startStack(options: StackOptions): Promise<RunningStack> {
-  if (options.external.databaseUrl) refuseDemoDataElsewhere(options.external.databaseUrl);
-  const state = openState(options.state, addressesOf(options.gatewayPort, () => 0).gateway);
-  const run = new StackRun(options, state);
+  const { external, gatewayPort, terminal, showLogs } = options;
+  if (external.databaseUrl) refuseDemoDataElsewhere(external.databaseUrl);
+  const state = openState(options.state, addressesOf(gatewayPort, () => 0).gateway);
+  const stackFile = state.path('stack.json');
+  const end = new AbortController();
+  const { signal } = end;
+  options.signal.addEventListener('abort', () => end.abort(options.signal.reason));
+  if (options.signal.aborted) end.abort(options.signal.reason);
+  let publish: (() => void) | undefined;
+  const processes = createProcessTiers({
+    state,
+    terminal,
+    signal,
+    onRestart: () => publish?.(),
+    onAbandoned: (problem) => end.abort(problem),
+  });
+  const step: Run['step'] = (name, work) => {
+    const reported = (report: Report) =>
+      work(report).catch((error: unknown) => {
+        throw signal.aborted ? signal.reason : error;
+      });
+    return terminal.step(name, reported, signal);
+  };
+  // Until the stack is ready only errors are shown: warnings are usual then, as when Kafka creates its own topics.
+  const showLine = (name: string, line: string): void => {
+    const { level, text } = readableLine(name, line);
+    if (showLogs && (publish || ['error', 'fatal'].includes(level))) terminal.line(text);
+  };
+  const stop = async (): Promise<void> => {
+    end.abort(new Stopped());
+    rmSync(stackFile, { force: true });
+    await processes.stop();
+    state.release();
+  };
+
+  rmSync(stackFile, { force: true });
   try {
-    await run.start();
-    return run;
+    const { stores, credentials } = await startEverything({ options, state, processes, end, step }, showLine);
+    const readStack = (): Stack => ({ ...addressesOf(gatewayPort, processes.pidOf), ...stores });
+    return {
+      get stack() {
+        return readStack();
+      },
+      get contentServer() {
+        const { gateway, kafka } = readStack();
+        return { ...credentials, gateway, kafka };
+      },
+      publish() {
+        publish = () => writePrivate(stackFile, readStack());
+        publish();
+      },
+      ended: new Promise((resolve) => {
+        if (signal.aborted) resolve(signal.reason);
+        signal.addEventListener('abort', () => resolve(signal.reason));
+      }),
+      stop,
+    };
   } catch (error) {
-    await run.stop();
+    await stop();
     throw error;
   }
 }
 
-class StackRun implements RunningStack {
-  readonly ended: Promise<unknown>;
-  readonly #options: StackOptions;
-  readonly #state: State;
-  readonly #end = new AbortController();
-  /** In the order in which they are stopped. */
-  readonly #tiers: { gateway: Supervised[]; services: Supervised[]; stores: Supervised[] } = {
-    gateway: [],
-    services: [],
-    stores: [],
+async function startEverything(
+  run: Run,
+  showLine: (name: string, line: string) => void,
+): Promise<{ stores: StoreAddresses; credentials: Credentials }> {
+  const { options, state, processes, end, step } = run;
+  await stopOrphans(run);
+  await refuseTakenPorts(options.gatewayPort);
+  const context: StackContext = {
+    ...options,
+    state,
+    signal: end.signal,
+    up: (spec) => processes.up('stores', spec),
   };
-  #addresses: Omit<Stack, 'gateway' | 'services'> | undefined;
-  /** What the processes are told in the place of these, and of each other's ports. */
-  #told: { stores: Partial<Stack>; ports: Record<string, number> } = { stores: {}, ports: {} };
-  #credentials: Credentials | undefined;
-  /** What auth is told of the identity service. */
-  #identity: Record<string, string> | undefined;
-  #published = false;
-
-  constructor(options: StackOptions, state: State) {
-    this.#options = options;
-    this.#state = state;
-    const { signal } = this.#end;
-    this.ended = new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason)));
-    options.signal.addEventListener('abort', () => this.#end.abort(options.signal.reason));
-    if (options.signal.aborted) this.#end.abort(options.signal.reason);
-  }
-
-  async start(): Promise<void> {
-    rmSync(this.#stackFile, { force: true });
-    await this.#stopOrphans();
-    await this.#refuseTakenPorts();
-    const ground: Ground = {
-      ...this.#options,
-      state: this.#state,
-      signal: this.#end.signal,
-      up: (spec) => this.#up('stores', spec),
-    };
-    const [databases, redis, kafka] = await this.#together([
-      this.#step('PostgreSQL', (tell) => startPostgres(ground, tell)),
-      this.#step('Redis', (tell) => startRedis(ground, tell)),
-      this.#step('Kafka', (tell) => startKafka(ground, tell)),
-    ]);
-    this.#addresses = { postgres: databases.platform, logs: databases.logs, redis, kafka };
-    await this.#askFronts(this.#addresses);
-    if (this.#options.identityDemo) await this.#startIdentityDemo();
-    await this.#together(SERVICES.map((service) => this.#service(service)));
-    await this.#step('demo data', async () => {
-      await seed(databases.platform);
-      this.#credentials = await this.#admitContentServer(databases.platform);
-    });
-  }
-
-  /** What `npm run content-server` needs is in a file beside stack.json. */
-  async #admitContentServer(owner: string): Promise<Credentials> {
-    const database = await admitContentServer(owner, this.#state.secrets.contentServerPassword);
-    const credentials = { database, clientId: DEMO_CLIENT.name, clientSecret: DEMO_CLIENT.secret };
-    writePrivate(this.#state.path(CREDENTIALS_FILE), credentials);
-    return credentials;
-  }
-
-  get contentServer(): Settings {
-    if (!this.#credentials) throw new Error('the stack is not up');
-    return { ...this.#credentials, gateway: this.stack.gateway, kafka: this.stack.kafka };
-  }
-
-  get stack(): Stack {
-    if (!this.#addresses) throw new Error('the stack is not up');
-    const { gateway, services } = addressesOf(this.#options.gatewayPort, (name) => this.#pidOf(name));
-    return { gateway, ...this.#addresses, services };
-  }
-
-  #pidOf(name: string): number {
-    const processes = [...this.#tiers.gateway, ...this.#tiers.services];
-    return processes.find(({ spec }) => spec.name === name)?.pid ?? 0;
-  }
-
-  publish(): void {
-    this.#published = true;
-    writePrivate(this.#stackFile, this.stack);
-  }
-
-  async stop(): Promise<void> {
-    this.#end.abort(new Stopped());
-    rmSync(this.#stackFile, { force: true });
-    for (const tier of [this.#tiers.gateway, this.#tiers.services, this.#tiers.stores])
-      await Promise.all(tier.map((process) => process.stop(GRACE_MS)));
-    this.#state.release();
-  }
-
-  get #stackFile(): string {
-    return this.#state.path('stack.json');
-  }
-
-  /** All at once; when one fails, the others are ended and waited for, so that nothing starts after a stop. */
-  async #together<T extends readonly unknown[]>(works: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
-    try {
-      return (await Promise.all(works)) as unknown as T;
-    } catch (error) {
-      this.#end.abort(error);
-      await Promise.allSettled(works);
-      throw this.#end.signal.reason;
-    }
-  }
-
-  /** A step whose failure is the reason of the end, if there is an end, rather than what came of that. */
-  #step<T>(name: string, work: (tell: (detail: string) => void) => Promise<T>): Promise<T> {
-    const { signal } = this.#end;
-    const reported = (tell: (detail: string) => void): Promise<T> =>
-      work(tell).catch((error: unknown) => {
-        throw signal.aborted ? signal.reason : error;
-      });
-    return this.#options.terminal.step(name, reported, signal);
-  }
-
-  async #stopOrphans(): Promise<void> {
-    const orphans = this.#state.orphans();
-    if (orphans.length === 0) return;
-    await this.#step('tidying up', async (tell) => {
-      await stopRecorded(orphans, ORPHAN_GRACE_MS);
-      tell(`stopped ${orphans.length} processes that a killed run had left`);
-    });
-  }
-
-  async #refuseTakenPorts(): Promise<void> {
-    for (const service of SERVICES)
-      for (const port of portsOf(service, this.#options.gatewayPort))
-        if (!(await isFree(port)))
-          throw new Problem(
-            `Port ${port}, which ${service.name} needs, is taken: stop what listens there, or move the stack with GATEWAY_PORT=9580 npm start.`,
-          );
-  }
-
-  #startIdentityDemo(): Promise<void> {
-    return this.#step('identity service', async (tell) => {
-      const { issuer, spec, environment } = await prepareIdentityDemo(this.#options.gatewayPort);
-      await this.#up('services', spec);
-      this.#identity = environment;
-      tell(`at ${issuer}`);
-    });
-  }
-
-  async #askFronts({ postgres, logs, redis }: Omit<Stack, 'gateway' | 'services'>): Promise<void> {
-    const { front, gatewayPort } = this.#options;
-    if (!front) return;
-    const stores: Record<string, string> = {};
-    for (const [name, address] of Object.entries({ postgres, logs, redis })) {
-      const url = new URL(address);
-      url.port = String(await front(name, Number(url.port)));
-      stores[name] = url.href;
-    }
-    const ports: Record<string, number> = {};
-    for (const service of SERVICES)
-      if (service.name !== 'gateway')
-        ports[service.name] = await front(service.name, portsOf(service, gatewayPort)[0]);
-    this.#told = { stores, ports };
-  }
-
-  #service(service: Service): Promise<void> {
-    const {
-      postgres = '',
-      logs = '',
-      redis = '',
-      kafka = null,
-    } = { ...this.#addresses, ...this.#told.stores };
-    const stores = {
-      postgres,
-      logs,
-      redis,
-      kafka: kafka ?? '',
-      trustedProxies: this.#options.trustedProxies,
-      identity: this.#identity,
-      media: this.#state.path('media'),
-      secretsFile: this.#state.path('secrets.json'),
-    };
-    const spec = serviceSpec(service, this.#options.gatewayPort, stores, this.#told.ports);
-    const { name } = service;
-    return this.#step(name, async (tell) => {
+  const [databases, redis, kafka] = await together(end, [
+    step('PostgreSQL', (report) => startPostgres(context, report)),
+    step('Redis', (report) => startRedis(context, report)),
+    step('Kafka', (report) => startKafka(context, report)),
+  ]);
+  const stores = { postgres: databases.platform, logs: databases.logs, redis, kafka };
+  const overrides = await startProxies(options, stores);
+  const identity = options.identityDemo ? await startIdentityDemo(run) : undefined;
+  const known = {
+    ...stores,
+    ...overrides.stores,
+    kafka: kafka ?? '',
+    trustedProxies: options.trustedProxies,
+    identity,
+    media: state.path('media'),
+    secretsFile: state.path('secrets.json'),
+  };
+  const startService = (service: Service): Promise<void> =>
+    step(service.name, async (report) => {
+      const { name } = service;
+      const spec = serviceSpec(service, options.gatewayPort, known, overrides.ports);
       const tier = name === 'gateway' ? 'gateway' : 'services';
-      await this.#up(tier, { ...spec, onLine: (line) => this.#show(name, line) });
-      tell(`at ${this.stack.services[name]?.public}`);
+      await processes.up(tier, { ...spec, onLine: (line) => showLine(name, line) });
+      report(`at ${addressesOf(options.gatewayPort, processes.pidOf).services[name]?.public}`);
     });
-  }
+  await together(end, services.map(startService));
+  const credentials = await step('demo data', () => addDemoData(databases.platform, state));
+  return { stores, credentials };
+}
 
-  /**
-   * Until the stack is ready the terminal belongs to the steps, and only errors are shown: warnings are usual then,
-   * as when Kafka makes its own topics.
-   */
-  #show(name: string, line: string): void {
-    const { level, text } = readableLine(name, line);
-    if (!this.#options.showLogs) return;
-    if (this.#published || ['error', 'fatal'].includes(level)) this.#options.terminal.line(text);
+/** Waits for all. When one fails, aborts the others and waits for them, so that nothing starts after a stop. */
+async function together<T extends readonly unknown[]>(
+  end: AbortController,
+  works: { [K in keyof T]: Promise<T[K]> },
+): Promise<T> {
+  try {
+    return (await Promise.all(works)) as unknown as T;
+  } catch (error) {
+    end.abort(error);
+    await Promise.allSettled(works);
+    throw end.signal.reason;
   }
+}
 
-  async #up(tier: 'gateway' | 'services' | 'stores', spec: ProcessSpec): Promise<void> {
-    this.#end.signal.throwIfAborted();
-    const supervised = new Supervised(spec, {
-      state: this.#state,
-      terminal: this.#options.terminal,
-      signal: this.#end.signal,
-      onRestart: () => this.#published && this.publish(),
-      onGivenUp: (problem) => this.#end.abort(problem),
-    });
-    this.#tiers[tier].push(supervised);
-    await supervised.start();
+async function stopOrphans({ state, step }: Run): Promise<void> {
+  const orphans = state.orphans();
+  if (orphans.length === 0) return;
+  await step('tidying up', async (report) => {
+    await stopRecorded(orphans, orphanGraceMs);
+    report(`stopped ${orphans.length} processes that a killed run had left`);
+  });
+}
+
+async function refuseTakenPorts(gatewayPort: number): Promise<void> {
+  for (const service of services)
+    for (const port of portsOf(service, gatewayPort))
+      if (!(await isFree(port)))
+        throw new Problem(
+          `Port ${port}, which ${service.name} needs, is taken: stop what listens there, or move the stack with GATEWAY_PORT=9580 npm start.`,
+        );
+}
+
+/** Starts the identity service; returns auth's settings for it. */
+function startIdentityDemo({ options, processes, step }: Run): Promise<Record<string, string>> {
+  return step('identity service', async (report) => {
+    const { issuer, spec, environment } = await prepareIdentityDemo(options.gatewayPort);
+    await processes.up('services', spec);
+    report(`at ${issuer}`);
+    return environment;
+  });
+}
+
+/** The addresses and ports that processes use in the place of the real ones. */
+interface Overrides {
+  stores: Partial<Pick<Stack, 'postgres' | 'logs' | 'redis'>>;
+  ports: Record<string, number>;
+}
+
+async function startProxies(
+  { proxy, gatewayPort }: StackOptions,
+  { postgres, logs, redis }: StoreAddresses,
+): Promise<Overrides> {
+  if (!proxy) return { stores: {}, ports: {} };
+  const stores: Record<string, string> = {};
+  for (const [name, address] of Object.entries({ postgres, logs, redis })) {
+    const url = new URL(address);
+    url.port = String(await proxy(name, Number(url.port)));
+    stores[name] = url.href;
   }
+  const ports: Record<string, number> = {};
+  for (const service of services)
+    if (service.name !== 'gateway')
+      ports[service.name] = await proxy(service.name, portsOf(service, gatewayPort)[0]);
+  return { stores, ports };
+}
+
+/** Adds the demo data, and writes what `npm run content-server` needs to a file beside stack.json. */
+async function addDemoData(owner: string, state: State): Promise<Credentials> {
+  await seed(owner);
+  const database = await admitContentServer(owner, state.secrets.contentServerPassword);
+  const credentials = { database, clientId: DEMO_CLIENT.name, clientSecret: DEMO_CLIENT.secret };
+  writePrivate(state.path(CREDENTIALS_FILE), credentials);
+  return credentials;
 }

@@ -33,6 +33,13 @@ test("a folder is one launcher's at a time; a lock of a process that is gone doe
   openState(folder, 'http://there').release();
 });
 
+test('refuses a folder that cannot be written to', () => {
+  writeFileSync(join(folder, '..', 'file'), '');
+  expect(() => openState(join(folder, '..', 'file', 'below'), '')).toThrow(
+    /^Cannot write to .*below \(ENOTDIR\): make it/,
+  );
+});
+
 test('secrets are kept, and for nobody else', () => {
   const first = openState(folder, '');
   first.release();

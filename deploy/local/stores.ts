@@ -6,75 +6,75 @@ import { Problem } from './problem.ts';
 import { externalRedis, prepareRedis } from './redis.ts';
 import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
+import type { Report } from './terminal.ts';
 
-/** Where the platform's processes are to reach what listens at `port`, for a test that stands in between. */
-export type Front = (name: string, port: number) => Promise<number>;
+/** Starts a proxy in front of `port`, for a test; resolves with the port at which clients reach it. */
+export type StartProxy = (name: string, port: number) => Promise<number>;
 
-/** What is common to the servers that the platform stands on. */
-export interface Ground {
+/** What the start of PostgreSQL, Redis and Kafka needs. */
+export interface StackContext {
   state: State;
-  /** Servers that the user runs: where one is named, none is started. */
+  /** Servers that the user runs: the launcher starts none of these. */
   external: External;
   /** Take the usual port of each server where it is free. */
   usualPorts: boolean;
-  /** No Kafka is a failure. */
+  /** Fail without Kafka. */
   needsKafka: boolean;
-  /** What stands between Kafka and its clients, who are told that address by Kafka itself. */
-  front?: Front;
+  /** Kafka itself tells clients its address, so it has to know the proxy's. */
+  proxy?: StartProxy;
   signal: AbortSignal;
-  /** Starts a process and keeps it up; resolves when it is ready. */
+  /** Starts a process and keeps it running; resolves when it is ready. */
   up: (spec: ProcessSpec) => Promise<void>;
 }
 
-type Tell = (detail: string) => void;
+const usual = ({ usualPorts }: StackContext, port: number): number | undefined =>
+  usualPorts ? port : undefined;
 
-const usual = (ground: Ground, port: number): number | undefined => (ground.usualPorts ? port : undefined);
-
-/** PostgreSQL with the platform's databases. @throws Problem when it cannot be had */
-export async function startPostgres(ground: Ground, tell: Tell): Promise<Databases> {
-  let url = ground.external.databaseUrl;
+/** Starts PostgreSQL and creates the platform's databases. @throws Problem when it cannot start */
+export async function startPostgres(context: StackContext, report: Report): Promise<Databases> {
+  let url = context.external.databaseUrl;
   if (!url) {
-    const prepared = await preparePostgres(ground.state, usual(ground, 5432), ground.signal);
-    await ground.up(prepared.spec);
+    const prepared = await preparePostgres(context.state, usual(context, 5432), context.signal);
+    await context.up(prepared.spec);
     ({ url } = prepared);
   }
   const databases = await ensureDatabases(url);
-  tell(`${databases.version} at ${new URL(url).host}`);
+  report(`${databases.version} at ${new URL(url).host}`);
   return databases;
 }
 
-/** The address of a Redis with an empty cache, or of the user's own. @throws Problem when there is none */
-export async function startRedis(ground: Ground, tell: Tell): Promise<string> {
-  const { redisUrl } = ground.external;
+/** Starts Redis with an empty cache, or checks the user's own; returns its URL. @throws Problem when there is none */
+export async function startRedis(context: StackContext, report: Report): Promise<string> {
+  const { redisUrl } = context.external;
   if (redisUrl) {
-    tell(`${await externalRedis(redisUrl)} at ${new URL(redisUrl).host}`);
+    report(`${await externalRedis(redisUrl)} at ${new URL(redisUrl).host}`);
     return redisUrl;
   }
-  const { spec, url } = await prepareRedis(ground.state, usual(ground, 6379), ground.signal, tell);
-  await ground.up(spec);
-  tell(`at ${new URL(url).host}`);
+  const { spec, url } = await prepareRedis(context.state, usual(context, 6379), context.signal, report);
+  await context.up(spec);
+  report(`at ${new URL(url).host}`);
   return url;
 }
 
-/** Kafka's brokers; null when it is not to be had and not needed. @throws Problem when it is needed */
-export async function startKafka(ground: Ground, tell: Tell): Promise<string | null> {
-  const { kafkaBrokers } = ground.external;
+/** Starts Kafka; returns its brokers, or null without Kafka. @throws Problem when Kafka is missing and needed */
+export async function startKafka(context: StackContext, report: Report): Promise<string | null> {
+  const { kafkaBrokers } = context.external;
   if (kafkaBrokers) {
     await externalKafka(kafkaBrokers);
-    tell(`at ${kafkaBrokers}`);
+    report(`at ${kafkaBrokers}`);
     return kafkaBrokers;
   }
-  const prepared = await prepareKafka(ground.state, usual(ground, 9092), ground.signal, tell, (port) =>
-    ground.front ? ground.front('kafka', port) : Promise.resolve(port),
+  const prepared = await prepareKafka(context.state, usual(context, 9092), context.signal, report, (port) =>
+    context.proxy ? context.proxy('kafka', port) : Promise.resolve(port),
   );
   if (typeof prepared !== 'string') {
-    await ground.up(prepared.spec);
-    tell(`${prepared.version} at ${prepared.brokers}`);
+    await context.up(prepared.spec);
+    report(`${prepared.version} at ${prepared.brokers}`);
     return prepared.brokers;
   }
-  if (ground.needsKafka)
+  if (context.needsKafka)
     throw new Problem(`There is no Kafka: ${prepared}. Install Java 17 and Maven, or set KAFKA_BROKERS.`);
-  tell(
+  report(
     `not to be had (${prepared}): invalidation by HTTP only. Java 17 with Maven, Docker or KAFKA_BROKERS bring it.`,
   );
   return null;

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createWriteStream, existsSync, renameSync, type WriteStream } from 'node:fs';
+import { createWriteStream, existsSync, renameSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { environmentWith } from './config.ts';
@@ -13,184 +13,186 @@ export interface ProcessSpec {
   command: string;
   args: string[];
   cwd: string;
-  /** Asked at each start: a secret may be another one then. */
+  /** Called at each start, because secrets change between starts. */
   env?: () => Record<string, string>;
-  /** Throws while the process cannot do its job yet; is asked again until `readyWithinMs` is over. */
+  /** Throws while the process cannot do its job yet; called again until `readyWithinMs` is over. */
   ready: () => Promise<void>;
   readyWithinMs: number;
-  /** The signal upon which it finishes what is under way and ends. */
+  /** The signal on which the process finishes its work and ends. */
   stopSignal: NodeJS.Signals;
-  /** What has to be done before each start. */
+  /** Runs before each start. */
   prepare?: () => Promise<unknown>;
-  /** Sees every line that it prints. */
+  /** Gets each line that the process prints. */
   onLine?: (line: string) => void;
 }
 
-export interface Surroundings {
-  state: State;
-  terminal: Terminal;
-  /** Ends every wait: the stack is being stopped. */
+export interface SupervisorContext {
+  state: Pick<State, 'path' | 'record' | 'forget'>;
+  terminal: Pick<Terminal, 'line'>;
+  /** Ends every wait when the stack stops. */
   signal: AbortSignal;
-  /** Started again by itself and ready. */
+  /** Called when the process is ready again after a restart. */
   onRestart: () => void;
-  /** It cannot be kept up: the run has to end. */
-  onGivenUp: (problem: Problem) => void;
+  /** Called when restarting has failed: the stack has to end. */
+  onAbandoned: (problem: Problem) => void;
+  /** Pauses between restarts, in ms; 250 ms doubling up to 4 s unless a test gives another. */
+  pauseMs?: (deaths: number) => number;
 }
 
-const DEATHS = 5;
-const WITHIN_MS = 60_000;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 4_000;
-const READY_EVERY_MS = 50;
-const LAST_WORDS_MS = 500;
-const KEPT_LINES = 20;
-
-/** Keeps one process running: starts it, writes its log, starts it again with backoff when it dies, stops it. */
-export class Supervised {
-  readonly spec: ProcessSpec;
-  readonly #around: Surroundings;
-  readonly #log: WriteStream;
-  #child: ChildProcess | undefined;
-  #ended: Promise<string> = Promise.resolve('');
-  #lines: string[] = [];
-  #deaths: number[] = [];
-  #stopping = false;
-
-  constructor(spec: ProcessSpec, around: Surroundings) {
-    this.spec = spec;
-    this.#around = around;
-    const file = around.state.path('logs', `${spec.name}.log`);
-    // The run before this one stays readable: it may be what crashed.
-    if (existsSync(file)) renameSync(file, `${file}.old`);
-    this.#log = createWriteStream(file, { mode: 0o600 });
-    this.#log.on('error', () => {}); // a full disk must not end the run
-  }
-
-  get pid(): number {
-    return this.#child?.pid ?? 0;
-  }
-
+/** One process that is kept running. */
+export interface Supervised {
+  readonly name: string;
+  /** The pid; 0 while the process is not running. */
+  readonly pid: number;
   /**
    * Resolves when the process is ready for the first time.
    * @throws Problem with the end of its log when it dies before that or takes too long
    */
-  async start(): Promise<void> {
-    await this.#launch();
-    void this.#keepUp();
-  }
+  start: () => Promise<void>;
+  /** Sends the stop signal, and SIGKILL after `graceMs`; resolves when the process has ended. */
+  stop: (graceMs: number) => Promise<void>;
+}
 
-  /** Stops it with its signal, with SIGKILL after `graceMs`; resolves when it is gone. Harmless when it is not up. */
-  async stop(graceMs: number): Promise<void> {
-    this.#stopping = true;
-    this.#child?.kill(this.spec.stopSignal);
-    const timer = setTimeout(() => this.#killGroup(), graceMs);
-    await this.#ended;
-    clearTimeout(timer);
-    await new Promise((written) => this.#log.end(written));
-  }
+const maxDeaths = 5;
+const deathWindowMs = 60_000;
+const readyPollMs = 50;
+const lastOutputMs = 500;
+const keptLines = 20;
 
-  /** Starts the process and waits until it is ready. */
-  async #launch(): Promise<void> {
-    const { name, readyWithinMs } = this.spec;
-    await this.spec.prepare?.();
-    this.#around.signal.throwIfAborted();
-    let death: string | undefined;
-    this.#ended = this.#spawn().then((how) => (death = how));
-    const deadline = Date.now() + readyWithinMs;
-    for (;;) {
-      this.#around.signal.throwIfAborted();
-      const ready = await Promise.race([this.#isReady(), this.#ended.then(() => false)]);
-      if (death !== undefined) throw this.#problem(`${name} ended while starting (${death})`);
-      if (ready) return;
-      if (Date.now() > deadline) {
-        this.#killGroup();
-        throw this.#problem(`${name} was not ready within ${seconds(readyWithinMs)}`);
-      }
-      await Promise.race([sleep(READY_EVERY_MS), this.#ended]);
+const defaultPauseMs = (deaths: number): number => Math.min(250 * 2 ** (deaths - 1), 4_000);
+
+/** Keeps one process running: starts it, writes its log, restarts it with backoff when it dies, stops it. */
+export function supervise(spec: ProcessSpec, context: SupervisorContext): Supervised {
+  const { name, stopSignal, readyWithinMs } = spec;
+  const { state, terminal, signal, pauseMs = defaultPauseMs } = context;
+  const logFile = state.path('logs', `${name}.log`);
+  // The log of the run before is kept: that run may be the one that crashed.
+  if (existsSync(logFile)) renameSync(logFile, `${logFile}.old`);
+  const log = createWriteStream(logFile, { mode: 0o600 });
+  log.on('error', () => {}); // a full disk must not end the run
+  const lines: string[] = [];
+  let child: ChildProcess | undefined;
+  let ended = Promise.resolve('');
+  let deaths: number[] = [];
+  let isStopping = false;
+
+  const problem = (message: string): Problem => new Problem(`${message}; its log is ${logFile}.`, lines);
+
+  function killGroup(): void {
+    try {
+      if (child?.pid) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // every process of the group has ended
     }
   }
 
-  #isReady(): Promise<boolean> {
-    return this.spec.ready().then(
-      () => true,
-      () => false,
-    );
+  function keepLine(line: string): void {
+    log.write(`${line}\n`);
+    lines.push(line);
+    if (lines.length > keptLines) lines.shift();
+    spec.onLine?.(line);
   }
 
-  /** Resolves with how the process ended. */
-  #spawn(): Promise<string> {
-    const { name, command, args, cwd, env, stopSignal } = this.spec;
-    // A group of its own: Ctrl-C on the terminal reaches the launcher alone, which stops things in order.
-    const child = spawn(command, args, {
-      cwd,
-      env: environmentWith(env?.() ?? {}),
+  /** Starts the process; resolves with how it ended. */
+  function run(): Promise<string> {
+    // A group of its own: Ctrl-C on the terminal reaches the launcher alone, which stops processes in order.
+    const started = spawn(spec.command, spec.args, {
+      cwd: spec.cwd,
+      env: environmentWith(spec.env?.() ?? {}),
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    this.#child = child;
-    if (child.pid) this.#around.state.record(name, child.pid, stopSignal);
-    for (const input of [child.stdout, child.stderr])
-      createInterface({ input }).on('line', (line) => this.#note(line));
+    child = started;
+    if (started.pid) state.record(name, started.pid, stopSignal);
+    for (const input of [started.stdout, started.stderr]) createInterface({ input }).on('line', keepLine);
     return new Promise((resolve) => {
       const end = (how: string): void => {
-        this.#child = undefined;
-        this.#around.state.forget(name);
+        child = undefined;
+        state.forget(name);
         resolve(how);
       };
-      child.on('error', (error) => !child.pid && end(error.message));
-      child.on('exit', (code, signal) => {
-        this.#killGroup(); // nothing of it may be left that holds its port or its files
-        // Its last words may still be in the pipe.
-        const read = new Promise((done) => child.once('close', done));
-        void Promise.race([read, sleep(LAST_WORDS_MS)]).then(() => end(signal ?? `exit code ${code}`));
+      started.on('error', (error) => !started.pid && end(error.message));
+      started.on('exit', (code, exitSignal) => {
+        killGroup(); // a grandchild could hold the port or the files
+        // The pipe may still hold its last lines.
+        const closed = new Promise((done) => started.once('close', done));
+        void Promise.race([closed, sleep(lastOutputMs)]).then(() => end(exitSignal ?? `exit code ${code}`));
       });
     });
   }
 
-  #note(line: string): void {
-    this.#log.write(`${line}\n`);
-    this.#lines.push(line);
-    if (this.#lines.length > KEPT_LINES) this.#lines.shift();
-    this.spec.onLine?.(line);
-  }
+  const isReady = (): Promise<boolean> =>
+    spec.ready().then(
+      () => true,
+      () => false,
+    );
 
-  #killGroup(): void {
-    try {
-      if (this.#child?.pid) process.kill(-this.#child.pid, 'SIGKILL');
-    } catch {
-      // nobody of the group is left
+  /** Starts the process and waits until it is ready. */
+  async function launch(): Promise<void> {
+    await spec.prepare?.();
+    signal.throwIfAborted();
+    let death: string | undefined;
+    ended = run().then((how) => (death = how));
+    const deadline = Date.now() + readyWithinMs;
+    for (;;) {
+      signal.throwIfAborted();
+      const ready = await Promise.race([isReady(), ended.then(() => false)]);
+      if (death !== undefined) throw problem(`${name} ended while starting (${death})`);
+      if (ready) return;
+      if (Date.now() > deadline) {
+        killGroup();
+        throw problem(`${name} was not ready within ${seconds(readyWithinMs)}`);
+      }
+      await Promise.race([sleep(readyPollMs), ended]);
     }
   }
 
-  #problem(message: string): Problem {
-    const log = this.#around.state.path('logs', `${this.spec.name}.log`);
-    return new Problem(`${message}; its log is ${log}.`, this.#lines);
+  async function restart(how: string): Promise<void> {
+    const died = Date.now();
+    const pause = pauseMs(deaths.length);
+    terminal.line(`${name} died (${how}), starting it again in ${seconds(pause)}`);
+    await sleep(pause, undefined, { signal });
+    await launch();
+    terminal.line(`${name} is back after ${seconds(Date.now() - died)} (pid ${child?.pid})`);
+    context.onRestart();
   }
 
-  /** Runs for as long as the process is wanted: each time it dies, it is started again. */
-  async #keepUp(): Promise<void> {
-    const { terminal, signal, onRestart, onGivenUp } = this.#around;
-    const { name } = this.spec;
+  /** Restarts the process each time it dies, until the stack stops. */
+  async function keepUp(): Promise<void> {
     for (;;) {
-      const how = await this.#ended;
-      if (this.#stopping || signal.aborted) return;
+      const how = await ended;
+      if (isStopping || signal.aborted) return;
       const now = Date.now();
-      this.#deaths = [...this.#deaths.filter((at) => now - at < WITHIN_MS), now];
-      if (this.#deaths.length >= DEATHS)
-        return onGivenUp(this.#problem(`${name} died ${DEATHS} times within a minute`));
-      const pause = Math.min(FIRST_PAUSE_MS * 2 ** (this.#deaths.length - 1), LONGEST_PAUSE_MS);
-      terminal.line(`${name} died (${how}), starting it again in ${seconds(pause)}`);
+      deaths = [...deaths.filter((at) => now - at < deathWindowMs), now];
+      if (deaths.length >= maxDeaths)
+        return context.onAbandoned(problem(`${name} died ${maxDeaths} times within a minute`));
       try {
-        await sleep(pause, undefined, { signal });
-        await this.#launch();
-        terminal.line(`${name} is back after ${seconds(Date.now() - now)} (pid ${this.pid})`);
-        onRestart();
+        await restart(how);
       } catch (error) {
-        if (signal.aborted || this.#stopping) return;
+        if (signal.aborted || isStopping) return;
+        // After a Problem the process has died or was killed as not ready: `ended` reports the next death.
         if (!(error instanceof Problem))
-          return onGivenUp(this.#problem(`${name} cannot be started again: ${String(error)}`));
-        // It died, or was ended as not ready: `#ended` tells, and that is the next death.
+          return context.onAbandoned(problem(`${name} cannot be started again: ${String(error)}`));
       }
     }
   }
+
+  return {
+    name,
+    get pid() {
+      return child?.pid ?? 0;
+    },
+    async start() {
+      await launch();
+      void keepUp();
+    },
+    async stop(graceMs) {
+      isStopping = true;
+      child?.kill(stopSignal);
+      const timer = setTimeout(killGroup, graceMs);
+      await ended;
+      clearTimeout(timer);
+      await new Promise((written) => log.end(written));
+    },
+  };
 }

@@ -1,18 +1,16 @@
 import { Stopped } from './problem.ts';
 
-/** Where the launcher tells the user what it does. */
+/** Sets the text behind a step's name: what is under way, and in the end the result. */
+export type Report = (detail: string) => void;
+
+/** Shows the user what the launcher does. */
 export interface Terminal {
   line: (text: string) => void;
   /**
-   * Does a piece of work and prints one line with its time when it is done; meanwhile it shows that it lives.
-   * `tell` sets what stands behind the name: what is under way, and in the end what came of it.
-   * Where `signal` has ended the work it has not failed, and no line is printed.
+   * Does the work, and prints one line with its time at the end; meanwhile it shows progress.
+   * Prints no line for work that `signal` has ended.
    */
-  step: <T>(
-    name: string,
-    work: (tell: (detail: string) => void) => Promise<T>,
-    signal?: AbortSignal,
-  ) => Promise<T>;
+  step: <T>(name: string, work: (report: Report) => Promise<T>, signal?: AbortSignal) => Promise<T>;
 }
 
 interface Step {
@@ -22,8 +20,8 @@ interface Step {
   shown: number;
 }
 
-const QUIET_MS = 2_000;
-const LINE_EVERY_MS = 5_000;
+const quietMs = 2_000;
+const lineEveryMs = 5_000;
 
 /** Seconds with one decimal, as all times of steps are shown. */
 export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
@@ -39,14 +37,14 @@ export function createTerminal(out: NodeJS.WriteStream = process.stdout): Termin
   const live = (step: Step): string =>
     `${step.name} ${Math.floor((Date.now() - step.start) / 1000)} s${step.detail && ` ${step.detail}`}`;
   const draw = (): void => {
-    const long = [...running].filter((step) => Date.now() - step.start > QUIET_MS);
+    const long = [...running].filter((step) => Date.now() - step.start > quietMs);
     if (out.isTTY) {
       const text = long.map(live).join(' · ');
       out.write(`\r\u001B[K${text && `… ${text}`.slice(0, (out.columns || 80) - 1)}`);
       return;
     }
     for (const step of long) {
-      if (Date.now() - step.shown < LINE_EVERY_MS) continue;
+      if (Date.now() - step.shown < lineEveryMs) continue;
       step.shown = Date.now();
       out.write(`… ${live(step)}\n`);
     }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { freeRow } from '../../deploy/local/ports.ts';
-import type { Readiness } from '../probe.ts';
+import type { Readiness } from '../upstream/probe.ts';
 import { sayOk } from './upstream.ts';
 
 /** A process of a service, as the gateway sees it: one that answers requests, and one for its readiness. */

@@ -1,4 +1,5 @@
 // Users and machine clients of an installation: `node services/auth/admin.ts help`.
+import { runCommand } from '@content-platform/chassis';
 import { createClient } from './commands/create-client.ts';
 import { createUser } from './commands/create-user.ts';
 import { disableClient } from './commands/disable-client.ts';
@@ -6,7 +7,7 @@ import { importUsers } from './commands/import-users.ts';
 import { rotateClient } from './commands/rotate-client.ts';
 import { rotateKeySecret } from './commands/rotate-key-secret.ts';
 import { rotateKeys } from './commands/rotate-keys.ts';
-import { CommandError, type Command } from './commands/command.ts';
+import type { Command } from './commands/command.ts';
 import { openAccounts } from './accounts.ts';
 import { readAdminConfig, readKeySecret, readKeySecrets, readPasswordMinLength } from './config.ts';
 
@@ -30,29 +31,22 @@ const help = `Usage:
 The last two need AUTH_KEY_SECRET, as the auth service has it. Each secret can be given as a file: AUTH_KEY_SECRET_FILE.
 DATABASE_URL (or DATABASE_URL_FILE) names the platform's database.`;
 
-const commands: Record<string, Command> = {
-  'create-user': createUser(readPasswordMinLength),
-  'create-client': createClient,
-  'rotate-client': rotateClient,
-  'disable-client': disableClient,
-  'import-users': importUsers,
-  'rotate-keys': rotateKeys(readKeySecret),
-  'rotate-key-secret': rotateKeySecret(readKeySecrets),
-  help: () => Promise.resolve(help),
+const surroundings = {
+  input: process.stdin,
+  prompts: process.stderr,
+  open: () => openAccounts(readAdminConfig().DATABASE_URL),
 };
+const run =
+  (command: Command) =>
+  (args: string[]): Promise<string> =>
+    command(args, surroundings);
 
-const [name = 'help', ...args] = process.argv.slice(2);
-try {
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!command) throw new CommandError(`There is no command ${name}; try help.`);
-  const around = {
-    input: process.stdin,
-    prompts: process.stderr,
-    open: () => openAccounts(readAdminConfig().DATABASE_URL),
-  };
-  process.stdout.write(`${await command(args, around)}\n`);
-} catch (error) {
-  // One line, whatever it was: what was typed, the database, a secret's file.
-  process.stderr.write(`admin: ${(error as Error).message.split('\n')[0]}\n`);
-  process.exitCode = 1;
-}
+await runCommand(help, {
+  'create-user': run(createUser(readPasswordMinLength)),
+  'create-client': run(createClient),
+  'rotate-client': run(rotateClient),
+  'disable-client': run(disableClient),
+  'import-users': run(importUsers),
+  'rotate-keys': run(rotateKeys(readKeySecret)),
+  'rotate-key-secret': run(rotateKeySecret(readKeySecrets)),
+});

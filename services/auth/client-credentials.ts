@@ -15,7 +15,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Throws 401 `invalid_client`: RFC 6749 §5.2 wants the challenge with it. */
 export function invalidClient(message: string, cause?: unknown): HttpError<'invalid_client'> {
-  return new HttpError(401, 'invalid_client', message, undefined, {
+  return new HttpError('invalid_client', message, {
     headers: { 'WWW-Authenticate': 'Basic realm="content-platform", charset="UTF-8"' },
     cause,
   });
@@ -56,7 +56,7 @@ export function readClientCredentials(
   const credentials = fromHeader(authorization);
   // An id alone is not a second method, as long as it is the same client's.
   if (secret !== undefined || (name !== undefined && name !== credentials.name)) {
-    throw new HttpError(400, 'invalid_request', 'Authenticate in Authorization or in the body, not in both.');
+    throw new HttpError('invalid_request', 'Authenticate in Authorization or in the body, not in both.');
   }
   return credentials;
 }

@@ -33,8 +33,8 @@ export function createClientStore(query: Database['query']) {
       return (await query('create_client', text, [name, secretHash, scopes])).rowCount === 1;
     },
 
-    /** Keeps the client as it is until the transaction ends. False when it was disabled or has another secret by now. */
-    async hold({ name, secretHash }: Client): Promise<boolean> {
+    /** Keeps the client from being changed until the transaction ends. False if it was disabled or given another secret. */
+    async lockIfUnchanged({ name, secretHash }: Client): Promise<boolean> {
       const text = 'SELECT FROM auth.client WHERE name = $1 AND secret_hash = $2 AND NOT disabled FOR SHARE';
       return (await query('hold_client', text, [name, secretHash])).rowCount === 1;
     },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { portOf } from '@content-platform/contract';
 import { commonConfig, databaseUrl, integer, readConfig, redisUrl, url } from '@content-platform/chassis';
 import { identityConfig, identitySettings } from './identity/settings.ts';
 
@@ -9,7 +10,7 @@ const passwordMinLength = integer(8, 64)
 const keySecret = z.string(message).min(32, message);
 
 export const authConfig = {
-  ...commonConfig(8081),
+  ...commonConfig(portOf('auth')),
   DATABASE_URL: databaseUrl,
   REDIS_URL: redisUrl,
   AUTH_KEY_SECRET: keySecret.describe(

@@ -1,7 +1,7 @@
 import { HttpError } from '@content-platform/chassis';
 import type { User } from './user-store.ts';
 
-/** A user as they see themselves on the wire. */
+/** A user in replies to the user. */
 export function toProfile({ id, email, name, roles, suborg, createdAt }: User) {
   return {
     id,
@@ -13,14 +13,14 @@ export function toProfile({ id, email, name, roles, suborg, createdAt }: User) {
   };
 }
 
-/** A user as an administrator sees them on the wire. */
+/** A user in replies to administrators. */
 export function toAccount({ id, email, name, roles, disabled, createdAt }: User) {
   return { id, email, name, roles, disabled, created_at: createdAt.toISOString() };
 }
 
-/** The token outlives the user's right to it by the second in which it is revoked everywhere. */
+/** The reply to an access token whose user was deleted or disabled: it takes up to a second to revoke it everywhere. */
 export function userGone(): HttpError<'invalid_token'> {
-  return new HttpError(401, 'invalid_token', 'The user of this access token is gone.', undefined, {
+  return new HttpError('invalid_token', 'The user of this access token is gone.', {
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
   });
 }

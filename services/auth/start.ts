@@ -4,25 +4,32 @@ import {
   migrate,
   type Process,
   type Running,
-  startUpkeep,
+  startRetention,
   watchRevocations,
 } from '@content-platform/chassis';
 import { createAuth } from './app.ts';
 import type { readAuthConfig } from './config.ts';
-import { guessBackoff } from './guessing/guesses.ts';
-import { createInternal } from './sessions/internal.ts';
+import { createInternal } from './internal.ts';
 import { createPushDevices } from './sessions/push-devices.ts';
-import { createSharedCounts } from './guessing/redis-counts.ts';
-import { revocationsAfter } from './sessions/revocations.ts';
-import { loadSecret } from './keys/stored-secret.ts';
-import { loadSigningKeys } from './keys/signing-keys.ts';
-import { upkeep } from './upkeep.ts';
+import { createRevocationStore } from './sessions/revocation-store.ts';
+import { createLoginThrottle } from './throttle/login-throttle.ts';
+import { createSharedFailures } from './throttle/shared-failures.ts';
+import { loadSecret } from './keys/secret-store.ts';
+import { loadSigningKeys, type SigningKeys } from './keys/signing-keys.ts';
+import { retention } from './retention.ts';
+import { createAuthDatabase } from './stores.ts';
 
 type Config = ReturnType<typeof readAuthConfig>;
 
+/** Throws while this process cannot issue or check tokens. */
+function checkTokens(keys: SigningKeys, revocations: ReturnType<typeof watchRevocations>): void {
+  void keys.current;
+  if (!revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
+}
+
 /**
- * Brings up what the service stands on, and builds its app. Redis may come later; the schema must be there. Throws
- * ConfigError when AUTH_KEY_SECRET is not the one that the keys were sealed with.
+ * Connects to the databases, migrates the schema and builds the app; Redis may become available later. Throws
+ * ConfigError if AUTH_KEY_SECRET is not the one that the keys were sealed with.
  */
 export async function startAuthService({
   config,
@@ -33,20 +40,21 @@ export async function startAuthService({
 }: Process<Config>): Promise<Running> {
   const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs, AUTH_KEY_SECRET: keySecret } = config;
   await migrate({ url, schema: 'auth', folder: new URL('migrations/', import.meta.url), logger });
-  const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
-  onStop(() => database.close());
+  const pool = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
+  onStop(() => pool.close());
+  const database = createAuthDatabase(pool);
   const keys = await loadSigningKeys(database, keySecret, logger);
   onStop(() => keys.close());
-  const refreshSecret = await loadSecret(database, 'refresh_token', keySecret);
-  // Connections of its own: the others learn of a logout in time, however many are logging in.
+  const refreshSecret = await loadSecret(database.secrets, 'refresh_token', keySecret);
+  // Connections of their own: other processes learn of a logout in time, also during many logins.
   const feed = createDatabase({ url, logger, metrics, slowLog, slowQueryMs, maxConnections: 2 });
   onStop(() => feed.close());
-  const revocations = watchRevocations((after) => revocationsAfter(feed.query, after), logger, metrics);
+  const feedOfRevocations = createRevocationStore(feed.query);
+  const revocations = watchRevocations(feedOfRevocations.listAfter, logger, metrics);
   onStop(() => revocations.close());
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());
-  const failures = createSharedCounts(redis, logger, guessBackoff);
-  onStop(startUpkeep(database.query, upkeep, logger));
+  onStop(startRetention(pool.query, retention, logger));
   const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength, identity } = config;
   return {
     app: createAuth({
@@ -55,17 +63,18 @@ export async function startAuthService({
       keys,
       refreshSecret,
       revocations,
-      failures,
+      throttle: createLoginThrottle(createSharedFailures(redis, logger)),
       passwordMinLength,
       identity,
       pushDevices: createPushDevices(config.DEVICES_INTERNAL_URL, logger),
       logger,
       metrics,
     }),
-    internal: createInternal(feed.query),
+    internal: createInternal({ revocations: feedOfRevocations, users: database.users }),
     checks: {
-      postgres: { required: true, check: () => database.ping() },
-      // Without it guesses are counted in this process.
+      postgres: { required: true, check: () => pool.ping() },
+      tokens: { required: true, check: async () => checkTokens(keys, revocations) },
+      // Without Redis failed logins are counted in this process.
       redis: { required: false, check: () => redis.ping() },
     },
   };

@@ -5,20 +5,18 @@ export interface User {
   id: number;
   email: string;
   name: string;
-  /** null: there is none yet */
+  /** null: the user has chosen none yet */
   passwordHash: string | null;
-  /** of the password that was made for one login, be it used or expired; null: there is none */
+  /** Of the password for one login, also when it was used or has expired; null: there is none. */
   tempPasswordHash: string | null;
-  /** null: there is none */
   tempPasswordExpiresAt: Date | null;
   roles: Role[];
   disabled: boolean;
-  /** chosen at the identity service */
+  /** Chosen from those that the identity service named. */
   suborg: string | null;
   createdAt: Date;
 }
 
-/** What an administrator can change. */
 export type UserChange = Pick<User, 'name' | 'roles' | 'disabled'>;
 
 export type NewUser = Pick<User, 'email' | 'name' | 'passwordHash' | 'roles'>;
@@ -34,19 +32,19 @@ function toUser(row: Row | undefined): User | undefined {
 }
 
 /**
- * An address as it is compared: as in the unique index, and in every locale of a database. Only A to Z have two cases; K is
- * not the Kelvin sign, or somebody would get another one's mail, and their account.
+ * An email as it is compared in every locale of a database; equal to the expression of the unique index. Only A to Z
+ * have two cases: if K were the Kelvin sign, one person would get the mail and the account of another.
  */
-const folded = (address: string) => `lower(${address} COLLATE "C")`;
+const folded = (email: string) => `lower(${email} COLLATE "C")`;
 
-/** For a search: what is typed there is no pattern. */
+/** A pattern that takes every character of `part` literally. */
 function containing(part: string): string {
   return `%${part.replace(/[\\%_]/g, '\\$&')}%`;
 }
 
 export type UserStore = ReturnType<typeof createUserStore>;
 
-/** The users. Addresses are compared without regard to the case of A to Z. Everything throws what `query` throws. */
+/** The users. Emails are compared without regard to the case of A to Z. Everything throws what `query` throws. */
 export function createUserStore(query: Database['query']) {
   return {
     async findByEmail(email: string): Promise<User | undefined> {
@@ -54,7 +52,7 @@ export function createUserStore(query: Database['query']) {
       return toUser((await query<Row>('find_user_by_email', text, [email])).rows[0]);
     },
 
-    /** Who is meant at a login; `account` names them as they are compared here, and also who is not there. */
+    /** The user of a login. `account` is the email as it is compared, also if there is no such user. */
     async lookUp(email: string): Promise<{ account: string; user: User | undefined }> {
       const text = `SELECT account, ${columns}
                     FROM (SELECT ${folded('$1')} AS account) AS typed
@@ -69,9 +67,9 @@ export function createUserStore(query: Database['query']) {
       return toUser((await query<Row>('find_user', text, [id])).rows[0]);
     },
 
-    /** Those with `search` in their name or address, newest first, from below the id `before` on. */
+    /** The users with `search` in their name or email, newest first, with ids below `before`. */
     async list(search: string | undefined, before: number | undefined, limit: number): Promise<User[]> {
-      // The database's own collation may know no case outside ASCII.
+      // The database's own collation may have no case outside ASCII.
       const text = `SELECT ${columns} FROM auth.user
                     WHERE ($1::text IS NULL OR name ILIKE $1 COLLATE "und-x-icu" OR email ILIKE $1 COLLATE "und-x-icu")
                       AND ($2::bigint IS NULL OR id < $2)
@@ -81,13 +79,13 @@ export function createUserStore(query: Database['query']) {
       return rows.map((row) => toUser(row)!);
     },
 
-    /** Keeps everybody else from changing the user, and them from logging in, until the transaction ends. */
+    /** Keeps the user from being changed and from logging in until the transaction ends. */
     async lock(id: number): Promise<User | undefined> {
       const text = `SELECT ${columns} FROM auth.user WHERE id = $1 FOR UPDATE`;
       return toUser((await query<Row>('lock_user', text, [id])).rows[0]);
     },
 
-    /** Whether an enabled admin is there beside the user `id`. One transaction at a time gets to ask; the others wait. */
+    /** Whether there is an enabled admin other than the user `id`. Other transactions that ask wait until this one ends. */
     async hasOtherAdmin(id: number): Promise<boolean> {
       await query('lock_admins', `SELECT pg_advisory_xact_lock(hashtext('auth.admins'))`);
       const text = `SELECT FROM auth.user WHERE 'admin' = ANY (roles) AND NOT disabled AND id <> $1 LIMIT 1`;
@@ -104,18 +102,18 @@ export function createUserStore(query: Database['query']) {
     },
 
     /**
-     * The user as they are now, and until the transaction ends. Undefined when they were disabled, deleted or given
-     * another password since it was checked.
+     * Keeps the user from being changed until the transaction ends. Undefined if the user was disabled, deleted or given
+     * another password since `passwordHash` was read.
      */
-    async hold(id: number, passwordHash: string | null): Promise<User | undefined> {
+    async lockIfUnchanged(id: number, passwordHash: string | null): Promise<User | undefined> {
       const text = `SELECT ${columns} FROM auth.user
                     WHERE id = $1 AND NOT disabled AND password_hash IS NOT DISTINCT FROM $2 FOR SHARE`;
       return toUser((await query<Row>('hold_user', text, [id, passwordHash])).rows[0]);
     },
 
     /**
-     * Uses the temporary password up, whose hash this is, and keeps the user as `hold` does. Undefined when it is used or
-     * expired, or was replaced, or the user disabled or deleted.
+     * Uses up the temporary password with this hash, and keeps the user from being changed until the transaction ends.
+     * Undefined if the password was used or replaced or has expired, or the user was disabled or deleted.
      */
     async spendTemporaryPassword(id: number, hash: string | null): Promise<User | undefined> {
       const text = `UPDATE auth.user SET temp_password_used_at = now()
@@ -124,7 +122,7 @@ export function createUserStore(query: Database['query']) {
       return toUser((await query<Row>('spend_temporary_password', text, [id, hash])).rows[0]);
     },
 
-    /** In the place of an earlier one. Returns when it expires. */
+    /** Replaces an earlier temporary password. Returns when the new one expires. */
     async setTemporaryPassword(id: number, hash: string, seconds: number): Promise<Date> {
       const text = `UPDATE auth.user SET temp_password_hash = $2, temp_password_used_at = NULL,
                       temp_password_expires_at = now() + make_interval(secs => $3)
@@ -132,14 +130,14 @@ export function createUserStore(query: Database['query']) {
       return (await query<{ at: Date }>('set_temporary_password', text, [id, hash, seconds])).rows[0]!.at;
     },
 
-    /** The person's own; a temporary one is of no use any more. */
+    /** Stores the password that the user has chosen, and deletes a temporary one. */
     async setPassword(id: number, hash: string): Promise<void> {
       const text = `UPDATE auth.user SET password_hash = $2, temp_password_hash = NULL, temp_password_expires_at = NULL,
                       temp_password_used_at = NULL WHERE id = $1`;
       await query('set_password', text, [id, hash]);
     },
 
-    /** The new user's id, or undefined when the address is taken. */
+    /** The new user's id, or undefined if another user has the email. */
     async create({ email, name, passwordHash, roles }: NewUser): Promise<number | undefined> {
       const text = `INSERT INTO auth.user (email, name, password_hash, roles) VALUES ($1, $2, $3, $4)
                     ON CONFLICT (${folded('email')}) DO NOTHING RETURNING id`;
@@ -147,13 +145,13 @@ export function createUserStore(query: Database['query']) {
       return rows[0] && Number(rows[0].id);
     },
 
-    /** The changed user; undefined when there is none any more. */
+    /** The changed user; undefined if the user was deleted. */
     async setSuborg(id: number, suborg: string | null): Promise<User | undefined> {
       const text = `UPDATE auth.user SET suborg = $2 WHERE id = $1 RETURNING ${columns}`;
       return toUser((await query<Row>('set_suborg', text, [id, suborg])).rows[0]);
     },
 
-    /** Leaves the hash alone when it is not `from` any more: the password was changed meanwhile. */
+    /** Does nothing if the hash is not `from` any more, because the password was changed. */
     async replacePasswordHash(id: number, from: string, to: string): Promise<void> {
       const text = 'UPDATE auth.user SET password_hash = $3 WHERE id = $1 AND password_hash = $2';
       await query('replace_password_hash', text, [id, from, to]);

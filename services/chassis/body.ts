@@ -13,7 +13,7 @@ const kinds = {
 type Parser = ReturnType<typeof express.json>;
 const parsers = new Map<Endpoint, { json: Parser; form: Parser }>();
 
-/** The parsers take other charsets, too, and make U+FFFD of what is none: another text than that which was sent. */
+/** Refuses other charsets and malformed UTF-8, in which the parsers would replace bytes by U+FFFD. */
 function checkCharset(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
   if (charset === 'utf-8' && isUtf8(body)) return;
   throw Object.assign(new Error('not UTF-8'), { type: 'charset.unsupported' });
@@ -22,7 +22,7 @@ function checkCharset(_request: unknown, _response: unknown, body: Buffer, chars
 function parsersOf(endpoint: Endpoint, limit: number) {
   let made = parsers.get(endpoint);
   if (!made) {
-    // The content type was checked already, so each takes what it is given. Compressed bodies answer 415.
+    // parseBody has checked the content type. Compressed bodies are a 415.
     const options = { limit, inflate: false, type: () => true, verify: checkCharset };
     made = {
       json: express.json({ ...options, strict: false }),
@@ -33,35 +33,35 @@ function parsersOf(endpoint: Endpoint, limit: number) {
   return made;
 }
 
-/** Whether a body comes with the request (RFC 9112 §6.3). */
+/** Whether the request has a body (RFC 9112 §6.3). */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** A multipart body is its handler's to read, and to stop reading when it is longer than it may be. */
+/** Checks the headers of a multipart body, which the handler reads and limits. */
 function checkStream({ headers }: IncomingMessage, maxBytes: number): void {
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-    throw new HttpError(415, 'unsupported_media_type', 'The body must not be compressed or encoded.');
+    throw new HttpError('unsupported_media_type', 'The body must not be compressed or encoded.');
   }
   if (Number(headers['content-length'] ?? 0) > maxBytes) {
-    throw new HttpError(413, 'payload_too_large', 'The body is too large.');
+    throw new HttpError('payload_too_large', 'The body is too large.');
   }
 }
 
 /**
- * Reads the body into request.body when the contract has one; a multipart one is left to the handler. Throws 413 when it
- * is too large, or says so, or there should be none, 415 for a kind, encoding or charset that is not taken, 400 for
- * malformed JSON.
+ * Parses the body into request.body if the contract has a body; the handler reads multipart bodies. Throws 413 if the body
+ * is too large, 415 for a media type, encoding or charset that is not accepted, 400 for malformed JSON and for a body where
+ * the contract has none.
  */
 export async function parseBody(request: Request, response: Response, endpoint: Endpoint): Promise<void> {
   if (!hasBody(request)) return;
-  if (!endpoint.body) throw new HttpError(413, 'payload_too_large', 'This endpoint takes no body.');
+  if (!endpoint.body) throw new HttpError('malformed_request', 'This endpoint takes no body.');
   const type = (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
   const kind = kinds[type as keyof typeof kinds];
   if (!kind || !endpoint.body.kinds.includes(kind)) {
     const names = Object.entries(kinds).filter(([, name]) => endpoint.body!.kinds.includes(name));
     const allowed = names.map(([name]) => name).join(' or ');
-    throw new HttpError(415, 'unsupported_media_type', `The body must be ${allowed}.`);
+    throw new HttpError('unsupported_media_type', `The body must be ${allowed}.`);
   }
   if (kind === 'multipart') return checkStream(request, endpoint.body.maxBytes);
   const parse = parsersOf(endpoint, endpoint.body.maxBytes)[kind];

@@ -1,19 +1,18 @@
 import type { Logger } from './logger.ts';
 
-/** Whether something that failed is worth asking. */
+/** Decides whether to call a dependency that failed. */
 export interface Breaker {
   allows(): boolean;
-  /** `error`: why it did not work. */
   report(worked: boolean, error?: unknown): void;
 }
 
 const pauseMs = 1_000;
 
 /**
- * After a failure the other side is asked once a second, by one request, until it answers: one that hangs then costs one
- * request a second its timeout, and the others nothing. `instead` is logged: what happens meanwhile.
+ * After a failure, allows one call a second until a call succeeds: if the dependency hangs, only that call waits for its
+ * timeout. `message` is logged at the first failure and says what happens meanwhile.
  */
-export function createBreaker(logger: Logger, instead: string): Breaker {
+export function createBreaker(logger: Logger, message: string): Breaker {
   let failing = false;
   let nextTryAt = 0;
   return {
@@ -26,7 +25,7 @@ export function createBreaker(logger: Logger, instead: string): Breaker {
     report(worked, error) {
       if (!worked && !failing) {
         nextTryAt = performance.now() + pauseMs;
-        logger.warn({ error }, instead);
+        logger.warn({ error }, message);
       }
       failing = !worked;
     },

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { internalPortOffset, portOf, type ServiceName } from '@content-platform/contract/services';
 import { isRedisUrl, redisForms } from './redis-address.ts';
 
 /** The configuration is wrong; `message` is one line for the person who set it. */
 export class ConfigError extends Error {}
 
-/** An integer of at least `min`, given as digits. */
+/** An integer from `min` to `max`, in digits. */
 export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
   const allowed = `an integer from ${min} to ${max}`;
   return z
@@ -16,13 +17,13 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
 }
 
 const zeroToOne = 'a number from 0 to 1';
-/** A part of a whole, from 0 to 1. */
+/** A number from 0 to 1. */
 const fraction = z
   .string(zeroToOne)
   .regex(/^(?:0|1|0?\.\d{1,9}|1\.0{1,9})$/, zeroToOne)
   .transform(Number);
 
-/** An address with one of these schemes, as `url('http:', 'https:')`. */
+/** A URL with one of these schemes, for example `url('http:', 'https:')`. */
 export function url(...schemes: string[]) {
   const allowed = `an address starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`;
   return z
@@ -43,7 +44,7 @@ export function list(item: z.ZodType<string, string> = z.string()) {
     .pipe(z.array(item));
 }
 
-/** What every process reads. Times are in ms. */
+/** The settings of every process. */
 export function commonConfig(defaultPort: number) {
   return {
     HOST: z.string().min(1).default('127.0.0.1').describe('Address that both listeners bind to'),
@@ -80,13 +81,16 @@ export const redisUrl = z
   .refine(isRedisUrl, redisForms)
   .default('redis://127.0.0.1:6379')
   .describe('Redis 7 or newer: a server, `redis-sentinel://…` or `redis-cluster://…`');
-export const authUrl = url('http:', 'https:')
-  .default('http://127.0.0.1:8081')
-  .describe('The auth service, for the keys that tokens are signed with');
+/** The address of a service's public listener. */
+export const serviceUrl = (name: ServiceName) =>
+  url('http:', 'https:')
+    .default(`http://127.0.0.1:${portOf(name)}`)
+    .describe(`The ${name} service`);
+const authUrl = serviceUrl('auth').describe('The auth service, for the keys that tokens are signed with');
 const authInternalUrl = url('http:', 'https:')
-  .default('http://127.0.0.1:9081')
+  .default(`http://127.0.0.1:${portOf('auth') + internalPortOffset}`)
   .describe('The internal listener of the auth service, for what was revoked');
-/** What a process needs to check tokens. */
+/** The settings of processes that check tokens. */
 export const tokenConfig = { AUTH_URL: authUrl, AUTH_INTERNAL_URL: authInternalUrl };
 
 /** Settings whose value must not be shown in an error, and that can be given as a file. */
@@ -111,8 +115,8 @@ function withFiles(env: NodeJS.ProcessEnv, names: string[]): Record<string, stri
 }
 
 /**
- * Reads the settings that `shape` names from the environment; a secret X also from the file that X_FILE names.
- * Throws ConfigError naming the variable, what was given (unless it may hold a secret) and what is allowed.
+ * Reads the settings of `shape` from the environment; a secret X also from the file that X_FILE names. Throws ConfigError
+ * with the variable, its value (unless it may hold a secret) and the allowed values.
  */
 export function readConfig<S extends z.ZodRawShape>(
   shape: S,

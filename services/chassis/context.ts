@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { outsideTrace } from './tracing.ts';
 
-/** What is known of the request that is being worked on, for logs and measurements further down. */
+/** The request under way, for logs and measurements in the layers below. */
 export interface RequestContext {
   requestId: string;
   /** Template from the contract. */
   route: string;
-  /** Calls to the database so far, and their time in ms. */
+  /** Number of database calls so far, and their total time in ms. */
   database: { calls: number; ms: number };
   /** hit, miss or bypass, once known. */
   cache?: string;
@@ -18,12 +18,12 @@ export function runInContext<T>(context: RequestContext, work: () => T): T {
   return storage.run(context, work);
 }
 
-/** For what is neither the request's nor its trace's, though it was set up while one was worked on. */
+/** Runs work that belongs neither to the current request nor to its trace, although a request started it. */
 export function outsideContext<T>(work: () => T): T {
   return storage.exit(() => outsideTrace(work));
 }
 
-/** Undefined outside a request: at start, in a consumer, in a timer. */
+/** Returns undefined outside a request: at start, in a consumer, in a timer. */
 export function currentContext(): RequestContext | undefined {
   return storage.getStore();
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /**
- * Ends a reply that has been written whole while the body of its request is still coming: what comes is read and thrown
- * away, for `drainMs` at most. A connection closed on a client that is still sending is reset, and the client would lose
- * the reply with it (RFC 9112 §9.6).
+ * Ends a reply that is written completely while its request's body still arrives: discards the body, for at most
+ * `drainMs`. Closing the connection while the client sends would reset it, and the client would lose the reply (RFC 9112
+ * §9.6).
  */
 export function endAfterBody(request: IncomingMessage, response: ServerResponse, drainMs: number): void {
   const end = () => response.end();

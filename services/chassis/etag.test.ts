@@ -3,7 +3,7 @@ import { etagOf, ifMatchHolds, isCurrent } from './etag.ts';
 
 const etag = etagOf('{"a":1}');
 
-test('an ETag is a quoted hash of the whole reply', () => {
+test('an ETag is a quoted hash of the complete reply', () => {
   expect(etag).toMatch(/^"[\w-]{43}"$/);
   expect(etagOf('{"a":2}')).not.toBe(etag);
 });

@@ -7,14 +7,14 @@ const accept = 'application/openmetrics-text;version=1.0.0;q=0.5,text/plain;vers
 
 function someMetrics() {
   const metrics = createMetrics('test');
-  metrics.slowRequests.inc();
+  metrics.slowQueries.inc();
   const labels = { service: 'test', method: 'GET', route: '/x', status: '200' };
   observe(metrics.requestDuration, labels, 0.02, traceId);
   observe(metrics.queryDuration, { service: 'test', operation: 'read' }, 0.02);
   return metrics.registry;
 }
 
-test('who names OpenMetrics gets it, with exemplars; everybody else gets plain text', async () => {
+test('renders OpenMetrics with exemplars if Accept names it, otherwise plain text', async () => {
   const registry = someMetrics();
   const open = await expose(registry, accept);
   expect(open.contentType).toMatch(/^application\/openmetrics-text/);
@@ -33,27 +33,27 @@ test('who names OpenMetrics gets it, with exemplars; everybody else gets plain t
   }
 });
 
-test('a counter keeps its name in either format, whichever was asked for before', async () => {
+test('a counter keeps its name in both formats, in any order of scrapes', async () => {
   const registry = someMetrics();
   for (const asked of [accept, undefined, accept]) {
-    expect((await expose(registry, asked)).text).toMatch(/^slow_requests_total 1$/m);
+    expect((await expose(registry, asked)).text).toMatch(/^slow_queries_total 1$/m);
   }
 });
 
-test('no family is there twice', async () => {
+test('renders each metric once', async () => {
   const { text } = await expose(someMetrics(), accept);
   const families = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
   expect(families.length).toBeGreaterThan(10);
   expect(new Set(families).size).toBe(families.length);
 });
 
-test('who asks for JSON gets the same in JSON, whichever was asked for before', async () => {
+test('renders JSON if Accept asks for it', async () => {
   const registry = someMetrics();
   await expose(registry, accept);
   const { contentType, text } = await expose(registry, 'application/json');
   expect(contentType).toBe('application/json');
   const families = JSON.parse(text) as { name: string; values: unknown[] }[];
-  expect(families.find(({ name }) => name === 'slow_requests_total')!.values).toEqual([
+  expect(families.find(({ name }) => name === 'slow_queries_total')!.values).toEqual([
     { labels: {}, value: 1 },
   ]);
 });

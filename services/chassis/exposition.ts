@@ -1,13 +1,13 @@
 import { Registry, type Metric, type OpenMetricsContentType } from 'prom-client';
 
-export interface Exposition {
+interface Exposition {
   contentType: string;
   text: string;
 }
 
 /**
- * The same metrics as OpenMetrics. In that format prom-client takes `_total` off a counter's own name, for good, which
- * the next plain scrape would lack: so each counter is stood in for.
+ * The same metrics as OpenMetrics. prom-client then removes `_total` from a counter's name permanently, so it gets copies
+ * that inherit from the metrics.
  */
 function openMetrics(registry: Registry): Registry<OpenMetricsContentType> {
   const open = new Registry<OpenMetricsContentType>();
@@ -18,15 +18,12 @@ function openMetrics(registry: Registry): Registry<OpenMetricsContentType> {
   return open;
 }
 
-/** As prom-client has it, for the page of targets: our own processes need no parser then. */
+/** prom-client's JSON, which the pulse service reads without a parser. */
 async function json(registry: Registry): Promise<Exposition> {
   return { contentType: 'application/json', text: JSON.stringify(await registry.getMetricsAsJSON()) };
 }
 
-/**
- * What a scrape gets: JSON where that is asked for, OpenMetrics, which alone has exemplars, where the Accept
- * header names it, as Prometheus's does; the plain text format otherwise.
- */
+/** Renders the metrics as `accept` asks: JSON, OpenMetrics (the only format with exemplars) or the plain text format. */
 export async function expose(registry: Registry, accept = ''): Promise<Exposition> {
   if (accept === 'application/json') return json(registry);
   const asked = accept.includes('application/openmetrics-text') ? openMetrics(registry) : registry;

@@ -1,31 +1,65 @@
 import express, { type Express, type RequestHandler } from 'express';
 import { expose } from './exposition.ts';
 import type { Metrics } from './metrics.ts';
+import { withTimeout } from './with-timeout.ts';
 
 export interface Check {
-  /** Without it the process cannot do its job: not ready. Otherwise it is `degraded`, and ready. */
+  /** If a required check fails, the process is not ready. If another check fails, it is ready and `degraded`. */
   required: boolean;
-  /** Rejects when the dependency is away. */
+  /** Rejects when the dependency is unavailable. */
   check: () => Promise<unknown>;
 }
 
-const checkTimeoutMs = 1_000;
+type Outcome = 'ok' | 'unavailable';
 
-async function outcome(check: Check['check']): Promise<'ok' | 'away'> {
-  const timeout = new Promise<'away'>((resolve) => setTimeout(resolve, checkTimeoutMs, 'away').unref());
+/** Result of one round of all checks. */
+export interface Assessment {
+  outcomes: Record<string, Outcome>;
+  /** Names of the required checks that failed; empty: the process can do its job. */
+  failing: string[];
+}
+export type Assess = () => Promise<Assessment>;
+
+const checkTimeoutMs = 1_000;
+/** Every gateway probes each process once a second; they share one round of checks. */
+const reuseMs = 1_000;
+
+async function outcome(check: Check['check']): Promise<Outcome> {
   const result = Promise.resolve()
     .then(check)
     .then(
       () => 'ok' as const,
-      () => 'away' as const,
+      () => 'unavailable' as const,
     );
-  return Promise.race([result, timeout]);
+  return withTimeout<Outcome, Outcome>(result, checkTimeoutMs, 'unavailable');
 }
 
-/** The internal listener's application: /metrics, /health/live, /health/ready, and what a service adds. */
+/**
+ * Runs `checks`, each for at most a second, in one round at a time. A round in which every required check passed is
+ * reused for a second; after a failed round the next call checks again, so that a process counts as ready at once.
+ */
+export function createAssess(checks: Record<string, Check>): Assess {
+  let latest: Promise<Assessment> | undefined;
+
+  async function runChecks(): Promise<Assessment> {
+    const entries = await Promise.all(
+      Object.entries(checks).map(async ([name, { check }]) => [name, await outcome(check)] as const),
+    );
+    const failing = entries
+      .filter(([name, result]) => checks[name]!.required && result === 'unavailable')
+      .map(([name]) => name);
+    const forget = () => (latest = undefined);
+    if (failing.length > 0) forget();
+    else setTimeout(forget, reuseMs).unref();
+    return { outcomes: Object.fromEntries(entries), failing };
+  }
+  return () => (latest ??= runChecks());
+}
+
+/** The internal listener's application: /metrics, /health/live, /health/ready and `more`, a service's own endpoints. */
 export function createInternalApp(
   metrics: Metrics,
-  checks: () => Record<string, Check>,
+  assess: Assess,
   isUp: () => boolean,
   more: () => RequestHandler | undefined = () => undefined,
 ): Express {
@@ -39,16 +73,12 @@ export function createInternalApp(
     response.json({ status: 'ok' });
   });
   app.get('/health/ready', async (_request, response) => {
-    const entries = Object.entries(checks());
-    const outcomes = await Promise.all(
-      entries.map(async ([name, { check }]) => [name, await outcome(check)] as const),
-    );
-    const missing = entries.some(([, { required }], index) => required && outcomes[index]![1] === 'away');
-    const degraded = outcomes.some(([, result]) => result === 'away');
-    const ready = isUp() && !missing;
+    const { outcomes, failing } = await assess();
+    const ready = isUp() && failing.length === 0;
+    const degraded = Object.values(outcomes).includes('unavailable');
     response.status(ready ? 200 : 503).json({
       status: !ready ? 'unavailable' : degraded ? 'degraded' : 'ok',
-      checks: Object.fromEntries(outcomes),
+      checks: outcomes,
     });
   });
   app.use((request, response, next) => {

@@ -1,59 +1,54 @@
+import { errors } from '@content-platform/contract/errors';
 import type { ErrorCode, ErrorEnvelope, ErrorStatus } from '@content-platform/contract';
 
 export interface ErrorOptions {
+  /** One entry for each invalid field. */
+  details?: ErrorEnvelope['details'];
   headers?: Record<string, string>;
+  /** Logged, never sent to clients. */
   cause?: unknown;
 }
 
-/** The one error that carries a reply. Everything else that is thrown becomes `500 internal_error`. */
+/** The only error that carries a reply; its status follows from its code. Every other thrown value is a masked 500. */
 export class HttpError<C extends ErrorCode = ErrorCode> extends Error {
   readonly status: ErrorStatus<C>;
   readonly error: C;
   readonly details: ErrorEnvelope['details'];
   readonly headers: Record<string, string>;
 
-  constructor(
-    status: ErrorStatus<C>,
-    error: C,
-    message: string,
-    details?: ErrorEnvelope['details'],
-    { headers = {}, cause }: ErrorOptions = {},
-  ) {
+  constructor(error: C, message: string, { details, headers = {}, cause }: ErrorOptions = {}) {
     super(message, { cause });
-    this.status = status;
+    this.status = errors[error].status;
     this.error = error;
     this.details = details;
-    // A 401 always says what to send (RFC 9110 §15.5.2).
-    this.headers = status === 401 ? { 'WWW-Authenticate': 'Bearer', ...headers } : headers;
+    // RFC 9110 §15.5.2: a 401 always names the scheme.
+    this.headers = this.status === 401 ? { 'WWW-Authenticate': 'Bearer', ...headers } : headers;
   }
 }
 
-/** A dependency is away for the moment: 503 with Retry-After in seconds. */
+/** Returns a 503 with Retry-After, for a dependency that is unavailable. */
 export function unavailable(message: string, cause?: unknown): HttpError<'service_unavailable'> {
-  return new HttpError(503, 'service_unavailable', message, undefined, {
-    headers: { 'Retry-After': '1' },
-    cause,
-  });
+  return new HttpError('service_unavailable', message, { headers: { 'Retry-After': '1' }, cause });
 }
 
-/** Errors that express and body-parser throw, by their `type` or, without one, their status. */
+/** Replies for the errors of express and body-parser, by their `type` or, without a type, by their status. */
 const known: Record<string, () => HttpError> = {
-  'entity.parse.failed': () => new HttpError(400, 'malformed_json', 'The body is not valid JSON.'),
-  'entity.too.large': () => new HttpError(413, 'payload_too_large', 'The body is too large.'),
+  'entity.parse.failed': () => new HttpError('malformed_json', 'The body is not valid JSON.'),
+  'entity.too.large': () => new HttpError('payload_too_large', 'The body is too large.'),
   'encoding.unsupported': () =>
-    new HttpError(415, 'unsupported_media_type', 'The body must not be compressed or encoded.'),
-  'charset.unsupported': () => new HttpError(415, 'unsupported_media_type', 'The body must be UTF-8.'),
-  'parameters.too.many': () => new HttpError(413, 'payload_too_large', 'The form has too many fields.'),
-  '400': () => new HttpError(400, 'malformed_request', 'The request is malformed.'),
+    new HttpError('unsupported_media_type', 'The body must not be compressed or encoded.'),
+  'charset.unsupported': () => new HttpError('unsupported_media_type', 'The body must be UTF-8.'),
+  'parameters.too.many': () => new HttpError('payload_too_large', 'The form has too many fields.'),
+  '400': () => new HttpError('malformed_request', 'The request is malformed.'),
 };
 
-/** Turns anything thrown into an HttpError; the original stays as its cause, for the log. */
+/** Converts any thrown value to an HttpError, with the original as its cause for the log. */
 export function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown;
   const { type, status } = (thrown ?? {}) as { type?: string; status?: number };
   const make = known[type ?? ''] ?? known[String(status)];
   if (make) return make();
-  return new HttpError(500, 'internal_error', 'Something went wrong here.', undefined, { cause: thrown });
+  return new HttpError('internal_error', 'Something went wrong here.', { cause: thrown });
 }
 
 /** The error as it goes over the wire. */

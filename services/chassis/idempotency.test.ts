@@ -1,31 +1,22 @@
 import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { login as endpoint } from '@content-platform/contract';
-import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { HttpError } from './http-error.ts';
 import { createIdempotency, migrateIdempotency, type Idempotency } from './idempotency.ts';
-import { createLogger } from './logger.ts';
-import { createMetrics } from './metrics.ts';
-import { createDatabase, type Database } from './postgres.ts';
-import { createSlowLog } from './slow-log.ts';
+import type { Database } from './postgres.ts';
+import { openTestService } from './testing/open-test-service.ts';
 import type { Caller } from './tokens.ts';
 
-let own: TestDatabase;
+let service: Awaited<ReturnType<typeof openTestService>>;
 let database: Database;
 let idempotency: Idempotency;
-const logger = createLogger('auth', 'error');
 beforeAll(async () => {
-  own = await createTestDatabase();
-  const { url } = own;
-  await migrateIdempotency({ url, schema: 'letters', logger });
-  const metrics = createMetrics('auth');
-  const slowLog = createSlowLog(undefined, metrics, logger);
-  database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs: 60_000 });
+  service = await openTestService('letters', (url, logger) =>
+    migrateIdempotency({ url, schema: 'letters', logger }),
+  );
+  ({ database } = service);
   idempotency = createIdempotency(database.query, 'letters');
 });
-afterAll(async () => {
-  await database.close();
-  await own.drop();
-});
+afterAll(() => service.close());
 const sql = (text: string) => database.query('test', text);
 beforeEach(() => sql('DELETE FROM letters.idempotency_key'));
 
@@ -42,13 +33,13 @@ const again = { status: 201, body: { id: 2 } };
 const work = jest.fn(async () => done);
 beforeEach(() => void work.mockClear());
 
-test('the same request again: the same reply, done once', async () => {
+test('a repeated request gets the same reply, and the work is done once', async () => {
   expect(await idempotency.once(request, work)).toEqual(done);
   expect(await idempotency.once(request, async () => again)).toEqual(done);
   expect(work).toHaveBeenCalledTimes(1);
 });
 
-test('without a key it is done each time', async () => {
+test('without a key the work is done each time', async () => {
   const unnamed = { ...request, key: undefined };
   await idempotency.once(unnamed, work);
   await idempotency.once(unnamed, work);
@@ -56,28 +47,28 @@ test('without a key it is done each time', async () => {
 });
 
 test.each([
-  ['another person', { caller: person(2) }],
+  ['another caller', { caller: person(2) }],
   ['another key', { key: 'b' }],
   ['another endpoint', { endpoint: { ...endpoint, name: 'other' } }],
-])('%s with it: another request', async (_, difference) => {
+])('a request of %s is another request', async (_, difference) => {
   await idempotency.once(request, work);
   expect(await idempotency.once({ ...request, ...difference }, async () => again)).toEqual(again);
 });
 
-test('the key with another request: 422, and nothing is done', async () => {
+test('the key of another request is a 422', async () => {
   await idempotency.once(request, work);
   const other = idempotency.once({ ...request, fingerprint: 'y' }, work);
   await expect(other).rejects.toMatchObject({ status: 422, error: 'idempotency_key_reused' });
   expect(work).toHaveBeenCalledTimes(1);
 });
 
-test.each(['', 'a'.repeat(256), 'ü', 'a\nb'])('the key %j is malformed: 422', async (key) => {
+test.each(['', 'a'.repeat(256), 'ü', 'a\nb'])('the malformed key %j is a 422', async (key) => {
   const refused = idempotency.once({ ...request, key }, work);
   await expect(refused).rejects.toMatchObject({ status: 422, error: 'validation_failed' });
   expect(work).not.toHaveBeenCalled();
 });
 
-test('while the first is under way: 409; of many at once one is done', async () => {
+test('concurrent requests get 409, and one of them does the work', async () => {
   const end = Promise.withResolvers<typeof done>();
   const slow = jest.fn(() => end.promise);
   const all = Array.from({ length: 8 }, () =>
@@ -101,9 +92,9 @@ test('while the first is under way: 409; of many at once one is done', async () 
   expect(slow).toHaveBeenCalledTimes(1);
 });
 
-test("an error of the client's comes back as it was", async () => {
+test('repeats an error below 500', async () => {
   const details = [{ path: 'state', message: 'sent' }];
-  const fail = async () => Promise.reject(new HttpError(409, 'letter_closed', 'Too late.', details));
+  const fail = async () => Promise.reject(new HttpError('letter_closed', 'Too late.', { details }));
   await expect(idempotency.once(request, fail)).rejects.toMatchObject({ status: 409 });
   const replayed = idempotency.once(request, work);
   await expect(replayed).rejects.toMatchObject({
@@ -116,14 +107,14 @@ test("an error of the client's comes back as it was", async () => {
   expect(work).not.toHaveBeenCalled();
 });
 
-test('an error of ours is not kept: the next request does it', async () => {
+test('does the work again after a 5xx', async () => {
   await expect(idempotency.once(request, () => Promise.reject(new Error('broken')))).rejects.toThrow(
     'broken',
   );
   expect(await idempotency.once(request, work)).toEqual(done);
 });
 
-test('what a process has left lying is taken up after a minute, and only by the same request', async () => {
+test('a repetition does the work of a process that died, once the key is no longer held', async () => {
   const left = Promise.withResolvers<typeof again>();
   const abandoned = idempotency.once(request, () => left.promise);
   while ((await sql('SELECT FROM letters.idempotency_key')).rowCount === 0);
@@ -138,7 +129,7 @@ test('what a process has left lying is taken up after a minute, and only by the 
   expect(await idempotency.once(request, work)).toEqual(done);
 });
 
-test('after 24 hours the key is free, and its row goes', async () => {
+test('after 24 hours the key is free and its row is deleted', async () => {
   await idempotency.once(request, work);
   await sql(`UPDATE letters.idempotency_key SET created_at = now() - interval '24 hours 1 second'`);
   expect(await idempotency.once({ ...request, fingerprint: 'y' }, async () => again)).toEqual(again);

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Endpoint, ErrorEnvelope } from '@content-platform/contract';
-import { deleteOld } from './delete-old.ts';
 import { HttpError } from './http-error.ts';
 import { migrate, type MigrationOptions } from './migrations.ts';
 import type { Database } from './postgres.ts';
+import { deleteExpired } from './retention.ts';
 import { actorOf, type Caller } from './tokens.ts';
 
-/** A request that may come again. */
+/** A request that a client may repeat. */
 export interface RepeatableRequest {
   endpoint: Endpoint;
   caller: Caller;
-  /** Idempotency-Key as it came; undefined: the request is carried out whenever it comes. */
+  /** The Idempotency-Key header; undefined: every repetition does the work. */
   key: string | undefined;
-  /** The same for the same request: a hash of what was sent. */
+  /** Hash of the request, equal for its repetitions. */
   fingerprint: string;
 }
 
@@ -22,23 +22,22 @@ interface AnyReply {
   headers?: Record<string, string>;
 }
 
-/** What is kept of a reply; an error is thrown again. */
-type Kept =
-  { reply: AnyReply } | { error: Pick<HttpError, 'status' | 'error' | 'message' | 'details' | 'headers'> };
+/** A stored reply, or an error that is thrown again. */
+type Kept = { reply: AnyReply } | { error: Pick<HttpError, 'error' | 'message' | 'details' | 'headers'> };
 
 export interface Idempotency {
   /**
-   * Does `work` unless a request with this key did it in the last 24 hours, whose reply comes back then, errors below
-   * 500 included. `work` must bear being done again: a process that dies in it leaves the key to the next request once
-   * a minute has passed. Throws 422 when the key is malformed or came with another request, 409 while the first is
-   * under way, and what `work` throws.
+   * Does `work`, or returns the reply (or throws the error below 500) of the request that did it with the same key in the
+   * last 24 hours. `work` must be repeatable: if a process dies in it, a request after `holdSeconds` does it again. Throws
+   * 422 if the key is malformed or belongs to another request, 409 while the first request is under way, and the errors of
+   * `work`.
    */
   once<R extends AnyReply>(request: RepeatableRequest, work: () => Promise<R>): Promise<R>;
-  /** Deletes the keys of more than 24 hours ago. */
+  /** Deletes keys older than 24 hours. */
   forget(): Promise<void>;
 }
 
-/** Longer than any request may take: an upload may take 75. */
+/** Longer than the longest request, an upload, which may take 75 s. */
 const holdSeconds = 90;
 const wellFormed = /^[\x20-\x7e]{1,255}$/;
 
@@ -46,31 +45,31 @@ function malformed(): HttpError<'validation_failed'> {
   const details = [
     { path: 'header.Idempotency-Key', message: 'Must be 1 to 255 printable ASCII characters.' },
   ];
-  return new HttpError(422, 'validation_failed', 'The request is not valid.', details);
+  return new HttpError('validation_failed', 'The request is not valid.', { details });
 }
 
-function keptError({ status, error, message, details, headers }: HttpError): Kept {
-  return { error: { status, error, message, details, headers } };
+function keptError({ error, message, details, headers }: HttpError): Kept {
+  return { error: { error, message, details, headers } };
 }
 
 function restore(kept: Kept): AnyReply {
   if ('reply' in kept) return kept.reply;
-  const { status, error, message, details, headers } = kept.error;
-  throw new HttpError(status as never, error, message, details as ErrorEnvelope['details'], { headers });
+  const { error, message, details, headers } = kept.error;
+  throw new HttpError(error, message, { details: details as ErrorEnvelope['details'], headers });
 }
 
-/** Makes the table of `createIdempotency` in the service's own schema. */
+/** Creates the table of `createIdempotency` in the service's schema. */
 export async function migrateIdempotency(options: Omit<MigrationOptions, 'folder' | 'table'>): Promise<void> {
   const folder = new URL('idempotency/', import.meta.url);
   await migrate({ ...options, folder, table: 'idempotency_migration' });
 }
 
-/** Replies kept by Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07), in the schema's idempotency_key. */
+/** Stores replies by Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07) in the schema's idempotency_key. */
 export function createIdempotency(query: Database['query'], schema: string): Idempotency {
   const table = `${schema}.idempotency_key`;
   const mine = 'caller = $1 AND endpoint = $2 AND key = $3';
 
-  /** Takes the key: a new one, one that is too old, or one whose first request was given up. */
+  /** Takes the key if it is new, has expired, or its first request was abandoned. */
   async function take(id: string[], fingerprint: string, run: string): Promise<boolean> {
     const text = `INSERT INTO ${table} AS held (caller, endpoint, key, fingerprint, run, held_until)
                   VALUES ($1, $2, $3, $4, $5, now() + interval '${holdSeconds} s')
@@ -92,20 +91,18 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
     await query('release_idempotency_key', `DELETE FROM ${table} WHERE ${mine} AND run = $4`, [...id, run]);
   }
 
-  /** The reply of the first request; undefined when its key was released just now. */
+  /** Returns the stored reply of the first request; undefined if its key was released meanwhile. */
   async function lookUp(id: string[], fingerprint: string): Promise<Kept | undefined> {
     type Row = { fingerprint: string; reply: Kept | null };
     const text = `SELECT fingerprint, reply FROM ${table} WHERE ${mine}`;
     const { rows } = await query<Row>('find_idempotency_key', text, id);
     if (!rows[0]) return undefined;
     if (rows[0].fingerprint !== fingerprint) {
-      throw new HttpError(422, 'idempotency_key_reused', 'This key came with another request.');
+      throw new HttpError('idempotency_key_reused', 'This key came with another request.');
     }
     if (rows[0].reply) return rows[0].reply;
     const message = 'The first request with this key is under way.';
-    throw new HttpError(409, 'idempotency_key_in_use', message, undefined, {
-      headers: { 'Retry-After': '1' },
-    });
+    throw new HttpError('idempotency_key_in_use', message, { headers: { 'Retry-After': '1' } });
   }
 
   async function carryOut<R extends AnyReply>(id: string[], run: string, work: () => Promise<R>): Promise<R> {
@@ -115,7 +112,7 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
       return reply;
     } catch (error) {
       if (error instanceof HttpError && error.status < 500) await keep(id, run, keptError(error));
-      // It may succeed next time. When even this fails, the key is free in a minute.
+      // A repetition may succeed. If the release fails, the key is free after holdSeconds.
       else await release(id, run).catch(() => undefined);
       throw error;
     }
@@ -134,7 +131,12 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
       return carryOut(id, run, work);
     },
     async forget() {
-      await deleteOld(query, 'delete_idempotency_keys', table, `created_at < now() - interval '24 hours'`);
+      await deleteExpired(
+        query,
+        'delete_idempotency_keys',
+        table,
+        `created_at < now() - interval '24 hours'`,
+      );
     },
   };
 }

@@ -28,7 +28,7 @@ function spin(ms: number): void {
 // Elsewhere there is one listening socket.
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
-onLinux('a process whose turns are long takes in several new clients in each', async () => {
+onLinux('accepts several connections in each long turn of the event loop', async () => {
   const { server, port } = await start();
   let accepted = 0;
   server.on('connection', () => (accepted += 1));
@@ -42,12 +42,12 @@ onLinux('a process whose turns are long takes in several new clients in each', a
   expect(accepted).toBe(200);
 });
 
-test('a port that another one listens on is taken, also for us', async () => {
+test('refuses a port in use, also by the same process', async () => {
   const { port } = await start();
   await expect(listen(createServer(), port, '127.0.0.1')).rejects.toThrow('the port is taken');
 });
 
-test('closed, it accepts nobody, and waits for those that are there', async () => {
+test('after close() accepts no connections and waits for the open ones', async () => {
   const { port } = await start();
   for (let count = 0; count < 40; count += 1) {
     const client = connect(port, '127.0.0.1').setEncoding('latin1');

@@ -4,7 +4,7 @@ import { createServer, Server as NetServer, type ListenOptions } from 'node:net'
 import { ConfigError } from './config.ts';
 
 /** Listening sockets of one port. */
-const doors = 16;
+const listenerCount = 16;
 
 async function open(server: NetServer, options: ListenOptions & { port: number; host: string }) {
   server.listen(options);
@@ -14,30 +14,29 @@ async function open(server: NetServer, options: ListenOptions & { port: number; 
   });
 }
 
-/** http's own close also ends the connections whose next request is on its way just now. */
+/** http's own close also ends idle connections whose next request is already on its way. */
 const close = (server: NetServer): Promise<unknown> =>
   new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
 
 /**
- * Listens; what comes back accepts nothing more, and resolves when no connection is left. Throws ConfigError when it
- * cannot.
+ * Listens. The returned function stops accepting connections and resolves when none is left. Throws ConfigError if the
+ * port is taken.
  *
- * Node takes one new connection from a listening socket in each turn of its event loop (libuv since 1.45): when turns are
- * long, since there is much to do, new clients wait for seconds, and nobody even tells them that. So where the system
- * spreads connections over several sockets of one port (Linux, SO_REUSEPORT) there are several.
+ * Node accepts one connection of a listening socket in each turn of its event loop (libuv since 1.45), so that under load
+ * new clients wait for seconds. On Linux several sockets therefore share the port (SO_REUSEPORT).
  */
 export async function listen(server: Server, port: number, host: string): Promise<() => Promise<unknown>> {
-  // Node's 511 makes a burst of connections wait a second for the kernel to try again.
+  // With Node's default of 511 a burst of connections waits a second until the kernel retries.
   const options = { port, host, backlog: 4_096 };
   if (process.platform !== 'linux') {
     await open(server, options);
     return () => close(server);
   }
-  // Another process of ours could join in, and each would get a part: this one may not.
+  // With SO_REUSEPORT a second process could share the port; this exclusive attempt refuses that.
   const alone = createServer();
   await open(alone, options);
   await close(alone);
-  const more = Array.from({ length: doors - 1 }, () =>
+  const more = Array.from({ length: listenerCount - 1 }, () =>
     createServer({ allowHalfOpen: true, noDelay: true }, (socket) => server.emit('connection', socket)),
   );
   for (const each of [...more, server]) await open(each, { ...options, reusePort: true });

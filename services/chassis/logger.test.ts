@@ -8,7 +8,7 @@ function capture() {
   return { logger, lines };
 }
 
-test("a line has time, level, service, the request's id and the message", () => {
+test('a line has time, level, service, request id and message', () => {
   const { logger, lines } = capture();
   const context = { requestId: 'r-1', route: '/api/me', database: { calls: 0, ms: 0 } };
   runInContext(context, () => logger.info({ port: 1 }, 'ready'));
@@ -23,7 +23,7 @@ test("a line has time, level, service, the request's id and the message", () => 
   expect(Date.parse(line['time']!)).toBeGreaterThan(0);
 });
 
-test('secrets do not reach the log, wherever they stand', () => {
+test('removes secrets from all parts of a line', () => {
   const { logger, lines } = capture();
   const jwt = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl';
   const cause = new Error('connect postgres://app:hunter2@db/platform failed');

@@ -22,7 +22,7 @@ function clean(value: string): string {
   return value.replace(jwt, '[token]').replace(addressPassword, '$1[secret]@');
 }
 
-/** Strips secrets from free text, too: an error's message may quote an address or a header. */
+/** Removes secrets from an error's text, which may quote a URL or a header. */
 function cleanError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { code } = error as { code?: unknown };
@@ -35,7 +35,7 @@ function cleanError(error: unknown): unknown {
   };
 }
 
-/** JSON lines on stdout with time, level, service, request_id (inside a request), trace_id (inside a trace) and message. */
+/** Writes JSON lines to stdout with time, level, service, message and, within a request or trace, their ids. */
 export function createLogger(service: string, level = 'info', destination?: DestinationStream): Logger {
   return pino(
     {

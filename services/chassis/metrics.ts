@@ -1,6 +1,8 @@
+import type { ServerResponse } from 'node:http';
 import {
   collectDefaultMetrics,
   Counter,
+  Gauge,
   Histogram,
   Registry,
   type HistogramConfiguration,
@@ -8,12 +10,12 @@ import {
 import type { Endpoint } from '@content-platform/contract';
 import { activeSpan } from './tracing.ts';
 
-/** 0.2 and 0.5 are the limits for slow queries and slow requests. */
+/** In seconds; 0.2 and 0.5 are the limits of slow queries and slow requests. */
 export const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2.5, 5, 10];
 
 /**
- * A histogram whose observations may have exemplars (`observe`). prom-client makes one only for a registry that is
- * OpenMetrics, and ours is both (exposition.ts): so it is registered afterwards.
+ * Creates a histogram whose observations may have exemplars. It is registered afterwards, because prom-client refuses
+ * exemplars in a registry that can also render the plain text format.
  */
 export function durations<Label extends string>(
   registry: Registry,
@@ -24,7 +26,7 @@ export function durations<Label extends string>(
   return histogram;
 }
 
-/** The signals that every process has. A service adds its own to `registry`. Durations in seconds. */
+/** Creates the metrics of every process; a service adds its own to `registry`. */
 export function createMetrics(service: string) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -41,14 +43,15 @@ export function createMetrics(service: string) {
     labelNames: ['service', 'operation'],
     buckets: durationBuckets,
   });
-  const slowRequests = new Counter({
-    name: 'slow_requests_total',
-    help: 'Requests over SLOW_REQUEST_MS',
-    registers,
-  });
   const slowQueries = new Counter({
     name: 'slow_queries_total',
     help: 'Queries over SLOW_QUERY_MS',
+    registers,
+  });
+  const slowThreshold = new Gauge({
+    name: 'slow_threshold_seconds',
+    help: 'SLOW_QUERY_MS (kind="query") and SLOW_REQUEST_MS (kind="request") as configured',
+    labelNames: ['kind'],
     registers,
   });
   const slowLogDropped = new Counter({
@@ -61,10 +64,10 @@ export function createMetrics(service: string) {
     registry,
     requestDuration,
     queryDuration,
-    slowRequests,
     slowQueries,
+    slowThreshold,
     slowLogDropped,
-    /** Series whose labels are known exist from the start: a rate over a series that appears late misses its first. */
+    /** Creates the series of these endpoints: a rate over a series that appears late misses its first event. */
     expect(endpoints: readonly Endpoint[]): void {
       for (const { method, path: route, responses } of endpoints) {
         for (const status of Object.keys(responses)) requestDuration.zero({ service, method, route, status });
@@ -73,26 +76,30 @@ export function createMetrics(service: string) {
   };
 }
 
-/**
- * Observes a duration, in seconds. The trace that it belongs to is its exemplar, in OpenMetrics, if it is one that is
- * sent: `histogram` must have those enabled.
- */
+/** Observes a duration. If its trace is certain to be sent, the trace's id is the exemplar of the observation. */
 export function observe<Label extends string>(
   histogram: Histogram<Label>,
   labels: Partial<Record<Label, string>>,
   seconds: number,
   traceId = activeSpan()?.sentTraceId,
 ): void {
-  // Their names are not those of the labels, whatever the types say.
+  // The names of exemplar labels differ from the histogram's; prom-client's types do not allow that.
   const exemplarLabels = (traceId === undefined ? {} : { trace_id: traceId }) as typeof labels;
   histogram.observe({ labels, value: seconds, exemplarLabels });
 }
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** The method as a label value: those come from a fixed set, never from the request. */
+/** Returns the method as a label value from a fixed set, so that clients cannot create series. */
 export function methodLabel(method: string | undefined): string {
   return method !== undefined && methods.has(method) ? method : 'other';
 }
+
+/** nginx's status for a client that disconnected before the reply. */
+const clientClosedRequest = 499;
+
+/** Returns the status sent by a closed `response`, or 499 if the client disconnected before the reply. */
+export const statusOf = ({ headersSent, statusCode }: ServerResponse): number =>
+  headersSent ? statusCode : clientClosedRequest;
 
 export type Metrics = ReturnType<typeof createMetrics>;

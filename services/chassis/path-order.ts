@@ -1,9 +1,9 @@
 /**
- * For sorting path templates: a fixed segment comes before a parameter, so that `/jobs/retry` is not the job `retry`.
- * The gateway and the services use the same order, and so mean the same endpoint by a path.
+ * Compares path templates for sorting: a fixed segment comes before a parameter, so that `/jobs/retry` is not the job
+ * `retry`. The gateway and the services must find the same endpoint for a path.
  */
 export function comparePaths(a: string, b: string): number {
-  // `~` sorts after every other character of a path.
+  // `~` sorts after every other character.
   const [first, second] = [a, b].map((path) => path.replaceAll('/:', '/~')) as [string, string];
   return first < second ? -1 : first > second ? 1 : 0;
 }

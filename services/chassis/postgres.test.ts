@@ -37,7 +37,7 @@ afterAll(async () => {
   await own.drop();
 });
 
-test('a call is measured, and counted for the request it belongs to', async () => {
+test('measures a call and counts it for its request', async () => {
   const context: RequestContext = { requestId: 'r-1', route: '/api/x', database: { calls: 0, ms: 0 } };
   await runInContext(context, async () => {
     expect((await database.query('one', 'SELECT $1::int AS n', [1])).rows).toEqual([{ n: 1 }]);
@@ -55,7 +55,7 @@ test('a call is measured, and counted for the request it belongs to', async () =
   );
 });
 
-test('a slow query is a row with its text, never its values', async () => {
+test('records a slow query with its text, without its values', async () => {
   const context: RequestContext = { requestId: 'r-2', route: '/api/slow', database: { calls: 0, ms: 0 } };
   const counted = async () => (await metrics.slowQueries.get()).values[0]?.value ?? 0;
   const before = await counted();
@@ -68,7 +68,7 @@ test('a slow query is a row with its text, never its values', async () => {
   });
   expect(row).toMatchObject({
     service: 'letters',
-    statement: 'SELECT pg_sleep(?), $1::text',
+    statement,
     route: '/api/slow',
     request_id: 'r-2',
   });
@@ -76,7 +76,7 @@ test('a slow query is a row with its text, never its values', async () => {
   expect((await counted()) - before).toBe(1);
 });
 
-test('a query that waits for a connection is not slow for that', async () => {
+test('the wait for a connection does not make a query slow', async () => {
   const slow = async () => (await metrics.slowQueries.get()).values[0]?.value ?? 0;
   const connects = async () => {
     const { values } = await metrics.queryDuration.get();
@@ -91,7 +91,7 @@ test('a query that waits for a connection is not slow for that', async () => {
   expect((await connects()) - secondsBefore).toBeGreaterThan(1);
 });
 
-test('a transaction is all or nothing', async () => {
+test('rolls a failed transaction back', async () => {
   await database.query('make', 'CREATE TABLE t (n int PRIMARY KEY)');
   const twice = database.transaction(async (query) => {
     await query('insert', 'INSERT INTO t VALUES (1)');
@@ -103,20 +103,20 @@ test('a transaction is all or nothing', async () => {
   expect((await database.query('count', 'SELECT * FROM t')).rowCount).toBe(1);
 });
 
-describe('what a transaction waits for is time of the database', () => {
+describe('counts the waits of a transaction as database time', () => {
   async function msOf(work: () => Promise<unknown>): Promise<number> {
     const context: RequestContext = { requestId: 'r-3', route: '/api/x', database: { calls: 0, ms: 0 } };
     await runInContext(context, work);
     return context.database.ms;
   }
 
-  test('a connection', async () => {
+  test('for a connection', async () => {
     const others = [1, 2].map(() => database.query('busy', 'SELECT pg_sleep(0.5)'));
     expect(await msOf(() => database.transaction(async () => undefined))).toBeGreaterThan(300);
     await Promise.all(others);
   });
 
-  test('the end', async () => {
+  test('for the commit', async () => {
     await direct.query(`CREATE TABLE slow_disk (n int);
       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END';
       CREATE CONSTRAINT TRIGGER at_end AFTER INSERT ON slow_disk DEFERRABLE INITIALLY DEFERRED
@@ -126,11 +126,11 @@ describe('what a transaction waits for is time of the database', () => {
   });
 });
 
-test('a statement over its limit is ended, and that is 503', async () => {
+test('cancels a statement over its limit with 503', async () => {
   await expect(database.query('hang', 'SELECT pg_sleep(30)')).rejects.toMatchObject({ status: 503 });
 });
 
-test('connections that the server ends are replaced', async () => {
+test('replaces connections that the server has ended', async () => {
   await database.query('one', 'SELECT 1');
   await direct.query(
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'letters'",
@@ -138,7 +138,7 @@ test('connections that the server ends are replaced', async () => {
   await until('queries work again', () => database.query('one', 'SELECT 1').then(() => true));
 });
 
-test('a connection that ends within a transaction fails that one, and nothing else', async () => {
+test('a connection that breaks in a transaction fails that transaction only', async () => {
   const broken = database.transaction(async (query) => {
     const { rows } = await query<{ pid: number }>('pid', 'SELECT pg_backend_pid() AS pid');
     const { pid } = rows[0]!;
@@ -155,7 +155,7 @@ test('a connection that ends within a transaction fails that one, and nothing el
   expect((await database.query('one', 'SELECT 1')).rowCount).toBe(1);
 });
 
-test('a database that is away is 503', async () => {
+test('an unavailable database is a 503', async () => {
   const options = { logger, metrics, slowLog, slowQueryMs: 1_000 };
   const away = createDatabase({ ...options, url: 'postgres://nobody@127.0.0.1:1/nowhere' });
   await expect(away.query('one', 'SELECT 1')).rejects.toMatchObject({
@@ -165,7 +165,7 @@ test('a database that is away is 503', async () => {
   await away.close();
 });
 
-test('a database that lets nobody in any more is 503: its password, or its name, was changed', async () => {
+test('a refused login is a 503, after the password or name of the database was changed', async () => {
   const options = { logger, metrics, slowLog, slowQueryMs: 1_000 };
   const [otherPassword, otherName] = [new URL(own.url), new URL(own.url)];
   otherPassword.password = 'another';
@@ -189,7 +189,7 @@ test('processes that start together migrate once', async () => {
   await empty.drop();
 });
 
-test('a refused login is a configuration error, and waiting for a database can be ended', async () => {
+test('migrate refuses a wrong login as a configuration error, and its wait can be aborted', async () => {
   const folder = new URL('migrations/', import.meta.url);
   const wrong = new URL(own.url);
   wrong.password = 'wrong';
@@ -199,7 +199,7 @@ test('a refused login is a configuration error, and waiting for a database can b
   await expect(away).rejects.toThrow('aborted');
 });
 
-test('a database that takes connections and says nothing is waited for: a busy machine starts slowly', async () => {
+test('migrate retries while the database accepts connections but does not answer', async () => {
   const sockets = new Set<Socket>();
   const silent = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -214,7 +214,7 @@ test('a database that takes connections and says nothing is waited for: a busy m
   for (const socket of sockets) socket.destroy();
 });
 
-test('the trace of a slow query is sent, and is its exemplar', async () => {
+test('sends the trace of a slow query, which is its exemplar', async () => {
   const sent = sentSpans();
   const slowMetrics = createMetrics('slow');
   const options = { url: own.url, logger, metrics: slowMetrics, slowLog, slowQueryMs: 20 };

@@ -1,24 +1,23 @@
 import pg from 'pg';
-import { isAway, isSilent } from './away.ts';
+import { isUnavailable, isTimeout } from './database-errors.ts';
 import { createBreaker } from './breaker.ts';
 import { currentContext, outsideContext } from './context.ts';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import { observe, type Metrics } from './metrics.ts';
-import type { SlowLog } from './slow-log.ts';
 import { activeSpan, traced } from './tracing.ts';
 
 /** Runs statements. `operation` names the call for metrics and logs; `text` has placeholders, never values. */
 export interface Database {
-  /** Throws 503 when the database is away, restarts or is too slow; otherwise what PostgreSQL says. */
+  /** Throws 503 when the database is unavailable, restarts or is too slow; otherwise PostgreSQL's error. */
   query<Row extends pg.QueryResultRow>(
     operation: string,
     text: string,
     values?: readonly unknown[],
   ): Promise<pg.QueryResult<Row>>;
-  /** All or nothing; the same errors. */
+  /** Commits if `work` succeeds, otherwise rolls back. Throws the errors of `work` and those of `query`. */
   transaction<T>(work: (query: Database['query']) => Promise<T>): Promise<T>;
-  /** Resolves when the database answers. */
+  /** Throws as `query` does. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }
@@ -27,16 +26,18 @@ export interface DatabaseOptions {
   url: string;
   logger: Logger;
   metrics: Metrics;
-  slowLog: SlowLog;
-  slowQueryMs: number;
+  /** Without it slow queries are counted but not recorded. */
+  slowLog?: { query(slow: { statement: string; ms: number }): void };
+  /** A query that takes longer is slow; by default no query is. */
+  slowQueryMs?: number;
   maxConnections?: number;
-  /** PostgreSQL ends a statement after so many ms. */
+  /** PostgreSQL cancels a statement after this time. */
   statementTimeoutMs?: number;
 }
 
 const doesNotAnswer = (cause: unknown) => unavailable('The database does not answer at the moment.', cause);
 
-const translate = (error: unknown): unknown => (isAway(error) ? doesNotAnswer(error) : error);
+const translate = (error: unknown): unknown => (isUnavailable(error) ? doesNotAnswer(error) : error);
 
 /** A pool of connections with time limits and measurements. */
 export function createDatabase(options: DatabaseOptions): Database {
@@ -45,7 +46,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     logger,
     metrics,
     slowLog,
-    slowQueryMs,
+    slowQueryMs = Infinity,
     maxConnections = 10,
     statementTimeoutMs = 5_000,
   } = options;
@@ -53,22 +54,22 @@ export function createDatabase(options: DatabaseOptions): Database {
     connectionString: url,
     application_name: metrics.service,
     max: maxConnections,
-    // When a cache is gone many connections are wanted at once, and on a busy machine they are slow to come.
+    // When the cache is lost, many connections open at once, which takes seconds on a busy machine.
     connectionTimeoutMillis: 5_000,
     statement_timeout: statementTimeoutMs,
-    // When even the server's own timeout does not reach us.
+    // In case the server's own timeout is not received.
     query_timeout: statementTimeoutMs + 1_000,
     keepAlive: true,
   });
   const breaker = createBreaker(logger, 'the database does not answer: it is asked once a second');
 
-  // Without listeners a connection that breaks, idle or within a transaction, would end the process.
+  // Without these listeners a connection that breaks, idle or within a transaction, would end the process.
   pool.on('error', (error) =>
     outsideContext(() => logger.warn({ error }, 'an idle database connection broke')),
   );
   pool.on('connect', (client) => client.on('error', () => {}));
 
-  /** @param text the statement; undefined: it waits for a connection, and no query is slow for that */
+  /** Measures `work`. `text`: the statement; undefined while waiting for a connection, which is never a slow query. */
   async function measured<T>(
     operation: string,
     text: string | undefined,
@@ -93,28 +94,28 @@ export function createDatabase(options: DatabaseOptions): Database {
       observe(metrics.queryDuration, { service: metrics.service, operation }, ms / 1000);
       if (text !== undefined && ms > slowQueryMs) {
         metrics.slowQueries.inc();
-        slowLog.query({ statement: text, ms });
+        slowLog?.query({ statement: text, ms });
       }
     }
   }
 
-  let answeredAt = 0;
-  const answered = () => {
-    answeredAt = performance.now();
+  let respondedAt = 0;
+  const reportResponse = () => {
+    respondedAt = performance.now();
     breaker.report(true);
   };
 
-  /** While the database is silent, which is when nobody is answered, only one request a second waits for it. */
-  async function unlessSilent<T>(work: () => Promise<T>): Promise<T> {
-    if (!breaker.allows()) throw doesNotAnswer(new Error('it is silent'));
-    const begun = performance.now();
+  /** Runs `work`, but while the database answers no query at all, only one call a second waits for it. */
+  async function unlessHanging<T>(work: () => Promise<T>): Promise<T> {
+    if (!breaker.allows()) throw doesNotAnswer(new Error('it does not answer'));
+    const startedAt = performance.now();
     try {
       const result = await work();
-      answered();
+      reportResponse();
       return result;
     } catch (error) {
-      if (!isSilent(error)) answered();
-      else if (answeredAt < begun) breaker.report(false, error);
+      if (!isTimeout(error)) reportResponse();
+      else if (respondedAt < startedAt) breaker.report(false, error);
       throw translate(error);
     }
   }
@@ -124,19 +125,19 @@ export function createDatabase(options: DatabaseOptions): Database {
       ? pool.connect()
       : measured('connect', undefined, () => pool.connect());
 
-  /** Whoever fails takes the connection along: nobody knows what it is good for. */
   async function query<Row extends pg.QueryResultRow>(
     operation: string,
     text: string,
     values: readonly unknown[] = [],
   ): Promise<pg.QueryResult<Row>> {
-    return unlessSilent(async () => {
+    return unlessHanging(async () => {
       const client = await connect();
       try {
         const result = await measured(operation, text, () => client.query<Row>(text, values as unknown[]));
         client.release();
         return result;
       } catch (error) {
+        // Closes the connection, whose state is unknown after an error.
         client.release(error as Error);
         throw error;
       }
@@ -157,13 +158,13 @@ export function createDatabase(options: DatabaseOptions): Database {
   return {
     query,
     async transaction(work) {
-      const client = await unlessSilent(begin);
+      const client = await unlessHanging(begin);
       let broken: Error | undefined;
       try {
         const result = await work((operation, text, values = []) =>
           measured(operation, text, () => client.query(text, values as unknown[])),
         );
-        // Where the disk is slow, the end is where a transaction waits.
+        // On a slow disk a transaction waits at its end.
         await measured('commit', 'COMMIT', () => client.query('COMMIT'));
         return result;
       } catch (error) {

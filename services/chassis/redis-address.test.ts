@@ -38,7 +38,7 @@ test.each([
     },
   ],
   ['rediss-cluster://a', { form: 'cluster', nodes: [{ host: 'a', port: 6379 }], access: { tls: {} } }],
-])('%s is read', (url, address) => {
+])('parses %s', (url, address) => {
   expect(parseRedisUrl(url)).toEqual(address);
 });
 
@@ -58,7 +58,7 @@ test.each([
   'redis-cluster://u:p:q@a@b',
   'redis-cluster://u:%zz@a',
   'redis-cluster://a b',
-])('%s is refused in one line that says what is allowed, and not what may be a password', (url) => {
+])('refuses %s in one line that names the allowed forms and hides passwords', (url) => {
   const read = () => readConfig({ REDIS_URL: redisUrl }, { REDIS_URL: url });
   expect(read).toThrow(
     /^REDIS_URL must be redis:\/\/.*redis-sentinel:.*redis-cluster:.*, not what it is set to$/,

@@ -3,25 +3,25 @@ export interface HostPort {
   port: number;
 }
 
-/** Who a client is to Redis, and whether it speaks TLS. */
+/** Login and encryption of the connections to Redis. */
 export interface RedisAccess {
   username?: string;
   password?: string;
-  /** TLS with the usual checks; without it there is none. */
+  /** Node's TLS options, with the default checks; absent: no TLS. */
   tls?: Record<string, never>;
 }
 
 /**
- * - single: one server; ioredis reads its address itself.
- * - sentinel: the primary that the sentinels know by `name`.
- * - cluster: a Redis Cluster, of which some nodes are given.
+ * - single: one server; ioredis parses `url` itself.
+ * - sentinel: the primary that the sentinels know as `name`.
+ * - cluster: a Redis Cluster with some of its nodes.
  */
 export type RedisAddress =
   | { form: 'single'; url: string }
   | { form: 'sentinel'; sentinels: HostPort[]; name: string; access: RedisAccess }
   | { form: 'cluster'; nodes: HostPort[]; access: RedisAccess };
 
-/** What parseRedisUrl takes, for the one line that refuses anything else. */
+/** The forms that parseRedisUrl accepts, for error messages. */
 export const redisForms =
   "redis://host:6379, redis-sentinel://host:26379,host:26379/<primary's name> or redis-cluster://host:6379,host:6379, each with user:password@ where needed, and as rediss… for TLS";
 
@@ -39,15 +39,13 @@ function hostsOf(text: string, defaultPort: number): HostPort[] {
 }
 
 /**
- * Reads the three forms of REDIS_URL. User and password are percent-encoded; what stands after redis:// is ioredis's.
- *
- * @throws Error whose message says what is allowed
+ * Parses the three forms of REDIS_URL. User and password are percent-encoded. Throws an Error that says what is allowed.
  */
 export function parseRedisUrl(text: string): RedisAddress {
   if (/^rediss?:\/\//.test(text) && URL.canParse(text)) return { form: 'single', url: text };
   const { form, tls, user, password, hosts, name } = severalHosts.exec(text)?.groups ?? {};
   const isSentinel = form === 'sentinel';
-  // The name of the primary, and nothing in its place in a cluster.
+  // Sentinels need the primary's name; a cluster has none.
   if (!hosts || isSentinel !== Boolean(name)) throw new Error(redisForms);
   const access: RedisAccess = {
     ...(user ? { username: decoded(user) } : {}),
@@ -76,8 +74,8 @@ function decoded(text: string): string {
 }
 
 /**
- * How sentinels are logged in to: with the password of Redis, as the user `default`, for whom a sentinel without a
- * password takes any.
+ * Returns the login for sentinels: the password of Redis as the user `default`, for which a sentinel without a password
+ * accepts any password.
  */
 export function sentinelLogin({ password }: RedisAccess): RedisAccess {
   return password ? { username: 'default', password } : {};

@@ -2,34 +2,32 @@ import { Cluster, Redis } from 'ioredis';
 import type { Logger } from './logger.ts';
 import { parseRedisUrl, sentinelLogin } from './redis-address.ts';
 
-/** A command that has no answer after so many ms fails. */
+/** A command without a reply fails after this time. */
 export const redisTimeoutMs = 250;
 
-/** One server, be it found through sentinels, or a cluster: commands are the same. */
+/** A client of one server or of a cluster; both have the same commands. */
 export type RedisClient = Redis | Cluster;
 
-/** How often a client of a cluster is looked at: else it leaves `close` at once. */
+/** Interval of the check whether a cluster client is stuck in `close`, a state that it normally leaves at once. */
 const stuckMs = 2_000;
 
 const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000);
 
 /**
- * A connection whose commands fail at once while Redis is away, and in time while it hangs; it comes back by itself.
- * Nothing is queued or sent twice. In a cluster a command touches keys of one slot, and the others' go on when one
- * primary is away.
- *
- * @param url one of the forms of parseRedisUrl
+ * Connects to Redis at `url` (the forms of parseRedisUrl) and reconnects by itself. Commands fail at once while Redis is
+ * unavailable, and after `redisTimeoutMs` while it hangs; no command is queued or sent twice. In a cluster a command may
+ * use keys of one slot only.
  */
 export function createRedis(url: string, logger: Logger): RedisClient {
   const redis = open(url);
-  let away = false;
+  let isAvailable = true;
   redis.on('error', (error: unknown) => {
-    if (!away) logger.warn({ error }, 'Redis is away');
-    away = true;
+    if (isAvailable) logger.warn({ error }, 'Redis is away');
+    isAvailable = false;
   });
   redis.on('ready', () => {
-    if (away) logger.info('Redis is back');
-    away = false;
+    if (!isAvailable) logger.info('Redis is back');
+    isAvailable = true;
   });
   return redis;
 }
@@ -47,7 +45,7 @@ function open(url: string): RedisClient {
       enableOfflineQueue: false,
       clusterRetryStrategy: retryStrategy,
       clusterNodeRetryStrategy: retryStrategy,
-      // Only what was refused because its slot is elsewhere is sent again, to the right node.
+      // Only a command that a node redirects (MOVED) is sent again, to the right node.
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
       maxRedirections: 3,
@@ -61,7 +59,7 @@ function open(url: string): RedisClient {
     ...perNode,
     enableOfflineQueue: false,
     retryStrategy,
-    // Commands of one moment are one write. In a cluster they would wait for it while it is away, instead of failing.
+    // Commands of one event-loop turn are one write. In a cluster they would wait while it is unavailable.
     enableAutoPipelining: true,
   };
   if (address.form === 'single') return new Redis(address.url, settings);
@@ -80,8 +78,8 @@ function open(url: string): RedisClient {
 }
 
 /**
- * When its last connection ends just while it looks up the names of the nodes, ioredis 6.0.0 stays `close` and tries no
- * more (lib/cluster/index.ts: connect() sees that the status has changed, and gives up).
+ * Reconnects a cluster client that is stuck: if its last connection ends while it resolves the names of the nodes,
+ * ioredis 6.0.0 stays in `close` (lib/cluster/index.ts: connect() stops when the status has changed).
  */
 function connectWhenStuck(cluster: Cluster): void {
   const timer = setInterval(() => {

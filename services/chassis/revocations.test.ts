@@ -1,7 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { startHttpServer } from '../../test/support/http-server.ts';
 import { until } from '../../test/support/wait.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
@@ -36,7 +34,7 @@ function watch(fetchSince?: FetchRevocations) {
   return { feed, state, lines, metrics, revocations };
 }
 
-test('a revoked session is refused, another one is not', async () => {
+test('includes a revoked session and no other', async () => {
   const { feed, revocations } = watch();
   await until('it has heard of none', () => !revocations.include({ sessionId: '7' }));
   feed.push({ id: 1, session: '7' });
@@ -45,7 +43,7 @@ test('a revoked session is refused, another one is not', async () => {
   expect(revocations.include({ clientId: '7', issuedAt: 0 })).toBe(false);
 });
 
-test("a client's tokens are refused when they are as old as the revocation, younger ones are taken", async () => {
+test("includes a client's tokens issued until the revocation, not later ones", async () => {
   const { feed, revocations } = watch();
   feed.push({ id: 1, client: 'cms', issued_until: 1_000 });
   await until('it has heard', () => revocations.include({ clientId: 'cms', issuedAt: 1_000 }));
@@ -54,7 +52,7 @@ test("a client's tokens are refused when they are as old as the revocation, youn
   await until('it has heard', () => revocations.include({ clientId: 'cms', issuedAt: 1_001 }));
 });
 
-test('it asks for what is new only, and for everything when the database is an older one', async () => {
+test('fetches new entries only, and all entries after the database was restored from a backup', async () => {
   const { feed, state, revocations } = watch();
   feed.push({ id: 5, session: 'a' });
   await until('it has heard', () => revocations.include({ sessionId: 'a' }));
@@ -64,7 +62,7 @@ test('it asks for what is new only, and for everything when the database is an o
   expect(revocations.include({ sessionId: 'a' })).toBe(true);
 });
 
-test('before the first answer no token is taken; later it goes on with what it knows, and says since when', async () => {
+test('throws 503 before the first fetch; later keeps the last list and exports its age', async () => {
   const scene = watch();
   scene.state.away = true;
   const { feed, state, lines, metrics, revocations } = scene;
@@ -89,7 +87,20 @@ test('before the first answer no token is taken; later it goes on with what it k
   expect(lines).toHaveLength(told);
 });
 
-test('what no living token needs is forgotten', async () => {
+test('repeats the first fetch until it succeeds', async () => {
+  let [asked, isUp] = [0, false];
+  const { lines, revocations } = watch(() => {
+    asked += 1;
+    return isUp ? Promise.resolve({ revocations: [], last: 0 }) : Promise.reject(new Error('unavailable'));
+  });
+  await until('it was asked several times', () => asked > 5);
+  expect(revocations.isLoaded()).toBe(false);
+  expect(lines).toHaveLength(1);
+  isUp = true;
+  await until('it has an answer', () => revocations.isLoaded());
+});
+
+test('forgets revocations older than every token', async () => {
   const { feed, revocations } = watch();
   feed.push({ id: 1, session: 'old' });
   await until('it has heard', () => revocations.include({ sessionId: 'old' }));
@@ -100,23 +111,18 @@ test('what no living token needs is forgotten', async () => {
   expect(revocations.include({ sessionId: 'new' })).toBe(true);
 });
 
-test('a service that hangs, fails or answers nonsense is a failed fetch', async () => {
+test('a hanging, failing or malformed reply is a failed fetch', async () => {
   const answers: Record<string, (end: (body: string, status?: number) => void) => void> = {
     '/hang': () => undefined,
     '/500': (end) => end('{}', 500),
     '/html': (end) => end('<html>'),
     '/empty': (end) => end('{}'),
   };
-  const server = createServer(({ url }, response) => {
+  const { origin, close } = await startHttpServer(({ url }, response) => {
     const answer = Object.entries(answers).find(([path]) => url!.startsWith(path))![1];
     answer((body, status = 200) => response.writeHead(status).end(body));
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  closers.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  closers.push(close);
   for (const path of Object.keys(answers))
     await expect(remoteRevocations(origin + path)(0)).rejects.toThrow();
 });

@@ -6,32 +6,34 @@ import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 
 const revocation = z.union([
-  /** A session has ended: none of its tokens is taken any more. */
+  /** A session has ended: all of its tokens are revoked. */
   z.strictObject({ id: z.int(), session: z.string() }),
-  /** A machine client was disabled or has another secret: its tokens issued up to then are not taken. Unix seconds. */
+  /** A client was disabled or got a new secret: its tokens issued until then (Unix seconds) are revoked. */
   z.strictObject({ id: z.int(), client: z.string(), issued_until: z.int() }),
 ]);
 export type Revocation = z.infer<typeof revocation>;
 
-/** What the auth service tells of revocations after an id. `last` is the newest id there ever was; 0: none. */
+/** Reply of the auth service: the revocations after an id. `last` is the newest id ever used; 0: none. */
 export const revocationPage = z.strictObject({ revocations: z.array(revocation), last: z.int() });
 export type RevocationPage = z.infer<typeof revocationPage>;
 
-/** Asks for the revocations after an id. Rejects when they cannot be had. */
+/** Fetches the revocations after an id. Rejects if the auth service is unavailable. */
 export type FetchRevocations = (after: number) => Promise<RevocationPage>;
 
-/** What a checked token says of itself. `issuedAt`: Unix seconds. */
+/** Where a token comes from. `issuedAt`: Unix seconds. */
 export type TokenSource = { sessionId: string } | { clientId: string; issuedAt: number };
 
 export interface Revocations {
-  /** Whether the token was revoked, as far as this process knows. Throws 503 while it never heard of any. */
+  /** Whether the token is known to be revoked. Throws 503 until the first fetch has succeeded. */
   include(source: TokenSource): boolean;
 }
 
-/** Twice a second, so that a logout is known everywhere within one. */
+/** Short enough that every process knows of a logout within a second. */
 const pollMs = 500;
+/** Shorter than later, because the process is not ready until the first fetch. */
+const firstRetryMs = 50;
 const fetchTimeoutMs = 1_000;
-/** Longer than any access token lives: 15 min, and a minute for clocks that differ. */
+/** Lifetime of an access token, 15 min, and a minute for differing clocks. */
 const keptMs = 16 * 60_000;
 
 interface Entry {
@@ -40,8 +42,8 @@ interface Entry {
 }
 
 /**
- * The revocations that are in force, held in memory and brought up to date twice a second. While `fetchSince` fails the
- * process goes on with what it knows; `revocations_age_seconds` says for how long.
+ * Holds the revocations in force in memory and updates them twice a second (every 50 ms until the first success). While
+ * `fetchSince` fails, the last list stays in use; `revocations_age_seconds` is its age.
  */
 export function watchRevocations(fetchSince: FetchRevocations, logger: Logger, metrics: Metrics) {
   const entries = new Map<string, Entry>();
@@ -49,6 +51,7 @@ export function watchRevocations(fetchSince: FetchRevocations, logger: Logger, m
   let last = 0;
   let heardAt = -Infinity;
   const startedAt = performance.now();
+  const isLoaded = () => heardAt > -Infinity;
 
   const age: Gauge = new Gauge({
     name: 'revocations_age_seconds',
@@ -60,7 +63,7 @@ export function watchRevocations(fetchSince: FetchRevocations, logger: Logger, m
 
   function forget(now: number): void {
     for (const [key, entry] of entries) {
-      // In the order in which they came.
+      // The map is ordered by age.
       if (entry.heardAt > now - keptMs) return;
       entries.delete(key);
     }
@@ -68,7 +71,7 @@ export function watchRevocations(fetchSince: FetchRevocations, logger: Logger, m
 
   async function update(): Promise<void> {
     let page = await fetchSince(last);
-    // The database was replaced by an older one: what came after is gone, and ids begin anew.
+    // The database was restored from a backup, so that ids are used again.
     if (page.last < last) page = await fetchSince(0);
     const now = performance.now();
     for (const revoked of page.revocations) {
@@ -92,14 +95,16 @@ export function watchRevocations(fetchSince: FetchRevocations, logger: Logger, m
         if (!failing) logger.warn({ error }, 'revocations could not be fetched; going on with what is known');
         failing = true;
       }
-      await sleep(pollMs, undefined, { signal: stopping.signal }).catch(() => {});
+      await sleep(isLoaded() ? pollMs : firstRetryMs, undefined, { signal: stopping.signal }).catch(() => {});
     }
   }
   const running = run();
 
   return {
+    /** Whether the revocations were fetched at least once. */
+    isLoaded,
     include(source: TokenSource): boolean {
-      if (heardAt === -Infinity) throw unavailable('Tokens cannot be checked at the moment.');
+      if (!isLoaded()) throw unavailable('Tokens cannot be checked at the moment.');
       if ('sessionId' in source) return entries.has(`session:${source.sessionId}`);
       const entry = entries.get(`client:${source.clientId}`);
       return entry !== undefined && source.issuedAt <= entry.issuedUntil;
@@ -111,7 +116,7 @@ export function watchRevocations(fetchSince: FetchRevocations, logger: Logger, m
   };
 }
 
-/** Fetches them from the auth service's internal listener at `url`. */
+/** Fetches revocations from the auth service's internal listener at `url`. */
 export function remoteRevocations(url: string): FetchRevocations {
   return async (after) => {
     const signal = AbortSignal.timeout(fetchTimeoutMs);

@@ -21,7 +21,7 @@ async function start(env: Record<string, string> = {}, ...args: string[]) {
   return { child, port, ended, ready, output: () => output };
 }
 
-test('told to stop, it finishes what is under way, closes, and exits 0', async () => {
+test('SIGINT lets the request under way finish, calls onStop and exits 0', async () => {
   const { child, port, ended, ready, output } = await start();
   await until('it is ready', ready);
   const reply = fetch(`http://127.0.0.1:${port}/`).then((response) => response.json());
@@ -32,7 +32,17 @@ test('told to stop, it finishes what is under way, closes, and exits 0', async (
   expect(output()).toContain('closed\n');
 });
 
-test('told so by an orchestrator, it answers as before until nobody sends it anything any more', async () => {
+test('exports the thresholds of slow requests and queries as metrics', async () => {
+  const { child, port, ended, ready } = await start({ SLOW_QUERY_MS: '150', SLOW_REQUEST_MS: '700' });
+  await until('it is ready', ready);
+  const metrics = await fetch(`http://127.0.0.1:${port + 1000}/metrics`).then((response) => response.text());
+  expect(metrics).toContain('slow_threshold_seconds{kind="query"} 0.15');
+  expect(metrics).toContain('slow_threshold_seconds{kind="request"} 0.7');
+  child.kill('SIGINT');
+  expect(await ended).toBe(0);
+});
+
+test('SIGTERM turns the process not ready and serves for another 2.5 s', async () => {
   const { child, port, ended, ready, output } = await start();
   await until('it is ready', ready);
   child.kill('SIGTERM');
@@ -46,7 +56,7 @@ test('told so by an orchestrator, it answers as before until nobody sends it any
   await expect(keptConnection(port)).rejects.toThrow('ECONNREFUSED');
 });
 
-test('what takes longer than the service gives it is cut off, and the exit says so', async () => {
+test('ends requests that exceed the grace period, with exit code 1', async () => {
   const { child, port, ended, ready, output } = await start({}, '200');
   await until('it is ready', ready);
   const reply = fetch(`http://127.0.0.1:${port}/`).then(
@@ -74,7 +84,7 @@ async function keptConnection(port: number) {
   return { ask, replies, closed };
 }
 
-test('told to stop, it lets go of kept connections without losing a request, and takes no new ones', async () => {
+test('a shutdown closes idle connections without losing a request, and accepts no new ones', async () => {
   const { child, port, ended, ready, output } = await start();
   await until('it is ready', ready);
   const connections = await Promise.all(Array.from({ length: 4 }, () => keptConnection(port)));
@@ -100,13 +110,13 @@ test('told to stop, it lets go of kept connections without losing a request, and
   expect(await ended).toBe(0);
 });
 
-test('a wrong setting is one line and exit 1', async () => {
+test('a wrong setting is one line and exit code 1', async () => {
   const { ended, output } = await start({ LOG_LEVEL: 'loud' });
   expect(await ended).toBe(1);
   expect(output()).toBe('slow-service: LOG_LEVEL must be debug, info, warn or error, not "loud"\n');
 });
 
-test('a taken port is one line and exit 1', async () => {
+test('a port in use is one line and exit code 1', async () => {
   const port = await freeRow(1);
   const other = createServer().listen(port, '127.0.0.1');
   await once(other, 'listening');

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import { ConfigError, type commonConfig } from './config.ts';
-import { createInternalApp, type Check } from './health.ts';
+import { createAssess, createInternalApp, type Assess, type Check } from './health.ts';
 import { listen } from './listen.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
-import { createStop } from './stop-server.ts';
+import { createGracefulShutdown } from './graceful-shutdown.ts';
 import { closeTracer, isTraced } from './tracing.ts';
 
 type CommonConfig = z.output<z.ZodObject<ReturnType<typeof commonConfig>>>;
@@ -18,26 +18,29 @@ export interface Process<Config> {
   logger: Logger;
   metrics: Metrics;
   slowLog: SlowLog;
-  /** Called when the process stops, the last registered first, after the last request is answered. */
+  /** Registers a function to call after the last request when the process stops; the last registered is called first. */
   onStop(close: () => unknown): void;
 }
 
 export interface Running {
   app: RequestListener;
-  /** What readiness looks at. */
+  /** The checks of readiness. */
   checks: Record<string, Check>;
   server?: ServerOptions;
-  /** What is under way has so long to finish when the process is told to stop, when that is more than 10 s. In ms. */
-  finishMs?: number;
-  /** For the other processes of the platform alone: answered by the internal listener. */
+  /** Time that requests under way have to finish when the process stops, in ms; default 10 s. */
+  gracePeriodMs?: number;
+  /** Endpoints of the internal listener, for the platform's other processes. */
   internal?: RequestHandler;
-  /** For what a server reports without a request: parse errors, tunnels. Called before it listens. */
-  prepare?: (server: Server) => void;
+  /** Called before the server listens, to handle its events outside requests: parse errors, tunnels. */
+  configureServer?: (server: Server) => void;
 }
 
-const usualFinishMs = 10_000;
-/** The gateway asks for readiness every second, and an answer may take one: after this it sends nothing more. */
-const noticeMs = 2_500;
+const defaultGracePeriodMs = 10_000;
+/** The gateway probes readiness every second, and a probe may take a second: after this time it sends no more requests. */
+const shutdownDelayMs = 2_500;
+/** Pauses between checks while the process is not ready. */
+const firstPauseMs = 25;
+const longestPauseMs = 1_000;
 
 function fail(message: string): never {
   process.stderr.write(`${message}\n`);
@@ -45,10 +48,9 @@ function fail(message: string): never {
 }
 
 /**
- * Runs a process: reads its configuration, listens on PORT and, for health and metrics, on PORT + 1000, and stops on
- * SIGTERM: not ready any more, for 2.5 s it answers as before, then what is under way finishes and everything `onStop`
- * named is closed. On SIGINT, which comes from a keyboard, the same at once. A wrong configuration is one line on
- * stderr and exit 1.
+ * Runs a process: reads its configuration and listens on PORT and, for health and metrics, on PORT + 1000. On SIGTERM it
+ * turns not ready, serves for another 2.5 s, lets the requests under way finish and calls the `onStop` functions; on SIGINT
+ * (from a keyboard) without the 2.5 s. A wrong configuration is one line on stderr and exit 1.
  */
 export async function run<Config extends CommonConfig>(
   name: string,
@@ -64,6 +66,8 @@ export async function run<Config extends CommonConfig>(
   }
   const logger = createLogger(name, config.LOG_LEVEL);
   const metrics = createMetrics(name);
+  metrics.slowThreshold.set({ kind: 'query' }, config.SLOW_QUERY_MS / 1_000);
+  metrics.slowThreshold.set({ kind: 'request' }, config.SLOW_REQUEST_MS / 1_000);
   const slowLog = createSlowLog(config.LOGS_DATABASE_URL, metrics, logger);
   const closers: (() => unknown)[] = [closeTracer, () => slowLog.close()];
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT && !isTraced()) {
@@ -72,29 +76,45 @@ export async function run<Config extends CommonConfig>(
     );
   }
   let running: Running | undefined;
+  let assess: Assess = () => Promise.resolve({ outcomes: {}, failing: [] });
   let up = false;
   let stopServer: (() => Promise<void>) | undefined;
   const internal = createServer(
     createInternalApp(
       metrics,
-      () => running?.checks ?? {},
+      () => assess(),
       () => up,
       () => running?.internal,
     ),
   );
 
+  /** Logs once that the process is ready and, if that takes about a second, which checks it waits for. */
+  async function logReadiness(): Promise<void> {
+    let isLogged = false;
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+      const { failing } = await assess();
+      if (!up) return;
+      if (failing.length === 0) return logger.info({ port: config.PORT }, 'ready');
+      if (pauseMs === longestPauseMs && !isLogged) {
+        logger.warn({ failing }, 'not ready: waiting for required checks');
+        isLogged = true;
+      }
+      await sleep(pauseMs, undefined, { ref: false });
+    }
+  }
+
   async function stop(signal: string): Promise<never> {
     logger.info({ signal }, 'stopping');
-    const notice = signal === 'SIGTERM' && up ? noticeMs : 0;
+    const delayMs = signal === 'SIGTERM' && up ? shutdownDelayMs : 0;
     up = false;
     setTimeout(
       () => {
         logger.error('stopped before everything was finished');
         process.exit(1);
       },
-      notice + (running?.finishMs ?? usualFinishMs),
+      delayMs + (running?.gracePeriodMs ?? defaultGracePeriodMs),
     ).unref();
-    if (notice > 0) await sleep(notice);
+    if (delayMs > 0) await sleep(delayMs);
     await stopServer?.();
     for (const close of closers.toReversed()) {
       await Promise.resolve()
@@ -113,9 +133,10 @@ export async function run<Config extends CommonConfig>(
   try {
     await listen(internal, config.PORT + 1000, config.HOST);
     running = await start({ config, logger, metrics, slowLog, onStop: (close) => closers.push(close) });
+    assess = createAssess(running.checks);
     const server = createServer({ maxHeaderSize: 16_384, ...running.server }, running.app);
-    running.prepare?.(server);
-    const stopListening = createStop(server);
+    running.configureServer?.(server);
+    const stopListening = createGracefulShutdown(server);
     const close = await listen(server, config.PORT, config.HOST);
     stopServer = () => stopListening(close);
   } catch (error) {
@@ -124,5 +145,5 @@ export async function run<Config extends CommonConfig>(
     process.exit(1);
   }
   up = true;
-  logger.info({ port: config.PORT }, 'ready');
+  await logReadiness();
 }

@@ -47,10 +47,11 @@ beforeAll(async () => {
       if (query.read === 'nothing') return { status: 200 as const, body: { long } };
       return { status: 200 as const, body: { text: await textOf(body) } };
     }),
-    handle(stream, ({ params: { how } }) => {
+    handle(stream, ({ params: { how }, header }) => {
       const body = Readable.from(chunksOf(how));
       streams.push(body);
-      return { status: 200 as const, body, headers: { 'Content-Type': 'text/plain' } };
+      const headers = { 'Content-Type': 'text/plain', 'X-Range': header('range') ?? 'none' };
+      return { status: 200 as const, body, headers };
     }),
   ]);
 });
@@ -59,7 +60,7 @@ afterAll(() => served.close());
 const multipart = { 'Content-Type': 'multipart/form-data; boundary=b' };
 const part = '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nhello\r\n--b--\r\n';
 
-test('a multipart body is the request itself, as it came', async () => {
+test('a multipart body is the unread request', async () => {
   const sent = { method: 'POST', headers: multipart, body: part };
   expect(await served.ask('/api/file', sent)).toMatchObject({ status: 200, body: { text: part } });
   const inChunks = { ...sent, body: Readable.toWeb(Readable.from([part])), duplex: 'half' };
@@ -82,16 +83,19 @@ test.each([
     'payload_too_large',
     { 'Content-Length': '10000001', ...multipart },
   ],
-])('instead of a multipart body %s: %i %s, before it comes', async (_, status, error, headers) => {
-  const request = httpRequest(`${served.origin}/api/file`, { method: 'POST', headers });
-  request.on('error', () => undefined).flushHeaders();
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  expect({ status: response.statusCode, body: JSON.parse(await firstOf(response)) }).toMatchObject({
-    status,
-    body: { error },
-  });
-  request.destroy();
-});
+])(
+  'refuses %s in place of a multipart body: %i %s, before the body arrives',
+  async (_, status, error, headers) => {
+    const request = httpRequest(`${served.origin}/api/file`, { method: 'POST', headers });
+    request.on('error', () => undefined).flushHeaders();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    expect({ status: response.statusCode, body: JSON.parse(await firstOf(response)) }).toMatchObject({
+      status,
+      body: { error },
+    });
+    request.destroy();
+  },
+);
 
 /** A short reply, of which the end may be long in coming. */
 async function firstOf(response: IncomingMessage): Promise<string> {
@@ -118,30 +122,47 @@ async function sendAll(path: string, length: number, body: number): Promise<stri
   return Buffer.concat(chunks).toString();
 }
 
-test('a reply while the body is still coming reaches the client whole', async () => {
+test('a reply before the end of the body reaches the client completely', async () => {
   const reply = await sendAll('/api/file?read=nothing', 9_000_000, 9_000_000);
   expect(reply).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   expect(reply.endsWith(`\r\n\r\n${JSON.stringify({ long })}`)).toBe(true);
 });
 
-test('who does not send the rest has the reply, and then no connection', async () => {
+test('a client that stops sending gets the reply and then loses the connection', async () => {
   const reply = await sendAll('/api/file?read=nothing', 9_000_000, 100_000);
   expect(reply.endsWith(`\r\n\r\n${JSON.stringify({ long })}`)).toBe(true);
 });
 
-test('a stream is the reply as it comes', async () => {
+test('passes a stream through as the reply', async () => {
   const response = await fetch(`${served.origin}/api/stream/whole`);
   expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
   expect(await response.text()).toBe(chunk.repeat(20));
 });
 
-test('a stream that breaks off breaks the connection off: it does not look whole', async () => {
+test('a failed stream closes the connection, so that the reply does not look complete', async () => {
   const response = await fetch(`${served.origin}/api/stream/broken`);
   expect(response.status).toBe(200);
   await expect(response.text()).rejects.toThrow();
 });
 
-test('who hangs up ends the stream', async () => {
+test('HEAD sends nothing of a stream and closes it, and ignores Range', async () => {
+  const init = { headers: { Range: 'bytes=0-1' } };
+  for (const how of ['whole', 'endless', 'broken']) {
+    const path = `${served.origin}/api/stream/${how}`;
+    const response = await fetch(path, { ...init, method: 'HEAD', signal: AbortSignal.timeout(30_000) });
+    expect([response.status, response.headers.get('x-range'), await response.text()]).toEqual([
+      200,
+      'none',
+      '',
+    ]);
+    await until('it is closed', () => streams.at(-1)!.closed);
+  }
+  const whole = await fetch(`${served.origin}/api/stream/whole`, init);
+  expect(whole.headers.get('x-range')).toBe('bytes=0-1');
+  await whole.text();
+});
+
+test('closes the stream when the client disconnects', async () => {
   const hangUp = new AbortController();
   const response = await fetch(`${served.origin}/api/stream/endless`, { signal: hangUp.signal });
   await response.body!.getReader().read();

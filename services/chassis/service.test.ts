@@ -2,10 +2,14 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { z } from 'zod';
-import { defineEndpoint, text } from '@content-platform/contract';
+import { defineEndpoint, multiLineText } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
+import { until } from '../../test/support/wait.ts';
 import { handle } from './service.ts';
+import { createTracer } from './telemetry/tracer.ts';
+import type { RecordedSpan } from './telemetry/span.ts';
 import { base, serve } from './testing/served.ts';
+import { useTracer } from './tracing.ts';
 
 const echo = defineEndpoint({
   ...base,
@@ -15,7 +19,7 @@ const echo = defineEndpoint({
   access: 'public',
   params: z.strictObject({ id: z.string().regex(/^\d+$/) }),
   query: z.strictObject({ view: z.enum(['a', 'b']).default('a') }),
-  body: { kinds: ['json', 'form'], maxBytes: 100, schema: z.strictObject({ name: text(1, 20) }) },
+  body: { kinds: ['json', 'form'], maxBytes: 100, schema: z.strictObject({ name: multiLineText(1, 20) }) },
 });
 const secret = defineEndpoint({
   ...base,
@@ -48,6 +52,14 @@ const whoAsks = defineEndpoint({
   access: 'public',
 });
 
+const slow = defineEndpoint({
+  ...base,
+  name: 'slow',
+  method: 'GET',
+  path: '/api/slow',
+  access: 'public',
+});
+
 const switchedOff = defineEndpoint({
   ...base,
   name: 'switchedOff',
@@ -59,7 +71,11 @@ const switchedOff = defineEndpoint({
 });
 
 let served: Awaited<ReturnType<typeof serve>>;
+let slowRequests = 0;
+const spans: RecordedSpan[] = [];
 beforeAll(async () => {
+  const send = (span: RecordedSpan) => void spans.push(span);
+  useTracer(createTracer({ ratio: 1, send, shutdown: () => Promise.resolve() }));
   served = await serve([
     handle(echo, ({ params, query, body }) => ({ status: 200 as const, body: { params, query, body } })),
     handle(secret, ({ caller }) => ({ status: 200 as const, body: { kind: caller.kind } })),
@@ -69,10 +85,15 @@ beforeAll(async () => {
       switchedOff,
       () => ({ status: 200 as const, body: {} }),
       ({ feature }) => {
-        if (feature !== 'feature') throw new HttpError(404, 'not_found', 'No.');
-        throw new HttpError(501, 'identity_login_disabled', 'No.');
+        if (feature !== 'feature') throw new HttpError('not_found', 'No.');
+        throw new HttpError('identity_login_disabled', 'No.');
       },
     ),
+    handle(slow, async ({ signal }) => {
+      slowRequests += 1;
+      if (!signal.aborted) await once(signal, 'abort');
+      return { status: 200 as const, body: {} };
+    }),
     handle(broken, () => {
       throw new Error('the disk is on fire');
     }),
@@ -84,7 +105,7 @@ const ask = (path: string, init?: RequestInit) => served.ask(path, init);
 const post = (body: string | Buffer<ArrayBuffer>, type = 'application/json', path = '/api/echo/1') =>
   ask(path, { method: 'POST', body, headers: { 'Content-Type': type } });
 
-test('what passes the checks reaches the handler, parsed', async () => {
+test('passes the parsed request to the handler', async () => {
   const json = await post('{"name":"x"}', 'application/json; charset=utf-8', '/api/echo/7?view=b');
   expect(json.body).toEqual({ params: { id: '7' }, query: { view: 'b' }, body: { name: 'x' } });
   const form = await post('name=x', 'application/x-www-form-urlencoded');
@@ -108,37 +129,67 @@ test.each([
   ['{"name":"\\u0000"}', 'application/json', 422, 'validation_failed'],
   ['{"name":"\\ud800"}', 'application/json', 422, 'validation_failed'],
   ['name=x&name=y', 'application/x-www-form-urlencoded', 422, 'validation_failed'],
-])('a body %j as %s answers %i %s', async (body, type, status, error) => {
+])('a body %j as %s returns %i %s', async (body, type, status, error) => {
   expect(await post(body, type)).toMatchObject({ status, body: { error, code: status } });
 });
 
-test('a compressed body is refused', async () => {
+test('refuses a compressed body', async () => {
   const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' };
   expect(await ask('/api/echo/1', { method: 'POST', body: '{}', headers })).toMatchObject({ status: 415 });
 });
 
-test('wrong and repeated parameters are named', async () => {
+test('refuses a body where the contract has none', async () => {
+  expect(await post('{}', 'application/json', '/api/echo/all')).toMatchObject({
+    status: 400,
+    body: { error: 'malformed_request' },
+  });
+});
+
+test('names wrong and repeated parameters', async () => {
   const { status, body } = await post('{"name":"x"}', 'application/json', '/api/echo/x?view=a&view=b&more=1');
   expect(status).toBe(422);
   expect(body.details?.map((detail) => detail.path)).toEqual(['path.id', 'query.view', 'query']);
   expect((await ask('/api/broken?a=1')).status).toBe(422);
 });
 
-test('unknown paths, methods and undecodable paths have their status', async () => {
+test('returns 404, 405 and 400 for unknown paths, methods and undecodable paths', async () => {
   expect(await ask('/api/nothing')).toMatchObject({ status: 404, body: { error: 'not_found' } });
   expect(await ask('/api/secret/')).toMatchObject({ status: 404 });
   expect(await ask('/API/secret')).toMatchObject({ status: 404 });
   const wrong = await ask('/api/secret', { method: 'POST' });
   expect(wrong).toMatchObject({ status: 405, body: { error: 'method_not_allowed' } });
-  expect(wrong.headers.get('allow')).toBe('GET');
+  expect(wrong.headers.get('allow')).toBe('GET, HEAD');
   expect(await post('{}', 'application/json', '/api/echo/%ff')).toMatchObject({ status: 400 });
 });
 
-test('a fixed segment is tried before a parameter', async () => {
+/** Headers that differ from one reply to the next, and those of the connection: fetch ends it after HEAD. */
+const changing = ['connection', 'date', 'keep-alive', 'server-timing'];
+
+test('HEAD is GET without a body', async () => {
+  const bare = async (method: string, path: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(served.origin + path, { method, headers });
+    const kept = [...response.headers].filter(([name]) => !changing.includes(name));
+    return { status: response.status, kept: Object.fromEntries(kept), text: await response.text() };
+  };
+  const authorized = { Authorization: 'Bearer machine', 'X-Request-Id': 'head-1' };
+  for (const [path, headers] of [
+    ['/api/secret', authorized],
+    ['/api/secret', { 'X-Request-Id': 'head-2' }],
+    ['/api/nothing', { 'X-Request-Id': 'head-3' }],
+  ] as const) {
+    const asked = await bare('GET', path, headers);
+    expect(asked.kept['content-length']).toBe(String(Buffer.byteLength(asked.text)));
+    expect(await bare('HEAD', path, headers)).toEqual({ ...asked, text: '' });
+  }
+  const posted = await fetch(`${served.origin}/api/echo/1`, { method: 'HEAD' });
+  expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'POST']);
+});
+
+test('prefers a fixed segment to a parameter', async () => {
   expect((await ask('/api/echo/all', { method: 'POST' })).body).toEqual({ fixed: true });
 });
 
-test('a token is asked for, and its scope', async () => {
+test('requires a token and its scope', async () => {
   const as = (token: string) => ask('/api/secret', { headers: { Authorization: `Bearer ${token}` } });
   const none = await ask('/api/secret');
   expect(none).toMatchObject({ status: 401, body: { error: 'token_required' } });
@@ -148,7 +199,7 @@ test('a token is asked for, and its scope', async () => {
   expect(await as('machine')).toMatchObject({ status: 200 as const, body: { kind: 'machine' } });
 });
 
-test('whether an endpoint is there at all is said after who asks, and before what they ask', async () => {
+test('checks the gate after the token and before the body', async () => {
   const headers = { 'Content-Type': 'text/plain' };
   const wrong = { method: 'POST', headers, body: 'x'.repeat(20) };
   expect(await ask('/api/feature/secret', wrong)).toMatchObject({ status: 401 });
@@ -157,19 +208,19 @@ test('whether an endpoint is there at all is said after who asks, and before wha
   expect(await ask('/api/other/secret', known)).toMatchObject({ status: 404 });
 });
 
-test("the client's address is what the gateway tells, or the peer's, always without a zone", async () => {
+test("takes the client's address from the gateway or else from the socket, without a zone", async () => {
   const tell = async (told?: string) =>
     (await ask('/api/who-asks', told === undefined ? {} : { headers: { 'X-Forwarded-For': told } })).body;
   expect(await tell()).toEqual({ address: '127.0.0.1' });
   expect(await tell('2001:db8::7')).toEqual({ address: '2001:db8::7' });
   expect(await tell('fe80::1%eth0')).toEqual({ address: 'fe80::1' });
   expect(await tell('nobody')).toEqual({ address: '127.0.0.1' });
-  served.peer = 'fe80::2%eth0';
+  served.peer.address = 'fe80::2%eth0';
   expect(await tell()).toEqual({ address: 'fe80::2' });
-  served.peer = '127.0.0.1';
+  served.peer.address = '127.0.0.1';
 });
 
-test("an unexpected error says nothing to the client and all to the log, by the request's id", async () => {
+test('masks an unexpected error and logs its cause with the request id', async () => {
   const { status, headers, body } = await ask('/api/broken', { headers: { 'X-Request-Id': 'abc-1' } });
   expect(status).toBe(500);
   expect(headers.get('x-request-id')).toBe('abc-1');
@@ -179,7 +230,7 @@ test("an unexpected error says nothing to the client and all to the log, by the 
   expect(JSON.parse(line!)).toMatchObject({ request_id: 'abc-1', level: 'error' });
 });
 
-test('an answer above 500 that is meant is a warning without a stack', async () => {
+test('logs a deliberate 5xx as a warning without a stack', async () => {
   const headers = {
     'Content-Type': 'text/plain',
     Authorization: 'Bearer person',
@@ -193,12 +244,12 @@ test('an answer above 500 that is meant is a warning without a stack', async () 
   expect(line).not.toContain('stack');
 });
 
-test("a client's request id is taken only when it is harmless", async () => {
+test('replaces a malformed request id', async () => {
   const { headers } = await ask('/api/nothing', { headers: { 'X-Request-Id': 'a b' } });
   expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-test('a refused body that still comes ends the connection after the reply', async () => {
+test('closes the connection after the reply to a refused body that still arrives', async () => {
   const request = httpRequest(`${served.origin}/api/echo/1`, {
     method: 'POST',
     headers: { 'Content-Type': 'text/plain', 'Content-Length': 1_000_000 },
@@ -213,7 +264,25 @@ test('a refused body that still comes ends the connection after the reply', asyn
   request.destroy();
 });
 
-test('each request is one observation under its template', async () => {
+test('counts a request whose client disconnected as 499, also in its span', async () => {
+  const caller = new AbortController();
+  const asked = fetch(`${served.origin}/api/slow`, { signal: caller.signal });
+  await until('the handler works on it', () => slowRequests === 1);
+  caller.abort();
+  await expect(asked).rejects.toThrow();
+  const span = await until('the span has ended', () => spans.find(({ name }) => name === 'GET /api/slow'));
+  expect(span.attributes).toMatchObject({ 'http.response.status_code': 499 });
+  const { values } = await served.metrics.requestDuration.get();
+  const counts = values
+    .filter(({ metricName, labels }) => metricName?.endsWith('_count') && labels.route === '/api/slow')
+    .map(({ labels, value }) => [labels.status, value]);
+  expect(counts).toEqual([
+    ['200', 0],
+    ['499', 1],
+  ]);
+});
+
+test('observes each request under its path template', async () => {
   await ask('/api/secret');
   const { values } = await served.metrics.requestDuration.get();
   const counts = values.filter(({ metricName }) => metricName?.endsWith('_count'));
@@ -225,6 +294,7 @@ test('each request is one observation under its template', async () => {
       '/api/:feature/secret',
       '/api/echo/:id',
       '/api/echo/all',
+      '/api/slow',
       '/api/secret',
       '/api/broken',
       '/api/who-asks',

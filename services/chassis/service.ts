@@ -8,9 +8,10 @@ import { runInContext, type RequestContext } from './context.ts';
 import { endAfterBody } from './drain.ts';
 import { envelope, HttpError, toHttpError } from './http-error.ts';
 import type { Logger } from './logger.ts';
-import { methodLabel, observe, type Metrics } from './metrics.ts';
+import { methodLabel, observe, statusOf, type Metrics } from './metrics.ts';
 import { comparePaths } from './path-order.ts';
 import { requestId } from './request-id.ts';
+import { requestMethods } from './request-methods.ts';
 import { beginRequestSpan, endRequestSpan, inSpan } from './tracing.ts';
 import { authorize, bearerToken, type Caller, type TokenVerifier } from './tokens.ts';
 import { validate } from './validation.ts';
@@ -21,29 +22,29 @@ type CallerOf<E extends Endpoint> = E['access'] extends 'public'
     ? Extract<Caller, { kind: 'user' }>
     : Caller;
 
-/** Multipart bodies are streams of their handlers. */
+/** Handlers read multipart bodies as streams. */
 type BodyOf<E extends Endpoint> = E['body'] extends { kinds: readonly ['multipart'] }
   ? IncomingMessage
   : Body<E>;
 
-/** A request that has passed every check of the contract, as a handler sees it. */
+/** A request that has passed every check of the contract. */
 export interface Call<E extends Endpoint> {
   params: Params<E>;
   query: Query<E>;
   body: BodyOf<E>;
   caller: CallerOf<E>;
   header(name: string): string | undefined;
-  /** The client's address, as the gateway tells it. */
+  /** The client's IP address, from the gateway. */
   address: string;
-  /** Aborted when the client hangs up. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
 }
 
 export type Handler<E extends Endpoint> = (call: Call<E>) => Promise<Reply<E>> | Reply<E>;
 
 /**
- * Throws when the endpoint is not to be had here: 404, or 501 where the feature is switched off. It sees the path's
- * parameters as they came.
+ * Throws if the endpoint is not available in this installation: 404, or 501 for a feature that is switched off. `params`
+ * are the path's parameters before validation.
  */
 export type Gate = (params: Readonly<Record<string, string>>) => void;
 
@@ -53,7 +54,7 @@ export interface Route {
   gate: Gate | undefined;
 }
 
-/** Pairs an endpoint of the contract with what answers it, and with what says before that whether it is there at all. */
+/** Pairs an endpoint of the contract with its handler and, optionally, its gate. */
 export function handle<E extends Endpoint>(endpoint: E, handler: Handler<E>, gate?: Gate): Route {
   return { endpoint, handler, gate };
 }
@@ -65,7 +66,7 @@ export interface ServiceOptions {
   tokens: TokenVerifier;
 }
 
-/** Why calls end early: one for all, as making a reason for each would cost more than most handlers. */
+/** Abort reason of every call's signal; shared, because creating an Error each time would cost more than most handlers. */
 const over = Object.assign(new Error('the request is over'), { name: 'AbortError' });
 
 interface AnyReply {
@@ -75,8 +76,8 @@ interface AnyReply {
 }
 
 /**
- * A service's public side: each request is checked against the contract and answered by its handler. The order is
- * 404/405, 401, 403, 501 (or what the route's gate says), 413/415, 400/422, handler.
+ * Creates a service's public application: it checks each request against the contract and calls the handler. The order is
+ * 404/405, 401, 403, 501 (or the gate's error), 413/415, 400/422, handler.
  */
 export function createService(
   { name, logger, metrics, tokens }: ServiceOptions,
@@ -102,6 +103,8 @@ export function createService(
     gate?.(request.params as Record<string, string>);
     await parseBody(request, response, endpoint);
     const input = validate(endpoint, request);
+    // RFC 9110 §14.2: Range is defined for GET alone.
+    if (request.method === 'HEAD') delete request.headers.range;
     const hangUp = new AbortController();
     response.once('close', () => hangUp.abort(over));
     const call = {
@@ -115,15 +118,15 @@ export function createService(
   }
 
   function logFailure({ cause, error, message }: HttpError, route: string, hungUp: boolean): void {
-    // What we say on purpose, such as that there is too much to do, has no cause: where it was said tells nothing.
+    // A deliberate refusal, such as `overloaded`, has no cause, and its stack says nothing.
     if (cause === undefined) {
       return logger.warn({ route, code: error, reason: message }, 'a request was refused');
     }
-    // Who has hung up has ended our work.
+    // If the client disconnected, the failure is not ours.
     logger[hungUp ? 'debug' : 'error']({ error: cause, route }, 'a request failed');
   }
 
-  /** Runs `work` as the request's context and answers with what it returns or throws. */
+  /** Runs `work` in the request's context and sends the reply that it returns or throws. */
   async function respond(request: Request, response: Response, route: string, work: () => Promise<AnyReply>) {
     const context: RequestContext = {
       requestId: requestId(request.get('x-request-id')),
@@ -134,8 +137,9 @@ export function createService(
     const method = methodLabel(request.method);
     const span = beginRequestSpan(method, route, request.headers);
     response.once('close', () => {
-      const labels = { service: name, method, route, status: String(response.statusCode) };
-      endRequestSpan(span, response.statusCode);
+      const status = statusOf(response);
+      const labels = { service: name, method, route, status: String(status) };
+      endRequestSpan(span, status);
       observe(metrics.requestDuration, labels, (performance.now() - start) / 1000, span?.sentTraceId);
     });
     const answer = async () => {
@@ -151,12 +155,14 @@ export function createService(
 
   const groups = [...Map.groupBy(routes, ({ endpoint }) => endpoint.path)];
   for (const [path, group] of groups.toSorted(([a], [b]) => comparePaths(a, b))) {
-    const methods = new Map(group.map((route) => [route.endpoint.method as string, route]));
+    const methods = new Map(
+      group.flatMap((route) => requestMethods(route.endpoint).map((method) => [method, route])),
+    );
     app.all(path, (request, response) =>
       respond(request, response, path, async () => {
         const route = methods.get(request.method);
         if (route) return callHandler(route, request, response);
-        throw new HttpError(405, 'method_not_allowed', `${request.method} is not possible here.`, undefined, {
+        throw new HttpError('method_not_allowed', `${request.method} is not possible here.`, {
           headers: { Allow: [...methods.keys()].join(', ') },
         });
       }),
@@ -164,31 +170,30 @@ export function createService(
   }
   app.use((request, response) =>
     respond(request, response, 'unknown', () => {
-      throw new HttpError(404, 'not_found', 'There is nothing at this path.');
+      throw new HttpError('not_found', 'There is nothing at this path.');
     }),
   );
-  // What express throws before a route is found: a path that cannot be decoded.
+  // express throws before it finds a route if the path cannot be decoded.
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
     respond(request, response, 'unknown', () => Promise.reject(error as Error)),
   );
   return app;
 }
 
-/** Only the gateway and what runs beside it reach a service, and the gateway replaces what a client says. */
+/** Trusts X-Forwarded-For: only the gateway's network reaches a service, and the gateway replaces a client's header. */
 function clientAddress(request: Request): string {
-  const told = request.get('x-forwarded-for') ?? '';
-  const address = isIP(told) ? told : (request.socket.remoteAddress ?? '');
-  // The zone of a link-local address means something on this machine only.
+  const forwarded = request.get('x-forwarded-for') ?? '';
+  const address = isIP(forwarded) ? forwarded : (request.socket.remoteAddress ?? '');
+  // Removes the zone of a link-local address, which has a meaning on this machine only.
   return address.replace(/%.*$/, '');
 }
 
-/** A body that was refused may still be coming: for so long we listen. */
+/** How long a refused body is read and discarded. */
 const drainMs = 5_000;
 
 function send(request: Request, response: Response, reply: AnyReply, context: RequestContext): void {
   const { body } = reply;
   if (response.destroyed) {
-    // Nobody will read the file that was opened.
     if (isStream(body)) body.destroy();
     return;
   }
@@ -200,7 +205,12 @@ function send(request: Request, response: Response, reply: AnyReply, context: Re
     'Server-Timing': `db;dur=${ms.toFixed(1)};desc="${calls}"${cache}`,
     ...reply.headers,
   });
-  // What breaks off in the middle must not look whole: the connection ends.
+  if (isStream(body) && request.method === 'HEAD') {
+    // Closes the file or connection that the handler opened for GET.
+    body.destroy();
+    return void response.end();
+  }
+  // If the body fails, pipeline() closes the connection, so that a cut-off file does not look complete.
   if (isStream(body)) return void pipeline(body, response, () => undefined);
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
   if (text !== undefined) response.type('json').set('Content-Length', String(Buffer.byteLength(text)));

@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import pg from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
-import { until } from '../../test/support/wait.ts';
+import { until, within } from '../../test/support/wait.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
@@ -23,6 +23,7 @@ afterAll(async () => {
 let slowLog: SlowLog;
 let isClosed: boolean;
 afterEach(async () => {
+  jest.restoreAllMocks();
   if (!isClosed) await slowLog.close();
 });
 
@@ -40,16 +41,19 @@ const request = (requestId = 'some-request') =>
   slowLog.request({ method: 'GET', route: '/api/me', status: 200, ms: 501, requestId });
 const rows = async () => (await owner.query('SELECT FROM logs.slow_request')).rowCount;
 
-test('requests and queries become rows', async () => {
+test('records requests and queries as rows', async () => {
   start(database.url);
   request();
-  slowLog.query({ statement: "SELECT $1, 'a secret'", ms: 201 });
-  await until('they are written', async () => (await rows()) === 1);
-  const { rows: queries } = await owner.query('SELECT service, statement, duration_ms FROM logs.slow_query');
-  expect(queries).toEqual([{ service: 'test', statement: 'SELECT $1, ?', duration_ms: 201 }]);
+  slowLog.query({ statement: 'SELECT $1', ms: 201 });
+  await until('the request is written', async () => (await rows()) === 1);
+  const queries = await until('the query is written', async () => {
+    const found = await owner.query('SELECT service, statement, duration_ms FROM logs.slow_query');
+    return found.rowCount !== 0 && found.rows;
+  });
+  expect(queries).toEqual([{ service: 'test', statement: 'SELECT $1', duration_ms: 201 }]);
 });
 
-test('the logs database is full: rows are dropped and counted, and written again when it has room', async () => {
+test('drops and counts rows while the logs database is full', async () => {
   await owner.query(`CREATE FUNCTION logs.full() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`);
   await owner.query(
@@ -64,6 +68,45 @@ test('the logs database is full: rows are dropped and counted, and written again
   request();
   await until('it is written', async () => (await rows()) === before! + 1);
   expect(await dropped()).toBe(1);
+});
+
+test('a failed deletion of old rows drops no new rows', async () => {
+  await owner.query(`CREATE FUNCTION logs.keep() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014'; END $$`);
+  await owner.query(
+    'CREATE TRIGGER keep BEFORE DELETE ON logs.slow_request FOR EACH STATEMENT EXECUTE FUNCTION logs.keep()',
+  );
+  const { log, dropped } = start(database.url);
+  const before = await rows();
+  request();
+  await until('it is written', async () => (await rows()) === before! + 1);
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + 61_000);
+  request();
+  await until('the deletion has failed', () => log.length > 0);
+  expect(await dropped()).toBe(0);
+  expect(await rows()).toBe(before! + 2);
+  request();
+  await until('the next row is written', async () => (await rows()) === before! + 3);
+  expect(log).toMatchObject([{ message: 'old slow log rows were not deleted; the next try is in an hour' }]);
+  await owner.query('DROP TRIGGER keep ON logs.slow_request');
+});
+
+test('deletes rows older than 30 days, not at the start but within a minute', async () => {
+  const old = `INSERT INTO logs.slow_request (at, service, method, route, status, duration_ms, request_id)
+               SELECT now() - interval '31 days', 'test', 'GET', '/old', 200, 501, 'x' FROM generate_series(1, 2500)`;
+  await owner.query(old);
+  const oldRows = async () =>
+    (await owner.query(`SELECT FROM logs.slow_request WHERE route = '/old'`)).rowCount;
+  start(database.url);
+  const before = await rows();
+  request();
+  await until('the new row is written', async () => (await rows()) === before! + 1);
+  expect(await oldRows()).toBe(2_500);
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + 61_000);
+  await until('the old rows are deleted', async () => (await oldRows()) === 0);
+  expect(await rows()).toBe(before! + 1 - 2_500);
 });
 
 const sockets = new Set<Socket>();
@@ -83,23 +126,18 @@ async function hanging(): Promise<string> {
 }
 
 test.each([
-  ['away', async () => 'postgres://nobody@127.0.0.1:1/logs'],
-  ['hanging', hanging],
+  ['unavailable', async () => 'postgres://nobody@127.0.0.1:1/logs'],
+  ['unresponsive', hanging],
 ])(
-  'the logs database is %s: nobody waits, a full queue drops and counts, and closing ends',
+  'an %s logs database delays nothing: a full queue drops and counts rows, and close() ends',
   async (_, url) => {
     const { dropped } = start(await url());
     request();
     // While the first row waits for its database.
     await new Promise((resolve) => setTimeout(resolve, 1_500));
-    const begun = performance.now();
     for (let count = 0; count < 5_000; count += 1) request(String(count));
-    // A tenth of a millisecond for each would be a lot.
-    expect(performance.now() - begun).toBeLessThan(5_000);
     expect(await dropped()).toBeGreaterThanOrEqual(4_000);
-    const closing = performance.now();
-    await slowLog.close();
+    await within('closing', slowLog.close());
     isClosed = true;
-    expect(performance.now() - closing).toBeLessThan(20_000);
   },
 );

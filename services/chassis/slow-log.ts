@@ -3,7 +3,8 @@ import { currentContext } from './context.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { migrate } from './migrations.ts';
-import { withoutValues } from './sql-text.ts';
+import type { Database } from './postgres.ts';
+import { deleteExpired, firstRetentionMs } from './retention.ts';
 import { activeSpan } from './tracing.ts';
 
 export interface SlowRequest {
@@ -20,10 +21,10 @@ export interface SlowRequest {
   databaseMs?: number | undefined;
 }
 
-/** Records what was slow in the logs database, never in the way of a request: a full queue drops, and counts it. */
+/** Records slow requests and queries in the logs database, in the background: a full queue drops rows and counts them. */
 export interface SlowLog {
   request(slow: SlowRequest): void;
-  /** `statement`: what values are written in it are not recorded. */
+  /** `statement` has placeholders in place of values, as `Database` requires. */
   query(slow: { statement: string; ms: number }): void;
   close(): Promise<void>;
 }
@@ -44,7 +45,7 @@ function insert(table: Row['table'], rows: Record<string, unknown>[]) {
   return { text, values: rows.flatMap((row) => columns.map((column) => row[column] ?? null)) };
 }
 
-/** `url` undefined: nothing is recorded. The tables are made when the logs database is first reached. */
+/** Without `url` nothing is recorded. The tables are created when the logs database is first reached. */
 export function createSlowLog(url: string | undefined, metrics: Metrics, logger: Logger): SlowLog {
   if (!url) return { request: () => undefined, query: () => undefined, close: () => Promise.resolve() };
   const { service } = metrics;
@@ -60,20 +61,36 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
   const queue: Row[] = [];
   let flushing: Promise<void> | undefined;
   let ready = false;
-  let cleanedAt = -Infinity;
+  let cleanAt = performance.now() + firstRetentionMs();
   const closing = new AbortController();
 
-  function add(row: Row): void {
-    if (queue.length >= maxQueue) return metrics.slowLogDropped.inc();
-    queue.push(row);
+  function add(table: Row['table'], values: Row['values']): void {
+    if (queue.length >= maxQueue) metrics.slowLogDropped.inc();
+    else queue.push({ table, values: { at: new Date(), service, ...values } });
   }
 
+  const query: Database['query'] = async (_operation, text, values = []) => {
+    closing.signal.throwIfAborted();
+    return pool.query(text, values as unknown[]);
+  };
+
+  /** Deletes old rows once an hour, between two batches, because the pool has one connection. */
   async function clean(): Promise<void> {
-    if (performance.now() - cleanedAt < 3_600_000) return;
-    for (const table of ['slow_request', 'slow_query']) {
-      await pool.query(`DELETE FROM logs.${table} WHERE at < now() - make_interval(days => $1)`, [keepDays]);
+    if (!ready || performance.now() < cleanAt) return;
+    cleanAt = performance.now() + 3_600_000;
+    try {
+      for (const table of ['slow_request', 'slow_query'])
+        await deleteExpired(
+          query,
+          `delete_${table}`,
+          `logs.${table}`,
+          'at < now() - make_interval(days => $1)',
+          [keepDays],
+        );
+    } catch (error) {
+      if (!closing.signal.aborted)
+        logger.warn({ error }, 'old slow log rows were not deleted; the next try is in an hour');
     }
-    cleanedAt = performance.now();
   }
 
   async function flush(): Promise<void> {
@@ -92,7 +109,6 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
         );
         await pool.query(text, values);
       }
-      await clean();
     } catch (error) {
       metrics.slowLogDropped.inc(batch.length);
       logger.warn({ error, rows: batch.length }, 'slow log rows were dropped');
@@ -100,50 +116,42 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
   }
 
   const timer = setInterval(() => {
-    flushing ??= flush().finally(() => (flushing = undefined));
+    flushing ??= flush()
+      .then(clean)
+      .finally(() => (flushing = undefined));
   }, flushEveryMs);
   timer.unref();
 
   return {
-    request({ ms, requestId, traceId, userId, databaseCalls, databaseMs, ...rest }) {
-      add({
-        table: 'slow_request',
-        values: {
-          at: new Date(),
-          service,
-          method: rest.method,
-          route: rest.route,
-          status: rest.status,
-          duration_ms: ms,
-          request_id: requestId,
-          trace_id: traceId,
-          user_id: userId,
-          cache: rest.cache,
-          database_calls: databaseCalls,
-          database_ms: databaseMs,
-        },
+    request({ method, route, status, ms, requestId, traceId, userId, cache, databaseCalls, databaseMs }) {
+      add('slow_request', {
+        method,
+        route,
+        status,
+        duration_ms: ms,
+        request_id: requestId,
+        trace_id: traceId,
+        user_id: userId,
+        cache,
+        database_calls: databaseCalls,
+        database_ms: databaseMs,
       });
     },
     query({ statement, ms }) {
       const context = currentContext();
-      add({
-        table: 'slow_query',
-        values: {
-          at: new Date(),
-          service,
-          statement: withoutValues(statement),
-          duration_ms: ms,
-          route: context?.route,
-          request_id: context?.requestId,
-          trace_id: activeSpan()?.traceId,
-        },
+      add('slow_query', {
+        statement,
+        duration_ms: ms,
+        route: context?.route,
+        request_id: context?.requestId,
+        trace_id: activeSpan()?.traceId,
       });
     },
     async close() {
       clearInterval(timer);
       closing.abort();
       await flushing;
-      // A batch that cannot be written is dropped, so this ends.
+      // Ends, because flush() drops a batch that cannot be written.
       while (ready && queue.length > 0) await flush();
       await pool.end();
     },

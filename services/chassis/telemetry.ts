@@ -1,5 +1,5 @@
-// The preload of every process: `node --import ./services/chassis/telemetry.ts services/auth/main.ts`. Traces are sent
-// where OTEL_EXPORTER_OTLP_ENDPOINT says; without it OpenTelemetry's SDK is not even loaded.
+// The preload of every process: `node --import ./services/chassis/telemetry.ts services/auth/main.ts`. It sends
+// traces to OTEL_EXPORTER_OTLP_ENDPOINT; without that setting OpenTelemetry's SDK is not even loaded.
 import { readTelemetryConfig } from './telemetry/config.ts';
 
 const config = readTelemetryConfig();

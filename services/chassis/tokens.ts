@@ -3,23 +3,26 @@ import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Endpoint, Scope } from '@content-platform/contract';
+import type { commonConfig, tokenConfig } from './config.ts';
+import type { Check } from './health.ts';
 import { HttpError } from './http-error.ts';
-import type { KeySource } from './keys.ts';
-import type { Revocations, TokenSource } from './revocations.ts';
+import { createJwksClient, type KeySource } from './jwks.ts';
+import { remoteRevocations, watchRevocations, type Revocations, type TokenSource } from './revocations.ts';
+import type { Process } from './run.ts';
 
-/** Who is calling: a person, or a machine client. */
+/** The caller of an endpoint: a person or a machine client. */
 export type Caller =
   | {
       kind: 'user';
       id: number;
       sessionId: string;
-      /** Logged in with a temporary password, and nothing but setting one is open to them. */
+      /** Logged in with a temporary password: only setting a new password is allowed. */
       mustChangePassword: boolean;
       scopes: ReadonlySet<Scope>;
     }
   | { kind: 'machine'; clientId: string; scopes: ReadonlySet<Scope> };
 
-/** How an entry names a caller. */
+/** Returns the caller's name for audit records, histories and keys. */
 export function actorOf(caller: Caller): string {
   return caller.kind === 'user' ? `user:${caller.id}` : `client:${caller.clientId}`;
 }
@@ -28,11 +31,11 @@ export function actorOf(caller: Caller): string {
 export const audience = 'content-platform';
 
 export interface TokenVerifier {
-  /** Who the token belongs to. Throws 401 `invalid_token`, or 503 when the keys cannot be had. */
+  /** Returns the token's owner. Throws 401 `invalid_token`, or 503 if the keys are unavailable. */
   verify(token: string): Promise<Caller>;
 }
 
-/** Nothing else: not what is critical (`crit`), changes the form (`b64`) or brings a key, whoever may have signed it. */
+/** Other header fields are refused, even if signed: `crit`, `b64` and fields that bring a key. */
 const header = z.strictObject({
   alg: z.literal('RS256'),
   typ: z.literal('at+jwt'),
@@ -65,15 +68,12 @@ const form = /^[\w-]+\.[\w-]+\.([\w-]+)$/;
 const maxLength = 8_192;
 
 function invalid(message: string): HttpError {
-  return new HttpError(401, 'invalid_token', message, undefined, {
+  return new HttpError('invalid_token', message, {
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
   });
 }
 
-/**
- * Whether it is written as its signer wrote it. The signature covers the other parts' letters, and not its own, of which
- * the last has bits that belong to no byte.
- */
+/** Whether the signature is in canonical base64url: the last character has bits that the signature does not cover. */
 function isWellFormed(token: string): boolean {
   const signature = token.length <= maxLength && form.exec(token)?.[1];
   return !!signature && Buffer.from(signature, 'base64url').toString('base64url') === signature;
@@ -88,9 +88,9 @@ function parseHeader(token: string): z.infer<typeof header> {
 }
 
 /**
- * Checks access tokens: RS256 only, type at+jwt (RFC 9068), issuer, audience, times; the key is found by `kid` among
- * ours and never taken from the token (RFC 8725 §3). Checked tokens are remembered by their SHA-256 until they expire;
- * whether one was revoked is asked each time.
+ * Checks access tokens: RS256 only, type at+jwt (RFC 9068), issuer, audience, times; `kid` selects one of our keys, the
+ * token never brings a key (RFC 8725 §3). Results are cached by the token's SHA-256 until it expires; revocation is checked
+ * each time.
  */
 export function createTokenVerifier(
   issuer: string,
@@ -130,39 +130,52 @@ export function createTokenVerifier(
   };
 }
 
-/** The token of an Authorization header (RFC 6750 §2.1). Throws 401 `token_required` or `invalid_token`. */
+/** Returns the token of an Authorization header (RFC 6750 §2.1). Throws 401 `token_required` or `invalid_token`. */
 export function bearerToken(authorization: string | undefined): string {
   const [scheme, token, ...rest] = (authorization ?? '').split(' ');
   if (!authorization || scheme?.toLowerCase() !== 'bearer') {
-    throw new HttpError(401, 'token_required', 'Send an access token: Authorization: Bearer …');
+    throw new HttpError('token_required', 'Send an access token: Authorization: Bearer …');
   }
   if (!token || rest.length > 0) throw invalid('The access token is malformed.');
   return token;
 }
 
-/** Throws 403 when the caller may not call the endpoint. Public ones are open to everybody. */
+/** Throws 403 if the caller may not call the endpoint. */
 export function authorize(
   caller: Caller,
   { access, beforePasswordChange }: Pick<Endpoint, 'access' | 'beforePasswordChange'>,
 ): void {
   if (caller.kind === 'user' && caller.mustChangePassword && !beforePasswordChange) {
-    throw new HttpError(
-      403,
-      'password_change_required',
-      'Set a password of your own first: POST /api/password.',
-    );
+    throw new HttpError('password_change_required', 'Set a password of your own first: POST /api/password.');
   }
   if (access === 'public' || access === 'token') return;
   if (access === 'user') {
     if (caller.kind === 'user') return;
-    throw new HttpError(
-      403,
-      'insufficient_scope',
-      'This is for people; the token belongs to a machine client.',
-    );
+    throw new HttpError('insufficient_scope', 'This is for people; the token belongs to a machine client.');
   }
   if (caller.scopes.has(access)) return;
-  throw new HttpError(403, 'insufficient_scope', `The access token lacks the scope ${access}.`, undefined, {
+  throw new HttpError('insufficient_scope', `The access token lacks the scope ${access}.`, {
     headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${access}"` },
   });
+}
+
+type Config = z.output<z.ZodObject<ReturnType<typeof commonConfig> & typeof tokenConfig>>;
+
+/**
+ * Checks tokens with the keys and the revocations that the auth service publishes, until the process stops. `check` is
+ * for readiness: it passes once both were fetched, because the process then works on while auth is unavailable.
+ */
+export function tokensFromAuth({
+  config,
+  logger,
+  metrics,
+  onStop,
+}: Process<Config>): TokenVerifier & { check: Check } {
+  const keys = createJwksClient(`${config.AUTH_URL}/.well-known/jwks.json`, logger);
+  const revocations = watchRevocations(remoteRevocations(config.AUTH_INTERNAL_URL), logger, metrics);
+  onStop(() => Promise.all([keys.close(), revocations.close()]));
+  const check = async () => {
+    if (!keys.isLoaded() || !revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
+  };
+  return { ...createTokenVerifier(config.PUBLIC_URL, keys, revocations), check: { required: true, check } };
 }

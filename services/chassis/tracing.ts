@@ -1,67 +1,67 @@
-/** What is known of a piece of work, under OpenTelemetry's names where it has one. Never what a client sent. */
+/** Attributes of a span, with OpenTelemetry's names where they exist. Never values that a client sent. */
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Headers of a request or an event, as they came, traceparent and tracestate perhaps among them (W3C Trace Context). */
+/** Headers of a request or an event, perhaps with traceparent (W3C Trace Context). */
 export type TraceHeaders = Readonly<Record<string, unknown>>;
 
 export interface SpanOptions {
-  /** server: a request; consumer: an event; client: what is asked of another, only ever as a part of one of those. */
+  /** server: a request; consumer: an event; client: a call of another process or store within one of those. */
   kind: 'server' | 'consumer' | 'client';
   attributes?: Attributes | undefined;
-  /** The trace of these goes on. */
+  /** Continues the trace of these headers. */
   parent?: TraceHeaders | undefined;
-  /** The trace of these is pointed to, and not joined: whoever sent them is not believed. */
+  /** Links to the trace of these headers without joining it, because their sender is not trusted. */
   link?: TraceHeaders | undefined;
 }
 
-/** A piece of work in a trace. */
+/** A unit of work in a trace. */
 export interface Span {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** The same, if it is certain that the trace is sent: what points to it leads somewhere. */
+  /** The trace id, if the trace is certain to be sent; a reference to it then leads somewhere. */
   readonly sentTraceId: string | undefined;
   rename(name: string): void;
   set(attributes: Attributes): void;
-  /** It failed: of the reason only its kind is kept, for a message may quote a secret. */
+  /** Marks the span as failed. Only the type of `error` is recorded, because its message may quote a secret. */
   fail(error?: unknown): void;
-  /** The trace is sent, whatever else happens. */
+  /** Has the trace sent in any case. */
   keep(): void;
   end(): void;
-  /** What begins while `work` is under way belongs to this. */
+  /** Runs `work`; spans that begin in it are children of this span. */
   run<T>(work: () => T): T;
-  /** What another process has to be sent, so that its part belongs to this. */
+  /** Headers to send to another process, so that its span is a child of this span. */
   headers(): Record<string, string>;
 }
 
-/** What stands behind all of this in a process that is traced. */
+/** The implementation in a process that is traced. */
 export interface Tracer {
   begin(name: string, options: SpanOptions): Span | undefined;
   active(): Span | undefined;
   outside<T>(work: () => T): T;
-  /** Sends what is left; takes a second at most. */
+  /** Sends the remaining spans; takes at most a second. */
   close(): Promise<void>;
 }
 
 let tracer: Tracer | undefined;
 
-/** For the preload alone: until it says so nothing is traced, and OpenTelemetry's SDK not loaded. */
+/** Switches tracing on. Only the preload calls it; otherwise OpenTelemetry's SDK is not even loaded. */
 export function useTracer(given: Tracer): void {
   tracer = given;
 }
 
 export const isTraced = (): boolean => tracer !== undefined;
 
-/** Undefined where nothing is traced, and for a client's span that would be a part of nothing. */
+/** Begins a span. Undefined if the process is not traced, and for a client span outside a trace. */
 export function beginSpan(name: string, options: SpanOptions): Span | undefined {
   return tracer?.begin(name, options);
 }
 
-/** Runs `work` as a part of `span`, if there is one. */
+/** Runs `work` within `span`, if there is one. */
 export function inSpan<T>(span: Span | undefined, work: () => T): T {
   return span ? span.run(work) : work();
 }
 
-/** Runs `work`, which asks something of another, as a span of its own: the other may have to be sent its headers. */
+/** Runs `work`, a call of another process or store, in a client span. */
 export async function traced<T>(
   name: string,
   attributes: Attributes,
@@ -79,7 +79,7 @@ export async function traced<T>(
   }
 }
 
-/** Begins the span of a request; `route`: its template; `headers`: what it came with, a trace of ours perhaps. */
+/** Begins the span of a request. `route`: its path template; `headers`: may continue a trace of the platform. */
 export function beginRequestSpan(method: string, route: string, headers: TraceHeaders): Span | undefined {
   return beginSpan(`${method} ${route}`, {
     kind: 'server',
@@ -88,19 +88,19 @@ export function beginRequestSpan(method: string, route: string, headers: TraceHe
   });
 }
 
-/** Ends the span of a request that was answered with `status`, if it was answered. */
+/** Ends the span of a request with its reply's `status`; undefined: no reply was sent. */
 export function endRequestSpan(span: Span | undefined, status: number | undefined): void {
   span?.set({ 'http.response.status_code': status });
   if (status !== undefined && status >= 500) span?.fail();
   span?.end();
 }
 
-/** What the work under way belongs to. */
+/** Returns the span of the work under way. */
 export function activeSpan(): Span | undefined {
   return tracer?.active();
 }
 
-/** For what does not belong to the trace, though it was set up in one. */
+/** Runs work that does not belong to the current trace, although it was set up in it. */
 export function outsideTrace<T>(work: () => T): T {
   return tracer ? tracer.outside(work) : work();
 }

@@ -6,7 +6,7 @@ import { HttpError } from './http-error.ts';
 type Schema = NonNullable<Endpoint['params'] | Endpoint['query']> | NonNullable<Endpoint['body']>['schema'];
 type Details = NonNullable<ErrorEnvelope['details']>;
 
-/** More than a person reads; a body may be wrong in thousands of places. */
+/** Limit of the details in a reply; a body may have thousands of errors. */
 const maxDetails = 20;
 
 function check(schema: Schema | undefined, value: unknown, place: string, details: Details): unknown {
@@ -21,8 +21,8 @@ function check(schema: Schema | undefined, value: unknown, place: string, detail
 }
 
 /**
- * What the contract's schemas make of the request: params, query, body; a multipart body is the request itself. Throws
- * 422 `validation_failed` with a line for each field, or what the endpoint's `invalidBody` says.
+ * Validates params, query and body with the contract's schemas and returns the parsed values; a multipart body is the
+ * request itself. Throws 422 `validation_failed` with a detail for each field, or the endpoint's `invalidBody`.
  */
 export function validate(endpoint: Endpoint, request: Request) {
   const details: Details = [];
@@ -31,15 +31,13 @@ export function validate(endpoint: Endpoint, request: Request) {
   if (!endpoint.query && Object.keys(request.query).length > 0) {
     details.push({ path: 'query', message: 'This endpoint takes no query parameters.' });
   }
-  if (details.length > 0) throw new HttpError(422, 'validation_failed', 'The request is not valid.', details);
-  // A form arrives without a prototype, which zod does not take for an object.
+  if (details.length > 0) throw new HttpError('validation_failed', 'The request is not valid.', { details });
+  // express parses a form to an object without a prototype, which zod refuses.
   const given = request.body as unknown;
   if (endpoint.body?.kinds[0] === 'multipart' && hasBody(request)) return { params, query, body: request };
   const plain = given && Object.getPrototypeOf(given) === null ? { ...given } : given;
   const absent = given === undefined && endpoint.body?.optional;
   const body = absent ? undefined : check(endpoint.body?.schema, plain, 'body', details);
   if (details.length === 0) return { params, query, body };
-  if (endpoint.invalidBody)
-    throw new HttpError(400, endpoint.invalidBody, 'The request is not valid.', details);
-  throw new HttpError(422, 'validation_failed', 'The request is not valid.', details);
+  throw new HttpError(endpoint.invalidBody ?? 'validation_failed', 'The request is not valid.', { details });
 }

@@ -13,6 +13,7 @@ import { createContentStore } from './content-store.ts';
 import { clearModel } from './endpoints/clear-model.ts';
 import { clearPattern } from './endpoints/clear-pattern.ts';
 import { deleteFailedJob } from './endpoints/delete-failed-job.ts';
+import { deleteFailedJobs } from './endpoints/delete-failed-jobs.ts';
 import { listFailedJobClasses } from './endpoints/list-failed-job-classes.ts';
 import { listFailedJobs } from './endpoints/list-failed-jobs.ts';
 import { readContent } from './endpoints/read-content.ts';
@@ -26,7 +27,7 @@ import type { CacheMetrics } from './metrics.ts';
 import type { PendingClears } from './pending-clears.ts';
 
 export interface ContentCacheDeps {
-  /** A pool of its own: reads don't wait for anything else. */
+  /** A separate pool: no other query delays reads. */
   contentDatabase: Database;
   cache: ContentCache;
   invalidator: Invalidator;
@@ -41,7 +42,7 @@ export interface ContentCacheDeps {
 export function createContentCacheApp(deps: ContentCacheDeps) {
   const { contentDatabase, cache, invalidator, pending, jobs, cacheMetrics, tokens, logger, metrics } = deps;
   const records = createContentStore(contentDatabase.query);
-  const clear = createClearForCaller({ clearing: cache, invalidator, pending, logger });
+  const clear = createClearForCaller({ clearer: cache, invalidator, pending, logger });
   const retries = createJobRetry(jobs, invalidator, cache);
   return createService({ name: 'content-cache', logger, metrics, tokens }, [
     handle(contract.readContent, readContent({ cache, records, metrics: cacheMetrics })),
@@ -52,6 +53,7 @@ export function createContentCacheApp(deps: ContentCacheDeps) {
     handle(contract.listFailedJobClasses, listFailedJobClasses({ jobs })),
     handle(contract.readFailedJob, readFailedJob({ jobs })),
     handle(contract.deleteFailedJob, deleteFailedJob({ jobs })),
+    handle(contract.deleteFailedJobs, deleteFailedJobs({ jobs, logger })),
     handle(contract.retryFailedJob, retryFailedJob({ retries })),
   ]);
 }

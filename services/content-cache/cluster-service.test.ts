@@ -15,7 +15,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-test('clears that one primary missed wait for it, are carried out in its part before its use, and then whole', async () => {
+test('stores the clears of a lost primary, and carries them out in its part before it is used', async () => {
   const service = await world.service({ redisUrl: cluster.url, env: { CACHE_UNMANAGED_KEYS: 'none' } });
   await world.sql(
     `INSERT INTO content.record SELECT 'webform', id, 'Old', '{}' FROM generate_series(1, 20) AS id`,
@@ -36,7 +36,7 @@ test('clears that one primary missed wait for it, are carried out in its part be
   await world.sql(`UPDATE content.record SET title = 'New'`);
   expect((await clear(lost)).status).toBe(503);
   expect((await clear(kept)).status).toBe(200);
-  // The others' clears do not wait, and neither do their reads.
+  // Clears and reads of the other primaries continue.
   expect((await read(service, 'webform', kept)).body?.title).toBe('New');
   expect((await read(service, 'webform', kept)).cache).toBe('hit');
   expect((await read(service, 'webform', lost)).cache).toBe('bypass');
@@ -44,7 +44,7 @@ test('clears that one primary missed wait for it, are carried out in its part be
     { record_id: String(lost) },
   ]);
 
-  // It still has the old one, under the incarnation that it still has.
+  // The primary still has the old entry under its current incarnation.
   away.resume();
   await until('it is used again', async () => {
     const { cache, body } = await read(service, 'webform', lost);

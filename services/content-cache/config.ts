@@ -1,19 +1,20 @@
 import { z } from 'zod';
+import { portOf } from '@content-platform/contract';
 import {
   commonConfig,
   databaseUrl,
   integer,
-  kafkaConfig,
   readConfig,
   redisUrl,
   tokenConfig,
 } from '@content-platform/chassis';
+import { kafkaConfig } from './kafka.ts';
 
 const aDay = 86_400;
 
 export const contentCacheConfig = {
-  ...commonConfig(8082),
-  // Not a replica: it may not have yet what a clear was sent for.
+  ...commonConfig(portOf('content-cache')),
+  // Never a replica, which may lack a change whose clear was already sent.
   DATABASE_URL: databaseUrl,
   REDIS_URL: redisUrl,
   ...kafkaConfig,

@@ -9,7 +9,7 @@ interface Row {
   body: string;
 }
 
-/** The numbers and the body go from PostgreSQL into the reply as text: nothing is rounded on the way. */
+/** Numbers and body go from PostgreSQL into the reply as text, so nothing is rounded. */
 function payload(view: View, model: Model, id: number, row: Row): string {
   const body = view === 'full' ? `"body":${row.body},` : '';
   const title = JSON.stringify(row.title);
@@ -21,12 +21,12 @@ const columns = { full: 'title, version, updated_at, body::text', summary: 'titl
 
 export type ContentStore = ReturnType<typeof createContentStore>;
 
-/** The content records, read as the replies they become. */
+/** Reads content records as the JSON text of their reply. */
 export function createContentStore(query: Database['query']) {
   return {
     /**
-     * One view of a record as it is now, null when it does not exist. One statement of its own, outside any
-     * transaction: that is what lets the cache keep it. Throws 503 while PostgreSQL is away.
+     * Returns one view of a record, null when it does not exist. Runs one statement outside any transaction, which lets
+     * the cache keep the result. @throws HttpError 503 while PostgreSQL is unreachable
      */
     async load(model: Model, id: number, view: View): Promise<LoadedRecord | null> {
       const text = `SELECT ${columns[view]} FROM content.record WHERE model = $1 AND id = $2`;

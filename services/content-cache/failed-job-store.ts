@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { HttpError, type Database } from '@content-platform/chassis';
+import { deleteExpired, HttpError, type Database } from '@content-platform/chassis';
 import type { FailedJob, FailedJobClass, FailedJobGroup, Model } from '@content-platform/contract';
 
 export interface NewFailedJob {
@@ -7,11 +7,10 @@ export interface NewFailedJob {
   error: string;
   topic: string;
   partition: number;
-  /** Digits. */
   offset: string;
   key: Buffer | null;
   value: Buffer | null;
-  /** The broker's time of the message in ms since 1970, as digits. */
+  /** the broker's timestamp, in ms since 1970 */
   messageAt: string;
   model: Model | null;
 }
@@ -20,7 +19,6 @@ export interface JobFilter {
   class?: FailedJobClass | undefined;
   model?: Model | undefined;
   state?: FailedJob['state'] | undefined;
-  /** ISO 8601. */
   since?: string | undefined;
 }
 
@@ -31,7 +29,7 @@ export interface StoredJob {
 }
 
 export interface JobPage {
-  /** May be fewer than asked for where values are large. */
+  /** fewer than the limit if values are large */
   jobs: FailedJob[];
   next: number | null;
 }
@@ -56,9 +54,11 @@ interface GroupRow extends Row {
   last_failed_at: Date;
 }
 
-/** A page ends early when its keys and values are larger: each may have 1 MB, and six times that when escaped in JSON. */
+/** A page ends early at this size: a value may have 1 MB, and six times that when escaped in JSON. */
 const maxPageBytes = 2_000_000;
 const maxErrorLength = 500;
+/** Jobs per DELETE statement: with 1 MB each it takes a second or two. */
+const deleteSlice = 100;
 
 const columns = 'id, class, error, topic, "partition", "offset", key, value, state, attempts, failed_at';
 const matches = `($1::text IS NULL OR class = $1) AND ($2::text IS NULL OR model = $2)
@@ -68,7 +68,7 @@ function filterValues({ class: name, model, state, since }: JobFilter) {
   return [name ?? null, model ?? null, state ?? null, since ?? null];
 }
 
-/** What PostgreSQL takes as text: no NUL, no half characters. Parsers quote what they stumbled over. */
+/** Removes what PostgreSQL refuses in text: NUL and lone surrogates, which parsers quote in their errors. */
 function storable(error: string): string {
   return error.slice(0, maxErrorLength).toWellFormed().replaceAll('\0', '\uFFFD');
 }
@@ -97,12 +97,12 @@ function toJob(row: Row): FailedJob {
 }
 
 export function noSuchJob(id: number): HttpError<'not_found'> {
-  return new HttpError(404, 'not_found', `There is no failed job ${id}.`);
+  return new HttpError('not_found', `There is no failed job ${id}.`);
 }
 
 export type FailedJobStore = ReturnType<typeof createFailedJobStore>;
 
-/** The events that could not be processed. Everything throws 503 while PostgreSQL is away. */
+/** Stores unprocessable events. All methods throw HttpError 503 while PostgreSQL is unreachable. */
 export function createFailedJobStore(query: Database['query']) {
   async function one(operation: string, text: string, values: unknown[]): Promise<FailedJob | undefined> {
     const { rows } = await query<Row>(operation, text, values);
@@ -110,7 +110,7 @@ export function createFailedJobStore(query: Database['query']) {
   }
 
   return {
-    /** Stores a job; false when it is there already, because its event was delivered again. */
+    /** Stores a job. Returns false if it exists: the event was delivered again, or the topic has an open `events_lost`. */
     async add(job: NewFailedJob): Promise<boolean> {
       const text = `INSERT INTO content.failed_job
           (class, error, topic, "partition", "offset", key, value, message_at, model)
@@ -121,9 +121,9 @@ export function createFailedJobStore(query: Database['query']) {
       return rowCount === 1;
     },
 
-    /** Newest first, from below the id `before` on. `next` is the `before` of the next page. */
+    /** Returns jobs with ids below `before`, newest first. `next` is the `before` of the next page. */
     async list(filter: JobFilter, before: number | undefined, limit: number): Promise<JobPage> {
-      // octet_length does not read the value. The first is always in, however large.
+      // octet_length does not read the value. The first job is always included.
       const text = `WITH newest AS (
           SELECT id, coalesce(octet_length(value), 0) + coalesce(octet_length(key), 0) AS size FROM content.failed_job
           WHERE ${matches} AND ($5::bigint IS NULL OR id < $5) ORDER BY id DESC LIMIT $6 + 1),
@@ -138,10 +138,7 @@ export function createFailedJobStore(query: Database['query']) {
       return { jobs, next: Number(rows[0]?.found ?? 0) > jobs.length ? jobs.at(-1)!.id : null };
     },
 
-    /**
-     * By class, most frequent first, each with its newest job. An index has all that is counted; only the few newest
-     * are read themselves.
-     */
+    /** Returns the classes, most frequent first, each with its newest job. An index counts; only the newest are read. */
     async groups(filter: JobFilter): Promise<FailedJobGroup[]> {
       const text = `WITH groups AS (
           SELECT max(id) AS id, count(*), min(failed_at) AS first_failed_at, max(failed_at) AS last_failed_at
@@ -161,38 +158,66 @@ export function createFailedJobStore(query: Database['query']) {
     find: (id: number) =>
       one('read_failed_job', `SELECT ${columns} FROM content.failed_job WHERE id = $1`, [id]),
 
-    /** False when there is none. */
+    /** Deletes a job. Returns false if there is none. */
     async remove(id: number): Promise<boolean> {
-      return (
-        (await query('delete_failed_job', 'DELETE FROM content.failed_job WHERE id = $1', [id])).rowCount ===
-        1
-      );
+      const text = 'DELETE FROM content.failed_job WHERE id = $1';
+      return (await query('delete_failed_job', text, [id])).rowCount === 1;
     },
 
-    /** What is needed to process it again. */
+    /** Returns what is needed to process a job again. */
     async load(id: number): Promise<StoredJob | undefined> {
       const text = 'SELECT class, value FROM content.failed_job WHERE id = $1';
       const { rows } = await query<Omit<StoredJob, 'id'>>('load_failed_job', text, [id]);
       return rows[0] && { id, ...rows[0] };
     },
 
-    /** Notes that it was tried again: with success, or with a new failure. Undefined when it is gone. */
+    /** Stores the result of a retry: success, or a new failure. Returns undefined if the job was deleted. */
     noteRetry: (id: number, failure?: { class: FailedJobClass; error: string }) =>
       one(
         'retry_failed_job',
-        `UPDATE content.failed_job SET attempts = attempts + 1, state = $2,
+        `UPDATE content.failed_job SET attempts = attempts + 1, state = $2, retried_at = now(),
            class = coalesce($3, class), error = coalesce($4, error) WHERE id = $1 RETURNING ${columns}`,
         [id, failure ? 'open' : 'retried', failure?.class ?? null, failure ? storable(failure.error) : null],
       ),
 
-    /** How many match. */
+    /** Returns the number of matching jobs. */
     async count(filter: JobFilter): Promise<number> {
       const text = `SELECT count(*) FROM content.failed_job WHERE ${matches}`;
       const { rows } = await query<{ count: string }>('count_failed_jobs', text, filterValues(filter));
       return Number(rows[0]!.count);
     },
 
-    /** Ids of open jobs: those that were tried least first, then the oldest, so that no failure blocks the others. */
+    /** Returns the number of matching jobs, and the newest id. */
+    async match(filter: JobFilter): Promise<{ matched: number; newest: number }> {
+      const text = `SELECT count(*), coalesce(max(id), 0) AS newest FROM content.failed_job WHERE ${matches}`;
+      const { rows } = await query<{ count: string; newest: string }>(
+        'match_failed_jobs',
+        text,
+        filterValues(filter),
+      );
+      return { matched: Number(rows[0]!.count), newest: Number(rows[0]!.newest) };
+    },
+
+    /** Deletes up to 100 matching jobs with ids up to `newest`, and returns how many. Skips jobs that are being changed. */
+    async removeSome(filter: JobFilter, newest: number): Promise<number> {
+      const text = `DELETE FROM content.failed_job WHERE id = ANY (ARRAY(
+          SELECT id FROM content.failed_job WHERE ${matches} AND id <= $5 LIMIT ${deleteSlice} FOR UPDATE SKIP LOCKED))`;
+      const { rowCount } = await query('delete_failed_jobs', text, [...filterValues(filter), newest]);
+      return rowCount!;
+    },
+
+    /** Deletes the jobs that were retried over 30 days ago. Open jobs stay. */
+    forget: () =>
+      deleteExpired(
+        query,
+        'forget_failed_jobs',
+        'content.failed_job',
+        `state = 'retried' AND coalesce(retried_at, failed_at) < now() - interval '30 days'`,
+        [],
+        deleteSlice,
+      ),
+
+    /** Returns ids of open jobs, the least retried first, then the oldest, so that no job blocks the others. */
     async listOpen(filter: JobFilter, limit: number): Promise<number[]> {
       const text = `SELECT id FROM content.failed_job WHERE ${matches} ORDER BY attempts, id LIMIT $5`;
       const values = [...filterValues({ ...filter, state: 'open' }), limit];

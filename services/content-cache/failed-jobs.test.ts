@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import type { BodyInput } from '@content-platform/contract';
+import { createLogger } from '@content-platform/chassis';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../test/support/wait.ts';
+import { deleteFailedJobs } from './endpoints/delete-failed-jobs.ts';
 import { retryFailedJobs } from './endpoints/retry-failed-jobs.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
 import type { JobRetry } from './job-retry.ts';
@@ -29,7 +31,7 @@ interface Stored {
 }
 
 let offset = 0;
-/** Puts a job there as the consumer would have; returns its id. */
+/** Stores a job as the consumer does, and returns its id. */
 async function store(job: Stored = {}): Promise<number> {
   const {
     class: name = 'unknown_model',
@@ -71,9 +73,16 @@ const retry = (id: number) => call(service.url, contract.retryFailedJob, { param
 const retryAll = (body: BodyInput<typeof contract.retryFailedJobs>) =>
   call(service.url, contract.retryFailedJobs, { body, token: token() });
 
+const removeAll = (body: BodyInput<typeof contract.deleteFailedJobs>) =>
+  call(service.url, contract.deleteFailedJobs, { body, token: token() });
+const allIds = async () =>
+  (await world.sql<{ id: string }>('SELECT id FROM content.failed_job ORDER BY id')).map(({ id }) =>
+    Number(id),
+  );
+
 const goodEvent = '{"model":"webform","id":1}';
 
-test('jobs are listed newest first, page by page', async () => {
+test('lists jobs newest first, page by page', async () => {
   const stored = [];
   for (let count = 0; count < 5; count += 1) stored.push(await store());
   const newestFirst = stored.toReversed();
@@ -89,7 +98,7 @@ test('jobs are listed newest first, page by page', async () => {
   expect((await list({ limit: 5 })).next_cursor).toBeNull();
 });
 
-test('a page with large values ends early, and the next one goes on', async () => {
+test('ends a page with large values early', async () => {
   const stored = [];
   for (let count = 0; count < 6; count += 1)
     stored.push(await store({ value: Buffer.alloc(1_000_000, 'x') }));
@@ -98,7 +107,7 @@ test('a page with large values ends early, and the next one goes on', async () =
   expect(await ids({ cursor: first.next_cursor! })).toEqual(stored.toReversed().slice(2, 4));
 });
 
-test('jobs are found by class, model, state and time', async () => {
+test('filters jobs by class, model, state and time', async () => {
   const a = await store({ class: 'not_json', failedAt: '2026-01-01T00:00:00Z' });
   const b = await store({ class: 'invalid_event', model: 'webform', failedAt: '2026-01-02T00:00:00Z' });
   const c = await store({
@@ -116,7 +125,7 @@ test('jobs are found by class, model, state and time', async () => {
   expect(await ids({ class: 'invalid_event', state: 'open' })).toEqual([b]);
 });
 
-test('classes, most frequent first, each with its newest job', async () => {
+test('lists classes, most frequent first, each with its newest job', async () => {
   await store({ class: 'not_json', failedAt: '2026-01-02T00:00:00Z' });
   const newest = await store({ class: 'not_json', model: 'webform', failedAt: '2026-01-04T00:00:00Z' });
   const large = await store({ class: 'too_large', failedAt: '2026-01-03T00:00:00Z' });
@@ -148,7 +157,7 @@ test('classes, most frequent first, each with its newest job', async () => {
   expect(await groups({ model: 'pathway' })).toEqual([]);
 });
 
-test('however many there are, classes are counted in an index alone', async () => {
+test('counts classes with an index-only scan', async () => {
   await world.sql(
     `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", value, message_at, model)
      SELECT (ARRAY['empty', 'not_json'])[1 + n % 2], repeat('e', 60), 'events', 1, n, repeat('v', 300)::bytea, 0, 'webform'
@@ -171,23 +180,7 @@ test('however many there are, classes are counted in an index alone', async () =
   }
 });
 
-test.each([
-  { cursor: 'x' },
-  { cursor: '0' },
-  { limit: 0 },
-  { limit: 101 },
-  { class: 'x' },
-  { since: 'today' },
-  { page: 2 },
-])('the query %j is 422', async (query) => {
-  const answer = await call(service.url, contract.listFailedJobs, {
-    query: query as unknown as Record<string, string>,
-    token: token(),
-  });
-  expect(answer).toMatchObject({ status: 422, error: { error: 'validation_failed' } });
-});
-
-test('text is shown as text, other bytes as base64', async () => {
+test('shows text as text, other bytes as base64', async () => {
   const binary = Buffer.from([0xff, 0, 0xfe]);
   const withNul = Buffer.from('a\0b');
   const show = async (job: Stored) => (await find(await store(job))).body;
@@ -205,7 +198,7 @@ test('text is shown as text, other bytes as base64', async () => {
     encoding: 'base64',
     value: withNul.toString('base64'),
   });
-  // One of the two is not text, so both are base64.
+  // If one of the two is not text, both are base64.
   expect(await show({ key: binary, value: 'text' })).toMatchObject({
     encoding: 'base64',
     key: binary.toString('base64'),
@@ -213,24 +206,7 @@ test('text is shown as text, other bytes as base64', async () => {
   });
 });
 
-test('what is not there is 404, for each of them', async () => {
-  const remove = await call(service.url, contract.deleteFailedJob, {
-    params: { id: 999_999 },
-    token: token(),
-  });
-  for (const answer of [await find(999_999), remove, await retry(999_999)]) {
-    expect(answer).toMatchObject({ status: 404, error: { error: 'not_found' } });
-  }
-});
-
-test('a job can be forgotten', async () => {
-  const id = await store();
-  const answer = await call(service.url, contract.deleteFailedJob, { params: { id }, token: token() });
-  expect(answer.status).toBe(204);
-  expect((await find(id)).status).toBe(404);
-});
-
-test('a job that can be processed now is cleared and done', async () => {
+test('clears the record of a job that can be processed now', async () => {
   await world.sql(`INSERT INTO content.record VALUES ('webform', 1, 'One', '{}')`);
   await read(service, 'webform', 1);
   expect((await read(service, 'webform', 1)).cache).toBe('hit');
@@ -242,7 +218,7 @@ test('a job that can be processed now is cleared and done', async () => {
   expect(cleared).toMatchObject([{ message: 'cleared', target: 'webform:1', requested_by: 'cms' }]);
 });
 
-test('a job that fails again is 409, with its new error', async () => {
+test('returns 409 and stores the new error if a job fails again', async () => {
   const id = await store({ class: 'not_json', value: '{"model":"webform","id":"1"}' });
   const answer = await retry(id);
   expect(answer).toMatchObject({
@@ -252,14 +228,14 @@ test('a job that fails again is 409, with its new error', async () => {
   expect((await find(id)).body).toMatchObject({ class: 'invalid_event', state: 'open', attempts: 2 });
 });
 
-test('lost events are retried by clearing everything', async () => {
+test('retries lost events by clearing everything', async () => {
   const id = await store({ class: 'events_lost', value: null });
   expect(await retry(id)).toMatchObject({ status: 200, body: { state: 'retried' } });
   const targets = service.log.filter(({ source }) => source === 'retry').map(({ target }) => target);
   expect(targets).toEqual(expect.arrayContaining(['webform:*', 'pathway:*', 'accesscode:*', 'condition:*']));
 });
 
-test('while Redis is away a retry is 503 and the job stays as it was', async () => {
+test('returns 503 and leaves the job unchanged while Redis is unreachable', async () => {
   const id = await store({ value: goodEvent });
   world.redis.pause();
   try {
@@ -272,7 +248,7 @@ test('while Redis is away a retry is 503 and the job stays as it was', async () 
   expect((await find(id)).body).toMatchObject({ state: 'open', attempts: 1 });
 });
 
-test('many are retried by filter; a dry run only counts', async () => {
+test('retries jobs by filter; a dry run only counts', async () => {
   const good = await store({ class: 'not_json', value: goodEvent });
   const bad = await store({ class: 'not_json', value: 'x' });
   const other = await store({ class: 'unknown_model' });
@@ -291,12 +267,12 @@ test('many are retried by filter; a dry run only counts', async () => {
   ]);
 });
 
-test('those that were tried least come first, then the oldest', async () => {
+test('retries the least retried jobs first, then the oldest', async () => {
   const tried = await store({ value: goodEvent, attempts: 2 });
   const fresh = await store({ value: goodEvent });
   const start = performance.now();
   expect((await retryAll({ per_second: 5 })).body).toEqual({ matched: 2, retried: 2, failed: 0 });
-  // The rate is kept: the second one waits for its turn.
+  // The rate limit delays the second job.
   expect(performance.now() - start).toBeGreaterThanOrEqual(190);
   const rows = await world.sql<{ id: string }>(
     'SELECT id FROM content.failed_job ORDER BY xmin::text::bigint',
@@ -304,7 +280,7 @@ test('those that were tried least come first, then the oldest', async () => {
   expect(rows.map(({ id }) => Number(id))).toEqual([fresh, tried]);
 });
 
-test('when the client hangs up, no more are tried', async () => {
+test('stops retrying when the client disconnects', async () => {
   for (let count = 0; count < 3; count += 1) await store();
   const hangUp = new AbortController();
   const jobs = createFailedJobStore(world.query);
@@ -324,14 +300,68 @@ test('when the client hangs up, no more are tried', async () => {
   expect(tried).toHaveLength(1);
 });
 
-test('open jobs are a signal', async () => {
+test('deletes jobs by filter, and logs the caller; a dry run only counts', async () => {
+  const notJson = await store({ class: 'not_json' });
+  const webform = await store({ class: 'invalid_event', model: 'webform' });
+  const retried = await store({ class: 'invalid_event', model: 'pathway', state: 'retried' });
+  const late = await store({ failedAt: '2026-02-01T00:00:00Z' });
+  expect((await removeAll({ state: 'open', dry_run: true })).body).toEqual({ matched: 3, deleted: 0 });
+  expect(await allIds()).toEqual([notJson, webform, retried, late]);
+  const filter = { class: 'invalid_event', model: 'webform', state: 'open' } as const;
+  expect((await removeAll(filter)).body).toEqual({ matched: 1, deleted: 1 });
+  expect(await allIds()).toEqual([notJson, retried, late]);
+  expect((await removeAll({ since: '2026-02-01T00:00:00Z' })).body).toEqual({ matched: 1, deleted: 1 });
+  expect((await removeAll({ class: 'too_large' })).body).toEqual({ matched: 0, deleted: 0 });
+  expect((await removeAll({ state: 'retried' })).body).toEqual({ matched: 1, deleted: 1 });
+  expect(await allIds()).toEqual([notJson]);
+  const lines = service.log.filter(({ message }) => message === 'failed jobs were deleted');
+  expect(lines[0]).toMatchObject({ requested_by: 'cms', filter, matched: 1, deleted: 1 });
+  expect(lines).toHaveLength(3);
+});
+
+test('deletes thousands of jobs in one call', async () => {
+  await world.sql(`INSERT INTO content.failed_job (class, error, topic, "partition", "offset", message_at)
+    SELECT 'empty', '', 'events', 1, n, 0 FROM generate_series(1, 2500) AS n`);
+  expect((await removeAll({ class: 'empty' })).body).toEqual({ matched: 2_500, deleted: 2_500 });
+  expect(await allIds()).toEqual([]);
+});
+
+test('keeps jobs that arrive during a deletion', async () => {
+  for (let count = 0; count < 2; count += 1) await store();
+  const jobs = createFailedJobStore(world.query);
+  let late: number | undefined;
+  const meanwhile = {
+    ...jobs,
+    async removeSome(...values: Parameters<typeof jobs.removeSome>) {
+      late ??= await store();
+      return jobs.removeSome(...values);
+    },
+  };
+  const caller = { kind: 'machine', clientId: 'cms', scopes: new Set<never>() } as const;
+  const rest = { params: {}, query: {}, header: () => undefined, address: '' };
+  const { signal } = new AbortController();
+  const body = { state: 'open', dry_run: false } as const;
+  const logger = createLogger('content-cache', 'silent');
+  await deleteFailedJobs({ jobs: meanwhile, logger })({ body, caller, signal, ...rest });
+  expect(await allIds()).toEqual([late]);
+});
+
+test('deletes jobs 30 days after their retry, and keeps open jobs', async () => {
+  const failedAt = new Date(Date.now() - 31 * 86_400_000).toISOString();
+  await store({ state: 'retried', failedAt });
+  const open = await store({ failedAt });
+  const retriedToday = await store({ value: goodEvent, failedAt });
+  expect((await retry(retriedToday)).status).toBe(200);
+  const recent = await store({ state: 'retried', failedAt: new Date().toISOString() });
+  const cleaning = await world.service();
+  await until('the old one is deleted', async () => (await allIds()).length === 3);
+  expect(await allIds()).toEqual([open, retriedToday, recent]);
+  await cleaning.stop();
+});
+
+test('reports the number of open jobs', async () => {
   await store();
   await store({ state: 'retried' });
   expect(await service.metric('failed_jobs_open')).toBe(1);
   expect(await service.metric('failed_jobs_total{class="empty"}')).toBe(0);
-});
-
-test('without jobs:manage it is 403', async () => {
-  const answer = await call(service.url, contract.listFailedJobs, { token: service.token('cache:clear') });
-  expect(answer).toMatchObject({ status: 403, error: { error: 'insufficient_scope' } });
 });

@@ -17,7 +17,7 @@ function add(count: number): void {
     log.add({ target: { model: 'webform', id }, requestedBy: 'test', source: 'http', keysDeleted: 1 });
 }
 
-test('rows leave as soon as a batch is full', () => {
+test('writes rows as soon as a batch is full', () => {
   const query = start(() => Promise.resolve());
   add(999);
   expect(query).not.toHaveBeenCalled();
@@ -25,7 +25,7 @@ test('rows leave as soon as a batch is full', () => {
   expect(query).toHaveBeenCalledTimes(1);
 });
 
-test('while they cannot be written, many clears are not as many attempts', async () => {
+test('does not retry once per clear while rows cannot be written', async () => {
   const query = start(() => Promise.reject(new Error('away')));
   for (let round = 0; round < 300; round += 1) {
     add(100);

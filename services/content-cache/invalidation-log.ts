@@ -2,26 +2,20 @@ import type { Database, Logger } from '@content-platform/chassis';
 import type { Source } from './metrics.ts';
 import { targetName, type Target } from './target.ts';
 
-/** One clear that was carried out. */
 export interface Invalidation {
   target: Target;
-  /** A client, `user:<id>`, or `<topic>/<partition>/<offset>`. */
+  /** a client id, `user:<id>`, or `<topic>/<partition>/<offset>` */
   requestedBy: string;
   source: Source;
   keysDeleted: number;
 }
 
-export interface InvalidationLog {
-  /** Writes the log line at once, the row within about a second. Never throws, never waits. */
-  add(invalidation: Invalidation): void;
-  /** Writes what is left. */
-  close(): Promise<void>;
-}
+export type InvalidationLog = ReturnType<typeof createInvalidationLog>;
 
 const maxQueue = 10_000;
 const maxBatch = 1_000;
-const flushEveryMs = 1_000;
-const cleanEveryMs = 3_600_000;
+const flushIntervalMs = 1_000;
+const cleanIntervalMs = 3_600_000;
 const keepDays = 30;
 
 const insert = `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
@@ -29,11 +23,11 @@ const insert = `INSERT INTO content.invalidation (at, source, requested_by, targ
 const clean = 'DELETE FROM content.invalidation WHERE at < now() - make_interval(days => $1)';
 
 /**
- * Records every clear. The rows are written in batches, off the way of requests and events. A crash loses the last
- * batch of rows, and that is fine: nothing is decided by them, and the log line was there before the row.
+ * Records every clear. Rows are written in batches, so that requests and events do not wait. A crash loses the last
+ * batch of rows, which is acceptable: no decision depends on rows, and each clear was logged before.
  */
-export function createInvalidationLog(query: Database['query'], logger: Logger): InvalidationLog {
-  // Looking for secrets costs more than the rest of a line, and in these four fields there are none.
+export function createInvalidationLog(query: Database['query'], logger: Logger) {
+  // Redaction costs more than the rest of a line, and these four fields hold no secrets.
   const lines = logger.child({}, { redact: [] });
   let queue: (Invalidation & { at: Date })[] = [];
   let dropped = 0;
@@ -50,10 +44,10 @@ export function createInvalidationLog(query: Database['query'], logger: Logger):
         batch.map(({ target }) => targetName(target)),
         batch.map(({ keysDeleted }) => keysDeleted),
       ]);
-      // Taken out only now: while PostgreSQL is away they wait.
+      // Removed only now: the rows wait while PostgreSQL is unreachable.
       queue = queue.slice(batch.length);
     }
-    if (performance.now() - cleanedAt < cleanEveryMs) return;
+    if (performance.now() - cleanedAt < cleanIntervalMs) return;
     await query('clean_invalidations', clean, [keepDays]);
     cleanedAt = performance.now();
   }
@@ -69,11 +63,12 @@ export function createInvalidationLog(query: Database['query'], logger: Logger):
     if (dropped > 0) logger.warn({ dropped }, 'invalidation rows were dropped; their log lines are there');
     dropped = 0;
     void flush();
-  }, flushEveryMs);
+  }, flushIntervalMs);
   timer.unref();
 
   return {
-    add(invalidation) {
+    /** Logs the clear at once and queues its row. Never throws. */
+    add(invalidation: Invalidation): void {
       const { target, requestedBy, source, keysDeleted } = invalidation;
       lines.info(
         { target: targetName(target), requested_by: requestedBy, source, keys_deleted: keysDeleted },
@@ -81,10 +76,11 @@ export function createInvalidationLog(query: Database['query'], logger: Logger):
       );
       if (queue.length >= maxQueue) return void (dropped += 1);
       queue.push({ ...invalidation, at: new Date() });
-      // Not for each row of a queue that stays full: while PostgreSQL is away the timer alone tries again.
+      // Not for every row of a full queue: while PostgreSQL is unreachable only the timer retries.
       if (queue.length % maxBatch === 0) void flush();
     },
-    async close() {
+    /** Writes the queued rows. */
+    async close(): Promise<void> {
       clearInterval(timer);
       await flushing;
       await flush();

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort, freeRow } from '../../deploy/local/ports.ts';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { until } from '../../test/support/wait.ts';
+import { createTestTokens } from './testing/tokens.ts';
 import { startWorld, type World } from './testing/world.ts';
 
 let world: World;
@@ -32,20 +33,13 @@ async function start(env: Record<string, string>) {
   };
 }
 
-test.each([
-  [{ CACHE_TTL: '0' }, 'CACHE_TTL must be an integer from 1 to 86400, not "0"'],
-  [{ CACHE_UNMANAGED_KEYS: 'some' }, 'CACHE_UNMANAGED_KEYS must be sweep or none, not "some"'],
-  [{ KAFKA_BROKERS: 'kafka' }, 'KAFKA_BROKERS must be addresses host:port, separated by commas, not "kafka"'],
-  [
-    { DATABASE_URL: '' },
-    'DATABASE_URL is not set; it must be an address starting with postgres:// or postgresql://',
-  ],
-])('with %j it stops with one line', async (env, line) => {
-  const { ended } = await start(env as Record<string, string>);
-  expect(await ended()).toEqual({ code: 1, stderr: `content-cache: ${line}\n` });
+test('refuses to start with one line that names the setting', async () => {
+  const { ended } = await start({ CACHE_TTL: '0' });
+  const line = 'content-cache: CACHE_TTL must be an integer from 1 to 86400, not "0"\n';
+  expect(await ended()).toEqual({ code: 1, stderr: line });
 });
 
-test('a Redis that does not tell who it is stops it with one line', async () => {
+test('refuses to start if the Redis user may not call INFO', async () => {
   await world.redis.admin.call('ACL', 'SETUSER', 'blind', 'on', '>secret', '~*', '+@all', '-info');
   const { ended } = await start({ REDIS_URL: `redis://blind:secret@127.0.0.1:${world.redis.port}` });
   const { code, stderr } = await ended();
@@ -53,8 +47,11 @@ test('a Redis that does not tell who it is stops it with one line', async () => 
   expect(stderr).toMatch(/^content-cache: REDIS_URL: .*INFO.*\n$/);
 });
 
-test('without Redis and Kafka it is ready, and degraded; it stops in time when it is told to', async () => {
+test('is ready but degraded without Redis and Kafka, and stops in time', async () => {
+  const { authUrl, close } = await createTestTokens();
   const { child, internal, ended } = await start({
+    AUTH_URL: authUrl,
+    AUTH_INTERNAL_URL: authUrl,
     REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
     KAFKA_BROKERS: `127.0.0.1:${await freePort()}`,
   });
@@ -62,8 +59,10 @@ test('without Redis and Kafka it is ready, and degraded; it stops in time when i
     const response = await fetch(`${internal}/health/ready`);
     return response.status === 200 && response.json();
   });
-  expect(health).toEqual({ status: 'degraded', checks: { postgres: 'ok', redis: 'away', kafka: 'away' } });
+  const checks = { postgres: 'ok', tokens: 'ok', redis: 'unavailable', kafka: 'unavailable' };
+  expect(health).toEqual({ status: 'degraded', checks });
   child.kill('SIGTERM');
-  // 1, if it had to be cut off after 10 s.
+  // 1 if the process had to be killed after 10 s.
   expect(await ended()).toMatchObject({ code: 0 });
+  close();
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { createLogger, migrate } from '@content-platform/chassis';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { untilBlocked } from '../../test/support/locks.ts';
 
 let database: TestDatabase;
 let owner: pg.Client;
@@ -14,7 +15,7 @@ const folder = new URL('migrations/', import.meta.url);
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  // Two processes at once, as on a first start with two replicas.
+  // Two processes migrate at once, as on the first start with two replicas.
   await Promise.all([1, 2].map(() => migrate({ url: database.url, schema: 'content', folder, logger })));
   owner = new pg.Client(database.url);
   await owner.connect();
@@ -27,7 +28,7 @@ afterAll(async () => {
 const insert = `INSERT INTO content.record (model, id, title, body, version, updated_at)
   VALUES ('webform', $1, 'One', '{}', 99, '2001-01-01')`;
 
-test('the version grows by one and the time is true, whatever the writer says', async () => {
+test('sets version and time itself, whatever the writer sends', async () => {
   const before = Date.now() - 1_000;
   const rows = [];
   for (const statement of [
@@ -42,7 +43,7 @@ test('the version grows by one and the time is true, whatever the writer says', 
   for (const { updated_at } of rows) expect(updated_at.getTime()).toBeGreaterThan(before);
 });
 
-test('whoever comes to a key has a newer version than all that were there', async () => {
+test('gives each record a newer version than all earlier records with its key', async () => {
   const versionOf = async (statement: string) =>
     Number((await owner.query<{ version: string }>(`${statement} RETURNING version`)).rows[0]!.version);
   const make = (id: number) =>
@@ -56,17 +57,105 @@ test('whoever comes to a key has a newer version than all that were there', asyn
   expect(await make(11)).toBe(2);
   await remove(11);
   expect(await make(11)).toBe(3);
-  // Under another key it goes on from its own; under the first one another goes on from there.
+  // The moved record continues from its version; a new record at the old key continues from there, too.
   expect(await move(11, 12)).toBe(4);
   expect(await make(11)).toBe(4);
   await remove(11);
   expect(await make(13)).toBe(1);
   expect(await move(13, 11)).toBe(5);
-  // Its own is newer than what was there.
+  // Its own version is newer than that of the record before.
   expect(await move(12, 13)).toBe(5);
   const gone = await owner.query(`SELECT id, version FROM content.deleted_record WHERE model = 'condition'
     AND id NOT IN (SELECT id FROM content.record WHERE model = 'condition') ORDER BY id`);
   expect(gone.rows).toEqual([{ id: '12', version: '4' }]);
+});
+
+describe('a version never decreases', () => {
+  let other: pg.Client;
+  beforeAll(async () => {
+    other = new pg.Client(database.url);
+    await other.connect();
+  });
+  afterAll(() => other.end());
+
+  const versionOf = async (id: number) => {
+    const text = `SELECT version FROM content.record WHERE model = 'accesscode' AND id = $1`;
+    return Number((await owner.query<{ version: string }>(text, [id])).rows[0]!.version);
+  };
+  const make = `INSERT INTO content.record (model, id, title, body) VALUES ('accesscode', $1, '', '{}')`;
+  const change = `UPDATE content.record SET title = 'Changed' WHERE model = 'accesscode' AND id = $1`;
+  const remove = `DELETE FROM content.record WHERE model = 'accesscode' AND id = $1`;
+  const moveFrom99 = `UPDATE content.record SET id = $1 WHERE model = 'accesscode' AND id = 99`;
+
+  /** Creates record `id` with version 3. */
+  async function makeThird(id: number): Promise<void> {
+    for (const statement of [make, change, change]) await owner.query(statement, [id]);
+  }
+
+  test.each([
+    [21, 'inserted', make],
+    [22, 'moved to the key', moveFrom99],
+  ])('when record %i is %s while its deletion is not committed', async (id, _, arrive) => {
+    await makeThird(id);
+    await owner.query(`${make} ON CONFLICT DO NOTHING`, [99]);
+    await owner.query('BEGIN');
+    await owner.query(remove, [id]);
+    const arrived = other.query(arrive, [id]);
+    const observer = new pg.Client(database.url);
+    await observer.connect();
+    await untilBlocked({ query: (_operation, text) => observer.query(text) });
+    await observer.end();
+    await owner.query('COMMIT');
+    await arrived;
+    expect(await versionOf(id)).toBe(4);
+  });
+
+  test('when one statement moves a record to the key that another record leaves', async () => {
+    await makeThird(31);
+    await owner.query(make, [32]);
+    const shift = `UPDATE content.record SET id = id - 1 WHERE model = 'accesscode' AND id IN (31, 32)`;
+    await owner.query(shift);
+    expect(await versionOf(31)).toBeGreaterThan(3);
+  });
+
+  test('when the inserting transaction has a snapshot from before the record: it has to begin again', async () => {
+    await other.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await other.query('SELECT FROM content.record');
+    await makeThird(41);
+    await owner.query(remove, [41]);
+    await expect(other.query(make, [41])).rejects.toMatchObject({ code: '40001' });
+    await other.query('ROLLBACK');
+    await other.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await other.query(make, [41]);
+    await other.query('COMMIT');
+    expect(await versionOf(41)).toBe(4);
+  });
+});
+
+test('looks up deleted records by index in a session that inserted many', async () => {
+  const session = new pg.Client(database.url);
+  await session.connect();
+  try {
+    const insertMany = `INSERT INTO content.record (model, id, title, body)
+      SELECT 'pathway', id, '', '{}' FROM generate_series(1001, 3000) AS id`;
+    await owner.query('TRUNCATE content.deleted_record');
+    await owner.query('VACUUM ANALYZE content.deleted_record');
+    // PostgreSQL keeps this statement's plan, made while the table was empty.
+    await session.query(insertMany);
+    await session.query(`DELETE FROM content.record WHERE model = 'pathway' AND id > 1000`);
+    const scans = async () => {
+      await session.query('SELECT pg_stat_force_next_flush()');
+      const text = `SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'deleted_record'`;
+      return Number((await session.query<{ seq_tup_read: string }>(text)).rows[0]!.seq_tup_read);
+    };
+    const before = await scans();
+    await session.query(insertMany);
+    expect((await scans()) - before).toBe(0);
+  } finally {
+    await session.query(`DELETE FROM content.record WHERE model = 'pathway'`);
+    await session.query('TRUNCATE content.deleted_record');
+    await session.end();
+  }
 });
 
 test.each([
@@ -74,12 +163,12 @@ test.each([
   ['webform', 0],
   ['webform', -1],
   ['webform', '9007199254740992'],
-])('there cannot be a %s %s', async (model, id) => {
+])('refuses a %s %s', async (model, id) => {
   const text = `INSERT INTO content.record (model, id, title, body) VALUES ($1, $2, '', '{}')`;
   await expect(owner.query(text, [model, id])).rejects.toMatchObject({ code: '23514' });
 });
 
-test('the content server may write records, and nothing else', async () => {
+test('lets the content server write only records', async () => {
   await owner.query('SET ROLE content_server');
   try {
     await owner.query(
@@ -109,7 +198,37 @@ test('the content server may write records, and nothing else', async () => {
   expect(rows).toEqual([{ model: 'pathway', id: '1' }]);
 });
 
-test('a process of the release before starts where a newer one has migrated', async () => {
+test('keeps the newest of several open jobs for one loss', async () => {
+  const older = mkdtempSync(join(tmpdir(), 'migrations-'));
+  const upgraded = await createTestDatabase();
+  const client = new pg.Client(upgraded.url);
+  const upgrade = (files: URL) => migrate({ url: upgraded.url, schema: 'content', folder: files, logger });
+  try {
+    const files = readdirSync(folder).filter((file) => file < '006');
+    for (const file of files) cpSync(new URL(file, folder), join(older, file));
+    await upgrade(pathToFileURL(`${older}/`));
+    await client.connect();
+    for (const [offset, topic] of ['one', 'one', 'two'].entries())
+      await client.query(
+        `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", message_at)
+         VALUES ('events_lost', '', $1, 0, $2, 0)`,
+        [topic, offset],
+      );
+    await upgrade(folder);
+    const { rows } = await client.query('SELECT topic, state FROM content.failed_job ORDER BY id');
+    expect(rows).toEqual([
+      { topic: 'one', state: 'retried' },
+      { topic: 'one', state: 'open' },
+      { topic: 'two', state: 'open' },
+    ]);
+  } finally {
+    await client.end();
+    await upgraded.drop();
+    rmSync(older, { recursive: true });
+  }
+});
+
+test('lets the previous release start on a newer schema', async () => {
   const before = mkdtempSync(join(tmpdir(), 'migrations-'));
   try {
     const files = readdirSync(folder).toSorted();

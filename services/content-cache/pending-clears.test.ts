@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLogger, createMetrics } from '@content-platform/chassis';
-import { CacheUnavailable, type Clearing, type ContentCache } from './cache/index.ts';
+import { CacheUnavailable, type CacheClearer, type ContentCache } from './cache/index.ts';
 import { startCache } from './cache/testing/caches.ts';
 import { createInvalidationLog } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
@@ -13,7 +13,7 @@ let cache: ContentCache;
 let pending: PendingClears;
 beforeAll(async () => {
   world = await startWorld();
-  // Migrates, and goes: what is tested here is carried out by the test alone.
+  // Only to migrate: the test itself carries out the clears.
   await (await world.service()).stop();
   cache = await startCache(world.redis.url);
   const logger = createLogger('content-cache', 'silent');
@@ -30,10 +30,10 @@ const target = { model: 'webform', id: 1 } as const;
 const requester = { source: 'http', requestedBy: 'cms' } as const;
 const count = async () => (await world.sql('SELECT FROM content.pending_clear')).length;
 
-test('a request that comes while the same target is carried out is carried out after it', async () => {
+test('carries out a request that arrives during the clear of its target', async () => {
   await pending.add(target, requester);
   let clears = 0;
-  const clearing: Clearing = {
+  const clearer: CacheClearer = {
     ...cache,
     async clearModel(model, id) {
       clears += 1;
@@ -41,18 +41,28 @@ test('a request that comes while the same target is carried out is carried out a
       return cache.clearModel(model, id);
     },
   };
-  await pending.carryOut(clearing);
+  await pending.carryOut(clearer);
   expect(clears).toBe(2);
   expect(await count()).toBe(0);
 });
 
-test('what is refused again stays, the others go', async () => {
+test('keeps a clear that is refused again, and removes the others', async () => {
   for (const id of [1, 2, 3]) await pending.add({ model: 'webform', id }, requester);
-  const clearing: Clearing = {
+  const clearer: CacheClearer = {
     ...cache,
     clearModel: (model, id) =>
       id === 2 ? Promise.reject(new CacheUnavailable('away')) : cache.clearModel(model, id),
   };
-  await expect(pending.carryOut(clearing)).rejects.toThrow('away');
+  await expect(pending.carryOut(clearer)).rejects.toThrow('away');
   expect(await world.sql('SELECT record_id FROM content.pending_clear')).toEqual([{ record_id: '2' }]);
+});
+
+test('finds the records that stored clears cover, by id and by model', async () => {
+  await world.sql('TRUNCATE content.pending_clear');
+  await pending.add({ model: 'pathway', id: 1 }, requester);
+  await pending.add({ model: 'condition', id: null }, requester);
+  const records = (['webform', 'pathway', 'condition'] as const).flatMap((model) =>
+    [1, 2].map((id) => ({ model, id })),
+  );
+  expect(await pending.among(records)).toEqual(new Set(['pathway:1', 'condition:1', 'condition:2']));
 });

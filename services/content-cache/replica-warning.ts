@@ -3,19 +3,16 @@ import type { Logger } from '@content-platform/chassis';
 import type { ContentCache } from './cache/index.ts';
 
 const firstMs = 1_000;
-const everyMs = 60_000;
+const intervalMs = 60_000;
 
-/**
- * Says once what to set where Redis has replicas that are not counted on. It looks again every minute, for replicas may
- * come later.
- */
+/** Logs once what to set if Redis has replicas that the cache does not count. Checks every minute: replicas may come. */
 export async function warnOfReplicas(
   cache: Pick<ContentCache, 'advice'>,
   logger: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  for (let pause = firstMs; !signal.aborted; pause = everyMs) {
-    // Redis being away has a line of its own.
+  for (let pause = firstMs; !signal.aborted; pause = intervalMs) {
+    // An unreachable Redis is logged elsewhere.
     const advice = await cache.advice().catch(() => undefined);
     if (advice) return logger.warn(advice);
     await sleep(pause, undefined, { signal }).catch(() => undefined);

@@ -2,12 +2,13 @@ import type { z } from 'zod';
 import {
   ConfigError,
   createDatabase,
-  createKafka,
   migrate,
   type Logger,
   type Process,
   type Running,
+  startRetention,
   tokensFromAuth,
+  type RetentionSteps,
 } from '@content-platform/chassis';
 import { createContentCacheApp } from './app.ts';
 import { CacheUnfit, createContentCache, type CacheState } from './cache/index.ts';
@@ -16,6 +17,7 @@ import { createEvents, type EventsOptions } from './events/events.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
 import { createInvalidationLog } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
+import { createKafka } from './kafka.ts';
 import { createCacheMetrics, observe } from './metrics.ts';
 import { createPendingClears } from './pending-clears.ts';
 import { warnOfReplicas } from './replica-warning.ts';
@@ -23,7 +25,7 @@ import { createStalenessWatch, type StalenessTiming } from './staleness/watch.ts
 
 type Config = z.output<z.ZodObject<typeof contentCacheConfig>>;
 
-/** A read that takes longer is not worth waiting for; the lease of its reader ends soon after. */
+/** Statement timeout of reads: the reader's lease ends soon after. */
 const contentReadMs = 2_000;
 
 function logState(logger: Logger) {
@@ -36,8 +38,9 @@ function logState(logger: Logger) {
 }
 
 /**
- * Brings up what the service stands on, in the background where it may be away, and builds its app. Redis and Kafka may
- * come later; the schema must be there. Throws ConfigError for a Redis that cannot keep the promise.
+ * Connects to the stores and builds the app. Redis and Kafka may be unreachable at first, PostgreSQL may not.
+ *
+ * @throws ConfigError for a Redis that cannot keep the protocol's promise
  */
 export async function startContentCache(
   process: Process<Config>,
@@ -49,7 +52,7 @@ export async function startContentCache(
   const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
   await migrate({ url, schema: 'content', folder: new URL('migrations/', import.meta.url), logger });
   const common = { url, logger, metrics, slowLog, slowQueryMs };
-  // Reads have a pool of their own, so that nothing else keeps them waiting.
+  // A separate pool for reads, so that no other query delays them.
   const contentDatabase = createDatabase({ ...common, statementTimeoutMs: contentReadMs });
   const database = createDatabase({ ...common, maxConnections: 5 });
   onStop(() => Promise.all([contentDatabase.close(), database.close()]));
@@ -60,6 +63,8 @@ export async function startContentCache(
   const invalidator = createInvalidator(invalidationLog, cacheMetrics);
   const pending = createPendingClears(database.query, invalidator, logger);
   const jobs = createFailedJobStore(database.query);
+  const upkeep: RetentionSteps = (query) => ({ 'failed jobs': () => createFailedJobStore(query).forget() });
+  onStop(startRetention(database.query, upkeep, logger));
 
   const cache = createContentCache({
     url: config.REDIS_URL,
@@ -67,7 +72,7 @@ export async function startContentCache(
     negativeTtlMs: config.CACHE_NEGATIVE_TTL * 1_000,
     unmanagedKeys: config.CACHE_UNMANAGED_KEYS,
     replicaGuard: { atLeast: config.CACHE_MIN_REPLICAS, maxLagSeconds: config.CACHE_REPLICA_MAX_LAG },
-    recover: (clearing, isWhole) => (isWhole ? pending.carryOut : pending.carryOutPart)(clearing),
+    recover: (clearer, isWhole) => (isWhole ? pending.carryOut : pending.carryOutPart)(clearer),
     onStateChange: logState(logger),
   });
   onStop(() => cache.close());
@@ -75,11 +80,16 @@ export async function startContentCache(
     throw error instanceof CacheUnfit ? new ConfigError(`REDIS_URL: ${error.message}`) : error;
   });
   const isReachable = () => cache.state === 'usable' || cache.state === 'partial';
-  observe(metrics, { memory: cache.memory, openJobs: () => jobs.count({ state: 'open' }) });
 
   const kafka = createKafka(config, 'content-cache', logger);
   const deps = { invalidator, jobs, metrics: cacheMetrics, logger };
-  const events = kafka && createEvents({ kafka, clearing: cache, ...deps, ...forTests });
+  const events = kafka && createEvents({ kafka, clearer: cache, ...deps, ...forTests });
+  observe(metrics, {
+    memory: cache.memory,
+    openJobs: () => jobs.count({ state: 'open' }),
+    waitingEvents: events?.waiting ?? (() => 0),
+    pendingClears: pending.count,
+  });
   events?.start();
   onStop(() => events?.stop());
 
@@ -104,6 +114,7 @@ export async function startContentCache(
     stopping.abort();
     return Promise.all(watches);
   });
+  const tokens = tokensFromAuth(process);
 
   return {
     app: createContentCacheApp({
@@ -113,16 +124,18 @@ export async function startContentCache(
       pending,
       jobs,
       cacheMetrics,
-      tokens: tokensFromAuth(process),
+      tokens,
       logger,
       metrics,
     }),
     checks: {
       postgres: { required: true, check: () => contentDatabase.ping() },
+      tokens: tokens.check,
       redis: {
         required: false,
-        // A part of it that is away is a fault, too.
-        check: () => (cache.state === 'usable' ? Promise.resolve() : Promise.reject(new Error('away'))),
+        // A partly unreachable Redis is a fault, too.
+        check: () =>
+          cache.state === 'usable' ? Promise.resolve() : Promise.reject(new Error('unavailable')),
       },
       ...(events ? { kafka: { required: false, check: events.check } } : {}),
     },

@@ -1,30 +1,28 @@
 import { z } from 'zod';
-import { defineEndpoint } from './endpoint.ts';
-import { id, idSegment, page, pageQuery, text, time } from './schemas.ts';
+import { endpointsWith, jsonBody } from './endpoint.ts';
+import { id, idSegment, page, pageQuery, multiLineText, time } from './schemas.ts';
 
 export const roles = ['user', 'sre', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
-/** A person, as they see themselves. */
+/** A user as they see themselves. */
 export const user = z.strictObject({ id, email: z.string(), name: z.string(), created_at: time });
 
-/** The same with what else they are. `suborg` once one was chosen at the identity service. */
+/** A user's profile. `suborg` is present once it was chosen at the identity service. */
 export const profile = z.strictObject({
   ...user.shape,
   roles: z.array(z.enum(roles)),
   suborg: z.string().optional(),
 });
 
-const rateLimit = { requests: 600, seconds: 60 };
+const define = endpointsWith({ service: 'auth', rateLimit: { requests: 600, seconds: 60 } });
 
-export const me = defineEndpoint({
+export const me = define({
   name: 'me',
   method: 'GET',
   path: '/api/me',
-  service: 'auth',
   access: 'user',
   beforePasswordChange: true,
-  rateLimit,
   summary: 'Who the access token belongs to.',
   responses: {
     200: {
@@ -34,26 +32,23 @@ export const me = defineEndpoint({
   },
 });
 
-export const changePassword = defineEndpoint({
+export const changePassword = define({
   name: 'changePassword',
   method: 'POST',
   path: '/api/password',
-  service: 'auth',
   access: 'user',
   beforePasswordChange: true,
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary:
     'Set a new password. After a login with a temporary password that one is `current_password`. All sessions end.',
-  body: {
-    kinds: ['json'],
-    maxBytes: 16_384,
-    schema: z.strictObject({
-      current_password: text(1, 1024),
-      new_password: text(1, 1024).meta({
+  body: jsonBody(
+    z.strictObject({
+      current_password: multiLineText(1, 1024),
+      new_password: multiLineText(1, 1024).meta({
         description: '15 to 128 characters of any kind, unless configured otherwise, and not easy to guess.',
       }),
     }),
-  },
+  ),
   responses: { 204: { description: 'Changed. All sessions have ended, this one too.' } },
 });
 
@@ -66,36 +61,30 @@ const session = z.strictObject({
   current: z.boolean(),
 });
 
-export const listSessions = defineEndpoint({
+export const listSessions = define({
   name: 'listSessions',
   method: 'GET',
   path: '/api/sessions',
-  service: 'auth',
   access: 'user',
-  rateLimit,
   summary: 'List where you are logged in, newest first.',
   query: z.strictObject(pageQuery),
   responses: { 200: { description: 'A page of sessions.', schema: page(session) } },
 });
 
-export const deleteSessions = defineEndpoint({
+export const deleteSessions = define({
   name: 'deleteSessions',
   method: 'DELETE',
   path: '/api/sessions',
-  service: 'auth',
   access: 'user',
-  rateLimit,
   summary: 'Log out everywhere, here too.',
   responses: { 204: { description: 'All sessions have ended.' } },
 });
 
-export const deleteSession = defineEndpoint({
+export const deleteSession = define({
   name: 'deleteSession',
   method: 'DELETE',
   path: '/api/sessions/:id',
-  service: 'auth',
   access: 'user',
-  rateLimit,
   summary: 'Log out one device.',
   params: z.strictObject({ id: idSegment }),
   responses: { 204: { description: 'The session has ended.' } },

@@ -1,24 +1,27 @@
 import { z } from 'zod';
 import { user } from './accounts.ts';
-import { defineEndpoint } from './endpoint.ts';
-import { text } from './schemas.ts';
+import { endpointsWith, jsonBody } from './endpoint.ts';
+import { multiLineText } from './schemas.ts';
 
 const tokenType = z.literal('Bearer');
 const noStore = { 'Cache-Control': 'no-store' };
 
-export const login = defineEndpoint({
+const define = endpointsWith({ service: 'auth', rateLimit: { requests: 600, seconds: 60 } });
+
+export const login = define({
   name: 'login',
   method: 'POST',
   path: '/api/login',
-  service: 'auth',
   access: 'public',
+  latencyClass: 'login',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Log in with email and password.',
-  body: {
-    kinds: ['json'],
-    maxBytes: 16_384,
-    schema: z.strictObject({ email: text(1, 254).normalize('NFC'), password: text(1, 1024) }),
-  },
+  body: jsonBody(
+    z.strictObject({
+      email: multiLineText(1, 254).normalize('NFC'),
+      password: multiLineText(1, 1024),
+    }),
+  ),
   responses: {
     200: {
       description:
@@ -37,7 +40,7 @@ export const login = defineEndpoint({
   errors: ['invalid_credentials'],
 });
 
-/** What the documents name; another one is 400 `unsupported_grant_type`. */
+/** Grant types in the documents; any other type is a 400 `unsupported_grant_type`. */
 export const grantTypes = [
   'client_credentials',
   'refresh_token',
@@ -45,14 +48,13 @@ export const grantTypes = [
 ] as const;
 export type GrantType = (typeof grantTypes)[number];
 
-export const token = defineEndpoint({
+export const token = define({
   name: 'token',
   method: 'POST',
   path: '/api/token',
-  service: 'auth',
   access: 'public',
-  // All who refresh behind one address share it. Guessing client secrets is limited by the service itself.
-  rateLimit: { requests: 600, seconds: 60 },
+  latencyClass: 'login',
+  // All users behind one IP address share the default limit; the service itself limits guesses of client secrets.
   summary:
     'Get an access token: for a machine client (RFC 6749 §4.4), with a refresh token (§6), which is replaced, or with the code of a login at the identity service (grant urn:content-platform:identity-code).',
   headers: {
@@ -62,15 +64,15 @@ export const token = defineEndpoint({
   body: {
     kinds: ['form', 'json'],
     maxBytes: 16_384,
-    // RFC 6749 §3.2: parameters that are not known are ignored, so this is the one body that is not strict.
+    // RFC 6749 §3.2: unknown parameters are ignored, so that only this body is not strict.
     schema: z.object({
-      grant_type: text(1, 100).meta({ enum: [...grantTypes] }),
-      client_id: text(1, 100).optional(),
-      client_secret: text(1, 1024).optional(),
-      scope: text(0, 1000).optional(),
-      refresh_token: text(1, 200).optional(),
-      code: text(1, 200).optional(),
-      code_verifier: text(1, 200).optional(),
+      grant_type: multiLineText(1, 100).meta({ enum: [...grantTypes] }),
+      client_id: multiLineText(1, 100).optional(),
+      client_secret: multiLineText(1, 1024).optional(),
+      scope: multiLineText(0, 1000).optional(),
+      refresh_token: multiLineText(1, 200).optional(),
+      code: multiLineText(1, 200).optional(),
+      code_verifier: multiLineText(1, 200).optional(),
     }),
   },
   invalidBody: 'invalid_request',
@@ -90,21 +92,19 @@ export const token = defineEndpoint({
   errors: ['unsupported_grant_type', 'invalid_scope', 'invalid_client', 'invalid_grant'],
 });
 
-export const logout = defineEndpoint({
+export const logout = define({
   name: 'logout',
   method: 'POST',
   path: '/api/logout',
-  service: 'auth',
   access: 'user',
   beforePasswordChange: true,
-  rateLimit: { requests: 600, seconds: 60 },
   summary: 'End this session. Its tokens are refused everywhere within a second.',
   body: {
     kinds: ['json'],
     maxBytes: 16_384,
     optional: true,
     schema: z.strictObject({
-      fcm_token: text(0, 4096).nullish().meta({
+      fcm_token: multiLineText(0, 4096).nullish().meta({
         description: 'The push token of this device, which shall get no messages any more; if it has one.',
       }),
     }),
@@ -112,13 +112,11 @@ export const logout = defineEndpoint({
   responses: { 204: { description: 'Logged out.' } },
 });
 
-export const jwks = defineEndpoint({
+export const jwks = define({
   name: 'jwks',
   method: 'GET',
   path: '/.well-known/jwks.json',
-  service: 'auth',
   access: 'public',
-  rateLimit: { requests: 600, seconds: 60 },
   summary: 'The public keys that access tokens are signed with (RFC 7517).',
   responses: {
     200: {

@@ -1,26 +1,21 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json, text } from 'node:stream/consumers';
+import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
 import { token } from './auth.ts';
 import { clearModel } from './cache-admin.ts';
 import { call, ContractViolation } from './client.ts';
 import { readContent } from './content.ts';
 import { deleteFailedJob } from './failed-jobs.ts';
 
-let server: Server;
+let server: HttpServer;
 let origin: string;
 let answer: (request: IncomingMessage, response: ServerResponse) => unknown;
 beforeAll(async () => {
-  server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server = await startHttpServer((request, response) => void answer(request, response));
+  ({ origin } = server);
 });
-afterAll(() => {
-  server.close();
-  server.closeAllConnections();
-});
+afterAll(() => server.close());
 
 const says = (status: number, body?: unknown) => {
   answer = (_request, response) =>

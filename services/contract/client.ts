@@ -14,7 +14,7 @@ export interface CallOptions<E extends Endpoint> {
   body?: BodyInput<E>;
   token?: string | undefined;
   headers?: Record<string, string>;
-  /** Ends the call: it then throws the signal's reason. */
+  /** Ends the call, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
@@ -28,12 +28,12 @@ type Success<E extends Endpoint> = {
     : never;
 }[keyof E['responses']];
 
-/** What came back, checked against the contract. */
+/** A reply that was checked against the contract. */
 export type Answer<E extends Endpoint> =
   | (Success<E> & { error?: undefined })
   | { status: number; headers: Headers; body: undefined; error: ErrorEnvelope };
 
-/** The answer is not what the contract says. */
+/** The reply does not match the contract. */
 export class ContractViolation extends Error {}
 
 function target(endpoint: Endpoint, options: CallOptions<Endpoint>): string {
@@ -53,7 +53,7 @@ function formData(fields: Record<string, Blob>): FormData {
   return form;
 }
 
-/** An error is JSON; what else comes with its status is its page, for a browser. */
+/** Whether the reply is an error in JSON, not an error page for browsers. */
 export function isError({ status, headers }: Response): boolean {
   return status >= 400 && (headers.get('content-type') ?? '').startsWith('application/json');
 }
@@ -74,7 +74,7 @@ export function checkError(endpoint: Endpoint, status: number, body: unknown): E
 
 /**
  * Calls one endpoint and checks the reply against the contract.
- * Throws ContractViolation when status, body or error are not documented, and what fetch throws when nobody answers.
+ * Throws ContractViolation if status, body or error are not documented, and the errors of fetch.
  */
 export async function call<const E extends Endpoint>(
   baseUrl: string,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { defineEndpoint } from './endpoint.ts';
-import { id, idSegment, line, page, pageQuery, time } from './schemas.ts';
+import { endpointsWith, jsonBody } from './endpoint.ts';
+import { id, idSegment, singleLineText, page, pageQuery, time } from './schemas.ts';
 
 export const platforms = ['android', 'ios', 'web'] as const;
 const platform = z.enum(platforms);
@@ -9,7 +9,7 @@ export type Platform = (typeof platforms)[number];
 /** A token of the push service. */
 const token = z.string().regex(/^[\x20-\x7e]{1,4096}$/, 'Must be 1 to 4096 printable ASCII characters.');
 
-/** What the push service said of a message to a token. */
+/** The push service's outcome of a message to a token. */
 export const outcomes = ['delivered', 'unregistered', 'invalid'] as const;
 export type Outcome = (typeof outcomes)[number];
 
@@ -24,29 +24,25 @@ const device = z.strictObject({
 });
 export type Device = z.output<typeof device>;
 
-const service = 'devices';
-const rateLimit = { requests: 600, seconds: 60 };
 const params = z.strictObject({ id: idSegment });
 
-export const registerFcmToken = defineEndpoint({
+const define = endpointsWith({ service: 'devices', rateLimit: { requests: 600, seconds: 60 } });
+
+export const registerFcmToken = define({
   name: 'registerFcmToken',
   method: 'POST',
   path: '/api/register-fcm-token',
-  service,
   access: 'user',
-  rateLimit,
   summary:
     'Register this device for push messages, or say that it is still there. A token that another user had is theirs no more. Of more than 20 devices the longest unseen goes.',
-  body: {
-    kinds: ['json'],
-    maxBytes: 16_384,
-    schema: z.strictObject({
+  body: jsonBody(
+    z.strictObject({
       token,
       platform: platform.optional(),
-      name: line(1, 100).optional(),
-      app_version: line(1, 50).optional(),
+      name: singleLineText(1, 100).optional(),
+      app_version: singleLineText(1, 50).optional(),
     }),
-  },
+  ),
   responses: {
     200: {
       description: 'The device.',
@@ -55,36 +51,31 @@ export const registerFcmToken = defineEndpoint({
   },
 });
 
-export const listDevices = defineEndpoint({
+export const listDevices = define({
   name: 'listDevices',
   method: 'GET',
   path: '/api/devices',
-  service,
   access: 'user',
-  rateLimit,
   summary: 'List your devices, newest first.',
   query: z.strictObject(pageQuery),
   responses: { 200: { description: 'A page of devices.', schema: page(device) } },
 });
 
-export const deleteDevice = defineEndpoint({
+export const deleteDevice = define({
   name: 'deleteDevice',
   method: 'DELETE',
   path: '/api/devices/:id',
-  service,
   access: 'user',
-  rateLimit,
   summary: 'Send no more messages to one of your devices.',
   params,
   responses: { 204: { description: 'The device is not registered any more.' } },
   errors: ['not_found'],
 });
 
-export const listDeviceTokens = defineEndpoint({
+export const listDeviceTokens = define({
   name: 'listDeviceTokens',
   method: 'GET',
   path: '/api/admin/users/:id/device-tokens',
-  service,
   access: 'devices:manage',
   rateLimit: { requests: 6000, seconds: 60 },
   summary: 'List the tokens of a user, newest first: for what sends the messages.',
@@ -98,13 +89,11 @@ export const listDeviceTokens = defineEndpoint({
   },
 });
 
-export const deviceFeedback = defineEndpoint({
+export const deviceFeedback = define({
   name: 'deviceFeedback',
   method: 'POST',
   path: '/api/admin/devices/feedback',
-  service,
   access: 'devices:manage',
-  rateLimit,
   summary:
     'Tell what the push service said of up to 1,000 tokens: unregistered and invalid ones are removed.',
   body: {

@@ -6,7 +6,7 @@ import { errors } from './errors.ts';
 import { cacheInvalidation, invalidationEvent } from './events.ts';
 import { openapi } from './openapi.ts';
 
-/** What Redocly finds wrong or merely unusual, as `rule at pointer`. */
+/** Returns Redocly's errors and warnings, as `rule at pointer`. */
 async function lint(document: unknown): Promise<string[]> {
   const config = await createConfig({
     extends: ['recommended-strict'],

@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { ErrorCode } from './errors.ts';
+import type { ServiceName } from './services.ts';
 
-/** What a token may carry beyond "is valid". A person has those of their roles, a machine client its own. */
+/** Rights that a token may carry. A person has the scopes of their roles, a machine client its own. */
 export const scopes = [
   'cache:clear',
   'jobs:manage',
@@ -13,16 +14,14 @@ export const scopes = [
 export type Scope = (typeof scopes)[number];
 
 /**
- * Who may call an endpoint: `public` anyone, `token` any valid token, `user` any valid token of a person,
+ * Permission to call an endpoint: `public` everyone, `token` any valid token, `user` any valid token of a person,
  * or a scope that the token must carry.
  */
 export type Access = 'public' | 'token' | 'user' | Scope;
 
-export type ServiceName =
-  'gateway' | 'auth' | 'content-cache' | 'media-upload' | 'devices' | 'letters' | 'pulse';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Kinds of bodies, and how each is named on the wire. */
+/** Kinds of bodies and their media types. */
 export const mediaTypes = {
   json: 'application/json',
   form: 'application/x-www-form-urlencoded',
@@ -34,27 +33,27 @@ export interface RateLimit {
   requests: number;
   /** Length of the window in seconds. */
   seconds: number;
-  /** A limit on guessing secrets: RATE_LIMIT_SCALE does not touch it. */
+  /** Limits guesses of secrets, so that RATE_LIMIT_SCALE does not change it. */
   guessing?: boolean;
 }
 
 export interface RequestBody {
-  /** The first is what the documentation and the typed client use. */
+  /** The documentation and the typed client use the first kind. */
   kinds: readonly [BodyKind, ...BodyKind[]];
   maxBytes: number;
-  /** Of a multipart body it is for the documents alone: the service reads that one as a stream. */
+  /** For a multipart body only the documents use it, because the service reads the body as a stream. */
   schema: z.ZodType;
-  /** The request may come without one; its handler then sees undefined. */
+  /** The request may have no body; its handler then gets undefined. */
   optional?: true;
-  /** Of a multipart body: which kinds of file each field takes. For the documents: a file is what its content says. */
+  /** Media types that each field of a multipart body accepts. For the documents only: the type is detected from the bytes. */
   files?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface RequestHeader {
   description: string;
-  /** What it must look like, where that matters. */
+  /** The required form of the value. */
   pattern?: RegExp;
-  /** The endpoint does nothing without it. */
+  /** Requests without the header are refused. */
   required?: true;
 }
 
@@ -62,15 +61,15 @@ export interface Response {
   description: string;
   /** Absent: no body. */
   schema?: z.ZodType;
-  /** The same for a browser, whose Accept names text/html. */
+  /** Browsers, whose Accept names text/html, get a page instead. */
   page?: true;
   /** Default: application/json. Other kinds have no schema. */
   contentType?: string | readonly string[];
-  /** Headers a client may rely on, each with what it says. */
+  /** Headers that a client may rely on, with their descriptions. */
   headers?: Readonly<Record<string, string>>;
 }
 
-/** One thing a client can ask: everything the gateway, the service, the documents and the tests need of it. */
+/** The description of an endpoint for the gateway, the service, the documents and the tests. */
 export interface Endpoint {
   /** Unique, in lower camel case: the operationId, and the name of its file in kebab case. */
   name: string;
@@ -80,25 +79,29 @@ export interface Endpoint {
   service: ServiceName;
   access: Access;
   /**
-   * For browsers: the service gets its cookies, and may set some; nobody else's request or reply carries any. It may
-   * take one of them for a token, and check tokens itself where `access` is public.
+   * For browsers: the gateway passes cookies in both directions, which it removes for every other endpoint. If `access` is
+   * public, the service may accept a cookie in place of a token.
    */
   cookies?: true;
-  /** Open to a token that a temporary password gave, too; the others answer it 403 `password_change_required`. */
+  /** HEAD is a 405, because GET changes something, which HEAD must not (RFC 9110 §9.2.1). */
+  noHead?: true;
+  /** Accepts tokens of a temporary password, for which other endpoints are a 403 `password_change_required`. */
   beforePasswordChange?: true;
   rateLimit: RateLimit;
-  /** How long the service may take for its reply once it has the whole request, when that is longer than usual. */
+  /** Time limit for the reply after the complete request, if it is longer than the default. */
   replyWithinSeconds?: number;
+  /** Its limit in `latencyLimits`, if it is not the usual one. */
+  latencyClass?: 'login' | 'upload';
   summary: string;
   params?: z.ZodObject;
   query?: z.ZodObject;
-  /** Request headers with a meaning of their own, each with what it does. */
+  /** Request headers that the endpoint uses, with their descriptions. */
   headers?: Readonly<Record<string, string | RequestHeader>>;
   body?: RequestBody;
-  /** What validation of the body answers; default 422 `validation_failed`. RFC 6749 wants 400 `invalid_request`. */
+  /** Error for an invalid body; default 422 `validation_failed`. RFC 6749 requires 400 `invalid_request`. */
   invalidBody?: 'invalid_request';
   responses: Readonly<Record<number, Response>>;
-  /** Errors of its own. Those that follow from access, limits, body and forwarding are added by `errorsOf`. */
+  /** Errors of the endpoint itself. `errorsOf` adds those that follow from access, limits, body and forwarding. */
   errors?: readonly ErrorCode[];
 }
 
@@ -106,18 +109,29 @@ export function defineEndpoint<const E extends Endpoint>(endpoint: E): E {
   return endpoint;
 }
 
+/** Returns `defineEndpoint` for endpoints that have the fields `common`, unless an endpoint says otherwise. */
+export function endpointsWith<const C extends Partial<Endpoint>>(common: C) {
+  return <const E extends Partial<Endpoint> & Omit<Endpoint, keyof C>>(endpoint: E) =>
+    ({ ...common, ...endpoint }) as Omit<C, keyof E> & E;
+}
+
+/** A JSON body of the usual size, at most 16 KB. */
+export function jsonBody<Schema extends z.ZodType>(schema: Schema) {
+  return { kinds: ['json'], maxBytes: 16_384, schema } as const;
+}
+
 type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
 type Sent<S> = S extends z.ZodType ? z.input<S> : undefined;
 
-/** Path parameters as the handler sees them. */
+/** Path parameters after validation. */
 export type Params<E extends Endpoint> = Parsed<E['params']>;
-/** Query parameters as the handler sees them, defaults filled in. */
+/** Query parameters after validation, with defaults. */
 export type Query<E extends Endpoint> = Parsed<E['query']>;
-/** The body as the handler sees it. */
+/** The body after validation. */
 export type Body<E extends Endpoint> = E['body'] extends RequestBody
   ? z.output<E['body']['schema']> | (E['body'] extends { optional: true } ? undefined : never)
   : undefined;
-/** The body as a client writes it. */
+/** The body as a client sends it. */
 export type BodyInput<E extends Endpoint> = E['body'] extends RequestBody
   ? Sent<E['body']['schema']>
   : undefined;
@@ -144,7 +158,7 @@ type ReplyOf<S extends PropertyKey, R> = S extends number
         : { status: S; headers?: Record<string, string> }
   : never;
 
-/** What a handler may answer: one of the statuses of the contract with its body. Files are streams. */
+/** A reply of a handler: a status of the contract with its body. Files are streams. */
 export type Reply<E extends Endpoint> = {
   [S in keyof E['responses']]: ReplyOf<S, E['responses'][S]>;
 }[keyof E['responses']];

@@ -55,6 +55,7 @@ describe.each(endpoints.map((endpoint) => [endpoint.name, endpoint] as const))(
       // Where the gateway lets everybody through, only a service that takes cookies for tokens asks for one.
       if (endpoint.access === 'public' && checked) expect(endpoint.cookies).toBe(true);
       expect(codes.includes('unsupported_media_type')).toBe(endpoint.body !== undefined);
+      expect(codes.includes('payload_too_large')).toBe(endpoint.body !== undefined);
       expect(codes.includes('gateway_timeout')).toBe(endpoint.service !== 'gateway');
     });
   },

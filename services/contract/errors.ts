@@ -1,9 +1,12 @@
 /**
- * Every error an API client can meet: its name in the envelope, its status, and what the documentation says of it.
- * Names are public interface; they are added, never changed.
+ * Every error of the API: its name in the envelope, its status and its text in the documentation. Names are added, never
+ * changed.
  */
 export const errors = {
-  malformed_request: { status: 400, summary: 'The request is not well-formed HTTP.' },
+  malformed_request: {
+    status: 400,
+    summary: 'The request is not well-formed HTTP, or has a body where none is allowed.',
+  },
   malformed_target: {
     status: 400,
     summary: 'The path or query is written in a way that could be read in two ways.',

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { id, model, models, text } from './schemas.ts';
+import { id, model, models, multiLineText } from './schemas.ts';
 
 /**
- * Common to both: for logs and for measuring the delay. None of them changes what is cleared, so one that is malformed
- * counts as absent.
+ * Fields of both events, for logs and for measuring the delay. They do not change which records are cleared, so that a
+ * malformed one counts as absent.
  */
 const about = {
-  event_id: text(1, 200)
+  event_id: multiLineText(1, 200)
     .optional()
     .catch(undefined)
     .meta({ description: "The sender's own id of the event." }),
@@ -19,8 +19,7 @@ const about = {
 };
 
 /**
- * A record changed. Fields that are not known are ignored: refusing an announcement because its sender says more
- * than we need would leave an old record in the cache.
+ * A record changed. Unknown fields are ignored, because refusing the event would leave an old record in the cache.
  */
 export const recordChanged = z.object({ model, id, ...about });
 
@@ -33,7 +32,7 @@ export const modelChanged = z.object({
 export const invalidationEvent = z.union([recordChanged, modelChanged]);
 export type InvalidationEvent = z.infer<typeof invalidationEvent>;
 
-/** The one topic there is, described for AsyncAPI and for whoever makes it. */
+/** The only topic, for the AsyncAPI document and for creating the topic. */
 export const cacheInvalidation = {
   topic: 'cache-invalidation',
   partitions: 8,

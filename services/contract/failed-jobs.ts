@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEndpoint } from './endpoint.ts';
+import { endpointsWith, jsonBody } from './endpoint.ts';
 import { id, idSegment, model, page, pageQuery, time } from './schemas.ts';
 
 /** Why an event could not be processed. Also the label values of failed_jobs_total. */
@@ -14,7 +14,7 @@ export const failedJobClasses = [
 export const failedJobClass = z.enum(failedJobClasses);
 export type FailedJobClass = z.infer<typeof failedJobClass>;
 
-/** What PostgreSQL takes for a time: its years begin with 1, and a fraction has six digits there. */
+/** A time that PostgreSQL accepts: its years begin with 1, and it has at most six digits of a second. */
 const since = time.max(40, 'Has too many digits.').regex(/^(?!0000)/, 'The year must be 1 or later.');
 
 const state = z.enum(['open', 'retried']);
@@ -48,16 +48,18 @@ const filters = {
   model: model.optional(),
   since: since.optional().meta({ description: 'Only those that failed at this time or later.' }),
 };
-const rateLimit = { requests: 600, seconds: 60 };
 const params = z.strictObject({ id: idSegment });
 
-export const listFailedJobs = defineEndpoint({
+const define = endpointsWith({
+  service: 'content-cache',
+  access: 'jobs:manage',
+  rateLimit: { requests: 600, seconds: 60 },
+});
+
+export const listFailedJobs = define({
   name: 'listFailedJobs',
   method: 'GET',
   path: '/api/admin/failed-jobs',
-  service: 'content-cache',
-  access: 'jobs:manage',
-  rateLimit,
   summary: 'List events that could not be processed, newest first.',
   query: z.strictObject({
     class: failedJobClass.optional(),
@@ -68,13 +70,10 @@ export const listFailedJobs = defineEndpoint({
   responses: { 200: { description: 'A page of failed jobs.', schema: page(failedJob) } },
 });
 
-export const listFailedJobClasses = defineEndpoint({
+export const listFailedJobClasses = define({
   name: 'listFailedJobClasses',
   method: 'GET',
   path: '/api/admin/failed-jobs/classes',
-  service: 'content-cache',
-  access: 'jobs:manage',
-  rateLimit,
   summary: 'Count events that could not be processed by their class, most frequent first.',
   query: z.strictObject({ state: state.default('open'), ...filters }),
   responses: {
@@ -85,64 +84,77 @@ export const listFailedJobClasses = defineEndpoint({
   },
 });
 
-export const readFailedJob = defineEndpoint({
+export const readFailedJob = define({
   name: 'readFailedJob',
   method: 'GET',
   path: '/api/admin/failed-jobs/:id',
-  service: 'content-cache',
-  access: 'jobs:manage',
-  rateLimit,
   summary: 'Read one failed job.',
   params,
   responses: { 200: { description: 'The failed job.', schema: failedJob } },
   errors: ['not_found'],
 });
 
-export const deleteFailedJob = defineEndpoint({
+export const deleteFailedJob = define({
   name: 'deleteFailedJob',
   method: 'DELETE',
   path: '/api/admin/failed-jobs/:id',
-  service: 'content-cache',
-  access: 'jobs:manage',
-  rateLimit,
   summary: 'Forget a failed job.',
   params,
   responses: { 204: { description: 'Forgotten.' } },
   errors: ['not_found'],
 });
 
-export const retryFailedJob = defineEndpoint({
+export const deleteFailedJobs = define({
+  name: 'deleteFailedJobs',
+  method: 'DELETE',
+  path: '/api/admin/failed-jobs',
+  summary: 'Delete all failed jobs that match, for at most 10 s; call again for the rest.',
+  body: jsonBody(
+    z
+      .strictObject({
+        class: failedJobClass.optional(),
+        state: state.optional(),
+        ...filters,
+        dry_run: z.boolean().default(false).meta({ description: 'Count only.' }),
+      })
+      .refine(
+        (given) => [given.class, given.model, given.state, given.since].some((value) => value !== undefined),
+        'Give a class, model, state or since.',
+      )
+      .meta({ anyOf: ['class', 'model', 'state', 'since'].map((name) => ({ required: [name] })) }),
+  ),
+  responses: {
+    200: {
+      description: '`matched` jobs were found; `deleted` of them were deleted in this call.',
+      schema: z.strictObject({ matched: z.int(), deleted: z.int() }),
+    },
+  },
+});
+
+export const retryFailedJob = define({
   name: 'retryFailedJob',
   method: 'POST',
   path: '/api/admin/failed-jobs/:id/retry',
-  service: 'content-cache',
-  access: 'jobs:manage',
-  rateLimit,
   summary: 'Process a failed job again.',
   params,
   responses: { 200: { description: 'Processed; the job is now `retried`.', schema: failedJob } },
   errors: ['not_found', 'retry_failed', 'cache_unavailable'],
 });
 
-export const retryFailedJobs = defineEndpoint({
+export const retryFailedJobs = define({
   name: 'retryFailedJobs',
   method: 'POST',
   path: '/api/admin/failed-jobs/retry',
-  service: 'content-cache',
-  access: 'jobs:manage',
-  rateLimit,
   summary:
     'Process all open failed jobs that match again, oldest first, for at most 10 s; call again for the rest.',
-  body: {
-    kinds: ['json'],
-    maxBytes: 16_384,
-    schema: z.strictObject({
+  body: jsonBody(
+    z.strictObject({
       class: failedJobClass.optional(),
       model: model.optional(),
       dry_run: z.boolean().default(false).meta({ description: 'Count only.' }),
       per_second: z.int().min(1).max(1000).default(50),
     }),
-  },
+  ),
   responses: {
     200: {
       description: '`matched` open jobs were found; of them so many were tried in this call.',

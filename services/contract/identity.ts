@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { profile } from './accounts.ts';
-import { defineEndpoint } from './endpoint.ts';
-import { plain, text } from './schemas.ts';
+import { endpointsWith, jsonBody } from './endpoint.ts';
+import { queryText, multiLineText } from './schemas.ts';
 
 /**
- * What `error` says in the address that a failed callback sends the browser back to, once it is known whose login it is.
- * Names are added, never changed.
+ * Values of `error` in the URL to which a failed callback redirects the browser, once the login is known. Names are added,
+ * never changed.
  */
 export const identityErrors = {
   access_denied: 'the person, or the identity service, said no',
@@ -19,37 +19,37 @@ export const identityErrors = {
 } as const;
 export type IdentityError = keyof typeof identityErrors;
 
-const service = 'auth';
 const params = z.strictObject({
-  identity: text(1, 32).meta({
+  identity: multiLineText(1, 32).meta({
     description: 'The name of the identity service, as IDENTITY_NAME has it.',
     pattern: '^[a-z][a-z0-9-]{0,31}$',
   }),
 });
-const rateLimit = { requests: 60, seconds: 60 };
 const errorList = Object.entries(identityErrors).map(([code, meaning]) => `\`${code}\`: ${meaning}`);
 
 /** RFC 7636 §4.2: the SHA-256 of the verifier in base64url. S256 is the only method. */
 const codeChallenge = z.string().regex(/^[\w-]{43}$/, 'Must be a SHA-256 in base64url (RFC 7636 §4.2).');
 
-export const identityLogin = defineEndpoint({
+const define = endpointsWith({ service: 'auth', rateLimit: { requests: 600, seconds: 60 } });
+
+export const identityLogin = define({
   name: 'identityLogin',
   method: 'GET',
   path: '/api/:identity/login',
-  service,
   access: 'public',
   cookies: true,
-  rateLimit,
+  noHead: true,
+  rateLimit: { requests: 60, seconds: 60 },
   summary: 'Log in at the identity service; for a browser to go to.',
   params,
   query: z.strictObject({
-    return_to: plain(1, 2000).meta({
+    return_to: queryText(1, 2000).meta({
       description: 'Where the browser goes in the end: exactly one of IDENTITY_RETURN_TO.',
     }),
     code_challenge: codeChallenge.meta({
       description: 'base64url(SHA-256(code_verifier)); the verifier is sent with the code to /api/token.',
     }),
-    state: plain(1, 512).meta({
+    state: queryText(1, 512).meta({
       description: 'Comes back with the code, so that the client knows its login.',
     }),
   }),
@@ -65,23 +65,23 @@ export const identityLogin = defineEndpoint({
   errors: ['not_found', 'identity_login_disabled', 'identity_unavailable'],
 });
 
-export const identityCallback = defineEndpoint({
+export const identityCallback = define({
   name: 'identityCallback',
   method: 'GET',
   path: '/api/:identity/login/callback',
-  service,
   access: 'public',
   cookies: true,
-  rateLimit,
+  noHead: true,
+  rateLimit: { requests: 60, seconds: 60 },
   summary: 'Where the identity service sends the browser back to.',
   params,
-  // RFC 6749 §4.1.2: parameters that are not known are ignored.
+  // RFC 6749 §4.1.2: unknown parameters are ignored.
   query: z.object({
-    state: plain(1, 512),
-    code: plain(1, 4096).optional(),
-    iss: plain(1, 2000).optional(),
-    error: plain(1, 200).optional(),
-    error_description: plain(0, 2000).optional(),
+    state: queryText(1, 512),
+    code: queryText(1, 4096).optional(),
+    iss: queryText(1, 2000).optional(),
+    error: queryText(1, 200).optional(),
+    error_description: queryText(0, 2000).optional(),
   }),
   responses: {
     302: {
@@ -101,14 +101,12 @@ export const identityCallback = defineEndpoint({
   ],
 });
 
-export const identityLogout = defineEndpoint({
+export const identityLogout = define({
   name: 'identityLogout',
   method: 'POST',
   path: '/api/:identity/logout',
-  service,
   access: 'user',
   beforePasswordChange: true,
-  rateLimit: { requests: 600, seconds: 60 },
   summary: 'End this session, and learn where to end the one at the identity service.',
   params,
   responses: {
@@ -122,16 +120,14 @@ export const identityLogout = defineEndpoint({
   errors: ['not_found', 'identity_login_disabled'],
 });
 
-export const updateSuborg = defineEndpoint({
+export const updateSuborg = define({
   name: 'updateSuborg',
   method: 'POST',
   path: '/api/:identity/update-suborg',
-  service,
   access: 'user',
-  rateLimit: { requests: 600, seconds: 60 },
   summary: 'Choose a part of the organisation, among those that the identity service named at login.',
   params,
-  body: { kinds: ['json'], maxBytes: 16_384, schema: z.strictObject({ suborg: text(1, 200) }) },
+  body: jsonBody(z.strictObject({ suborg: multiLineText(1, 200) })),
   responses: {
     200: {
       description: 'Chosen. It is in the next access token.',

@@ -1,23 +1,14 @@
-export * from './accounts.ts';
-export * from './auth.ts';
-export * from './cache-admin.ts';
-export * from './content.ts';
-export * from './devices.ts';
-export * from './failed-jobs.ts';
-export * from './identity.ts';
-export * from './letters.ts';
-export * from './media.ts';
-export * from './platform.ts';
-export * from './pulse.ts';
-export * from './users.ts';
+export * from './domains.ts';
+export * from './services.ts';
+export * from './targets.ts';
 export * from './endpoints.ts';
 export * from './errors.ts';
 export * from './events.ts';
 export {
   id,
   idSegment,
-  text,
-  line,
+  multiLineText,
+  singleLineText,
   time,
   model,
   models,
@@ -40,5 +31,4 @@ export {
   type Reply,
   type RequestBody,
   type Scope,
-  type ServiceName,
 } from './endpoint.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defineEndpoint } from './endpoint.ts';
+import { endpointsWith, jsonBody } from './endpoint.ts';
 import { idempotencyErrors, idempotencyHeader } from './idempotency.ts';
-import { id, idSegment, line, page, pageQuery, text, time } from './schemas.ts';
+import { id, idSegment, singleLineText, page, pageQuery, multiLineText, time } from './schemas.ts';
 
 export const letterStates = ['draft', 'open', 'sent', 'closed'] as const;
 export type LetterState = (typeof letterStates)[number];
@@ -27,7 +27,7 @@ const letter = z.strictObject({
 });
 export type Letter = z.output<typeof letter>;
 
-/** What has happened to a letter. Names are added, never changed. */
+/** Events of a letter's history. Names are added, never changed. */
 export const letterEvents = [
   'created',
   'webform_skipped',
@@ -38,32 +38,28 @@ export const letterEvents = [
 ] as const;
 export type LetterEvent = (typeof letterEvents)[number];
 
-const service = 'letters';
-const rateLimit = { requests: 600, seconds: 60 };
 const params = z.strictObject({ id: idSegment });
 const etag = { ETag: 'Changes whenever the letter does; for If-Match.' };
 
-export const updateLetterSkippedWebform = defineEndpoint({
+const define = endpointsWith({ service: 'letters', rateLimit: { requests: 600, seconds: 60 } });
+
+export const updateLetterSkippedWebform = define({
   name: 'updateLetterSkippedWebform',
   method: 'POST',
   path: '/api/updateLetterSkippedWebform',
-  service,
   access: 'user',
-  rateLimit,
   summary: 'Skip an optional webform of one of your letters, or take that back.',
   headers: { ...idempotencyHeader, 'If-Match': "The letter's ETag: 412 when it has changed since." },
-  body: {
-    kinds: ['json'],
-    maxBytes: 16_384,
-    schema: z.strictObject({
+  body: jsonBody(
+    z.strictObject({
       letter_id: id,
       webform_id: id,
       skipped: z.boolean(),
-      reason: text(0, 500).optional().meta({
+      reason: multiLineText(0, 500).optional().meta({
         description: 'Why it is skipped; left out: as before, empty: none. Skipping it again may change it.',
       }),
     }),
-  },
+  ),
   responses: {
     200: {
       description: 'The letter as it is now.',
@@ -74,25 +70,21 @@ export const updateLetterSkippedWebform = defineEndpoint({
   errors: [...idempotencyErrors, 'not_found', 'letter_closed', 'precondition_failed', 'webform_required'],
 });
 
-export const listLetters = defineEndpoint({
+export const listLetters = define({
   name: 'listLetters',
   method: 'GET',
   path: '/api/letters',
-  service,
   access: 'user',
-  rateLimit,
   summary: 'List your letters, newest first.',
   query: z.strictObject({ state: state.optional(), ...pageQuery }),
   responses: { 200: { description: 'A page of letters.', schema: page(letter) } },
 });
 
-export const readLetter = defineEndpoint({
+export const readLetter = define({
   name: 'readLetter',
   method: 'GET',
   path: '/api/letters/:id',
-  service,
   access: 'user',
-  rateLimit,
   summary: "Read one of your letters; with letters:write anybody's.",
   params,
   headers: { 'If-None-Match': 'ETags the client has: 304 when one of them is current.' },
@@ -103,13 +95,11 @@ export const readLetter = defineEndpoint({
   errors: ['not_found'],
 });
 
-export const readLetterHistory = defineEndpoint({
+export const readLetterHistory = define({
   name: 'readLetterHistory',
   method: 'GET',
   path: '/api/letters/:id/history',
-  service,
   access: 'user',
-  rateLimit,
   summary: "What has happened to one of your letters, newest first; with letters:write to anybody's.",
   params,
   query: z.strictObject(pageQuery),
@@ -130,26 +120,22 @@ export const readLetterHistory = defineEndpoint({
   errors: ['not_found'],
 });
 
-export const updateLetter = defineEndpoint({
+export const updateLetter = define({
   name: 'updateLetter',
   method: 'PATCH',
   path: '/api/letters/:id',
-  service,
   access: 'letters:write',
-  rateLimit,
   summary: "Change anybody's letter: its title, or its state along the allowed ways.",
   params,
   headers: {
     'If-Match': { description: "The letter's ETag. 412 when it has changed since.", required: true },
   },
-  body: {
-    kinds: ['json'],
-    maxBytes: 16_384,
-    schema: z
-      .strictObject({ title: line(1, 200).optional(), state: state.optional() })
+  body: jsonBody(
+    z
+      .strictObject({ title: singleLineText(1, 200).optional(), state: state.optional() })
       .refine((change) => Object.keys(change).length > 0, 'Give a title or a state.')
       .meta({ minProperties: 1 }),
-  },
+  ),
   responses: { 200: { description: 'The letter as it is now.', schema: letter, headers: etag } },
   errors: [
     'not_found',

@@ -1,17 +1,17 @@
 import { z } from 'zod';
-import { defineEndpoint } from './endpoint.ts';
+import { endpointsWith } from './endpoint.ts';
 import { idempotencyErrors, idempotencyHeader } from './idempotency.ts';
 import { id, idSegment, page, pageQuery, time } from './schemas.ts';
 
-/** The largest file that is taken, in bytes. */
+/** The largest accepted file, in bytes. */
 export const maxUploadBytes = 10 * 1024 * 1024;
-/** What the form may have around the file. */
+/** Room for the other parts of the form, in bytes. */
 const formBytes = 16 * 1024;
 
-/** Longest side of each variant in pixels; what is smaller stays as it is. */
+/** Longest side of each variant in pixels; smaller images keep their size. */
 export const imageVariants = { thumb: 320, medium: 1280, large: 2560 } as const;
 export type ImageVariant = keyof typeof imageVariants;
-/** What may be asked for: a PDF has `original` alone, a picture the others. */
+/** Names of variants: a PDF has `original` only, an image the others. */
 export const variantNames = ['thumb', 'medium', 'large', 'original'] as const;
 export type VariantName = (typeof variantNames)[number];
 
@@ -41,20 +41,20 @@ const file = z.strictObject({
 });
 export type MediaFile = z.output<typeof file>;
 
-const service = 'media-upload';
 const access = 'user';
-const rateLimit = { requests: 600, seconds: 60 };
 const params = z.strictObject({ id: idSegment });
 
-export const upload = defineEndpoint({
+const define = endpointsWith({ service: 'media-upload', rateLimit: { requests: 600, seconds: 60 } });
+
+export const upload = define({
   name: 'upload',
   method: 'POST',
   path: '/api/upload',
-  service,
   access,
   rateLimit: { requests: 120, seconds: 60 },
-  // 15 s in the queue and 20 s of processing; both once more when memory was short.
+  // 15 s in the queue and 20 s of processing; both twice if memory was short.
   replyWithinSeconds: 75,
+  latencyClass: 'upload',
   summary:
     'Upload a JPEG, PNG, WebP, AVIF or still GIF of up to 10 MB and 24 megapixels, or a PDF of up to 10 MB.',
   headers: idempotencyHeader,
@@ -80,38 +80,32 @@ export const upload = defineEndpoint({
   ],
 });
 
-export const listMedia = defineEndpoint({
+export const listMedia = define({
   name: 'listMedia',
   method: 'GET',
   path: '/api/media',
-  service,
   access,
-  rateLimit,
   summary: 'List your files, newest first.',
   query: z.strictObject(pageQuery),
   responses: { 200: { description: 'A page of files.', schema: page(file) } },
 });
 
-export const readMedia = defineEndpoint({
+export const readMedia = define({
   name: 'readMedia',
   method: 'GET',
   path: '/api/media/:id',
-  service,
   access,
-  rateLimit,
   summary: 'What is known of one of your files.',
   params,
   responses: { 200: { description: 'The file.', schema: file } },
   errors: ['not_found'],
 });
 
-export const deleteMedia = defineEndpoint({
+export const deleteMedia = define({
   name: 'deleteMedia',
   method: 'DELETE',
   path: '/api/media/:id',
-  service,
   access,
-  rateLimit,
   summary: 'Delete one of your files with its variants.',
   params,
   responses: { 204: { description: 'The file is gone.' } },
@@ -125,11 +119,10 @@ const fileHeaders = {
   'Content-Disposition': 'inline for pictures, attachment for PDFs, with the name of the upload.',
 };
 
-export const readVariant = defineEndpoint({
+export const readVariant = define({
   name: 'readVariant',
   method: 'GET',
   path: '/api/media/:id/:variant',
-  service,
   access,
   rateLimit: { requests: 6000, seconds: 60 },
   summary: 'A variant of one of your pictures, as WebP, or the PDF that you uploaded.',

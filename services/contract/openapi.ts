@@ -3,18 +3,9 @@ import { mediaTypes, type Endpoint, type RequestBody, type RequestHeader } from 
 import { endpoints, errorsOf } from './endpoints.ts';
 import { errors, type ErrorCode } from './errors.ts';
 import { errorEnvelope } from './schemas.ts';
+import { serviceOf, services } from './services.ts';
 
 type Json = Record<string, unknown>;
-
-const tags: Record<Endpoint['service'], { name: string; description: string }> = {
-  auth: { name: 'Accounts', description: 'Logging in and tokens.' },
-  'content-cache': { name: 'Content', description: 'Records, the clearing of their cache, failed jobs.' },
-  'media-upload': { name: 'Media', description: 'Uploaded files and their variants.' },
-  devices: { name: 'Devices', description: 'Phones and browsers that get push messages.' },
-  letters: { name: 'Letters', description: 'Letters and the webforms they ask for.' },
-  pulse: { name: 'Pulse', description: 'The targets at a glance.' },
-  gateway: { name: 'Platform', description: 'Health and documentation.' },
-};
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io }) as Json;
@@ -24,7 +15,7 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
 const headerOf = (header: string | RequestHeader): RequestHeader =>
   typeof header === 'string' ? { description: header } : header;
 
-/** Headers of a reply: a client may rely on them, so they are always there. */
+/** Describes headers that every reply of a kind has. */
 function withHeaders(headers: [name: string, description: string][]): Json {
   const documented = headers.map(([name, description]) => [
     name,
@@ -82,7 +73,7 @@ function successes(endpoint: Endpoint): Json {
   );
 }
 
-/** What an error says in a header, by its code. */
+/** Headers of error replies, by code. */
 const errorHeaders: { [code in ErrorCode]?: [name: string, description: string] } = {
   token_required: ['WWW-Authenticate', 'What to send (RFC 6750 §3).'],
   invalid_credentials: ['WWW-Authenticate', 'What other endpoints take.'],
@@ -110,7 +101,7 @@ interface Documented extends Json {
   content?: Json;
 }
 
-/** What an endpoint answers, by status. One with a page for browsers has two descriptions. */
+/** Describes the replies by status; a status with a page for browsers has both descriptions. */
 function answers(endpoint: Endpoint): Json {
   const all = successes(endpoint) as Record<string, Documented>;
   for (const [status, failure] of Object.entries(failures(endpoint) as Record<string, Documented>)) {
@@ -142,7 +133,7 @@ function operation(endpoint: Endpoint): Json {
     operationId: endpoint.name,
     summary: endpoint.summary,
     ...(description ? { description } : {}),
-    tags: [tags[endpoint.service].name],
+    tags: [serviceOf(endpoint.service).tag],
     security: access === 'public' ? [] : [{ accessToken: [] }],
     parameters: parameters(endpoint),
     ...(body
@@ -174,11 +165,12 @@ export function openapi(publicUrl: string): Json {
     info: {
       title: 'Content Platform',
       version: '1.0.0',
-      description: 'Content records through a cache whose invalidations are final.',
+      description:
+        'Content records through a cache whose invalidations are final. Every GET operation accepts HEAD, too, which counts against the same rate limit; the login at an identity service and its callback answer 405.',
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: publicUrl }],
-    tags: Object.values(tags),
+    tags: services.map(({ tag, description }) => ({ name: tag, description })),
     paths,
     components: {
       schemas: { Error: schemaOf(errorEnvelope, 'output') },

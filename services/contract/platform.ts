@@ -1,18 +1,17 @@
 import { z } from 'zod';
-import { defineEndpoint } from './endpoint.ts';
+import { endpointsWith } from './endpoint.ts';
 import { fileName } from './schemas.ts';
 
-const rateLimit = { requests: 600, seconds: 60 };
 const conditional = { 'If-None-Match': 'ETags the client has: 304 when one of them is current.' };
 const current = { 304: { description: 'The client has the current one.' } };
 
-export const health = defineEndpoint({
+const define = endpointsWith({ service: 'gateway', rateLimit: { requests: 600, seconds: 60 } });
+
+export const health = define({
   name: 'health',
   method: 'GET',
   path: '/health',
-  service: 'gateway',
   access: 'public',
-  rateLimit,
   summary: 'Whether the gateway and the services behind it are ready.',
   responses: {
     200: {
@@ -26,13 +25,11 @@ export const health = defineEndpoint({
   },
 });
 
-export const openapiDocument = defineEndpoint({
+export const openapiDocument = define({
   name: 'openapiDocument',
   method: 'GET',
   path: '/api/openapi.json',
-  service: 'gateway',
   access: 'public',
-  rateLimit,
   summary: 'This API as an OpenAPI 3.1 document.',
   headers: conditional,
   responses: {
@@ -41,13 +38,11 @@ export const openapiDocument = defineEndpoint({
   },
 });
 
-export const asyncapiDocument = defineEndpoint({
+export const asyncapiDocument = define({
   name: 'asyncapiDocument',
   method: 'GET',
   path: '/api/asyncapi.json',
-  service: 'gateway',
   access: 'public',
-  rateLimit,
   summary: 'The events as an AsyncAPI 3 document.',
   headers: conditional,
   responses: {
@@ -56,25 +51,21 @@ export const asyncapiDocument = defineEndpoint({
   },
 });
 
-export const docs = defineEndpoint({
+export const docs = define({
   name: 'docs',
   method: 'GET',
   path: '/api/docs',
-  service: 'gateway',
   access: 'public',
-  rateLimit,
   summary: 'This API to browse.',
   headers: conditional,
   responses: { 200: { description: 'The page.', contentType: 'text/html; charset=utf-8' }, ...current },
 });
 
-export const docsAsset = defineEndpoint({
+export const docsAsset = define({
   name: 'docsAsset',
   method: 'GET',
   path: '/api/docs/:asset',
-  service: 'gateway',
   access: 'public',
-  rateLimit,
   summary: 'A script or style sheet of the page.',
   params: z.strictObject({ asset: fileName }),
   headers: conditional,

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { defineEndpoint } from './endpoint.ts';
+import { endpointsWith } from './endpoint.ts';
 import { failedJobClass } from './failed-jobs.ts';
-import { fileName, id, idSegment, model, text, time } from './schemas.ts';
+import { fileName, id, idSegment, model, multiLineText, time } from './schemas.ts';
 
-/** The five things that are promised, by the names the page and its JSON know them. */
+/** The five targets. */
 export const targetNames = [
   'response_time_p95',
   'invalidation_queue',
@@ -27,6 +27,10 @@ const target = z.strictObject({
   comparison: z.enum(['below', 'above', 'equal']).meta({ description: 'How value must stand to goal.' }),
   unit: z.enum(['seconds', 'count', 'ratio', 'bytes']),
   ok: z.boolean().meta({ description: 'false: missed, or not known.' }),
+  note: z.string().optional().meta({
+    description:
+      'What the value counts, where that depends on the configuration, for example that Kafka is not configured.',
+  }),
 });
 export type Target = z.output<typeof target>;
 
@@ -101,8 +105,6 @@ export const pulseReport = z.strictObject({
 });
 export type PulseReport = z.output<typeof pulseReport>;
 
-const service = 'pulse';
-const rateLimit = { requests: 1_200, seconds: 60 };
 const errors = ['token_required', 'invalid_token', 'insufficient_scope', 'password_change_required'] as const;
 const conditional = { 'If-None-Match': 'ETags the client has: 304 when one of them is current.' };
 const html = 'text/html; charset=utf-8';
@@ -110,14 +112,14 @@ const signInPage = { description: 'The page to sign in, for a browser.', content
 const forbiddenPage = { description: 'A page that says why, for a browser.', contentType: html } as const;
 const toThePage = { description: 'To the page.', headers: { Location: '/pulse' } };
 
-export const pulse = defineEndpoint({
+const define = endpointsWith({ service: 'pulse', rateLimit: { requests: 1_200, seconds: 60 } });
+
+export const pulse = define({
   name: 'pulse',
   method: 'GET',
   path: '/pulse',
-  service,
   access: 'public',
   cookies: true,
-  rateLimit,
   summary: 'The targets at a glance: a page for browsers, JSON for others. Needs the scope pulse:view.',
   headers: { Authorization: 'Bearer and an access token; a browser is asked to sign in.' },
   query: z.strictObject({
@@ -132,19 +134,22 @@ export const pulse = defineEndpoint({
   errors,
 });
 
-export const pulseSignIn = defineEndpoint({
+export const pulseSignIn = define({
   name: 'pulseSignIn',
   method: 'POST',
   path: '/pulse/sign-in',
-  service,
   access: 'public',
   cookies: true,
+  latencyClass: 'login',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Sign in at the page, with the form it shows.',
   body: {
     kinds: ['form'],
     maxBytes: 16_384,
-    schema: z.strictObject({ email: text(1, 254).normalize('NFC'), password: text(1, 1024) }),
+    schema: z.strictObject({
+      email: multiLineText(1, 254).normalize('NFC'),
+      password: multiLineText(1, 1024),
+    }),
   },
   responses: {
     303: { ...toThePage, headers: { ...toThePage.headers, 'Set-Cookie': 'For /pulse alone.' } },
@@ -156,27 +161,23 @@ export const pulseSignIn = defineEndpoint({
   errors: ['other_origin', 'invalid_credentials', 'insufficient_scope', 'password_change_required'],
 });
 
-export const pulseSignOut = defineEndpoint({
+export const pulseSignOut = define({
   name: 'pulseSignOut',
   method: 'POST',
   path: '/pulse/sign-out',
-  service,
   access: 'public',
   cookies: true,
-  rateLimit,
   summary: 'Sign out of the page.',
   responses: { 303: toThePage, 403: forbiddenPage },
   errors: ['other_origin'],
 });
 
-export const pulseRetry = defineEndpoint({
+export const pulseRetry = define({
   name: 'pulseRetry',
   method: 'POST',
   path: '/pulse/failed-jobs/:id/retry',
-  service,
   access: 'public',
   cookies: true,
-  rateLimit,
   summary: 'Process a failed job again, from the page. Needs the scopes pulse:view and jobs:manage.',
   params: z.strictObject({ id: idSegment }),
   responses: {
@@ -187,13 +188,11 @@ export const pulseRetry = defineEndpoint({
   errors: ['other_origin', ...errors],
 });
 
-export const pulseAsset = defineEndpoint({
+export const pulseAsset = define({
   name: 'pulseAsset',
   method: 'GET',
   path: '/pulse/assets/:file',
-  service,
   access: 'public',
-  rateLimit,
   summary: 'The script or the style sheet of the page.',
   params: z.strictObject({ file: fileName }),
   headers: conditional,

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { clearModel } from './cache-admin.ts';
 import { endpoints } from './endpoints.ts';
 import { invalidationEvent } from './events.ts';
-import { id, idSegment, line, page, pageQuery, text, time } from './schemas.ts';
+import { id, idSegment, singleLineText, page, pageQuery, multiLineText, time } from './schemas.ts';
 
 const takes = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
 
@@ -24,7 +24,7 @@ describe('text', () => {
     [['a'], false],
     [{}, false],
   ])('%j: %s', (value, expected) => {
-    expect(takes(text(1, 20), value)).toBe(expected);
+    expect(takes(multiLineText(1, 20), value)).toBe(expected);
   });
 });
 
@@ -38,7 +38,7 @@ test.each([
   ['evil\u202efdp.exe', false],
   ['a\u2028b', false],
 ])('the line %j: %s', (value, expected) => {
-  expect(takes(line(1, 20), value)).toBe(expected);
+  expect(takes(singleLineText(1, 20), value)).toBe(expected);
 });
 
 describe('ids', () => {

@@ -3,8 +3,8 @@ import { z } from 'zod';
 const isWhole = (value: string): boolean => value.isWellFormed();
 const halved = 'Contains half a character.';
 
-/** A string that PostgreSQL and every JSON reader take: no NUL, no lone surrogate. Lengths in UTF-16 units. */
-export function text(min: number, max: number) {
+/** A string that PostgreSQL and every JSON parser accept: no NUL, no lone surrogate. Lengths in UTF-16 units. */
+export function multiLineText(min: number, max: number) {
   return (
     z
       .string()
@@ -16,8 +16,8 @@ export function text(min: number, max: number) {
   );
 }
 
-/** A text in a path or a query, where the gateway takes no control characters. */
-export function plain(min: number, max: number) {
+/** A text in a path or a query, where the gateway refuses control characters. */
+export function queryText(min: number, max: number) {
   return z
     .string()
     .min(min)
@@ -26,8 +26,8 @@ export function plain(min: number, max: number) {
     .refine(isWhole, halved);
 }
 
-/** A text that is shown on one line: nothing that cannot be seen there or turns its direction, and not blank. */
-export function line(min: number, max: number) {
+/** A text shown on one line: not blank, no invisible characters and none that change the text's direction. */
+export function singleLineText(min: number, max: number) {
   return z
     .string()
     .min(min)
@@ -37,13 +37,13 @@ export function line(min: number, max: number) {
     .refine(isWhole, halved);
 }
 
-/** A file of a page, as a path segment. The documents say what names are like; another one is not there. */
-export const fileName = text(1, 100).meta({ pattern: '^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,99}$' });
+/** A file name as a path segment. Only the documents hold its pattern: another name is a 404. */
+export const fileName = multiLineText(1, 100).meta({ pattern: '^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,99}$' });
 
 /** An id in a body: an integer from 1 to 2^53-1, as a number. */
 export const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 
-/** What the documents say of a number in a path or a query: there it is digits, here they are a string. */
+/** How the documents describe a number in a path or a query, which zod parses from a string. */
 const digits = (minimum: number, maximum: number) => ({
   type: 'integer' as const,
   pattern: undefined,
@@ -51,7 +51,7 @@ const digits = (minimum: number, maximum: number) => ({
   maximum,
 });
 
-/** The same id in a path or a query: plain digits, no sign, no leading zero. */
+/** An id in a path or a query: digits without sign and leading zero. */
 export const idSegment = z
   .string()
   .regex(/^[1-9][0-9]{0,15}$/, 'Must be an integer from 1 to 9007199254740991.')
@@ -66,7 +66,7 @@ export const models = ['webform', 'pathway', 'accesscode', 'condition'] as const
 export const model = z.enum(models);
 export type Model = z.infer<typeof model>;
 
-/** Query parameters of every list. */
+/** Query parameters of every list, whose items are ordered by descending id. */
 export const pageQuery = {
   limit: z
     .string()
@@ -75,7 +75,6 @@ export const pageQuery = {
     .transform(Number)
     .default(50)
     .meta({ description: 'Items on a page.' }),
-  // The id of the last item on the page before: what comes next has smaller ones.
   cursor: idSegment.optional().meta({ description: 'next_cursor of the page before.' }),
 };
 
@@ -83,7 +82,7 @@ export function page<T extends z.ZodType>(item: T) {
   return z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() });
 }
 
-/** The one shape of every error reply. */
+/** The body of every error reply. */
 export const errorEnvelope = z.strictObject({
   error: z.string(),
   code: z.int(),

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { roles, user } from './accounts.ts';
-import { defineEndpoint } from './endpoint.ts';
-import { id, idSegment, line, page, pageQuery, plain, text, time } from './schemas.ts';
+import { endpointsWith, jsonBody } from './endpoint.ts';
+import { id, idSegment, singleLineText, page, pageQuery, queryText, multiLineText, time } from './schemas.ts';
 
-/** What happened around accounts. Names are added, never changed. */
+/** Events of the audit log. Names are added, never changed. */
 export const auditEvents = [
   'login',
   'login_failed',
@@ -29,118 +29,98 @@ export const auditEvents = [
 export const auditEvent = z.enum(auditEvents);
 export type AuditEvent = z.infer<typeof auditEvent>;
 
-const access = 'users:admin';
-const service = 'auth';
-const rateLimit = { requests: 600, seconds: 60 };
 const params = z.strictObject({ id: idSegment });
 
-/** Not whether the mailbox exists, only that it can be seen and typed at a login: NFC, in which keyboards differ. */
-export const email = text(3, 254)
+/** An email address of visible characters; NFC, because keyboards differ in the form that they type. */
+export const email = multiLineText(3, 254)
   .regex(/^[^\s@\p{Cc}\p{Cf}]+@[^\s@\p{Cc}\p{Cf}]+$/u, 'Must be an email address.')
   .normalize('NFC');
-/** What somebody is called. */
-export const personName = line(1, 200);
+export const personName = singleLineText(1, 200);
 const rolesOfUser = z
   .array(z.enum(roles))
   .min(1)
   .refine((all) => new Set(all).size === all.length, 'Names a role twice.')
   .meta({ uniqueItems: true });
 
-/** A person, as an administrator sees them. */
+/** A user as an administrator sees them. */
 const account = z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), disabled: z.boolean() });
 
-export const listUsers = defineEndpoint({
+const define = endpointsWith({
+  service: 'auth',
+  access: 'users:admin',
+  rateLimit: { requests: 600, seconds: 60 },
+});
+
+export const listUsers = define({
   name: 'listUsers',
   method: 'GET',
   path: '/api/admin/users',
-  service,
-  access,
-  rateLimit,
   summary: 'List users, newest first.',
   query: z.strictObject({
-    search: plain(1, 200).optional().meta({ description: 'A part of the name or the address.' }),
+    search: queryText(1, 200).optional().meta({ description: 'A part of the name or the address.' }),
     ...pageQuery,
   }),
   responses: { 200: { description: 'A page of users.', schema: page(account) } },
 });
 
-export const createUser = defineEndpoint({
+export const createUser = define({
   name: 'createUser',
   method: 'POST',
   path: '/api/admin/users',
-  service,
-  access,
-  rateLimit,
   summary: 'Make a user. Without a password they can log in once they have a temporary one.',
-  body: {
-    kinds: ['json'],
-    maxBytes: 16_384,
-    schema: z.strictObject({
+  body: jsonBody(
+    z.strictObject({
       email,
       name: personName,
-      password: text(1, 1024).optional(),
+      password: multiLineText(1, 1024).optional(),
       roles: rolesOfUser.default(['user']),
     }),
-  },
+  ),
   responses: { 201: { description: 'The new user.', schema: account } },
   errors: ['email_taken'],
 });
 
-export const readUser = defineEndpoint({
+export const readUser = define({
   name: 'readUser',
   method: 'GET',
   path: '/api/admin/users/:id',
-  service,
-  access,
-  rateLimit,
   summary: 'Read a user.',
   params,
   responses: { 200: { description: 'The user.', schema: account } },
   errors: ['not_found'],
 });
 
-export const updateUser = defineEndpoint({
+export const updateUser = define({
   name: 'updateUser',
   method: 'PATCH',
   path: '/api/admin/users/:id',
-  service,
-  access,
-  rateLimit,
   summary: 'Change a user. Who is disabled or loses a role has no session any more.',
   params,
-  body: {
-    kinds: ['json'],
-    maxBytes: 16_384,
-    schema: z.strictObject({
+  body: jsonBody(
+    z.strictObject({
       name: personName.optional(),
       roles: rolesOfUser.optional(),
       disabled: z.boolean().optional(),
     }),
-  },
+  ),
   responses: { 200: { description: 'The user.', schema: account } },
   errors: ['not_found', 'last_admin'],
 });
 
-export const deleteUser = defineEndpoint({
+export const deleteUser = define({
   name: 'deleteUser',
   method: 'DELETE',
   path: '/api/admin/users/:id',
-  service,
-  access,
-  rateLimit,
   summary: 'Delete a user. Their sessions end.',
   params,
   responses: { 204: { description: 'The user is gone.' } },
   errors: ['not_found', 'last_admin'],
 });
 
-export const createTemporaryPassword = defineEndpoint({
+export const createTemporaryPassword = define({
   name: 'createTemporaryPassword',
   method: 'POST',
   path: '/api/admin/users/:id/temporary-password',
-  service,
-  access,
-  rateLimit,
   summary:
     'Make a password for one login. It is shown here, once; the old one goes on working until it is changed.',
   params,
@@ -167,13 +147,10 @@ export const createTemporaryPassword = defineEndpoint({
   errors: ['not_found'],
 });
 
-export const listAudit = defineEndpoint({
+export const listAudit = define({
   name: 'listAudit',
   method: 'GET',
   path: '/api/admin/audit',
-  service,
-  access,
-  rateLimit,
   summary: 'List what happened around accounts, newest first.',
   query: z.strictObject({
     user_id: idSegment.optional(),

@@ -1,7 +1,8 @@
+import { portOf } from '@content-platform/contract';
 import { commonConfig, databaseUrl, readConfig, tokenConfig } from '@content-platform/chassis';
 
 export const devicesConfig = {
-  ...commonConfig(8084),
+  ...commonConfig(portOf('devices')),
   ...tokenConfig,
   DATABASE_URL: databaseUrl,
 };

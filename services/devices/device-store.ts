@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { createSlots, deleteOld, type Database } from '@content-platform/chassis';
+import { createSemaphore, deleteExpired, type Database } from '@content-platform/chassis';
 import type { Platform } from '@content-platform/contract';
 
-/** What a person is told of a device. */
+/** A device as its user sees it. */
 export interface Device {
   id: number;
   platform: Platform | null;
@@ -20,56 +20,48 @@ export interface Registration {
   appVersion?: string | undefined;
 }
 
-/** What the sender of messages is told. */
+/** A device as the sender of messages sees it. */
 export interface DeviceToken {
+  id: number;
   token: string;
   platform: Platform | null;
   lastSeenAt: Date;
 }
 
-/** What is known of a token after a message: `gone` when it leads to no device any more. */
+/** The outcome of a message to a token; `gone`: the push service no longer knows the token. */
 export interface TokenFeedback {
   token: string;
   gone: boolean;
 }
 
-export interface Page<Item> {
-  items: Item[];
-  /** The id that the next page begins below; null: there is none. */
-  next: number | null;
-}
-
-/** Devices a user can have. */
+/** Maximum number of devices of a user. */
 export const maxDevices = 20;
-/** Days without a sign of life. */
+/** Days since the device was last seen. */
 const unseenDays = { stale: 60, removed: 270 };
 
-/** A user's registrations wait for each other: not on all of the connections, and no longer for one than it lasts. */
+/** Below the size of the connection pool, because registrations of one user hold a connection while they wait. */
 const maxRegistering = 5;
 
 const hashOf = (token: string) => createHash('sha256').update(token).digest();
 
-// The whole token stays in the database: its end leaves out the first character of even the shortest.
+// Never selects a complete token: the end of even the shortest one lacks its first character.
 const columns = `id, platform, name, right(substr(token, 2), 6) AS "tokenEnd", registered_at AS "registeredAt",
   last_seen_at AS "lastSeenAt", last_seen_at < now() - make_interval(days => ${unseenDays.stale}) AS stale`;
 
 type Row = { id: string };
 
-function pageOf<R extends Row>(rows: R[], limit: number): Page<Omit<R, 'id'> & { id: number }> {
-  // PostgreSQL's bigint arrives as text.
-  const items = rows.slice(0, limit).map((row) => ({ ...row, id: Number(row.id) }));
-  return { items, next: rows.length > limit ? items.at(-1)!.id : null };
-}
+// PostgreSQL's bigint arrives as text.
+const withNumericId = <R extends Row>(row: R) => ({ ...row, id: Number(row.id) });
 
 export type DeviceStore = ReturnType<typeof createDeviceStore>;
 
-/** The devices, known by the SHA-256 of their tokens. Everything throws what `query` throws. */
+/** Stores devices by the SHA-256 of their tokens. All functions throw the errors of `query`. */
 export function createDeviceStore({ query, transaction }: Pick<Database, 'query' | 'transaction'>) {
-  const registering = createSlots(maxRegistering);
+  const registering = createSemaphore(maxRegistering);
 
-  /** Those unseen for longest go until there is room for the one that has just come. */
+  /** Deletes the user's least recently seen devices beyond the maximum, but never the newest one. */
   async function trim(ask: Database['query'], userId: number, newest: string): Promise<void> {
-    // One that somebody holds is just leaving us; to wait for it could be a deadlock: they may wait for one of ours.
+    // A locked device is just moving to another user; waiting for its lock could be a deadlock with that registration.
     const text = `DELETE FROM devices.device WHERE id IN (
                     SELECT id FROM devices.device WHERE id = ANY (ARRAY(
                       SELECT id FROM devices.device WHERE user_id = $1 AND id <> $2
@@ -80,8 +72,8 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
 
   return {
     /**
-     * Registers the device, or notes that it is still there; what is not given stays as it was. A token that another
-     * user had is a new device of this one, and nothing of theirs is left.
+     * Registers the device or updates when it was last seen; omitted fields keep their values. The token of another user
+     * becomes a new device of this user, without the data of the old one.
      */
     register(userId: number, { token, platform, name, appVersion }: Registration): Promise<Device> {
       const text = `
@@ -98,53 +90,53 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
         RETURNING ${columns}`;
       const values = [userId, token, hashOf(token), platform ?? null, name ?? null, appVersion ?? null];
       const work = async (ask: Database['query']) => {
-        // Registrations of one user take turns, or each would leave the other's device uncounted.
+        // Serializes the registrations of a user, which would otherwise not count each other's devices.
         const turn = `SELECT pg_advisory_xact_lock(hashtextextended('devices.user ' || $1, 0))`;
         await ask('lock_devices_of_user', turn, [userId]);
         const { rows } = await ask<Omit<Device, 'id'> & Row>('register_device', text, values);
         const device = rows[0]!;
         await trim(ask, userId, device.id);
-        return { ...device, id: Number(device.id) };
+        return withNumericId(device);
       };
       return registering.run(() => transaction(work));
     },
 
-    /** Newest first, from below the id `before` on. */
-    async list(userId: number, before: number | undefined, limit: number): Promise<Page<Device>> {
+    /** Returns the user's devices with ids below `before`, newest first. */
+    async list(userId: number, before: number | undefined, limit: number): Promise<Device[]> {
       const text = `SELECT ${columns} FROM devices.device
                     WHERE user_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
-      const values = [userId, before ?? null, limit + 1];
+      const values = [userId, before ?? null, limit];
       const { rows } = await query<Omit<Device, 'id'> & Row>('list_devices', text, values);
-      return pageOf(rows, limit);
+      return rows.map(withNumericId);
     },
 
-    /** The same with whole tokens, for what sends the messages. */
-    async listTokens(userId: number, before: number | undefined, limit: number): Promise<Page<DeviceToken>> {
+    /** As `list`, with complete tokens, for the sender of messages. */
+    async listTokens(userId: number, before: number | undefined, limit: number): Promise<DeviceToken[]> {
       const text = `SELECT id, token, platform, last_seen_at AS "lastSeenAt" FROM devices.device
                     WHERE user_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
-      const values = [userId, before ?? null, limit + 1];
-      const { rows } = await query<DeviceToken & Row>('list_device_tokens', text, values);
-      return pageOf(rows, limit);
+      const values = [userId, before ?? null, limit];
+      const { rows } = await query<Omit<DeviceToken, 'id'> & Row>('list_device_tokens', text, values);
+      return rows.map(withNumericId);
     },
 
-    /** False when the user has no such device. */
+    /** Returns false if the user has no such device. */
     async delete(userId: number, id: number): Promise<boolean> {
       const text = 'DELETE FROM devices.device WHERE user_id = $1 AND id = $2';
       return (await query('delete_device', text, [userId, id])).rowCount === 1;
     },
 
-    /** The user's device with this token gets no messages any more; another user's stays. */
+    /** Deletes the device with this token if it belongs to the user. */
     async unregister(userId: number, token: string): Promise<void> {
       const text = 'DELETE FROM devices.device WHERE user_id = $1 AND token_hash = $2';
       await query('unregister_device', text, [userId, hashOf(token)]);
     },
 
     /**
-     * Removes the devices whose tokens are gone. A token that is named more than once counts once, and is gone when one
-     * of them says so. Returns how many devices were removed, and how many tokens belong to none.
+     * Removes the devices whose tokens are gone. A token that occurs more than once counts once, and is gone if one of its
+     * outcomes says so. Returns the numbers of removed devices and of tokens without a device.
      */
     async takeFeedback(feedback: readonly TokenFeedback[]): Promise<{ removed: number; unknown: number }> {
-      // Locked in one order: two of these that name the same tokens must not wait for each other.
+      // Locks in a fixed order, so that two calls with the same tokens cannot deadlock.
       const text = `
         WITH told AS (
           SELECT token_hash, bool_or(gone) AS gone FROM unnest($1::bytea[], $2::boolean[]) AS told (token_hash, gone)
@@ -164,8 +156,8 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
   };
 }
 
-/** Removes those unseen for so long that nobody will come back to them. Throws what `query` throws. */
+/** Deletes devices that were not seen for 270 days. Throws the errors of `query`. */
 export async function forgetDevices(query: Database['query']): Promise<void> {
   const unseen = 'last_seen_at < now() - make_interval(days => $1)';
-  await deleteOld(query, 'delete_unseen_devices', 'devices.device', unseen, [unseenDays.removed]);
+  await deleteExpired(query, 'delete_unseen_devices', 'devices.device', unseen, [unseenDays.removed]);
 }

@@ -1,8 +1,16 @@
-import type { Device as Shown } from '@content-platform/contract';
+import type { Device as DeviceReply } from '@content-platform/contract';
 import type { Device } from './device-store.ts';
 
-/** The device as it goes over the wire. */
-export function shown({ id, platform, name, tokenEnd, registeredAt, lastSeenAt, stale }: Device): Shown {
+/** Converts a device to its form in replies. */
+export function toDeviceReply({
+  id,
+  platform,
+  name,
+  tokenEnd,
+  registeredAt,
+  lastSeenAt,
+  stale,
+}: Device): DeviceReply {
   return {
     id,
     platform,

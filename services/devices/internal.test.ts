@@ -1,22 +1,18 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import express from 'express';
+import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
 import { createInternal } from './internal.ts';
 import { openDevices, type TestDevices } from './testing.ts';
-import express from 'express';
 
 let own: TestDevices;
-let server: Server;
+let server: HttpServer;
 let url: string;
 beforeAll(async () => {
   own = await openDevices();
-  server = createServer(express().use(createInternal(own.devices, own.logger)));
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/unregister`;
+  server = await startHttpServer(express().use(createInternal(own.devices, own.logger)));
+  url = `${server.origin}/unregister`;
 });
 afterAll(async () => {
-  server.closeAllConnections();
   server.close();
   await own.close();
 });
@@ -26,7 +22,7 @@ async function tell(body: unknown): Promise<number> {
   return (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).status;
 }
 const tokensOf = async (userId: number) =>
-  (await own.devices.listTokens(userId, undefined, 10)).items.map(({ token }) => token);
+  (await own.devices.listTokens(userId, undefined, 10)).map(({ token }) => token);
 
 test('the device of this user with this token goes, and nothing else', async () => {
   for (const token of ['goes', 'stays']) await own.devices.register(1, { token });

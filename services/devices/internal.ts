@@ -8,19 +8,19 @@ import {
   requestId,
   runInContext,
 } from '@content-platform/chassis';
-import { id, text } from '@content-platform/contract';
+import { id, multiLineText } from '@content-platform/contract';
 import type { DeviceStore } from './device-store.ts';
 
 const route = '/unregister';
-const unregistration = z.strictObject({ user_id: id, token: text(1, 4096) });
+const unregistration = z.strictObject({ user_id: id, token: multiLineText(1, 4096) });
 
-/** What auth tells at a logout, on the internal listener: `POST /unregister {user_id, token}`, 204 also for none. */
+/** Serves `POST /unregister {user_id, token}` for auth's logout, on the internal listener. 204 also for an unknown device. */
 export function createInternal(devices: DeviceStore, logger: Logger): Router {
   const router = Router();
   router.post(route, express.json({ limit: 65_536 }), (request, response) => {
-    const told = unregistration.safeParse(request.body);
-    if (!told.success) return void response.status(422).end();
-    const { user_id: userId, token } = told.data;
+    const parsed = unregistration.safeParse(request.body);
+    if (!parsed.success) return void response.status(422).end();
+    const { user_id: userId, token } = parsed.data;
     const context = {
       requestId: requestId(request.get('x-request-id')),
       route,

@@ -1,4 +1,4 @@
-import { createDatabase, migrate, run, startUpkeep, tokensFromAuth } from '@content-platform/chassis';
+import { createDatabase, migrate, run, startRetention, tokensFromAuth } from '@content-platform/chassis';
 import { createDevices } from './app.ts';
 import { readDevicesConfig } from './config.ts';
 import { createDeviceStore, forgetDevices } from './device-store.ts';
@@ -10,11 +10,12 @@ await run('devices', readDevicesConfig, async (process) => {
   await migrate({ url, schema: 'devices', folder: new URL('migrations/', import.meta.url), logger });
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => database.close());
-  onStop(startUpkeep(database.query, (query) => ({ devices: () => forgetDevices(query) }), logger));
+  onStop(startRetention(database.query, (query) => ({ devices: () => forgetDevices(query) }), logger));
   const devices = createDeviceStore(database);
+  const tokens = tokensFromAuth(process);
   return {
-    app: createDevices({ devices, tokens: tokensFromAuth(process), logger, metrics }),
+    app: createDevices({ devices, tokens, logger, metrics }),
     internal: createInternal(devices, logger),
-    checks: { postgres: { required: true, check: () => database.ping() } },
+    checks: { postgres: { required: true, check: () => database.ping() }, tokens: tokens.check },
   };
 });

@@ -4,9 +4,7 @@ import {
   createService,
   handle,
   type Database,
-  type Logger,
-  type Metrics,
-  type TokenVerifier,
+  type ServiceOptions,
 } from '@content-platform/chassis';
 import { listLetters } from './endpoints/list-letters.ts';
 import { readLetter } from './endpoints/read-letter.ts';
@@ -15,17 +13,14 @@ import { updateLetter } from './endpoints/update-letter.ts';
 import { updateLetterSkippedWebform } from './endpoints/update-letter-skipped-webform.ts';
 import { createLetterStore } from './letter-store.ts';
 
-export interface LettersDeps {
+export interface LettersDeps extends Omit<ServiceOptions, 'name'> {
   database: Database;
-  tokens: TokenVerifier;
-  logger: Logger;
-  metrics: Metrics;
 }
 
-export function createLetters({ database, tokens, logger, metrics }: LettersDeps) {
+export function createLetters({ database, ...options }: LettersDeps) {
   const letters = createLetterStore(database.query);
   const idempotency = createIdempotency(database.query, 'letters');
-  return createService({ name: 'letters', logger, metrics, tokens }, [
+  return createService({ name: 'letters', ...options }, [
     handle(contract.updateLetterSkippedWebform, updateLetterSkippedWebform({ database, idempotency })),
     handle(contract.listLetters, listLetters({ letters })),
     handle(contract.readLetter, readLetter({ letters })),

@@ -1,7 +1,8 @@
-import { commonConfig, databaseUrl, readConfig, tokenConfig } from '@content-platform/chassis';
+import { portOf } from '@content-platform/contract';
+import { commonConfig, databaseUrl, readConfig, tokenConfig, url } from '@content-platform/chassis';
 
 export const lettersConfig = {
-  ...commonConfig(8085),
+  ...commonConfig(portOf('letters')),
   ...tokenConfig,
   DATABASE_URL: databaseUrl,
 };
@@ -11,7 +12,11 @@ export function readLettersConfig() {
   return readConfig(lettersConfig, process.env);
 }
 
-/** What the admin command needs of it. Throws ConfigError. */
+/**
+ * Reads the settings of the admin command. AUTH_INTERNAL_URL has no default, because the auth service of another
+ * installation would return the wrong user. Throws ConfigError.
+ */
 export function readAdminConfig() {
-  return readConfig({ DATABASE_URL: databaseUrl }, process.env);
+  const shape = { DATABASE_URL: databaseUrl, AUTH_INTERNAL_URL: url('http:', 'https:') };
+  return readConfig(shape, process.env);
 }

@@ -1,10 +1,9 @@
 import type { LetterState } from '@content-platform/contract';
 
-/** Where a letter may go from each state. */
+/** The states that may follow each state. */
 const next: Record<LetterState, readonly LetterState[]> = {
   draft: ['open', 'closed'],
   open: ['draft', 'sent', 'closed'],
-  // Nobody gets it back.
   sent: ['closed'],
   closed: [],
 };
@@ -13,7 +12,7 @@ export function mayGo(from: LetterState, to: LetterState): boolean {
   return next[from].includes(to);
 }
 
-/** Whether what the letter says is settled: its title, and which webforms are skipped. */
+/** Whether the letter's title and skipped webforms can no longer change. */
 export function isSettled(state: LetterState): boolean {
   return state === 'sent' || state === 'closed';
 }

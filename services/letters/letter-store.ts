@@ -1,7 +1,7 @@
 import type { Database } from '@content-platform/chassis';
 import type { Letter, LetterEvent, LetterState } from '@content-platform/contract';
 
-/** Whose letters: those of the user with this id, or anybody's. */
+/** The owner of letters: the user with this id, or any user. */
 export type Whose = number | 'anybody';
 
 export interface NewLetter {
@@ -11,8 +11,8 @@ export interface NewLetter {
   webforms: readonly { webform_id: number; required: boolean }[];
 }
 
-/** What has happened, for the letter's history. */
-export interface Happening {
+/** An entry of a letter's history. */
+export interface HistoryEntry {
   event: LetterEvent;
   details: Record<string, unknown>;
 }
@@ -28,7 +28,7 @@ interface Row {
   updated_at: Date;
 }
 
-interface HistoryRow extends Happening {
+interface HistoryRow extends HistoryEntry {
   id: string;
   at: Date;
   actor: string;
@@ -46,7 +46,7 @@ function iso(time: string | null): string | null {
   return time === null ? null : new Date(time).toISOString();
 }
 
-/** As it goes over the wire: PostgreSQL's bigint arrives as text, and times in JSON as it writes them. */
+/** Converts a row to a letter: PostgreSQL's bigint arrives as text, and times in JSON in PostgreSQL's format. */
 function toLetter(row: Row): Letter {
   return {
     id: Number(row.id),
@@ -62,7 +62,7 @@ function toLetter(row: Row): Letter {
 
 export type LetterStore = ReturnType<typeof createLetterStore>;
 
-/** The letters. Everything throws what `query` throws. */
+/** Stores letters. All functions throw the errors of `query`. */
 export function createLetterStore(query: Database['query']) {
   async function find(id: number, whose: Whose): Promise<Letter | undefined> {
     const text = `SELECT ${columns} FROM letters.letter WHERE id = $1 AND ${mine}`;
@@ -73,15 +73,15 @@ export function createLetterStore(query: Database['query']) {
   return {
     find,
 
-    /** The letter as it is until the transaction ends: whoever else wants to change it waits. */
+    /** Returns the letter and locks it until the transaction ends. */
     async lock(id: number, whose: Whose): Promise<Letter | undefined> {
       const text = `SELECT FROM letters.letter WHERE id = $1 AND ${mine} FOR UPDATE`;
       const { rowCount } = await query('lock_letter', text, [id, ownerOf(whose)]);
-      // Read by a statement of its own: the one that waited sees the webforms as they were before the wait.
+      // A second statement reads the letter, because a statement that waited sees the webforms as before its wait.
       return rowCount === 1 ? find(id, whose) : undefined;
     },
 
-    /** Newest first, from below the id `before` on. */
+    /** Returns the user's letters with ids below `before`, newest first. */
     async list(userId: number, state: LetterState | undefined, before: number | undefined, limit: number) {
       const text = `SELECT ${columns} FROM letters.letter
                     WHERE user_id = $1 AND ($2::text IS NULL OR state = $2) AND ($3::bigint IS NULL OR id < $3)
@@ -91,7 +91,7 @@ export function createLetterStore(query: Database['query']) {
       return rows.map(toLetter);
     },
 
-    /** What has happened to the letter, newest first, from below the id `before` on. */
+    /** Returns the letter's history entries with ids below `before`, newest first. */
     async history(id: number, before: number | undefined, limit: number) {
       const text = `SELECT id, at, event, actor, details FROM letters.history
                     WHERE letter_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
@@ -99,7 +99,7 @@ export function createLetterStore(query: Database['query']) {
       return rows.map((row) => ({ ...row, id: Number(row.id), at: row.at.toISOString() }));
     },
 
-    /** Skips the webform, or changes why it is skipped; null: it is not skipped any more. `changed` has to follow. */
+    /** Skips the webform or changes the reason; null: no longer skips it. Call `saveChange` afterwards. */
     async setSkip(id: number, webformId: number, skip: { reason: string | null } | null): Promise<void> {
       const text = `UPDATE letters.webform
                     SET skipped_at = CASE WHEN $3 THEN coalesce(skipped_at, clock_timestamp()) END, reason = $4
@@ -107,25 +107,25 @@ export function createLetterStore(query: Database['query']) {
       await query('skip_webform', text, [id, webformId, skip !== null, skip?.reason ?? null]);
     },
 
-    /** Writes a change down: the letter's title and state as they are now, its next version, and what `actor` did. */
-    async changed(
+    /** Saves the letter's title and state, its next version, and the history entries of `actor`. */
+    async saveChange(
       { id, title, state }: Pick<Letter, 'id' | 'title' | 'state'>,
       actor: string,
-      happenings: readonly Happening[],
+      entries: readonly HistoryEntry[],
     ): Promise<Letter> {
-      // Not now(): who waited for the letter began before the change that they waited for.
+      // Not now(), the start of the transaction: it may be earlier than the change whose lock it waited for.
       const text = `WITH changed AS (
                       UPDATE letters.letter
                       SET title = $2, state = $3, version = version + 1, updated_at = clock_timestamp()
                       WHERE id = $1 RETURNING updated_at)
                     INSERT INTO letters.history (letter_id, at, actor, event, details)
                     SELECT $1, updated_at, $4, event, details
-                    FROM changed, json_to_recordset($5) AS happened (event text, details json)`;
-      await query('change_letter', text, [id, title, state, actor, JSON.stringify(happenings)]);
+                    FROM changed, json_to_recordset($5) AS entry (event text, details json)`;
+      await query('change_letter', text, [id, title, state, actor, JSON.stringify(entries)]);
       return (await find(id, 'anybody'))!;
     },
 
-    /** Makes a letter and returns its id; with an `id` of its own only if that is free, else undefined. */
+    /** Creates a letter and returns its id; undefined if the given `id` is taken. */
     async create(letter: NewLetter, actor: string, id?: number): Promise<number | undefined> {
       const { userId, title, state, webforms } = letter;
       const text = `WITH made AS (

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { until } from '../../test/support/wait.ts';
+import { untilBlocked } from '../../test/support/locks.ts';
 import { createLetterStore } from './letter-store.ts';
 import { ensureLetters, openLetters } from './letters.ts';
 import { startLetters, type TestLetters } from './testing.ts';
@@ -24,7 +24,7 @@ const wanted = [1, 2, 3].map((id) => ({
   ],
 }));
 
-test('letters with ids of their own are made, with their webforms and history; the next has the next id', async () => {
+test('creates letters with given ids, webforms and history; the next letter gets the next id', async () => {
   await ensureLetters(letters.database, wanted);
   const { letter } = await letters.read(2);
   const untouched = { skipped: false, skipped_at: null, reason: null };
@@ -40,7 +40,7 @@ test('letters with ids of their own are made, with their webforms and history; t
   expect(await letters.letter()).toBe(4);
 });
 
-test('what is there stays as it is, and what is missing comes', async () => {
+test('keeps existing letters and creates missing ones', async () => {
   await letters.letter({ title: 'Mine', webforms: [] });
   for (let time = 0; time < 2; time += 1) await ensureLetters(letters.database, wanted);
   expect((await letters.read(1)).letter).toMatchObject({ title: 'Mine', webforms: [] });
@@ -49,24 +49,20 @@ test('what is there stays as it is, and what is missing comes', async () => {
   expect(await letters.history(3)).toHaveLength(1);
 });
 
-test('a letter that is made meanwhile keeps its id', async () => {
+test('waits for a letter that is being created, which keeps its id', async () => {
   await ensureLetters(letters.database, wanted);
-  const { transaction, query } = letters.database;
-  const ensured = await transaction(async (own) => {
+  const ensured = await letters.database.transaction(async (own) => {
     const { userId, title, state, webforms } = wanted[0]!;
     expect(await createLetterStore(own).create({ userId, title, state, webforms }, 'command')).toBe(4);
     const waiting = ensureLetters(letters.database, wanted);
-    const blocked = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-    const isOver = waiting.then(() => true);
-    const isBlocked = async () => (await query('test', blocked)).rowCount === 1;
-    await until('it waits', async () => Promise.race([isOver, isBlocked()]));
+    await untilBlocked(letters.database);
     return [waiting];
   });
   await ensured[0];
   expect(await letters.letter()).toBe(5);
 });
 
-test('the schema need not be there', async () => {
+test('creates the schema', async () => {
   await letters.database.query('test', 'DROP SCHEMA letters CASCADE');
   const database = await openLetters(letters.databaseUrl);
   await ensureLetters(database, wanted);

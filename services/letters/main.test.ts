@@ -1,41 +1,85 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { freeRow } from '../../deploy/local/ports.ts';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { until } from '../../test/support/wait.ts';
+import { startAuthStub, type AuthStub } from '../../test/support/auth-stub.ts';
 import { startLetters, type TestLetters } from './testing.ts';
 
 let letters: TestLetters;
+let auth: AuthStub;
+const closers: (() => unknown)[] = [];
 beforeAll(async () => {
   letters = await startLetters();
+  auth = await startAuthStub();
 });
-afterAll(() => letters.stop());
+afterEach(() => closers.splice(0).forEach((close) => close()));
+afterAll(async () => {
+  auth.close();
+  await letters.stop();
+});
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url));
 
-test('Idempotency-Keys of more than 24 hours ago go, those of today stay', async () => {
-  const id = await letters.letter();
-  const wish = { letter_id: id, webform_id: 2, skipped: true };
-  for (const key of ['old', 'new']) await letters.skip(wish, { 'Idempotency-Key': key });
-  const keys = async () => {
-    const { rows } = await letters.database.query<{ key: string }>(
-      'test',
-      'SELECT key FROM letters.idempotency_key',
-    );
-    return rows.map(({ key }) => key).toSorted();
+async function start() {
+  const port = await freeRow(1);
+  const env = {
+    ...bareEnvironment,
+    AUTH_URL: auth.url,
+    AUTH_INTERNAL_URL: auth.url,
+    DATABASE_URL: letters.databaseUrl,
+    PORT: String(port),
   };
-  expect(await keys()).toEqual(['new', 'old']);
-  await letters.database.query(
-    'test',
-    `UPDATE letters.idempotency_key SET created_at = now() - interval '25 hours' WHERE key = 'old'`,
-  );
-  const env = { ...bareEnvironment, DATABASE_URL: letters.databaseUrl, PORT: String(await freeRow(1)) };
-  const child = spawn(process.execPath, [main], { env, stdio: 'ignore' });
-  const ended = once(child, 'exit');
-  await until('the old key is gone', async () => (await keys()).length === 1);
-  expect(await keys()).toEqual(['new']);
+  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  closers.push(() => child.kill('SIGKILL'));
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += String(chunk)));
+  const ended = once(child, 'exit').then(([code]) => code as number);
+  const readiness = async () => {
+    const response = await fetch(`http://127.0.0.1:${port + 1000}/health/ready`);
+    return { status: response.status, body: (await response.json()) as { checks: Record<string, string> } };
+  };
+  const logged = (message: string) =>
+    output.split('\n').filter((line) => line.includes(`"message":"${message}"`));
+  return { child, ended, readiness, logged };
+}
+
+test('is not ready until auth has told its keys and the revocations, and says once what it waits for', async () => {
+  auth.hangs = true;
+  const { child, ended, readiness, logged } = await start();
+  await until('its stores are there', async () => (await readiness()).body.checks['postgres'] === 'ok');
+  expect(await readiness()).toEqual({
+    status: 503,
+    body: { status: 'unavailable', checks: { postgres: 'ok', tokens: 'unavailable' } },
+  });
+  const [waiting] = await until('it says so', () => {
+    const lines = logged('not ready: waiting for required checks');
+    return lines.length > 0 && lines;
+  });
+  expect(JSON.parse(waiting!)).toMatchObject({ level: 'warn', failing: ['tokens'] });
+  expect(logged('ready')).toEqual([]);
+  // More than one fetch has timed out by then.
+  const asked = auth.requests;
+  await until('it asks again', () => auth.requests > asked + 2);
+  auth.hangs = false;
+  await until('it is ready', async () => (await readiness()).status === 200);
+  expect((await readiness()).body).toEqual({ status: 'ok', checks: { postgres: 'ok', tokens: 'ok' } });
+  await until('it says so', () => logged('ready').length === 1);
+  expect(logged('not ready: waiting for required checks')).toHaveLength(1);
   child.kill('SIGTERM');
-  expect((await ended)[0]).toBe(0);
+  expect(await ended).toBe(0);
+});
+
+test('deletes nothing while it starts', async () => {
+  const id = await letters.letter();
+  await letters.skip({ letter_id: id, webform_id: 2, skipped: true }, { 'Idempotency-Key': 'old' });
+  const { query } = letters.database;
+  await query('test', `UPDATE letters.idempotency_key SET created_at = now() - interval '25 hours'`);
+  const { child, ended, readiness } = await start();
+  await until('it is ready', async () => (await readiness()).status === 200);
+  expect((await query('test', 'SELECT FROM letters.idempotency_key')).rowCount).toBe(1);
+  child.kill('SIGINT');
+  expect(await ended).toBe(0);
 });

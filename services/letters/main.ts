@@ -2,7 +2,7 @@ import {
   createDatabase,
   createIdempotency,
   run,
-  startUpkeep,
+  startRetention,
   tokensFromAuth,
 } from '@content-platform/chassis';
 import { createLetters } from './app.ts';
@@ -19,9 +19,10 @@ await run('letters', readLettersConfig, async (process) => {
   const steps = (ask: typeof query) => ({
     'idempotency keys': () => createIdempotency(ask, 'letters').forget(),
   });
-  onStop(startUpkeep(query, steps, logger));
+  onStop(startRetention(query, steps, logger));
+  const tokens = tokensFromAuth(process);
   return {
-    app: createLetters({ database, tokens: tokensFromAuth(process), logger, metrics }),
-    checks: { postgres: { required: true, check: () => database.ping() } },
+    app: createLetters({ database, tokens, logger, metrics }),
+    checks: { postgres: { required: true, check: () => database.ping() }, tokens: tokens.check },
   };
 });

@@ -1,7 +1,7 @@
 import type { Caller } from '@content-platform/chassis';
 import type { Whose } from './letter-store.ts';
 
-/** Whose letters a person may read by their ids: their own, with letters:write anybody's. */
+/** Returns whose letters the caller may read: their own, with letters:write those of every user. */
 export function readableBy({ id, scopes }: Extract<Caller, { kind: 'user' }>): Whose {
   return scopes.has('letters:write') ? 'anybody' : id;
 }

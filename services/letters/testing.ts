@@ -1,18 +1,9 @@
-// What the tests of this service share.
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+// Shared by the tests of this service.
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import {
-  createLogger,
-  createMetrics,
-  createDatabase,
-  createSlowLog,
-  HttpError,
-  type Caller,
-} from '@content-platform/chassis';
-import { createTestDatabase } from '../../test/support/test-database.ts';
+import { HttpError, type Caller } from '@content-platform/chassis';
+import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
+import { startHttpServer } from '../../test/support/http-server.ts';
 import { createLetters } from './app.ts';
 import { createLetterStore, type NewLetter } from './letter-store.ts';
 import { migrateLetters } from './schema.ts';
@@ -20,12 +11,12 @@ import { migrateLetters } from './schema.ts';
 /** Tokens are `user.<id>` and `staff.<id>`, who has letters:write. */
 function callerOf(token: string): Caller {
   const [, role, id] = /^(user|staff)\.(\d+)$/.exec(token) ?? [];
-  if (!role) throw new HttpError(401, 'invalid_token', 'The access token is not one of ours.');
+  if (!role) throw new HttpError('invalid_token', 'The access token is not one of ours.');
   const scopes = new Set<contract.Scope>(role === 'staff' ? ['letters:write'] : []);
   return { kind: 'user', id: Number(id), sessionId: '1', mustChangePassword: false, scopes };
 }
 
-/** Of a letter that a test makes: webform 1 is required, 2 and 3 are not. */
+/** Default letter of a test: webform 1 is required, 2 and 3 are not. */
 const usual: NewLetter = {
   userId: 1,
   title: 'A letter',
@@ -33,31 +24,23 @@ const usual: NewLetter = {
   webforms: [1, 2, 3].map((webform_id) => ({ webform_id, required: webform_id === 1 })),
 };
 
-/** The service in this process, on a database of its own. */
+/** Starts the service in this process, on a new database. */
 export async function startLetters() {
-  const own = await createTestDatabase();
-  const { url } = own;
-  const logger = createLogger('letters', 'error');
-  await migrateLetters(url, logger);
-  const metrics = createMetrics('letters');
-  const slowLog = createSlowLog(undefined, metrics, logger);
-  const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs: 60_000 });
+  const service = await openTestService('letters', migrateLetters);
+  const { database, logger, metrics } = service;
   const tokens = { verify: async (token: string) => callerOf(token) };
-  const server = createServer(createLetters({ database, tokens, logger, metrics }));
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { origin, close } = await startHttpServer(createLetters({ database, tokens, logger, metrics }));
   const store = createLetterStore(database.query);
   return {
     origin,
-    /** For what opens it itself: commands. */
-    databaseUrl: url,
+    databaseUrl: service.databaseUrl,
     database,
     store,
-    /** Makes a letter; returns its id. */
+    /** Creates a letter and returns its id. */
     async letter(difference: Partial<NewLetter> = {}): Promise<number> {
       return (await store.create({ ...usual, ...difference }, 'command'))!;
     },
-    /** The letter as its owner, user 1, or somebody else reads it. */
+    /** Reads the letter as its owner, user 1, or as the owner of `token`. */
     async read(id: number, token = 'user.1') {
       const { body, headers } = await call(origin, contract.readLetter, { params: { id }, token });
       return { letter: body!, etag: headers.get('etag')! };
@@ -78,10 +61,8 @@ export async function startLetters() {
       return call(origin, contract.updateLetter, { params: { id }, body, headers, token: 'staff.9' });
     },
     async stop() {
-      server.closeAllConnections();
-      server.close();
-      await database.close();
-      await own.drop();
+      close();
+      await service.close();
     },
   };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { portOf } from '@content-platform/contract';
 import { commonConfig, databaseUrl, readConfig, tokenConfig, url } from '@content-platform/chassis';
 
 /** Where files are kept. */
@@ -22,7 +23,7 @@ export const storeConfig = {
 };
 
 export const mediaUploadConfig = {
-  ...commonConfig(8083),
+  ...commonConfig(portOf('media-upload')),
   ...tokenConfig,
   DATABASE_URL: databaseUrl,
   ...storeConfig,
@@ -33,7 +34,7 @@ export function readMediaUploadConfig() {
   return readConfig(mediaUploadConfig, process.env);
 }
 
-/** What the commands for administrators read. Throws ConfigError. */
+/** For the commands. Throws ConfigError. */
 export function readAdminConfig() {
   return readConfig({ DATABASE_URL: databaseUrl, ...storeConfig }, process.env);
 }

@@ -1,8 +1,8 @@
-const longest = 150;
+const maxCharacters = 150;
 
 /**
- * What is kept of a file's name, which is data only: no path, nothing that is not shown or turns the direction of
- * writing, and not too long; its ending stays.
+ * Cleans the name of an uploaded file, which is only shown to users: removes its path, invisible characters and those
+ * that change the direction of writing, and shortens it; its extension stays.
  */
 export function cleanName(given: string | undefined): string {
   const name = (given ?? '')
@@ -14,12 +14,12 @@ export function cleanName(given: string | undefined): string {
     .replace(/^[.\s]+|[.\s]+$/gu, '');
   if (name === '') return 'file';
   const characters = [...name];
-  if (characters.length <= longest) return name;
+  if (characters.length <= maxCharacters) return name;
   const ending = /\.[^.\s]{1,10}$/u.exec(name)?.[0] ?? '';
-  return characters.slice(0, longest - [...ending].length).join('') + ending;
+  return characters.slice(0, maxCharacters - [...ending].length).join('') + ending;
 }
 
-/** Content-Disposition with a name in any script (RFC 6266 §4.3), and one for who reads ASCII only. */
+/** Content-Disposition with a name in any script (RFC 6266 §4.3), and one for clients that read ASCII only. */
 export function disposition(kind: 'inline' | 'attachment', name: string): string {
   const plain = name.replace(/[^\x20-\x7e]|["\\%]/gu, '_');
   const encoded = encodeURIComponent(name).replace(
@@ -29,7 +29,7 @@ export function disposition(kind: 'inline' | 'attachment', name: string): string
   return `${kind}; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
-/** The name of a picture's variant: its ending says what it is now. */
+/** The name of an image's variant, with the extension of its format. */
 export function webpName(name: string): string {
   return `${name.replace(/\.[^.\s]{1,10}$/u, '')}.webp`;
 }

@@ -9,10 +9,9 @@ export interface Variant {
   bytes: number;
 }
 
-/** What is known of an upload. */
 export interface NewFile {
   userId: number;
-  /** Begins the keys of its files in the store. */
+  /** The first part of the keys of its files in the store. */
   object: string;
   checksum: Buffer;
   mime: string;
@@ -56,7 +55,7 @@ export function createFileStore(query: Database['query'], store: string) {
   }
 
   async function insert(file: NewFile): Promise<File | undefined> {
-    // A row whose files are in another store is not to be had here: it is made anew.
+    // If the files of the row are in another store, the new ones replace them.
     const text = `INSERT INTO media.file
                     (user_id, object, checksum, mime, bytes, name, width, height, placeholder, variants, store)
                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -72,13 +71,13 @@ export function createFileStore(query: Database['query'], store: string) {
   }
 
   return {
-    /** The file that this user has uploaded with these bytes. */
+    /** The file that this user has uploaded with this checksum. */
     findUpload,
-    /** Adds a file, or finds the one that this user has with the same bytes: that one has another `object`. */
+    /** Adds a file, or finds the one that this user has with the same bytes, which has another `object`. */
     async add(file: NewFile): Promise<File> {
       for (;;) {
         const added = (await insert(file)) ?? (await findUpload(file.userId, file.checksum));
-        // Neither: the other one was deleted in between.
+        // Neither: the existing file was deleted in between.
         if (added) return added;
       }
     },
@@ -87,26 +86,25 @@ export function createFileStore(query: Database['query'], store: string) {
       const { rows } = await query<Row>('find_file', text, [userId, id]);
       return rows[0] && fileOf(rows[0]);
     },
-    /** Newest first, from behind `cursor`; `next` is the next page's cursor. */
-    async list(userId: number, cursor = Number.MAX_SAFE_INTEGER, limit = 50) {
+    /** Returns the user's files below the id `before`, newest first. */
+    async list(userId: number, before = Number.MAX_SAFE_INTEGER, limit = 50): Promise<File[]> {
       const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND id < $2
                     ORDER BY id DESC LIMIT $3`;
-      const { rows } = await query<Row>('list_files', text, [userId, cursor, limit + 1]);
-      const files = rows.slice(0, limit).map(fileOf);
-      return { files, next: rows.length > limit ? files.at(-1)!.id : null };
+      const { rows } = await query<Row>('list_files', text, [userId, before, limit]);
+      return rows.map(fileOf);
     },
-    /** What was deleted; undefined when there was no such file. */
+    /** Deletes the row and returns it; undefined if there was none. */
     async remove(userId: number, id: number): Promise<File | undefined> {
       const text = `DELETE FROM media.file WHERE user_id = $1 AND id = $2 RETURNING ${columns}`;
       const { rows } = await query<Row>('delete_file', text, [userId, id]);
       return rows[0] && fileOf(rows[0]);
     },
-    /** Takes the rows from before there was a store's name for its own. */
+    /** Assigns rows from before releases stored the store's name to this store. */
     async adopt(): Promise<void> {
       await query('adopt_files', 'UPDATE media.file SET store = $1 WHERE store IS NULL', [store]);
     },
 
-    /** Every file of this store, whoever's. */
+    /** The files of all users in this store. */
     async *all(): AsyncGenerator<Pick<File, 'id' | 'object' | 'variants'>> {
       const text = `SELECT id, object, variants FROM media.file WHERE id > $1 AND store = $2
                     ORDER BY id LIMIT 1000`;
@@ -120,8 +118,8 @@ export function createFileStore(query: Database['query'], store: string) {
         last = Number(rows.at(-1)!.id);
       }
     },
-    /** Deletes a row whose files are not there. */
-    async forget(id: number, object: string): Promise<void> {
+    /** Deletes a row whose files are missing. */
+    async removeRow(id: number, object: string): Promise<void> {
       await query('forget_file', 'DELETE FROM media.file WHERE id = $1 AND object = $2', [id, object]);
     },
   };

@@ -2,15 +2,14 @@ import { Counter } from 'prom-client';
 import { durations, type Metrics } from '@content-platform/chassis';
 
 /**
- * created; existing: the user had it already; refused: 4xx; busy: 503, there is too much to do or something is away; hung_up: the
- * client went away; failed: anything else.
+ * existing: the user had the file already; refused: 4xx; busy: 503, too much to do or a dependency is unavailable;
+ * hung_up: the client disconnected; failed: anything else.
  */
 const uploadOutcomes = ['created', 'existing', 'refused', 'busy', 'hung_up', 'failed'] as const;
 export type UploadOutcome = (typeof uploadOutcomes)[number];
 
 export type UploadMetrics = ReturnType<typeof createUploadMetrics>;
 
-/** The signals of this service. */
 export function createUploadMetrics({ registry }: Metrics) {
   const registers = [registry];
   const uploads = new Counter({

@@ -11,18 +11,18 @@ export interface ReceivedFile {
   /** SHA-256. */
   checksum: Buffer;
   bytes: number;
-  /** As the client says it. */
+  /** As the client sent it. */
   name: string | undefined;
 }
 
 function malformed(cause: unknown): HttpError {
   const message = 'The body is not well-formed multipart/form-data.';
-  return new HttpError(400, 'malformed_request', message, undefined, { cause });
+  return new HttpError('malformed_request', message, { cause });
 }
 
 function invalid(message: string): HttpError {
   const details = [{ path: 'body.file', message }];
-  return new HttpError(422, 'validation_failed', 'The request is not valid.', details);
+  return new HttpError('validation_failed', 'The request is not valid.', { details });
 }
 
 function createParser({ headers }: IncomingMessage): busboy.Busboy {
@@ -40,7 +40,7 @@ async function save(file: Readable, path: string): Promise<Omit<ReceivedFile, 'n
     for await (const chunk of source) {
       bytes += chunk.length;
       if (bytes > maxUploadBytes) {
-        throw new HttpError(413, 'payload_too_large', `The file is larger than ${maxUploadBytes} bytes.`);
+        throw new HttpError('payload_too_large', `The file is larger than ${maxUploadBytes} bytes.`);
       }
       hash.update(chunk);
       yield chunk;
@@ -52,18 +52,18 @@ async function save(file: Readable, path: string): Promise<Omit<ReceivedFile, 'n
 }
 
 /**
- * Reads a form with one file in the field `file` and nothing else, and writes that file to `path` as it comes. What is
- * wrong is told as soon as it is seen: the rest of the body is left unread. Throws 400, 413 or 422.
+ * Reads a form with one file in the field `file` and nothing else, and streams the file to `path`. Throws 400, 413 or 422
+ * as soon as it sees an error, and leaves the rest of the body unread.
  */
 export async function receiveFile(request: IncomingMessage, path: string): Promise<ReceivedFile> {
-  // It went away before anybody listened: nothing would tell us of its end any more.
+  // The client disconnected before: no event would follow.
   if (request.destroyed) throw malformed(new Error('the body broke off'));
   const parser = createParser(request);
   const { promise, resolve, reject } = Promise.withResolvers<ReceivedFile>();
   let saving: Promise<ReceivedFile> | undefined;
 
   parser.on('file', (field, file, { filename: name }) => {
-    // When the form is refused, the parser ends its file with an error that concerns nobody any more.
+    // If the form is refused, the parser ends the file with an error that does not matter any more.
     file.on('error', () => undefined);
     if (field !== 'file') {
       file.resume();
@@ -84,7 +84,7 @@ export async function receiveFile(request: IncomingMessage, path: string): Promi
   } finally {
     request.unpipe(parser);
     parser.destroy();
-    // Until its last write is over, the file cannot be removed for good.
+    // The last write could create the file again after its removal.
     await saving?.catch(() => undefined);
   }
 }

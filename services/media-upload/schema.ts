@@ -2,7 +2,6 @@ import { type Logger, migrate, migrateIdempotency } from '@content-platform/chas
 
 export const schema = 'media';
 
-/** Makes this service's tables, or brings them up to date. */
 export async function migrateMedia(url: string, logger: Logger): Promise<void> {
   await migrate({ url, schema, folder: new URL('migrations/', import.meta.url), logger });
   await migrateIdempotency({ url, schema, logger });

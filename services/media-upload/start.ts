@@ -8,7 +8,7 @@ import {
   observe,
   type Process,
   type Running,
-  startUpkeep,
+  startRetention,
   tokensFromAuth,
 } from '@content-platform/chassis';
 import { upload } from '@content-platform/contract';
@@ -16,21 +16,21 @@ import { createMediaUpload } from './app.ts';
 import type { mediaUploadConfig } from './config.ts';
 import { createFileStore } from './file-store.ts';
 import { createUploadMetrics } from './metrics.ts';
-import { childrenFor } from './processing/children.ts';
 import { createPool, type PoolOptions } from './processing/pool.ts';
+import { poolSizeFor } from './processing/pool-size.ts';
 import { migrateMedia, schema } from './schema.ts';
 import { storeFromConfig } from './stores/from-config.ts';
 import { createWorkspace } from './workspace.ts';
 
 type Config = z.output<z.ZodObject<typeof mediaUploadConfig>>;
 
-/** Uploads that may wait for each child, so that the last of them waits some seconds only. */
-const waitingPerChild = 8;
+/** Uploads that may wait for each worker process, so that the last of them waits a few seconds only. */
+const maxWaitingPerWorker = 8;
 
-/** As long as the contract gives a reply. Ms. */
-const finishMs = upload.replyWithinSeconds * 1_000;
+/** The longest time that the contract allows for a reply. */
+const gracePeriodMs = upload.replyWithinSeconds * 1_000;
 
-/** Brings up what the service stands on, and builds its app. */
+/** Connects to the database and the store, starts the worker processes and builds the app. */
 export async function startMediaUpload(
   process: Process<Config>,
   forTests: Partial<PoolOptions> = {},
@@ -47,16 +47,15 @@ export async function startMediaUpload(
   await files.adopt();
   const workspace = await createWorkspace(join(folder, 'tmp'));
   const idempotency = createIdempotency(database.query, schema);
-  onStop(startUpkeep(database.query, () => ({ 'idempotency keys': () => idempotency.forget() }), logger));
+  onStop(startRetention(database.query, () => ({ 'idempotency keys': () => idempotency.forget() }), logger));
 
-  onStop(
-    startUpkeep(database.query, () => ({ 'abandoned uploads': () => workspace.tidy() }), logger, 60_000),
-  );
+  const abandoned = () => ({ 'abandoned uploads': () => workspace.removeAbandoned() });
+  onStop(startRetention(database.query, abandoned, logger, { everyMs: 60_000 }));
   const uploadMetrics = createUploadMetrics(metrics);
-  const { size, maxBytes } = childrenFor(availableParallelism(), constrainedMemory());
+  const { size, maxBytes } = poolSizeFor(availableParallelism(), constrainedMemory());
   const pool = createPool({
     size,
-    maxWaiting: size * waitingPerChild,
+    maxWaiting: size * maxWaitingPerWorker,
     waitMs: 15_000,
     jobMs: 20_000,
     maxBytes,
@@ -65,6 +64,7 @@ export async function startMediaUpload(
     ...forTests,
   });
   onStop(() => pool.close());
+  const tokens = tokensFromAuth(process);
 
   return {
     app: createMediaUpload({
@@ -75,14 +75,17 @@ export async function startMediaUpload(
       idempotency,
       uploadMetrics,
       publicUrl: config.PUBLIC_URL,
-      tokens: tokensFromAuth(process),
+      tokens,
       logger,
       metrics,
     }),
-    finishMs,
+    gracePeriodMs,
     checks: {
       postgres: { required: true, check: () => database.ping() },
       store: { required: true, check: () => store.check() },
+      tokens: tokens.check,
+      // Without worker processes files can still be read and deleted.
+      worker_processes: { required: false, check: () => pool.check() },
     },
   };
 }

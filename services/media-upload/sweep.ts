@@ -2,11 +2,11 @@ import type { FileStore } from './file-store.ts';
 import { keysOf } from './media-file.ts';
 import type { Store } from './stores/store.ts';
 
-/** Younger files may belong to an upload that is under way, or to a row that we have not seen. */
-const settledMs = 3_600_000;
+/** Younger files may belong to an upload in progress, or to a row that was added since the table was read. */
+const minStrayAgeMs = 3_600_000;
 
-/** The form of our keys: nothing else in a folder or bucket is ours to delete. */
-const ours = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-[a-z]+$/;
+/** The form of our keys. Nothing else in a folder or bucket is deleted. */
+const ownKey = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-[a-z]+$/;
 
 export interface Strays {
   /** Keys of files without a row. */
@@ -15,12 +15,12 @@ export interface Strays {
   rows: { id: number; object: string; missing: string[] }[];
 }
 
-/** There are rows, and not one file: it is the wrong store. */
+/** The table has rows, but the store has no file: it is the wrong store. */
 export class EmptyStore extends Error {}
 
 /**
- * Compares the table with the store. The rows are read first: their files were there before them. Throws EmptyStore, and
- * what the database and the store throw.
+ * Compares the table with the store. It reads the rows first, because files are stored before their row is added. Throws
+ * EmptyStore, and what the database and the store throw.
  */
 export async function findStrays(files: FileStore, store: Store): Promise<Strays> {
   const rows = new Map<string, { id: number; missing: Set<string> }>();
@@ -30,10 +30,10 @@ export async function findStrays(files: FileStore, store: Store): Promise<Strays
   const keys: string[] = [];
   let seen = 0;
   for await (const { key, ageMs } of store.list()) {
-    const object = ours.exec(key)?.[1];
+    const object = ownKey.exec(key)?.[1];
     if (object === undefined) continue;
     seen += 1;
-    if (!rows.get(object)?.missing.delete(key) && ageMs > settledMs) keys.push(key);
+    if (!rows.get(object)?.missing.delete(key) && ageMs > minStrayAgeMs) keys.push(key);
   }
   if (seen === 0 && rows.size > 0) {
     throw new EmptyStore(`The store has no file, but the table ${rows.size}: it is not the right one.`);
@@ -45,8 +45,8 @@ export async function findStrays(files: FileStore, store: Store): Promise<Strays
   };
 }
 
-/** Deletes them. What else a row without all of its files has left is a file without a row then. */
+/** Deletes the strays. The other files of an incomplete row become files without a row, for the next sweep. */
 export async function deleteStrays(files: FileStore, store: Store, { keys, rows }: Strays): Promise<void> {
   for (const key of keys) await store.remove(key);
-  for (const { id, object } of rows) await files.forget(id, object);
+  for (const { id, object } of rows) await files.removeRow(id, object);
 }

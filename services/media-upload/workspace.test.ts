@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createWorkspace } from './workspace.ts';
 
 let root: string;
@@ -37,6 +37,41 @@ test('what a crash has left goes, what may be under way stays', async () => {
     const at = Date.now() / 1_000 - minutes * 60;
     await utimes(join(root, name), at, at);
   }
-  await workspace.tidy();
+  await workspace.removeAbandoned();
   expect(await readdir(root)).toEqual(['under-way']);
+});
+
+/** A disk on which one folder cannot be removed. */
+const broken =
+  (bad: () => string): typeof rm =>
+  async (path, options) => {
+    if (path === join(root, bad())) throw Object.assign(new Error('EIO: i/o error, rmdir'), { code: 'EIO' });
+    return rm(path, options);
+  };
+
+test('returns the result of the work when its folder cannot be removed now', async () => {
+  let name = '';
+  const workspace = await createWorkspace(
+    root,
+    broken(() => name),
+  );
+  const work = async (folder: string) => {
+    name = basename(folder);
+    return 'stored';
+  };
+  expect(await workspace.use(work)).toBe('stored');
+  expect(await readdir(root)).toEqual([name]);
+});
+
+test('a folder that cannot be removed does not keep the others from being removed', async () => {
+  const workspace = await createWorkspace(
+    root,
+    broken(() => 'a'),
+  );
+  for (const name of ['a', 'b', 'c']) {
+    await mkdir(join(root, name));
+    await utimes(join(root, name), 0, 0);
+  }
+  await expect(workspace.removeAbandoned()).rejects.toThrow('EIO');
+  expect(await readdir(root)).toEqual(['a']);
 });

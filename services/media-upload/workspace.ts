@@ -2,19 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Older than any upload that is under way. */
+/** No upload in progress is older. */
 const abandonedMs = 10 * 60_000;
 
-/** Room for uploads that are under way. */
+/** Folders for uploads in progress. */
 export interface Workspace {
-  /** Does `work` with a folder of its own, which is gone afterwards. */
+  /** Does `work` with a folder of its own, which is removed afterwards. */
   use<T>(work: (folder: string) => Promise<T>): Promise<T>;
-  /** Removes what a crash has left. */
-  tidy(): Promise<void>;
+  /** Removes folders that are older than ten minutes. Throws the first failure once it has tried every folder. */
+  removeAbandoned(): Promise<void>;
 }
 
-/** @param root made when it is missing; other processes may use it, too */
-export async function createWorkspace(root: string): Promise<Workspace> {
+/**
+ * @param root is made if it is missing; other processes may use it, too
+ * @param remove replaces `rm` in tests
+ */
+export async function createWorkspace(root: string, remove = rm): Promise<Workspace> {
   await mkdir(root, { recursive: true, mode: 0o700 });
 
   return {
@@ -24,18 +27,22 @@ export async function createWorkspace(root: string): Promise<Workspace> {
       try {
         return await work(folder);
       } finally {
-        await rm(folder, { recursive: true, force: true });
+        // The result of the work counts more; `removeAbandoned` tries again later.
+        await remove(folder, { recursive: true, force: true }).catch(() => undefined);
       }
     },
-    async tidy() {
+    async removeAbandoned() {
+      const failures: unknown[] = [];
       for (const name of await readdir(root)) {
         const folder = join(root, name);
         const since = await stat(folder).then(
           ({ mtimeMs }) => mtimeMs,
           () => Date.now(),
         );
-        if (Date.now() - since > abandonedMs) await rm(folder, { recursive: true, force: true });
+        if (Date.now() - since <= abandonedMs) continue;
+        await remove(folder, { recursive: true, force: true }).catch((error) => failures.push(error));
       }
+      if (failures.length > 0) throw failures[0];
     },
   };
 }

@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { PulseReport, Scope } from '@content-platform/contract';
 import { createLogger, createMetrics } from '@content-platform/chassis';
+import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
 import { createPulse } from './app.ts';
 
 const nobody = 'http://127.0.0.1:1';
 const publicUrl = 'http://pulse.example.com';
 const page = { Accept: 'text/html' };
-let server: Server;
+let server: HttpServer;
 let url: string;
 
 /** A pulse that is alone: auth, content-cache and the logs database do not answer. A token is the scopes it has. */
@@ -32,11 +30,10 @@ beforeAll(async () => {
     logger: createLogger('pulse', 'silent'),
     metrics: createMetrics('pulse'),
   });
-  server = createServer(app).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server = await startHttpServer(app);
+  url = server.origin;
 });
-afterAll(() => void server.close().closeAllConnections());
+afterAll(() => server.close());
 
 test('where nothing else answers there is a page all the same, which says so', async () => {
   const Authorization = 'Bearer pulse:view,jobs:manage';

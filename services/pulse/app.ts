@@ -1,11 +1,5 @@
 import * as contract from '@content-platform/contract';
-import {
-  createService,
-  handle,
-  type Logger,
-  type Metrics,
-  type TokenVerifier,
-} from '@content-platform/chassis';
+import { createService, handle, type ServiceOptions } from '@content-platform/chassis';
 import { createAuthClient } from './access/auth-client.ts';
 import { createCookie } from './access/cookie.ts';
 import { createOriginCheck } from './access/same-origin.ts';
@@ -18,12 +12,12 @@ import { pulseRetry } from './endpoints/pulse-retry.ts';
 import { pulseSignIn } from './endpoints/pulse-sign-in.ts';
 import { pulseSignOut } from './endpoints/pulse-sign-out.ts';
 import { createFailedJobs } from './failed-jobs.ts';
-import { impatient } from './impatient.ts';
+import { optionalPart } from './optional-part.ts';
 import type { Links } from './pages/overview.ts';
 import type { Sampler } from './sampling/sampler.ts';
 import type { SlowLogStore } from './slow-log-store.ts';
 
-export interface PulseOptions {
+export interface PulseOptions extends Omit<ServiceOptions, 'name'> {
   publicUrl: string;
   authUrl: string;
   contentCacheUrl: string;
@@ -31,17 +25,14 @@ export interface PulseOptions {
   sampler: Sampler;
   /** undefined: there is no logs database. */
   slowLog: SlowLogStore | undefined;
-  tokens: TokenVerifier;
-  logger: Logger;
-  metrics: Metrics;
 }
 
 export function createPulse(options: PulseOptions) {
   const { publicUrl, links, sampler, slowLog, tokens, logger, metrics } = options;
   const auth = createAuthClient(options.authUrl);
   const failedJobs = createFailedJobs(options.contentCacheUrl);
-  const slow = slowLog ? impatient(() => slowLog.newest()) : () => Promise.resolve(null);
-  const jobs = impatient((token: string) => failedJobs.groups(token));
+  const slow = slowLog ? optionalPart(() => slowLog.newest()) : () => Promise.resolve(null);
+  const jobs = optionalPart((token: string) => failedJobs.groups(token));
   const sessions = createSessions(auth);
   const cookie = createCookie(publicUrl);
   const viewers = createViewers(tokens, sessions, cookie);

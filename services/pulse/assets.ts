@@ -13,7 +13,7 @@ const types = {
   'pulse.svg': 'image/svg+xml',
 };
 
-/** The files of the page, by their names. */
+/** Reads the files of the page, by name. */
 export function readAssets(): ReadonlyMap<string, Asset> {
   return new Map(
     Object.entries(types).map(([name, type]) => {

@@ -1,16 +1,15 @@
-import { commonConfig, list, readConfig, tokenConfig, url } from '@content-platform/chassis';
+import { internalPortOffset, portOf, services } from '@content-platform/contract';
+import { commonConfig, list, readConfig, serviceUrl, tokenConfig, url } from '@content-platform/chassis';
 
-const internal = [8080, 8081, 8082, 8083, 8084, 8085, 8086].map((port) => `http://127.0.0.1:${port + 1000}`);
+const internal = services.map(({ port }) => `http://127.0.0.1:${port + internalPortOffset}`);
 const page = url('http:', 'https:')
   .transform((value) => value.replace(/\/+$/, ''))
   .optional();
 
 export const pulseConfig = {
-  ...commonConfig(8086),
+  ...commonConfig(portOf('pulse')),
   ...tokenConfig,
-  CONTENT_CACHE_URL: url('http:', 'https:')
-    .default('http://127.0.0.1:8082')
-    .describe('The content-cache service'),
+  CONTENT_CACHE_URL: serviceUrl('content-cache'),
   INTERNAL_URLS: list(url('http:'))
     .default(internal)
     .describe(

@@ -1,19 +1,18 @@
 import { listFailedJobClasses, retryFailedJob, type PulseReport } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 
-/** A page waits so long for the list, and a person so long for a job. */
-const listMs = 2_000;
-const retryMs = 9_000;
+const listTimeoutMs = 2_000;
+const retryTimeoutMs = 9_000;
 
 export type Outcome = 'done' | 'failed' | 'gone' | 'unavailable';
 const outcomes: Record<number, Outcome> = { 200: 'done', 409: 'failed', 404: 'gone' };
 
-/** The failed jobs of the content-cache at `url`, for who has the token. */
+/** Reads and retries the failed jobs of the content-cache at `url` with a viewer's token. */
 export function createFailedJobs(url: string) {
   return {
-    /** The open ones by class, most frequent first. Throws when there is no such answer. */
+    /** Returns the open jobs by class, most frequent first. Throws if content-cache does not answer. */
     async groups(token: string): Promise<NonNullable<PulseReport['failed_jobs']>> {
-      const signal = AbortSignal.timeout(listMs);
+      const signal = AbortSignal.timeout(listTimeoutMs);
       const answer = await call(url, listFailedJobClasses, { token, signal });
       if (answer.error) throw new Error(answer.error.message);
       return answer.body.items.map(({ example: { id, error, attempts, failed_at }, ...group }) => ({
@@ -22,9 +21,9 @@ export function createFailedJobs(url: string) {
       }));
     },
 
-    /** Has a job processed again, and tells what came of it. */
+    /** Processes a job again and returns the outcome. */
     async retry(id: number, token: string): Promise<Outcome> {
-      const signal = AbortSignal.timeout(retryMs);
+      const signal = AbortSignal.timeout(retryTimeoutMs);
       const answer = await call(url, retryFailedJob, { params: { id }, token, signal }).catch(
         () => undefined,
       );

@@ -7,12 +7,13 @@ import { createSlowLogStore } from './slow-log-store.ts';
 await run('pulse', readPulseConfig, async (process) => {
   const { config, logger, metrics, slowLog, onStop } = process;
   const { LOGS_DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
-  // A page does not wait longer for them.
+  // A page waits no longer than this.
   const limits = { maxConnections: 2, statementTimeoutMs: 2_000 };
   const logs = url && createDatabase({ url, logger, metrics, slowLog, slowQueryMs, ...limits });
   if (logs) onStop(() => logs.close());
   const sampler = startSampler(config.INTERNAL_URLS);
   onStop(() => sampler.close());
+  const tokens = tokensFromAuth(process);
   return {
     app: createPulse({
       publicUrl: config.PUBLIC_URL,
@@ -21,10 +22,13 @@ await run('pulse', readPulseConfig, async (process) => {
       links: { grafana: config.GRAFANA_URL, jaeger: config.JAEGER_URL },
       sampler,
       slowLog: logs ? createSlowLogStore(logs) : undefined,
-      tokens: tokensFromAuth(process),
+      tokens,
       logger,
       metrics,
     }),
-    checks: logs ? { logs: { required: false, check: () => logs.ping() } } : {},
+    checks: {
+      tokens: tokens.check,
+      ...(logs ? { logs: { required: false, check: () => logs.ping() } } : {}),
+    },
   };
 });

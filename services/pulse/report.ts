@@ -8,14 +8,14 @@ import type { Viewer } from './access/viewers.ts';
 
 export interface ReportDeps {
   sampler: Sampler;
-  /** What was slow; null: not to be had. */
+  /** Slow requests and queries; null: unavailable. */
   slow: () => Promise<PulseReport['slow']>;
-  /** The failed jobs, for who has the token; null: not to be had. */
+  /** Failed jobs, read with the viewer's token; null: unavailable. */
   jobs: (token: string) => Promise<PulseReport['failed_jobs']>;
 }
 
 const hourMs = 3_600_000;
-const nothingTold = {
+const noGauges = {
   gateway: false,
   contentCache: false,
   queue: undefined,
@@ -47,7 +47,7 @@ function cacheOf(counted: Counts, lastHour: Counts) {
   });
 }
 
-/** How it stands, for one viewer. */
+/** Assembles the report for a viewer. */
 export async function makeReport(
   { sampler, ...ask }: ReportDeps,
   { caller, token }: Viewer,
@@ -59,7 +59,7 @@ export async function makeReport(
   const samples = sampler.samples();
   const last = samples.at(-1);
   const at = last?.at ?? Date.now();
-  const gauges = last?.gauges ?? nothingTold;
+  const gauges = last?.gauges ?? noGauges;
   const counted = countedSince(samples, at, windowMs);
   return {
     at: last ? new Date(at).toISOString() : null,

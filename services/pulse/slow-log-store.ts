@@ -13,8 +13,8 @@ type RequestRow = Omit<Slow['requests'][number], Own> & Group;
 type QueryRow = Omit<Slow['queries'][number], Own> & Group;
 
 /**
- * Of the last hour: how many, the slowest, the newest and its trace. The trace is looked up at the end, as sorting the
- * rows of a bad hour takes longer than a page waits; of two rows the newer one has the larger id.
+ * Groups the rows of the last hour: count, slowest, newest and the newest trace. The trace is looked up by the largest id
+ * at the end, because sorting the rows of a bad hour takes longer than a page waits.
  */
 const newestOf = (table: string, first: string, second: string) => `
   SELECT ${first}, ${second}, count, slowest_ms, newest,
@@ -25,11 +25,11 @@ const newestOf = (table: string, first: string, second: string) => `
     FROM logs.${table} WHERE at > now() - interval '1 hour' GROUP BY 1, 2 ORDER BY newest DESC LIMIT 10
   ) AS newest_groups ORDER BY newest DESC`;
 
-function shown<R extends Group>({ newest, ...row }: R) {
+function toReply<R extends Group>({ newest, ...row }: R) {
   return { ...row, newest_at: newest.toISOString() };
 }
 
-/** The tables are made with the first slow row of all. */
+/** Returns no rows if the tables do not exist: the first slow row creates them. */
 async function orNone<T>(rows: Promise<T[]>): Promise<T[]> {
   return rows.catch((error: { code?: string }) => {
     if (error.code === '42P01' || error.code === '3F000') return [];
@@ -37,15 +37,15 @@ async function orNone<T>(rows: Promise<T[]>): Promise<T[]> {
   });
 }
 
-/** What was slow, from the logs database. Throws what `query` throws. */
+/** Reads slow requests and queries from the logs database. Throws the errors of `query`. */
 export function createSlowLogStore({ query }: Database) {
   return {
     async newest(): Promise<Slow> {
       const requests = query<RequestRow>('slow_requests', newestOf('slow_request', 'method', 'route')).then(
-        ({ rows }) => rows.map(shown),
+        ({ rows }) => rows.map(toReply),
       );
       const queries = query<QueryRow>('slow_queries', newestOf('slow_query', 'service', 'statement')).then(
-        ({ rows }) => rows.map(shown),
+        ({ rows }) => rows.map(toReply),
       );
       const [one, other] = await Promise.all([orNone(requests), orNone(queries)]);
       return { requests: one, queries: other };

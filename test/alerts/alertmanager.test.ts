@@ -7,12 +7,14 @@ import { runCommand } from '../../deploy/local/run-command.ts';
 import { alertmanagerConfig, startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
 import { findPrograms } from '../support/prometheus-programs.ts';
 
+/** The programs may have to be downloaded first. */
+const downloadMs = 180_000;
 /** Nobody listens there: what reaches a receiver is tested with the whole. */
 const receiver = 'http://127.0.0.1:1/';
 let alertmanager: Alertmanager;
 beforeAll(async () => {
   alertmanager = await startAlertmanager(receiver);
-});
+}, downloadMs);
 afterAll(() => alertmanager?.stop());
 
 type Labels = Record<string, string>;
@@ -74,6 +76,7 @@ test('a pulse that is down explains nothing that clients see', async () => {
 test.each([
   ['ServiceDown', 'ErrorRateHigh'],
   ['ServiceDown', 'ApiLatencyP95High'],
+  ['ServiceDown', 'RouteLatencyP95High'],
   ['ServiceDown', 'AvailabilityBurnFast'],
   ['ServiceDown', 'LatencyBurnSlow'],
   ['ErrorRateHigh', 'AvailabilityBurnFast'],
@@ -86,6 +89,16 @@ test.each([
 ])('%s explains %s', async (cause, consequence) => {
   const told = await toldOf(alert(cause, 'content-cache'), alert(consequence, 'gateway'));
   expect(told).toEqual([`${cause} content-cache`]);
+});
+
+test('latency over all routes explains that of a route, unless it has a limit of its own', async () => {
+  const routes = ['usual', 'login', 'upload'].map((name) => ({
+    ...alert('RouteLatencyP95High', 'gateway'),
+    class: name,
+  }));
+  const told = await toldOf(alert('ApiLatencyP95High', 'gateway'), ...routes);
+  const own = 'RouteLatencyP95High gateway';
+  expect(told).toEqual(['ApiLatencyP95High gateway', own, own]);
 });
 
 test.each([

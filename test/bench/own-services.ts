@@ -1,12 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
 import { INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
 import { NODE_FLAGS } from '../../deploy/local/service-process.ts';
-import { SERVICES, type Surrounding } from '../../deploy/local/services.ts';
+import { serviceOf, services, type ServiceName } from '@content-platform/contract';
+import { environmentOf, mainOf, type ServiceContext } from '../../deploy/local/services.ts';
 import { startNode } from './gateway/processes.ts';
 
 export const issuer = 'http://gateway.bench';
 
-const nowhere: Surrounding = {
+const nowhere: ServiceContext = {
   postgres: '',
   logs: '',
   redis: '',
@@ -22,22 +23,22 @@ const internalOf = (url: string): string =>
 
 /** One of ours as `npm start` runs it; `auth` tells the keys, and what was revoked. What it logs nobody reads. */
 function start(
-  name: string,
+  name: ServiceName,
   port: number,
   auth: string,
-  around: Partial<Surrounding>,
+  around: Partial<ServiceContext>,
   settings: Record<string, string>,
 ): ChildProcess {
-  const service = SERVICES.find((each) => each.name === name)!;
+  const service = serviceOf(name);
   const env = {
-    ...service.environment({ ...nowhere, ...around }),
+    ...environmentOf(service, { ...nowhere, ...around }),
     PORT: String(port),
     PUBLIC_URL: issuer,
     AUTH_URL: auth,
     AUTH_INTERNAL_URL: internalOf(auth),
     ...settings,
   };
-  return startNode(service.main, env, NODE_FLAGS);
+  return startNode(mainOf(service), env, NODE_FLAGS);
 }
 
 /**
@@ -50,7 +51,7 @@ export function startGateway(
   settings: Record<string, string> = {},
 ): ChildProcess {
   const { upstream, redis, contentCache = upstream } = around;
-  const urls = Object.fromEntries(SERVICES.map(({ name }) => [name, upstream]));
+  const urls = Object.fromEntries(services.map(({ name }) => [name, upstream]));
   return start(
     'gateway',
     port,

@@ -12,12 +12,12 @@ import { isWell } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
 /** They ask /proc what CPU others have taken. */
-const LINUX = ['tracing', 'capacity', 'overload', 'curves', 'gateway', 'cache', 'events'];
+const linuxOnly = ['tracing', 'capacity', 'overload', 'curves', 'gateway', 'cache', 'events'];
 
 /** They bring up what they need by themselves: an idle stack beside them would be in their figures. */
-const ALONE = ['gateway/main.ts', 'cache/main.ts', 'events/main.ts'];
+const withoutStack = ['gateway/main.ts', 'cache/main.ts', 'events/main.ts'];
 
-const FILES: Record<string, string> = {
+const benchFiles: Record<string, string> = {
   devices: 'devices-letters.ts',
   letters: 'devices-letters.ts',
   upload: 'upload.ts',
@@ -35,12 +35,12 @@ const FILES: Record<string, string> = {
 
 /** @throws Problem when there is no such bench, or not on this system */
 function filesOf(names: readonly string[]): Set<string> {
-  const unknown = names.find((name) => !Object.hasOwn(FILES, name));
+  const unknown = names.find((name) => !Object.hasOwn(benchFiles, name));
   if (unknown !== undefined)
-    throw new Problem(`There is no bench ${unknown}; there are ${Object.keys(FILES).join(', ')}.`);
-  const elsewhere = names.filter((name) => process.platform !== 'linux' && LINUX.includes(name));
+    throw new Problem(`There is no bench ${unknown}; there are ${Object.keys(benchFiles).join(', ')}.`);
+  const elsewhere = names.filter((name) => process.platform !== 'linux' && linuxOnly.includes(name));
   if (elsewhere.length > 0) throw new Problem(`On Linux alone: ${elsewhere.join(', ')}.`);
-  return new Set(names.map((name) => FILES[name]!));
+  return new Set(names.map((name) => benchFiles[name]!));
 }
 
 /** Runs a bench in a process of its own, and to its end; resolves with its exit code. */
@@ -85,12 +85,12 @@ async function runAll(files: readonly string[], signal: AbortSignal): Promise<nu
 noteLoad();
 await untilStopped(async (signal) => {
   const names = process.argv.slice(2);
-  const files = [...filesOf(names.length > 0 ? names : Object.keys(FILES))];
+  const files = [...filesOf(names.length > 0 ? names : Object.keys(benchFiles))];
   mkdirSync(DOWNLOADS, { recursive: true });
-  const onStack = files.filter((file) => !ALONE.includes(file));
+  const onStack = files.filter((file) => !withoutStack.includes(file));
   let failed = onStack.length > 0 ? await runOnStack(onStack, signal) : 0;
   failed += await runAll(
-    files.filter((file) => ALONE.includes(file)),
+    files.filter((file) => withoutStack.includes(file)),
     signal,
   );
   return failed === 0 ? 0 : 1;

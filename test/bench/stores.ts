@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 import { Stopped } from '../../deploy/local/problem.ts';
 import { openState } from '../../deploy/local/state.ts';
-import { startKafka, startPostgres, type Ground } from '../../deploy/local/stores.ts';
-import { Supervised } from '../../deploy/local/supervised.ts';
+import { startKafka, startPostgres, type StackContext } from '../../deploy/local/stores.ts';
+import { supervise, type ProcessSpec, type Supervised } from '../../deploy/local/supervised.ts';
 import { createTerminal } from '../../deploy/local/terminal.ts';
 
 const graceMs = 10_000;
@@ -29,9 +29,9 @@ export async function startStores({ withKafka }: { withKafka: boolean }): Promis
   const terminal = createTerminal();
   const running = new Map<string, Supervised>();
   const nothing = (): void => {};
-  async function up(spec: Supervised['spec']): Promise<void> {
-    const around = { state, terminal, signal, onRestart: nothing, onGivenUp: nothing };
-    const supervised = new Supervised(spec, around);
+  async function up(spec: ProcessSpec): Promise<void> {
+    const around = { state, terminal, signal, onRestart: nothing, onAbandoned: nothing };
+    const supervised = supervise(spec, around);
     running.set(spec.name, supervised);
     await supervised.start();
   }
@@ -49,12 +49,12 @@ export async function startStores({ withKafka }: { withKafka: boolean }): Promis
     rmSync(folder, { recursive: true, force: true });
   }
 
-  const ground: Ground = { state, external: {}, usualPorts: false, needsKafka: true, signal, up };
+  const context: StackContext = { state, external: {}, usualPorts: false, needsKafka: true, signal, up };
   try {
     let kafkaVersion = '';
     const [databases, kafka] = await Promise.all([
-      startPostgres(ground, nothing),
-      withKafka ? startKafka(ground, (detail) => (kafkaVersion = detail || kafkaVersion)) : null,
+      startPostgres(context, nothing),
+      withKafka ? startKafka(context, (detail) => (kafkaVersion = detail || kafkaVersion)) : null,
     ]);
     const pidOf = (name: string): number => running.get(name)?.pid ?? 0;
     return {

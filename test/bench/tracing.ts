@@ -10,7 +10,7 @@ import { Agent, request } from 'undici';
 import { environmentWith } from '../../deploy/local/config.ts';
 import { freeRow } from '../../deploy/local/ports.ts';
 import { portsOf, serviceSpec } from '../../deploy/local/service-process.ts';
-import { SERVICES } from '../../deploy/local/services.ts';
+import { serviceOf, services } from '@content-platform/contract';
 import { tokenOf } from '../support/accounts.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
@@ -24,8 +24,7 @@ const requests = 300;
 const warmUp = 20_000;
 const connections = 8;
 const records = 50;
-const names = ['gateway', 'content-cache'];
-const services = SERVICES.filter(({ name }) => names.includes(name));
+const pair = [serviceOf('gateway'), serviceOf('content-cache')];
 
 interface Pair {
   gateway: string;
@@ -35,7 +34,7 @@ interface Pair {
 
 /** A gateway and a content-cache on ports of their own; the other services are the stack's. */
 async function startPair(added: Record<string, string>): Promise<Pair> {
-  const port = await freeRow(SERVICES.length);
+  const port = await freeRow(services.length);
   const { gateway, postgres, logs, redis, services: running } = stack();
   const stores = { postgres, logs, redis, kafka: '', media: '', secretsFile: '' };
   const auth = running['auth']!;
@@ -47,12 +46,12 @@ async function startPair(added: Record<string, string>): Promise<Pair> {
     RATE_LIMIT_SCALE: '1000',
     ...added,
   };
-  const children = services.map((service) => {
+  const children = pair.map((service) => {
     const { command, args, cwd, env } = serviceSpec(service, port, stores);
     const own = environmentWith({ ...env?.(), ...common });
     return spawn(command, args, { cwd, env: own, stdio: ['ignore', 'ignore', 'inherit'] });
   });
-  const internal = services.map((service) => `http://127.0.0.1:${portsOf(service, port)[1]}`);
+  const internal = pair.map((service) => `http://127.0.0.1:${portsOf(service, port)[1]}`);
   await until('the pair is ready', async () => {
     const ready = await Promise.all(internal.map(async (url) => (await fetch(`${url}/health/ready`)).ok));
     return ready.every(Boolean);
@@ -121,7 +120,7 @@ try {
   }
   console.log(`CPU of a read from the cache, in ms, median of ${rounds} rounds of ${requests}`);
   for (const [which, values] of seen.entries()) {
-    const each = services.map(({ name }, index) => {
+    const each = pair.map(({ name }, index) => {
       return `${name} ${median(values.map((value) => value[index]!)).toFixed(3)}`;
     });
     const both = median(values.map(sum)).toFixed(3);

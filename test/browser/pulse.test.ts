@@ -99,7 +99,7 @@ beforeAll(async () => {
     const query = slow?.queries.some(({ statement }) => statement.includes('letters.letter'));
     return request && query && jobs?.length && routes.length && ratio !== null;
   });
-});
+}, 180_000);
 afterEach(async () => {
   const wrong = tabs.flatMap((tab) => tab.wrong);
   await Promise.all(tabs.map((tab) => tab.close()));
@@ -132,17 +132,6 @@ test('signing in with the keyboard alone, and out again', async () => {
   await page.keyboard.press('Enter');
   await page.waitForSelector('#email');
   expect(await page.context().cookies(`${stack().gateway}/pulse`)).toEqual([]);
-});
-
-test('a wrong password and a person who may not look', async () => {
-  const page = await open();
-  await signIn(page, emails.sre, 'wrong password');
-  expect(await page.textContent('[role=alert]')).toBe('The email or the password is wrong.');
-  const user = await newUser();
-  await signIn(page, user.email, user.password);
-  expect(await page.textContent('[role=alert]')).toContain('pulse:view');
-  await page.click('#sign-out');
-  await page.waitForSelector('#email');
 });
 
 describe('the page', () => {
@@ -202,16 +191,6 @@ describe('the page', () => {
     expect(await page.innerText('#routes')).toContain('GET /api/content/:model/:id');
     const at = await page.textContent('#at');
     await until('it was loaded again', async () => (await page.textContent('#at')) !== at);
-  });
-
-  test('who is signed out elsewhere sees the form', async () => {
-    const user = await newUser('sre');
-    const page = await open();
-    await signIn(page, user.email, user.password);
-    await page.waitForSelector('.verdict');
-    const { error } = await call(stack().gateway, contract.deleteSessions, { token: user.token });
-    expect(error).toBeUndefined();
-    await page.waitForSelector('#email');
   });
 });
 

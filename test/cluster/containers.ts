@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stackFilePath } from '../../deploy/local/config.ts';
-import { SERVICES } from '../../deploy/local/services.ts';
+import { services } from '@content-platform/contract';
 import { writePrivate } from '../../deploy/local/state.ts';
 import type { Stack } from '../../deploy/local/stack-file.ts';
 import { until } from '../support/wait.ts';
@@ -43,9 +43,8 @@ export async function gateways(without?: string): Promise<string[]> {
 
 /** Every process that runs, as stack.json says it; the second one of a service is `<service>-2`. */
 async function describeProcesses(): Promise<Stack['services']> {
-  const offsets = new Map(SERVICES.map(({ name, offset }) => [name, offset]));
-  const each = Object.keys(processes).map(async (name) => {
-    const port = 8080 + offsets.get(name)!;
+  const named = services.filter(({ name }) => name in processes);
+  const each = named.map(async ({ name, port }) => {
     return Promise.all(
       (await containersOf(name)).map(async (container, index) => {
         const [open, internal] = await Promise.all([

@@ -11,12 +11,12 @@ import { runCommand } from '../../deploy/local/run-command.ts';
 import { createTerminal } from '../../deploy/local/terminal.ts';
 import { untilStopped } from '../../deploy/local/until-stopped.ts';
 import { compose, freePorts } from '../compose/docker.ts';
-import { type Counts, filesOf, onlyIn, runJest } from '../jest.ts';
+import { type Counts, filesOf, runJest } from '../jest.ts';
 import { processes } from './containers.ts';
 import { type ClusterStack, stacks } from './stacks.ts';
 
 const everywhere = ['docker-compose.yml', 'test/compose/published.yml', 'test/cluster/processes.yml'];
-const START_MS = 600_000;
+const startTimeoutMs = 600_000;
 
 /** What the files of compose ask for; docker compose, run by tests, speaks of the same project by it. */
 async function settings({ name, files, ports, redisUrl }: ClusterStack): Promise<Record<string, string>> {
@@ -39,7 +39,7 @@ async function settings({ name, files, ports, redisUrl }: ClusterStack): Promise
 async function up({ files, stores, prepare }: ClusterStack, signal: AbortSignal): Promise<void> {
   const environment = new DockerComposeEnvironment(ROOT, [...everywhere, ...files])
     .withProjectName(process.env['COMPOSE_PROJECT_NAME']!)
-    .withStartupTimeout(START_MS);
+    .withStartupTimeout(startTimeoutMs);
   const terminal = createTerminal();
   await terminal.step('stores', () => environment.up(stores));
   signal.throwIfAborted();
@@ -57,8 +57,8 @@ async function testStack(one: ClusterStack, tests: string[], signal: AbortSignal
   try {
     await up(one, signal);
     // One file at a time: they all do something to the same stack.
-    const suite = [...onlyIn(`test/cluster/${one.name}`, tests), '--runInBand'];
-    return await runJest(suite, stackFile, report, signal);
+    const selection = { folder: `test/cluster/${one.name}`, patterns: tests, options: ['--runInBand'] };
+    return await runJest(selection, stackFile, report, signal);
   } catch (error) {
     signal.throwIfAborted();
     console.error(error);
@@ -73,7 +73,7 @@ async function testStack(one: ClusterStack, tests: string[], signal: AbortSignal
 
 await untilStopped(async (signal) => {
   const patterns = process.argv.slice(2);
-  const files = await filesOf(onlyIn('test/cluster', patterns), signal);
+  const files = await filesOf({ folder: 'test/cluster', patterns }, signal);
   const { code } = await runCommand('docker', ['compose', 'version'], { signal });
   if (code !== 0)
     throw new Problem('Docker with Compose is needed for this, and `docker compose` is not there.');

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { SERVICES } from '../../deploy/local/services.ts';
+import { services } from '@content-platform/contract';
 import { compose, docker } from './docker.ts';
 
 interface Container {
@@ -104,7 +104,7 @@ test('there is no way out of the network of the stores', async () => {
 
 test('an image is no larger than it may be', async () => {
   const sizes = new Map<string, number>();
-  for (const { name } of SERVICES) {
+  for (const { name } of services) {
     const size = Number(await docker(['image', 'inspect', '--format', '{{.Size}}', named(name).Image]));
     sizes.set(name, Math.round(size / 1e6));
     expect([name, size < (name === 'media-upload' ? 450e6 : 400e6)]).toEqual([name, true]);

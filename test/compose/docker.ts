@@ -2,7 +2,7 @@ import { ROOT } from '../../deploy/local/config.ts';
 import { freePort } from '../../deploy/local/ports.ts';
 import { lastLines, runCommand } from '../../deploy/local/run-command.ts';
 import type { Stack } from '../../deploy/local/stack-file.ts';
-import { SERVICES } from '../../deploy/local/services.ts';
+import { internalPortOffset, services } from '@content-platform/contract';
 
 /** Runs docker; its output. The project and its files are in the environment. @throws Error with the end of its output */
 export async function docker(args: string[], signal?: AbortSignal): Promise<string> {
@@ -38,8 +38,10 @@ async function outside(container: string, file: string, address: string): Promis
 /** What stack.json says of the stack in containers, as it is now: the first container of each service. */
 export async function describeStack(): Promise<Stack> {
   const postgres = await published('postgres', 5432);
-  const services = SERVICES.map(async ({ name, offset }) => {
-    const [open, internal] = await Promise.all([8080, 9080].map((port) => published(name, port + offset)));
+  const addresses = services.map(async ({ name, port }) => {
+    const [open, internal] = await Promise.all(
+      [port, port + internalPortOffset].map((one) => published(name, one)),
+    );
     return [name, { public: `http://${open}`, internal: `http://${internal}`, pid: 0 }] as const;
   });
   return {
@@ -48,7 +50,7 @@ export async function describeStack(): Promise<Stack> {
     logs: await outside('letters', '/run/secrets/logs-database-url', postgres),
     redis: await outside('gateway', '/run/secrets/redis-url', await published('redis', 6379)),
     kafka: await published('kafka', 19092),
-    services: Object.fromEntries(await Promise.all(services)),
+    services: Object.fromEntries(await Promise.all(addresses)),
   };
 }
 

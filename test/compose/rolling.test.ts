@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DOWNLOADS, ROOT, stackFilePath } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
-import { SERVICES } from '../../deploy/local/services.ts';
+import { services } from '@content-platform/contract';
 import { writePrivate } from '../../deploy/local/state.ts';
 import { tokenOf } from '../support/accounts.ts';
 import { closeEvents } from '../support/events.ts';
@@ -14,7 +14,7 @@ import { until } from '../support/wait.ts';
 import { compose, containersOf, describeStack, docker, logsAbout } from './docker.ts';
 
 /** Everything with a schema. Behind one published port there is one gateway, which a load balancer would make two. */
-const services = SERVICES.map(({ name }) => name).filter((name) => name !== 'gateway');
+const upstreams = services.map(({ name }) => name).filter((name) => name !== 'gateway');
 const imageOf = (service: string) => `${process.env['COMPOSE_PROJECT_NAME']}-${service}`;
 
 /** The code as it was before the schema was changed last: it has to run on the schema of now. */
@@ -35,7 +35,7 @@ async function buildReleaseBefore(): Promise<void> {
     if (code !== 0) throw new Error(output);
     for (const file of ['deploy/Dockerfile', 'deploy/compose/health.mjs', '.dockerignore'])
       cpSync(join(ROOT, file), join(folder, file), { recursive: true });
-    for (const service of services) {
+    for (const service of upstreams) {
       const tag = ['--tag', `${imageOf(service)}:before`, '--build-arg', `SERVICE=${service}`];
       await docker(['build', '--quiet', ...tag, '--file', join(folder, 'deploy/Dockerfile'), folder]);
     }
@@ -56,13 +56,13 @@ async function roll(service: string): Promise<void> {
 beforeAll(async () => {
   await Promise.all((['user', 'machine'] as const).map((account) => tokenOf(stack().gateway, account)));
   await buildReleaseBefore();
-  for (const service of services) await docker(['tag', imageOf(service), `${imageOf(service)}:now`]);
+  for (const service of upstreams) await docker(['tag', imageOf(service), `${imageOf(service)}:now`]);
 }, 600_000);
 beforeEach(() => until('all is well', isWell, 120_000));
 afterAll(async () => {
   await closeEvents();
   await closeRecords();
-  for (const service of services)
+  for (const service of upstreams)
     await docker(['rmi', '--force', `${imageOf(service)}:before`, `${imageOf(service)}:now`]);
 });
 
@@ -73,7 +73,7 @@ test.each([
   '%s: no request fails, nothing old is read, no event is lost',
   async (_, release) => {
     const figures = await raceWhile({ readsPerSecond: 200, changesPerSecond: 3 }, async () => {
-      for (const service of services) {
+      for (const service of upstreams) {
         await docker(['tag', `${imageOf(service)}:${release}`, imageOf(service)]);
         await roll(service);
       }
@@ -82,11 +82,11 @@ test.each([
     console.log(`to the release ${release}:`, JSON.stringify(figures));
     if (figures.failed.length > 0) console.log(await logsAbout(figures.failed));
     const images = await Promise.all(
-      services.map(async (service) =>
+      upstreams.map(async (service) =>
         docker(['inspect', '--format', '{{.Image}}', (await containersOf(service))[0]!]),
       ),
     );
-    const wanted = services.map((service) =>
+    const wanted = upstreams.map((service) =>
       docker(['image', 'inspect', '--format', '{{.Id}}', `${imageOf(service)}:${release}`]),
     );
     expect(images).toEqual(await Promise.all(wanted));

@@ -8,7 +8,7 @@ import { runCommand } from '../../deploy/local/run-command.ts';
 import { writePrivate } from '../../deploy/local/state.ts';
 import { createTerminal } from '../../deploy/local/terminal.ts';
 import { untilStopped } from '../../deploy/local/until-stopped.ts';
-import { type Counts, onlyIn, refuseUnknown, runJest } from '../jest.ts';
+import { type Counts, filesOf, runJest, type Selection } from '../jest.ts';
 import { isWell } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { compose, describeStack, docker, freePorts } from './docker.ts';
@@ -42,9 +42,12 @@ async function testStack(folder: string, patterns: string[], signal: AbortSignal
   // Its steady traffic has shown that it works, and would be in the tests' way.
   await compose('stop', 'demo');
   // One after the other: they share the stack, and do it harm.
-  const own = ['--runInBand', ...onlyIn('test/compose', patterns)];
+  const own: Selection = { folder: 'test/compose', patterns, options: ['--runInBand'] };
   // The one that is left out starts a process of its own beside those of `npm start`.
-  const blackBox = ['test/contract/', 'test/browser/', '--testPathIgnorePatterns=contract/identity'];
+  const blackBox: Selection = {
+    patterns: ['test/contract/', 'test/browser/'],
+    options: ['--testPathIgnorePatterns=contract/identity'],
+  };
   const suites = patterns.length > 0 ? [own] : [blackBox, own];
   const counts = { passed: 0, failed: 0 };
   for (const [index, suite] of suites.entries()) {
@@ -57,7 +60,7 @@ async function testStack(folder: string, patterns: string[], signal: AbortSignal
 
 await untilStopped(async (signal) => {
   const patterns = process.argv.slice(2);
-  await refuseUnknown(onlyIn('test/compose', patterns), signal);
+  await filesOf({ folder: 'test/compose', patterns }, signal);
   const { code } = await runCommand('docker', ['compose', 'version'], { signal });
   if (code !== 0)
     throw new Problem('Docker with Compose is needed for this, and `docker compose` is not there.');

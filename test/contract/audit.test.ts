@@ -7,7 +7,9 @@ import { describeEndpoint } from './describe-endpoint.ts';
 
 const path = '/api/admin/audit';
 
-describeEndpoint(listAudit, { path, as: 'admin' }, ({ ask, send }) => {
+const queries = ['limit=0', 'cursor=!', 'event=other', 'event=', 'user_id=0', 'user_id=x', 'actor=command'];
+
+describeEndpoint(listAudit, { path, as: 'admin', invalid: { queries } }, ({ ask }) => {
   test('what happened to a user, newest first, a page at a time', async () => {
     const { gateway } = stack();
     const { id, email, address } = await newUser();
@@ -34,11 +36,4 @@ describeEndpoint(listAudit, { path, as: 'admin' }, ({ ask, send }) => {
     expect(new Set(body!.items.map(({ event }) => event))).toEqual(new Set(['client_token']));
     expect(body!.items.map(({ actor }) => actor)).toContain('client:content-server');
   });
-
-  test.each(['limit=0', 'cursor=!', 'event=other', 'event=', 'user_id=0', 'user_id=x', 'actor=command'])(
-    '?%s: 422',
-    async (query) => {
-      expect((await send({ path: `${path}?${query}` })).error?.error).toBe('validation_failed');
-    },
-  );
 });

@@ -15,7 +15,19 @@ let own: Promise<OwnUser> | undefined;
 /** Somebody whose password stays what it is. */
 const owner = () => (own ??= newUser());
 
-describeEndpoint(changePassword, { path: '/api/password', as: 'user', body: example }, ({ ask, send }) => {
+const invalid = {
+  fields: [
+    { current_password: undefined },
+    { current_password: '' },
+    { new_password: undefined },
+    { new_password: `${new_password}\0` },
+    { new_password: 'x'.repeat(1_025) },
+    { new_password: ['x'] },
+    { email: 'admin@example.com' },
+  ],
+};
+
+describeEndpoint(changePassword, { path: '/api/password', as: 'user', body: example, invalid }, ({ ask }) => {
   test('the new one is the password from now on, and all sessions end', async () => {
     const user = await newUser();
     const elsewhere = await logIn(user.email, user.password);
@@ -46,17 +58,5 @@ describeEndpoint(changePassword, { path: '/api/password', as: 'user', body: exam
     const { token, password: current } = await owner();
     const { error } = await ask({ token, body: { current_password: current, new_password: current } });
     expect(error).toMatchObject({ error: 'validation_failed', details: [{ path: 'body.new_password' }] });
-  });
-
-  test.each([
-    { current_password: 'a guess' },
-    { new_password },
-    { ...example, current_password: '' },
-    { ...example, new_password: `${new_password}\0` },
-    { ...example, new_password: 'x'.repeat(1_025) },
-    { ...example, new_password: ['x'] },
-    { ...example, email: 'admin@example.com' },
-  ])('%.60j: 422', async (wrong) => {
-    expect((await send({ body: JSON.stringify(wrong) })).error?.error).toBe('validation_failed');
   });
 });

@@ -4,7 +4,8 @@ import { call, checkError, isError, type Answer, type CallOptions } from '@conte
 import { stack } from '../support/stack.ts';
 import { tokenOf, type Account } from '../support/accounts.ts';
 import { formOf } from '../support/form.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { sendRaw, statusOf } from '../support/raw-http.ts';
+import { until } from '../support/wait.ts';
 
 /** Errors that need a service to be away or many requests; they have their tests in test/faults and in the gateway. */
 const elsewhere: readonly ErrorCode[] = [
@@ -38,6 +39,22 @@ export interface Example {
   as?: Account;
   /** A body that is accepted; needed where the contract has one. Of a form: the bytes of its file. */
   body?: Record<string, unknown> | Uint8Array<ArrayBuffer>;
+  /** What the contract refuses with 422 validation_failed. */
+  invalid?: Invalid;
+  /** The path names a record that does not exist. */
+  isMissing?: boolean;
+}
+
+interface Invalid {
+  /** Fields that are changed in the example's body; undefined leaves a field out. */
+  fields?: readonly Record<string, unknown>[];
+  /** Whole bodies. */
+  bodies?: readonly Record<string, unknown>[];
+  /** Queries without the question mark. */
+  queries?: readonly string[];
+  /** Ids in the place of the example's. */
+  ids?: readonly string[];
+  paths?: readonly string[];
 }
 
 const takesJson = ({ body }: Endpoint) => body?.kinds.includes('json') ?? false;
@@ -115,10 +132,12 @@ export function describeEndpoint<E extends Endpoint>(
         });
         const lines = head.map(([name, value]) => `${name}: ${value}\r\n`).join('');
         const raw = await sendRaw(gateway, `${endpoint.method} ${example.path} HTTP/1.1\r\n${lines}\r\n{}`);
-        expect(raw).toContain('"error":"payload_too_large"');
-        seen.add('payload_too_large');
+        expect(statusOf(raw)).toBe(400);
+        expect(raw).toContain('"error":"malformed_request"');
+        seen.add('malformed_request');
       });
     }
+    if (endpoint.method === 'GET') headTests(endpoint, example);
     test('an ambiguous target is refused', async () => {
       const { error } = await subject.send({ path: `${example.path}?x=%00`, ...(body ? { body } : {}) });
       expect(error?.error).toBe('malformed_target');
@@ -132,6 +151,12 @@ export function describeEndpoint<E extends Endpoint>(
         expect(error?.error).toBe('validation_failed');
       });
     }
+    if (example.invalid) invalidTests(example, subject);
+    if (example.isMissing) {
+      test('what does not exist: 404', async () => {
+        expect((await subject.send(body ? { body } : {})).error?.error).toBe('not_found');
+      });
+    }
     tests(subject);
     test('every documented answer was seen', () => {
       const documented = [...Object.keys(endpoint.responses), ...errorsOf(endpoint)];
@@ -141,6 +166,25 @@ export function describeEndpoint<E extends Endpoint>(
       );
       expect(missing).toEqual([]);
     });
+  });
+}
+
+function invalidTests<E extends Endpoint>(
+  { path, body, invalid: { fields = [], bodies = [], queries = [], ids = [], paths = [] } = {} }: Example,
+  { send }: Subject<E>,
+): void {
+  const wrongBodies = [...fields.map((wrong) => ({ ...body, ...wrong })), ...bodies];
+  const wrongPaths = [
+    ...queries.map((query) => `${path}?${query}`),
+    ...ids.map((id) => path.replace(/\/\d+(?=\/|$)/, `/${id}`)),
+    ...paths,
+  ];
+  const requests = [
+    ...wrongBodies.map((wrong) => [JSON.stringify(wrong), { body: JSON.stringify(wrong) }] as const),
+    ...wrongPaths.map((wrong) => [wrong, { path: wrong }] as const),
+  ];
+  test.each(requests)('%.80s: 422', async (_, request) => {
+    expect((await send(request)).error?.error).toBe('validation_failed');
   });
 }
 
@@ -172,6 +216,37 @@ function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { sen
       expect(error?.error).toBe('insufficient_scope');
     });
   }
+}
+
+/** Headers that differ from one reply to the next, and those of the connection: fetch ends it after HEAD. */
+const changing = ['connection', 'keep-alive', 'date', 'server-timing', 'x-cache', 'x-request-id'];
+
+function headTests(endpoint: Endpoint, { path, as }: Example): void {
+  const { gateway } = stack();
+  async function reply(method: string, headers: Record<string, string>) {
+    const response = await fetch(gateway + path, { method, headers, redirect: 'manual' });
+    const { status } = response;
+    const kept = [...response.headers].filter(([name]) => !changing.includes(name));
+    const text = await response.text();
+    return { status, headers: Object.fromEntries(kept), text: method === 'HEAD' ? text : '' };
+  }
+  if (endpoint.noHead) {
+    test('HEAD: 405, for GET changes something', async () => {
+      const { status, headers } = await reply('HEAD', {});
+      expect([status, headers['allow']]).toEqual([405, 'GET']);
+    });
+    return;
+  }
+  test('HEAD: as GET, without the body', async () => {
+    const headers = as ? { Authorization: `Bearer ${await tokenOf(gateway, as)}` } : {};
+    // What some pages say changes from one moment to the next.
+    await until('HEAD says the same as GET', async () => {
+      const get = await reply('GET', headers);
+      expect(await reply('HEAD', headers)).toEqual(get);
+      return true;
+    });
+    if (endpoint.access !== 'public') expect((await reply('HEAD', {})).status).toBe(401);
+  });
 }
 
 function bodyTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {

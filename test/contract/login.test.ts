@@ -50,7 +50,8 @@ describeEndpoint(login, { path: '/api/login', body }, ({ ask, send }) => {
       });
       expect(limited.error?.error).toBe('rate_limited');
       expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
-      expect(Number(await redis.hget(`guesses:address:${address}`, 'failures'))).toBeGreaterThanOrEqual(10);
+      const counted = JSON.parse((await redis.get(`guesses:json:address:${address}`))!) as { count: number };
+      expect(counted.count).toBeGreaterThanOrEqual(10);
     } finally {
       redis.disconnect();
     }

@@ -20,40 +20,49 @@ beforeAll(async () => {
 
 const nobodys = Number.MAX_SAFE_INTEGER;
 
-describeEndpoint(contract.listMedia, { path: '/api/media', as: 'user' }, ({ ask, send }) => {
-  test('your own, newest first, in pages', async () => {
-    const user = await newUser();
-    const mine: contract.MediaFile[] = [];
-    for (const _ of [1, 2, 3]) mine.unshift(await uploaded(user.token, await newPicture()));
-    expect((await ask({ token: user.token })).body).toEqual({ items: mine, next_cursor: null });
-    const first = await ask({ token: user.token, query: { limit: 2 } });
-    expect(first.body!.items).toEqual(mine.slice(0, 2));
-    const cursor = first.body!.next_cursor!;
-    const second = await ask({ token: user.token, query: { limit: 2, cursor } });
-    expect(second.body).toEqual({ items: mine.slice(2), next_cursor: null });
-    const exactly = await ask({ token: user.token, query: { limit: 3 } });
-    expect(exactly.body!.next_cursor).toBeNull();
-  });
-  test.each(['?limit=0', '?limit=101', '?cursor=x', '?cursor=0'])('%s: 422', async (query) => {
-    expect((await send({ path: `/api/media${query}` })).error?.error).toBe('validation_failed');
-  });
-});
+const badQueries = ['limit=0', 'limit=101', 'cursor=x', 'cursor=0'];
 
-describeEndpoint(contract.readMedia, { path: '/api/media/1', as: 'user' }, ({ ask, send }) => {
-  test('a file as the upload answered it', async () => {
-    for (const file of [picture, pdf]) {
-      expect(await ask({ params: { id: file.id } })).toMatchObject({ status: 200, body: file });
-    }
-  });
-  test("another user's, and nobody's: the same 404", async () => {
-    const [their, none] = [await ask({ params: { id: theirs.id } }), await ask({ params: { id: nobodys } })];
-    expect(their.status).toBe(404);
-    expect({ ...their.error, request_id: '' }).toEqual({ ...none.error, request_id: '' });
-  });
-  test.each(['0', '-1', 'x', '9007199254740992'])('the id %s: 422', async (id) => {
-    expect((await send({ path: `/api/media/${id}` })).error?.error).toBe('validation_failed');
-  });
-});
+describeEndpoint(
+  contract.listMedia,
+  { path: '/api/media', as: 'user', invalid: { queries: badQueries } },
+  ({ ask }) => {
+    test('your own, newest first, in pages', async () => {
+      const user = await newUser();
+      const mine: contract.MediaFile[] = [];
+      for (const _ of [1, 2, 3]) mine.unshift(await uploaded(user.token, await newPicture()));
+      expect((await ask({ token: user.token })).body).toEqual({ items: mine, next_cursor: null });
+      const first = await ask({ token: user.token, query: { limit: 2 } });
+      expect(first.body!.items).toEqual(mine.slice(0, 2));
+      const cursor = first.body!.next_cursor!;
+      const second = await ask({ token: user.token, query: { limit: 2, cursor } });
+      expect(second.body).toEqual({ items: mine.slice(2), next_cursor: null });
+      const exactly = await ask({ token: user.token, query: { limit: 3 } });
+      expect(exactly.body!.next_cursor).toBeNull();
+    });
+  },
+);
+
+const badIds = ['0', '-1', 'x', '9007199254740992'];
+
+describeEndpoint(
+  contract.readMedia,
+  { path: '/api/media/1', as: 'user', invalid: { ids: badIds } },
+  ({ ask }) => {
+    test('a file as the upload answered it', async () => {
+      for (const file of [picture, pdf]) {
+        expect(await ask({ params: { id: file.id } })).toMatchObject({ status: 200, body: file });
+      }
+    });
+    test("another user's, and nobody's: the same 404", async () => {
+      const [their, none] = [
+        await ask({ params: { id: theirs.id } }),
+        await ask({ params: { id: nobodys } }),
+      ];
+      expect(their.status).toBe(404);
+      expect({ ...their.error, request_id: '' }).toEqual({ ...none.error, request_id: '' });
+    });
+  },
+);
 
 describeEndpoint(contract.deleteMedia, { path: `/api/media/${nobodys}`, as: 'user' }, ({ ask }) => {
   test('it is gone with its variants; the same picture can come again', async () => {
@@ -72,128 +81,133 @@ describeEndpoint(contract.deleteMedia, { path: `/api/media/${nobodys}`, as: 'use
   });
 });
 
-describeEndpoint(contract.readVariant, { path: '/api/media/1/thumb', as: 'user' }, ({ ask, send }) => {
-  const large = () => picture.variants.find(({ name }) => name === 'large')!;
-  const params = () => ({ id: picture.id, variant: 'large' });
-  const whole = async () => (await download(large().url, token)).body;
-  const etagOf = async () => (await ask({ params: params() })).headers.get('etag')!;
+const badVariants = { paths: ['tiny', 'thumb.webp', 'THUMB'].map((variant) => `/api/media/1/${variant}`) };
 
-  test('a picture is shown in the browser, and can do nothing there', async () => {
-    const { status, headers } = await ask({ params: params() });
-    expect(status).toBe(200);
-    expect(Object.fromEntries(headers)).toMatchObject({
-      'content-type': 'image/webp',
-      'content-length': String(large().bytes),
-      'content-disposition': `inline; filename="F_hr (1).webp"; filename*=UTF-8''F%C3%B6hr%20%281%29.webp`,
-      'cache-control': 'private, max-age=31536000, immutable',
-      'accept-ranges': 'bytes',
-      'x-content-type-options': 'nosniff',
-      'content-security-policy': "default-src 'none'; sandbox",
-    });
-  });
+describeEndpoint(
+  contract.readVariant,
+  { path: '/api/media/1/thumb', as: 'user', invalid: badVariants },
+  ({ ask }) => {
+    const large = () => picture.variants.find(({ name }) => name === 'large')!;
+    const params = () => ({ id: picture.id, variant: 'large' });
+    const whole = async () => (await download(large().url, token)).body;
+    const etagOf = async () => (await ask({ params: params() })).headers.get('etag')!;
 
-  test('a PDF is saved', async () => {
-    const { status, headers } = await ask({ params: { id: pdf.id, variant: 'original' } });
-    expect(status).toBe(200);
-    expect(headers.get('content-type')).toBe('application/pdf');
-    expect(headers.get('content-disposition')).toBe(
-      `attachment; filename="letter _22A_22.pdf"; filename*=UTF-8''letter%20%2522A%2522.pdf`,
-    );
-  });
-
-  test('each variant has an ETag of its own; who has it gets 304', async () => {
-    const etag = await etagOf();
-    expect(etag).toMatch(/^"[^"]+"$/);
-    expect((await ask({ params: { id: picture.id, variant: 'thumb' } })).headers.get('etag')).not.toBe(etag);
-    for (const sent of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
-      const answer = await ask({ params: params(), headers: { 'If-None-Match': sent } });
-      expect(answer.status).toBe(304);
-      expect(answer.headers.get('etag')).toBe(etag);
-      expect(answer.headers.get('cache-control')).toContain('immutable');
-    }
-    expect(await ask({ params: params(), headers: { 'If-None-Match': '"other"' } })).toMatchObject({
-      status: 200,
-    });
-  });
-
-  test.each([
-    ['bytes=0-0', 0, 1],
-    ['bytes=5-14', 5, 15],
-    ['bytes=5-', 5, Infinity],
-    ['bytes=-5', -5, Infinity],
-    ['bytes=5-999999999', 5, Infinity],
-    ['bytes=-999999999', 0, Infinity],
-  ])('%s: a part of it', async (range, from, to) => {
-    const all = await whole();
-    const { status, headers, body } = await download(large().url, token, { Range: range });
-    expect(status).toBe(206);
-    expect(body.equals(all.subarray(from, to))).toBe(true);
-    const start = from < 0 ? all.length + from : from;
-    const end = Math.min(to, all.length) - 1;
-    expect(headers.get('content-range')).toBe(`bytes ${start}-${end}/${all.length}`);
-    expect(headers.get('content-length')).toBe(String(body.length));
-    expect((await ask({ params: params(), headers: { Range: range } })).status).toBe(206);
-  });
-
-  test.each(['bytes=999999999-', 'bytes=-0'])('%s: 416', async (range) => {
-    const answer = await ask({ params: params(), headers: { Range: range } });
-    expect(answer).toMatchObject({ status: 416, error: { error: 'range_not_satisfiable' } });
-    expect(answer.headers.get('content-range')).toBe(`bytes */${large().bytes}`);
-  });
-
-  test.each(['bytes=0-1,4-5', 'bytes=5-1', 'bytes=-', 'bytes=x', 'lines=1-2', 'bytes', ''])(
-    '%j: the whole file',
-    async (range) => {
-      const { status, body } = await download(large().url, token, { Range: range });
+    test('a picture is shown in the browser, and can do nothing there', async () => {
+      const { status, headers } = await ask({ params: params() });
       expect(status).toBe(200);
-      expect(body.length).toBe(large().bytes);
-    },
-  );
-
-  test('If-Range: a part of what the client has, or all of what it has not', async () => {
-    const etag = await etagOf();
-    const ranged = (ifRange: string) =>
-      ask({ params: params(), headers: { Range: 'bytes=0-9', 'If-Range': ifRange } });
-    expect(await ranged(etag)).toMatchObject({ status: 206 });
-    for (const stale of ['"other"', `W/${etag}`, 'Sat, 21 Nov 2026 00:00:00 GMT']) {
-      expect(await ranged(stale)).toMatchObject({ status: 200 });
-    }
-  });
-
-  test("another user's, nobody's, the upload of a picture, a variant of a PDF: the same 404", async () => {
-    const answers = [];
-    for (const [id, variant] of [
-      [theirs.id, 'thumb'],
-      [nobodys, 'thumb'],
-      [picture.id, 'original'],
-      [pdf.id, 'thumb'],
-    ] as const) {
-      const { status, error } = await ask({ params: { id, variant } });
-      expect(status).toBe(404);
-      answers.push({ ...error, request_id: '' });
-    }
-    for (const answer of answers) expect(answer).toEqual(answers[0]);
-  });
-
-  test.each(['tiny', 'thumb.webp', 'THUMB', '..%2f1'])('the variant %s is refused', async (variant) => {
-    const { status } = await send({ path: `/api/media/${picture.id}/${variant}` }).catch(() => ({
-      status: 0,
-    }));
-    expect([400, 422]).toContain(status);
-  });
-
-  test('who goes away in the middle of it keeps nothing open', async () => {
-    const file = await uploaded(token, await largePicture(2560, 2560));
-    const { url } = file.variants.find(({ name }) => name === 'large')!;
-    for (let n = 0; n < 20; n += 1) {
-      const leave = new AbortController();
-      const response = await fetch(url, {
-        headers: { Authorization: `Bearer ${token}` },
-        signal: leave.signal,
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'content-type': 'image/webp',
+        'content-length': String(large().bytes),
+        'content-disposition': `inline; filename="F_hr (1).webp"; filename*=UTF-8''F%C3%B6hr%20%281%29.webp`,
+        'cache-control': 'private, max-age=31536000, immutable',
+        'accept-ranges': 'bytes',
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': "default-src 'none'; sandbox",
       });
-      leave.abort();
-      await response.arrayBuffer().catch(() => undefined);
-    }
-    expect((await download(url, token)).status).toBe(200);
-  });
-});
+    });
+
+    test('HEAD tells what GET would: the length of the whole file also for a range, and 304', async () => {
+      const head = (headers: Record<string, string> = {}) =>
+        fetch(large().url, { method: 'HEAD', headers: { Authorization: `Bearer ${token}`, ...headers } });
+      const part = await head({ Range: 'bytes=0-9' });
+      expect([part.status, part.headers.get('content-length'), await part.text()]).toEqual([
+        200,
+        String(large().bytes),
+        '',
+      ]);
+      expect((await head({ Range: 'bytes=999999999-' })).status).toBe(200);
+      expect((await head({ 'If-None-Match': await etagOf() })).status).toBe(304);
+    });
+
+    test('a PDF is saved', async () => {
+      const { status, headers } = await ask({ params: { id: pdf.id, variant: 'original' } });
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('application/pdf');
+      expect(headers.get('content-disposition')).toBe(
+        `attachment; filename="letter _22A_22.pdf"; filename*=UTF-8''letter%20%2522A%2522.pdf`,
+      );
+    });
+
+    test('each variant has an ETag of its own; who has it gets 304', async () => {
+      const etag = await etagOf();
+      expect(etag).toMatch(/^"[^"]+"$/);
+      expect((await ask({ params: { id: picture.id, variant: 'thumb' } })).headers.get('etag')).not.toBe(
+        etag,
+      );
+      for (const sent of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+        const answer = await ask({ params: params(), headers: { 'If-None-Match': sent } });
+        expect(answer.status).toBe(304);
+        expect(answer.headers.get('etag')).toBe(etag);
+        expect(answer.headers.get('cache-control')).toContain('immutable');
+      }
+      expect(await ask({ params: params(), headers: { 'If-None-Match': '"other"' } })).toMatchObject({
+        status: 200,
+      });
+    });
+
+    test.each([
+      ['bytes=0-0', 0, 1],
+      ['bytes=5-14', 5, 15],
+      ['bytes=5-', 5, Infinity],
+      ['bytes=-5', -5, Infinity],
+      ['bytes=5-999999999', 5, Infinity],
+      ['bytes=-999999999', 0, Infinity],
+    ])('%s: a part of it', async (range, from, to) => {
+      const all = await whole();
+      const { status, headers, body } = await download(large().url, token, { Range: range });
+      expect(status).toBe(206);
+      expect(body.equals(all.subarray(from, to))).toBe(true);
+      const start = from < 0 ? all.length + from : from;
+      const end = Math.min(to, all.length) - 1;
+      expect(headers.get('content-range')).toBe(`bytes ${start}-${end}/${all.length}`);
+      expect(headers.get('content-length')).toBe(String(body.length));
+      expect((await ask({ params: params(), headers: { Range: range } })).status).toBe(206);
+    });
+
+    test.each(['bytes=999999999-', 'bytes=-0'])('%s: 416', async (range) => {
+      const answer = await ask({ params: params(), headers: { Range: range } });
+      expect(answer).toMatchObject({ status: 416, error: { error: 'range_not_satisfiable' } });
+      expect(answer.headers.get('content-range')).toBe(`bytes */${large().bytes}`);
+    });
+
+    test('If-Range: a part of what the client has, or all of what it has not', async () => {
+      const etag = await etagOf();
+      const ranged = (ifRange: string) =>
+        ask({ params: params(), headers: { Range: 'bytes=0-9', 'If-Range': ifRange } });
+      expect(await ranged(etag)).toMatchObject({ status: 206 });
+      for (const stale of ['"other"', `W/${etag}`, 'Sat, 21 Nov 2026 00:00:00 GMT']) {
+        expect(await ranged(stale)).toMatchObject({ status: 200 });
+      }
+    });
+
+    test("another user's, nobody's, the upload of a picture, a variant of a PDF: the same 404", async () => {
+      const answers = [];
+      for (const [id, variant] of [
+        [theirs.id, 'thumb'],
+        [nobodys, 'thumb'],
+        [picture.id, 'original'],
+        [pdf.id, 'thumb'],
+      ] as const) {
+        const { status, error } = await ask({ params: { id, variant } });
+        expect(status).toBe(404);
+        answers.push({ ...error, request_id: '' });
+      }
+      for (const answer of answers) expect(answer).toEqual(answers[0]);
+    });
+
+    test('who goes away in the middle of it keeps nothing open', async () => {
+      const file = await uploaded(token, await largePicture(2560, 2560));
+      const { url } = file.variants.find(({ name }) => name === 'large')!;
+      for (let n = 0; n < 20; n += 1) {
+        const leave = new AbortController();
+        const response = await fetch(url, {
+          headers: { Authorization: `Bearer ${token}` },
+          signal: leave.signal,
+        });
+        leave.abort();
+        await response.arrayBuffer().catch(() => undefined);
+      }
+      expect((await download(url, token)).status).toBe(200);
+    });
+  },
+);

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
+import { services } from '@content-platform/contract';
 import { announce } from '../support/events.ts';
 import { clear, read } from '../support/platform.ts';
 import type { Proxy } from '../support/proxy.ts';
@@ -38,27 +39,27 @@ export interface Dependency {
 const slowMs = 5_000;
 
 /** A fault of whatever is reached by TCP. */
-function onTheWay(front: string, name: string, begin: (way: Proxy) => unknown): Fault {
+function throughProxy(proxy: string, name: string, begin: (way: Proxy) => unknown): Fault {
   return {
     name,
-    on: ({ fronts }) => Promise.all(fronts.of(front).ways.map(begin)),
-    off: ({ fronts }) => Promise.all(fronts.of(front).ways.map((way) => way.mend())),
+    on: ({ proxies }) => Promise.all(proxies.of(proxy).ways.map(begin)),
+    off: ({ proxies }) => Promise.all(proxies.of(proxy).ways.map((way) => way.mend())),
   };
 }
 
-const usual = (front: string): Fault[] => [
-  onTheWay(front, 'gone', (way) => way.leave()),
-  onTheWay(front, 'slow: 5 s', (way) => way.delay(slowMs)),
-  onTheWay(front, 'hanging', (way) => way.hold()),
-  onTheWay(front, 'connections reset', (way) => way.reset()),
+const usual = (proxy: string): Fault[] => [
+  throughProxy(proxy, 'gone', (way) => way.leave()),
+  throughProxy(proxy, 'slow: 5 s', (way) => way.delay(slowMs)),
+  throughProxy(proxy, 'hanging', (way) => way.hold()),
+  throughProxy(proxy, 'connections reset', (way) => way.reset()),
 ];
-const answersWith = (front: string, name: string, player: Parameters<Proxy['play']>[0]): Fault =>
-  onTheWay(front, name, (way) => way.play(player));
-const rubbish = (front: string) => answersWith(front, 'rubbish', bytes);
+const answersWith = (proxy: string, name: string, player: Parameters<Proxy['play']>[0]): Fault =>
+  throughProxy(proxy, name, (way) => way.play(player));
+const rubbish = (proxy: string) => answersWith(proxy, 'rubbish', bytes);
 /** The words of a web server, and then nothing: who speaks no HTTP waits for the rest. */
-const otherProtocol = (front: string) => answersWith(front, 'another protocol', text);
+const otherProtocol = (proxy: string) => answersWith(proxy, 'another protocol', text);
 /** A web server that is not ours. */
-const foreign = (front: string) => answersWith(front, 'a foreign 500', webServer(500));
+const foreign = (proxy: string) => answersWith(proxy, 'a foreign 500', webServer(500));
 
 /** As root of the server, past everything that stands before it. */
 async function asOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
@@ -143,14 +144,7 @@ async function traceArrives({ collector }: World): Promise<boolean> {
   return until('a span arrives', () => collector.spans.length > before, 5_000);
 }
 
-const serviceTitles: [string, string][] = [
-  ['auth', 'The service auth'],
-  ['content-cache', 'The service content-cache'],
-  ['media-upload', 'The service media-upload'],
-  ['devices', 'The service devices'],
-  ['letters', 'The service letters'],
-  ['pulse', 'The service pulse'],
-];
+const upstreams = services.map(({ name }) => name).filter((name) => name !== 'gateway');
 
 export const dependencies: Dependency[] = [
   {
@@ -240,9 +234,9 @@ export const dependencies: Dependency[] = [
     faults: [...usual('identity'), foreign('identity'), rubbish('identity')],
     leftOut: 'A full disk: its own.',
   },
-  ...serviceTitles.map(([id, title]) => ({
+  ...upstreams.map((id) => ({
     id,
-    title,
+    title: `The service ${id}`,
     faults: [...usual(id), foreign(id), rubbish(id)],
     leftOut: 'A full disk: no service keeps anything but in the stores above.',
   })),

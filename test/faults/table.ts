@@ -5,15 +5,13 @@ import { writeResult } from '../support/results.ts';
 import type { Dependency } from './dependencies.ts';
 import type { Answer, Group } from './groups.ts';
 
-/** An answer, and the limit that it kept: in seconds. */
-export interface Seen extends Answer {
-  within: number;
-}
+/** An answer as `textOf` writes it, and the limit that it kept, in seconds. */
+export type Seen = readonly [text: string, within: number];
 
-/** What was seen of one fault: of each group the first answer, and one that began later. */
+/** Each group's answers during one fault: the first, and a later one where it differs. */
 export interface Observation {
   fault: string;
-  answers: Record<string, { first: Seen; later: Seen }>;
+  answers: Record<string, readonly Seen[]>;
   /** From its end until all was as before, in ms, and the limit that this kept, in seconds. */
   backMs: number;
   backWithin: number;
@@ -43,10 +41,10 @@ export function readResults(): Results['dependencies'] {
   return (JSON.parse(readFileSync(resultsFile, 'utf8')) as Results).dependencies;
 }
 
-/** What was seen in this run, and of the rest what was seen before. */
+/** Writes the observations of this run, and those of earlier runs for all other dependencies. */
 export function writeResults(dependencies: Results['dependencies']): void {
   const about =
-    'What clients got while a dependency failed: of each group of endpoints the first answer after the fault began, and one begun later. ms: measured; within: the limit in s that docs/faults.md states; backMs: from the end of the fault until all was as before.';
+    'What clients got while a dependency failed. answers: per group of endpoints the first answer after the fault began, and a later one where it differs, each with the limit in seconds that docs/faults.md states; backMs: from the end of the fault until all was as before.';
   writeResult('faults', 'faults', { about, dependencies });
 }
 
@@ -57,17 +55,17 @@ export function textOf({ status, code, cache }: Pick<Answer, 'status' | 'code' |
 
 const time = (seconds: number) => (seconds === 1 ? 'at once' : `≤ ${seconds} s`);
 
-function cell({ well }: Group, { first, later }: { first: Seen; later: Seen }): string {
-  const tell = (seen: Seen) => {
-    const text = textOf(seen);
-    if (text === well) return seen.within === 1 ? 'ok' : `ok, ${time(seen.within)}`;
-    const { status, code, cache } = seen;
-    const what = [status, code && `\`${code}\``, cache && `\`${cache}\``].filter(Boolean).join(' ');
-    return `${what}, ${time(seen.within)}`;
+function cell({ well }: Group, seen: readonly Seen[]): string {
+  const tell = ([text, within]: Seen) => {
+    if (text === well) return within === 1 ? 'ok' : `ok, ${time(within)}`;
+    const [status, ...words] = text.split(' ');
+    return `${[status, ...words.map((word) => `\`${word}\``)].join(' ')}, ${time(within)}`;
   };
-  const [one, two] = [tell(first), tell(later)];
-  if (one === two) return one;
-  return textOf(first) === textOf(later) ? `${one}; then ${time(later.within)}` : `${one}; then ${two}`;
+  const [first, later] = seen;
+  if (!later) return tell(first!);
+  return first![0] === later[0]
+    ? `${tell(first!)}; then ${time(later[1])}`
+    : `${tell(first!)}; then ${tell(later)}`;
 }
 
 /** Prettier's form of a table. */

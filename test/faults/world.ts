@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { createIdentityProvider } from '../../deploy/local/identity-demo/provider.ts';
 import { freeRow } from '../../deploy/local/ports.ts';
 import { preparePostgres } from '../../deploy/local/postgres.ts';
-import { serviceSpec } from '../../deploy/local/service-process.ts';
-import { SERVICES } from '../../deploy/local/services.ts';
+import { portsOf, serviceSpec } from '../../deploy/local/service-process.ts';
+import { serviceOf, services } from '@content-platform/contract';
 import { randomSecret, type State } from '../../deploy/local/state.ts';
 import { startCollector, type Collector } from '../support/collector.ts';
 import { client, listen, type Person } from '../support/identity.ts';
@@ -16,7 +16,7 @@ import { startS3Server } from '../support/s3-server.ts';
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
-import { createFronts, type Fronts } from './front.ts';
+import { createProxies, type Proxies } from './proxies.ts';
 import { keepUp, type KeptUp } from './kept-up.ts';
 
 /** Somebody who logs in at the identity service. */
@@ -30,7 +30,7 @@ export const person: Person = {
 
 /** A stack whose every dependency can be made to fail. */
 export interface World {
-  fronts: Fronts;
+  proxies: Proxies;
   postgres: KeptUp;
   redis: RedisServer;
   collector: Collector;
@@ -51,15 +51,15 @@ async function startPostgres(disk: SmallDisk) {
 }
 
 /** A second media-upload, whose files are in a bucket. */
-async function startS3Media(fronts: Fronts, postgres: string, folder: string, ends: Ends) {
+async function startS3Media(proxies: Proxies, postgres: string, folder: string, ends: Ends) {
   const s3 = await startS3Server();
   ends.push(() => s3.stop());
-  const { port } = await fronts.stand('s3', Number(new URL(s3.endpoint).port));
-  const gatewayPort = await freeRow(SERVICES.length);
-  const service = SERVICES.find(({ name }) => name === 'media-upload')!;
+  const { port } = await proxies.stand('s3', Number(new URL(s3.endpoint).port));
+  const gatewayPort = await freeRow(services.length);
+  const service = serviceOf('media-upload');
   const { logs, redis } = stack();
   const around = { postgres, logs, redis, kafka: '', media: join(folder, 'media-s3'), secretsFile: '' };
-  const spec = serviceSpec(service, gatewayPort, around, fronts.ports());
+  const spec = serviceSpec(service, gatewayPort, around, proxies.ports());
   const process = await keepUp({
     ...spec,
     env: () => ({
@@ -72,7 +72,7 @@ async function startS3Media(fronts: Fronts, postgres: string, folder: string, en
     }),
   });
   ends.push(() => process.stop());
-  return gatewayPort + service.offset;
+  return portsOf(service, gatewayPort)[0];
 }
 
 /** Brings it all up. PostgreSQL, Redis and the files of uploads are on small disks. */
@@ -110,14 +110,14 @@ async function build(ends: Ends, stop: () => Promise<void>): Promise<World> {
   const redis = await startRedis({ dir: disks.redis!.folder, appendonly: 'yes', maxmemory: '32mb' });
   ends.push(() => redis.stop());
 
-  const fronts = createFronts();
-  ends.push(() => fronts.close());
+  const proxies = createProxies();
+  ends.push(() => proxies.close());
   const collector = await startCollector();
   ends.push(() => collector.stop());
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = collector.environment;
-  const traces = await fronts.stand('collector', Number(new URL(endpoint).port));
+  const traces = await proxies.stand('collector', Number(new URL(endpoint).port));
   // Nobody is there yet: its redirect URI is the gateway's.
-  const identity = await fronts.stand('identity', 1);
+  const identity = await proxies.stand('identity', 1);
   const issuer = `http://127.0.0.1:${identity.port}`;
   Object.assign(process.env, collector.environment, {
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${traces.port}`,
@@ -129,7 +129,7 @@ async function build(ends: Ends, stop: () => Promise<void>): Promise<World> {
 
   const own = await startOwnStack(undefined, {
     external: { databaseUrl: url, redisUrl: redis.url },
-    front: async (name, port) => (await fronts.stand(name, port)).port,
+    proxy: async (name, port) => (await proxies.stand(name, port)).port,
     prepare: (state) => (disks.media = mountSmallDisk(join(state, 'media'), 64)),
   });
   // Which removes the folder that this is mounted in.
@@ -143,18 +143,18 @@ async function build(ends: Ends, stop: () => Promise<void>): Promise<World> {
     createIdentityProvider({ issuer, client: { ...client, redirectUri }, people: [person] }),
   );
   ends.push(() => provider.close());
-  await fronts.lead('identity', Number(new URL(provider.address).port));
+  await proxies.lead('identity', Number(new URL(provider.address).port));
 
-  const s3Media = await startS3Media(fronts, stack().postgres, folder, ends);
+  const s3Media = await startS3Media(proxies, stack().postgres, folder, ends);
   const { port: usualMedia } = new URL(stack().services['media-upload']!.public);
   await until('all is well', isWell, 120_000);
   return {
-    fronts,
+    proxies,
     postgres,
     redis,
     collector,
     disks: disks as World['disks'],
-    useS3: (yes) => fronts.lead('media-upload', yes ? s3Media : Number(usualMedia)),
+    useS3: (yes) => proxies.lead('media-upload', yes ? s3Media : Number(usualMedia)),
     stop,
   };
 }

@@ -8,7 +8,7 @@ import type { Stack } from '../../deploy/local/stack-file.ts';
 import { until } from '../support/wait.ts';
 
 /** Longer than anything takes that is not hung. */
-export const LIMIT_MS = 300_000;
+export const limitMs = 300_000;
 
 /** A launcher that runs, with all it has printed so far. */
 export interface Launcher {
@@ -51,7 +51,7 @@ export function launch(command: string[], env: Record<string, string | undefined
     interrupt: () => process.kill(-(child.pid ?? 0), 'SIGINT'),
     printed: (pattern) => {
       const found = (): RegExpExecArray => pattern.exec(text) ?? fail(`no ${pattern} in:\n${text}`);
-      return Promise.race([until(`it prints ${pattern}`, found, LIMIT_MS), ended.then(found)]);
+      return Promise.race([until(`it prints ${pattern}`, found, limitMs), ended.then(found)]);
     },
   };
 }
@@ -61,6 +61,8 @@ function fail(message: string): never {
 }
 
 export const npmStart = ['npm', 'start'];
+/** What `npm start` runs, for a PATH without npm. */
+export const startCommand = [process.execPath, 'deploy/local/bootstrap.mjs', 'deploy/local/start.ts'];
 
 export function stackOf(state: string): Stack {
   return JSON.parse(readFileSync(join(state, 'stack.json'), 'utf8')) as Stack;

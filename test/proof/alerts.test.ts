@@ -117,17 +117,52 @@ test('slow queries', async () => {
     await unlock();
   }
   await told(since, 'SlowQueries');
-  expect(webhook.told()['SlowQueries']).toMatch(/^letters made \d+(\.\d+)? queries over 200 ms/);
+  expect(webhook.told()['SlowQueries']).toMatch(/^letters made \d+(\.\d+)? queries over 200ms/);
+});
+
+test('one route is slow, and its requests are few among all', async () => {
+  await until('the slow queries are over', () => !webhook.firing().includes('SlowQueries'), 90_000);
+  webhook.forget();
+  const token = await tokenOf(stack().gateway, 'user');
+  const since = performance.now();
+  const faults = [
+    startTraffic(20, () => read(model, 1)),
+    startTraffic(0.9, () => call(stack().gateway, contract.listLetters, { token })),
+    startTraffic(0.5, () =>
+      transaction(async (query) => {
+        await query('LOCK TABLE letters.letter IN ACCESS EXCLUSIVE MODE');
+        await query('SELECT pg_sleep(1.8)');
+      }),
+    ),
+  ];
+  try {
+    await told(since, 'RouteLatencyP95High', 'SlowQueries');
+  } finally {
+    await Promise.all(faults.map((fault) => fault.stop()));
+  }
+  expect(webhook.told()['RouteLatencyP95High']).toMatch(
+    /^95 % of GET \/api\/letters take up to \S+; the limit is 500ms$/,
+  );
 });
 
 test('Redis is too small', async () => {
   const redis = new Redis(stack().redis);
   try {
     const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+    // Redis finds so much to evict that it never refuses what the platform writes.
+    let filled = 0;
+    const fill = () => redis.set(`proof:${(filled += 1)}`, Buffer.alloc(10_000), 'EX', 300);
+    for (let count = 0; count < 1_000; count += 1) await fill();
     const since = performance.now();
-    await redis.config('SET', 'maxmemory', Math.round(used * 1.04));
-    await told(since, 'CacheMemoryHigh');
-    await redis.config('SET', 'maxmemory', '256mb');
+    await redis.config('SET', 'maxmemory', used + 10_000_000);
+    const pressure = startTraffic(20, fill);
+    try {
+      await told(since, 'CacheEvictions', 'CacheMemoryHigh');
+    } finally {
+      await pressure.stop();
+      await redis.config('SET', 'maxmemory', '256mb');
+    }
+    expect(webhook.told()['CacheEvictions']).toMatch(/^Redis is full and evicted \d+ keys/);
   } finally {
     redis.disconnect();
   }

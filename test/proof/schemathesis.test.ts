@@ -10,7 +10,7 @@ import { writeResult } from '../support/results.ts';
 import { installSchemathesis, requirements } from '../support/schemathesis/install.ts';
 import { newAskers, peopleOf, roles, type Asker } from '../support/schemathesis/roles.ts';
 import { runSchemathesis, type Run } from '../support/schemathesis/run.ts';
-import { makeThings } from '../support/schemathesis/things.ts';
+import { makeFixtures } from '../support/schemathesis/fixtures.ts';
 import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
@@ -42,7 +42,7 @@ beforeAll(async () => {
   own = await startOwnStack(undefined, { identityDemo: true });
   await until('all is well', isWell, 120_000);
   askers = await newAskers();
-  await makeThings(askers);
+  await makeFixtures(askers);
 }, 600_000);
 
 afterAll(async () => {

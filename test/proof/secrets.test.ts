@@ -17,9 +17,9 @@ import {
   pulse,
   theRest,
   tokens,
-} from '../secrets/deeds.ts';
-import { harm } from '../secrets/harm.ts';
-import { createSearch, type Finding } from '../secrets/needles.ts';
+} from '../secrets/scenarios.ts';
+import { runErrorScenarios } from '../secrets/error-scenarios.ts';
+import { createSearch, type Finding } from '../secrets/secret-patterns.ts';
 import {
   commandLines,
   logFiles,
@@ -180,7 +180,7 @@ test('a client does everything that there is to do, right and wrong', async () =
   await pulse(client);
   await theRest(client, someone);
   await failedJobs(client, someone);
-  await harm(client, someone, own, redis);
+  await runErrorScenarios(client, someone, own, redis);
   expect(client.errors.some(({ content }) => String(content).startsWith('500 '))).toBe(true);
   // Each was refused for what it was sent for.
   expect(client.surprises).toEqual([]);

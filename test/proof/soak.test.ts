@@ -111,18 +111,6 @@ async function sample(start: number, samples: Sample[]): Promise<void> {
   samples.push({ seconds: Math.round((performance.now() - start) / 1_000), services });
 }
 
-/** As they are kept: of each service a list of each number, null where it did not answer. */
-function columnsOf(samples: readonly Sample[]) {
-  const keys = ['pid', 'files', 'sockets', 'handles', 'rss'] as const;
-  const column = (service: string, key: keyof Resources) =>
-    samples.map(({ services }) => services[service]?.[key] ?? null);
-  const columns = (service: string) => Object.fromEntries(keys.map((key) => [key, column(service, key)]));
-  return {
-    seconds: samples.map(({ seconds }) => seconds),
-    services: Object.fromEntries(Object.keys(stack().services).map((name) => [name, columns(name)])),
-  };
-}
-
 /** The heap of each service after a collection, in bytes. */
 async function heaps(): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
@@ -219,7 +207,6 @@ test(
       poison,
       faults,
       held,
-      samples: columnsOf(samples),
     });
 
     expect(figures).toMatchObject({ stale: [], lost: [] });

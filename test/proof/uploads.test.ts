@@ -2,13 +2,11 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
-import { request as httpRequest } from 'node:http';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { newUser, tokenOf, type OwnUser } from '../support/accounts.ts';
-import { formOf } from '../support/form.ts';
 import { download, fileOf, largePicture, newPicture, uploaded, type Bytes } from '../support/media.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { descendantsOf, isAlive, treeRss } from '../support/processes.ts';
@@ -93,35 +91,6 @@ test('50 uploads of 24 megapixels at once: each is taken or told to come again, 
   await until('nothing is left of those that were refused', () => underWay() === 0);
   await uploaded(token, await newPicture());
 }, 600_000);
-
-test('a decoder that dies takes its own upload along', async () => {
-  const children = descendantsOf(own.pidOf('media-upload'));
-  const sent = send(another());
-  await atWork();
-  await sleep(300);
-  for (const child of children) process.kill(child, 'SIGKILL');
-  // Unless it was done already, or not begun: then a new one did it.
-  const { status, error } = await sent;
-  expect([201, 'unreadable_file']).toContain(error?.error ?? status);
-  expect(await send(another())).toMatchObject({ status: 201 });
-});
-
-test('a client that hangs up ends the work of its upload', async () => {
-  const children = descendantsOf(own.pidOf('media-upload'));
-  const { type, body } = formOf([{ bytes: another() }]);
-  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type, 'Content-Length': body.length };
-  const request = httpRequest(`${stack().gateway}/api/upload`, { method: 'POST', headers });
-  request.on('error', () => undefined);
-  request.end(body);
-  await atWork();
-  await until('it has arrived', () => request.writableFinished);
-  await sleep(300);
-  request.destroy();
-  await until('nothing is left of it', () => underWay() === 0);
-  expect(await uploads('hung_up')).toBe(1);
-  await until('its child is gone', () => !children.every(isAlive));
-  expect(await send(another())).toMatchObject({ status: 201 });
-});
 
 test('SIGTERM: what is under way is finished, and no child stays', async () => {
   const pid = own.pidOf('media-upload');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { newAddress } from '../support/accounts.ts';
 import { stack } from '../support/stack.ts';
-import type { Secret } from './needles.ts';
+import type { Secret } from './secret-patterns.ts';
 import type { Place } from './places.ts';
 
 export interface Sent {

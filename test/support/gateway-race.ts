@@ -41,20 +41,20 @@ interface Watched {
 }
 
 const model: Model = 'condition';
-const RECORDS = 12;
+const recordCount = 12;
 const changed = 'Changed';
 /** So few that on a machine that stalls for seconds nobody has more under way than one may, which is 100. */
-const READS_PER_USER = 10;
-const GIVE_UP_MS = 120_000;
+const readsPerUser = 10;
+const changeTimeoutMs = 120_000;
 /** Many wait at once where Kafka stands still. */
-const READ_AGAIN_MS = 1_000;
+const readAgainMs = 1_000;
 
 /**
  * Reads and changes records of its own through the gateway, whatever is done to the stack meanwhile, and holds each read
  * against what was acknowledged before it began. Stop it to learn what was seen.
  */
 export async function startGatewayRace({ readsPerSecond, changesPerSecond }: GatewayRaceOptions) {
-  const records: Watched[] = Array.from({ length: RECORDS }, () => ({
+  const records: Watched[] = Array.from({ length: recordCount }, () => ({
     id: freshId(),
     title: '',
     floor: 0,
@@ -71,7 +71,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
     lost: [],
   };
   for (const record of records) await save(model, record.id, 'Made');
-  const count = Math.ceil(readsPerSecond / READS_PER_USER);
+  const count = Math.ceil(readsPerSecond / readsPerUser);
   const users = await Promise.all(Array.from({ length: count }, async () => tokensOf(await newUser())));
 
   async function readOne(): Promise<void> {
@@ -92,7 +92,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
   }
 
   const commit = (id: number, title: string): Promise<number> =>
-    until('it is committed', () => save(model, id, title), GIVE_UP_MS);
+    until('it is committed', () => save(model, id, title), changeTimeoutMs);
 
   /** As a content server does it: the change is committed, then announced until that is acknowledged. */
   async function change(record: Watched): Promise<void> {
@@ -105,7 +105,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
         figures.refused += 1;
         throw error;
       });
-    await until('the clear is acknowledged', tried, GIVE_UP_MS);
+    await until('the clear is acknowledged', tried, changeTimeoutMs);
     record.floor = Math.max(record.floor, version);
     figures.clears += 1;
   }
@@ -117,15 +117,15 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
     await read(model, id).catch(() => undefined);
     await commit(id, changed);
     const target = `${model}:${id}`;
-    await until('the event is taken', () => announce(JSON.stringify({ model, id }), target), GIVE_UP_MS);
+    await until('the event is taken', () => announce(JSON.stringify({ model, id }), target), changeTimeoutMs);
     figures.announced.push(target);
     // Sooner than it would be forgotten without the event.
     const arrived = async () => {
       const { title } = await read(model, id);
-      if (title !== changed) await sleep(READ_AGAIN_MS);
+      if (title !== changed) await sleep(readAgainMs);
       return title === changed;
     };
-    await until('the change is read', arrived, GIVE_UP_MS).catch(() => figures.lost.push(target));
+    await until('the change is read', arrived, changeTimeoutMs).catch(() => figures.lost.push(target));
   }
 
   async function changeWatched(): Promise<void> {
@@ -153,7 +153,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
       if (failures.length > 0) throw failures[0]!;
       for (const { id, title } of records.filter((record) => record.title !== '')) {
         const arrived = async () => (await read(model, id)).title === title;
-        await until('the last change is read', arrived, GIVE_UP_MS).catch(() =>
+        await until('the last change is read', arrived, changeTimeoutMs).catch(() =>
           figures.lost.push(`${model} ${id}`),
         );
       }

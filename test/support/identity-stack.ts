@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { environmentWith } from '../../deploy/local/config.ts';
 import { freeRow } from '../../deploy/local/ports.ts';
 import { addressesOf, serviceSpec } from '../../deploy/local/service-process.ts';
-import { SERVICES } from '../../deploy/local/services.ts';
+import { serviceOf, services } from '@content-platform/contract';
 import type { ProcessSpec } from '../../deploy/local/supervised.ts';
 import { client, startIdentityProvider, type Person } from './identity.ts';
 import { stack } from './stack.ts';
@@ -27,8 +27,8 @@ async function start({ command, args, cwd, env, name, ready }: ProcessSpec): Pro
 export async function startIdentityStack(people: readonly Person[]) {
   const file = process.env['STACK_FILE']!;
   const usual = stack();
-  const port = await freeRow(SERVICES.length);
-  const { gateway, services } = addressesOf(port, () => 0);
+  const port = await freeRow(services.length);
+  const { gateway, services: addresses } = addressesOf(port, () => 0);
   const provider = await startIdentityProvider(`${gateway}/api/identity/login/callback`, people);
   const around = {
     ...usual,
@@ -42,12 +42,12 @@ export async function startIdentityStack(people: readonly Person[]) {
       IDENTITY_RETURN_TO: returnTo,
     },
   };
-  const specs = SERVICES.filter(({ name }) => name === 'gateway' || name === 'auth').map((service) =>
+  const specs = [serviceOf('gateway'), serviceOf('auth')].map((service) =>
     serviceSpec(service, port, around),
   );
   const running = await Promise.all(specs.map(start));
   const folder = mkdtempSync(join(tmpdir(), 'identity-stack-'));
-  const own = { ...usual, gateway, services: { ...usual.services, ...services } };
+  const own = { ...usual, gateway, services: { ...usual.services, ...addresses } };
   writeFileSync(join(folder, 'stack.json'), JSON.stringify(own), { mode: 0o600 });
   process.env['STACK_FILE'] = join(folder, 'stack.json');
   return {

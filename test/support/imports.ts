@@ -10,17 +10,17 @@ export interface Import {
   typesOnly: boolean;
 }
 
-const STATEMENT = /^\s*(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;
-const DYNAMIC = /\bimport(?:\.meta\.resolve)?\(\s*['`]([^'`$]+)/g;
+const importStatement = /^\s*(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;
+const dynamicImport = /\bimport(?:\.meta\.resolve)?\(\s*['`]([^'`$]+)/g;
 
 /** Every import and re-export of a file. */
 export function importsOf(file: string, text = readFileSync(file, 'utf8')): Import[] {
   const resolve = (to: string): string => (to.startsWith('.') ? normalize(`${dirname(file)}/${to}`) : to);
-  const found = [...text.matchAll(STATEMENT)].map(([, type, to = '']) => ({
+  const found = [...text.matchAll(importStatement)].map(([, type, to = '']) => ({
     to,
     typesOnly: type !== undefined,
   }));
-  const dynamic = [...text.matchAll(DYNAMIC)].map(([, to = '']) => ({ to, typesOnly: false }));
+  const dynamic = [...text.matchAll(dynamicImport)].map(([, to = '']) => ({ to, typesOnly: false }));
   return [...found, ...dynamic].map(({ to, typesOnly }) => ({ from: file, to: resolve(to), typesOnly }));
 }
 
@@ -47,8 +47,9 @@ export function complaint({ from, to, typesOnly }: Import): string | undefined {
   if (here === there) return insidePart(from, to);
   if (here === 'deploy') return undefined; // it starts and seeds everything
   if (there === 'services/contract' && to.startsWith('@')) {
-    const free = here !== 'services/chassis' || typesOnly || isTest(from);
-    return free ? undefined : "the chassis imports only the contract's types";
+    const free =
+      here !== 'services/chassis' || typesOnly || isTest(from) || /contract\/(errors|services)$/.test(to);
+    return free ? undefined : "the chassis imports only the contract's types, errors and services";
   }
   if (isTest(from) && (there === 'test' || there === 'deploy')) return undefined;
   if (here === 'test') return there === 'deploy' ? undefined : "test/ imports no service's source";

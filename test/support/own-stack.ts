@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { ROOT, type External } from '../../deploy/local/config.ts';
 import { freeRow } from '../../deploy/local/ports.ts';
 import { Stopped } from '../../deploy/local/problem.ts';
-import { SERVICES } from '../../deploy/local/services.ts';
+import { services } from '@content-platform/contract';
 import { startStack } from '../../deploy/local/stack.ts';
-import type { Front } from '../../deploy/local/stores.ts';
+import type { StartProxy } from '../../deploy/local/stores.ts';
 import { createTerminal } from '../../deploy/local/terminal.ts';
 import { pidOf } from './stack.ts';
 
@@ -20,8 +20,8 @@ export interface OwnStack {
 }
 
 interface OwnStackOptions {
-  /** Stands between its processes and what they ask. */
-  front?: Front;
+  /** Puts a proxy in front of each store and service. */
+  proxy?: StartProxy;
   /** Stores of the test's own. */
   external?: External;
   /** Sees its folder before anything is in it. */
@@ -35,15 +35,15 @@ interface OwnStackOptions {
  * this one. `signal` ends its start.
  */
 export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptions = {}): Promise<OwnStack> {
-  const { front, external = {}, prepare, identityDemo = false } = options;
+  const { proxy, external = {}, prepare, identityDemo = false } = options;
   const state = mkdtempSync(join(ROOT, '.local', 'test-'));
   prepare?.(state);
   const stopping = new AbortController();
   const running = await startStack({
     state,
-    gatewayPort: await freeRow(SERVICES.length),
+    gatewayPort: await freeRow(services.length),
     external,
-    ...(front && { front }),
+    ...(proxy && { proxy }),
     trustedProxies: '127.0.0.1/32',
     usualPorts: false,
     identityDemo,

@@ -1,3 +1,4 @@
+import { services, urlVariable } from '@content-platform/contract';
 import { execFileSync } from 'node:child_process';
 
 interface Entry {
@@ -44,8 +45,17 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** For a process that must have nothing of what a developer may have set. */
+const nowhere = 'http://127.0.0.1:1';
+
+/**
+ * For a process that must have nothing of what a developer may have set, nor find the stack that runs at the default
+ * addresses: nothing listens at those that are named here.
+ */
 export const bareEnvironment: NodeJS.ProcessEnv = {
+  ...Object.fromEntries(services.map(({ name }) => [urlVariable(name), nowhere])),
+  AUTH_INTERNAL_URL: nowhere,
+  INTERNAL_URLS: nowhere,
+  REDIS_URL: 'redis://127.0.0.1:1',
   PATH: process.env['PATH'],
   NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
 };

@@ -29,9 +29,9 @@ export interface RedisCluster {
   stop(): Promise<void>;
 }
 
-const SLOTS = 16_384;
+const slotCount = 16_384;
 /** How long a node must have been silent before its replica takes over. 2 s longer than the lag that tests allow. */
-const NODE_TIMEOUT_MS = 3_000;
+const nodeTimeoutMs = 3_000;
 
 export async function startCluster({
   primaries: count = 3,
@@ -42,7 +42,7 @@ export async function startCluster({
   const [primaries, rest] = [nodes.slice(0, count), nodes.slice(count)];
   await Promise.all(
     primaries.map(({ admin }, index) => {
-      const [from, to] = [index, index + 1].map((part) => Math.floor((SLOTS * part) / count));
+      const [from, to] = [index, index + 1].map((part) => Math.floor((slotCount * part) / count));
       return admin.cluster('ADDSLOTSRANGE', from!, to! - 1);
     }),
   );
@@ -79,7 +79,9 @@ export async function startCluster({
     for (let moved = 0; ;) {
       const keys = (await from.admin.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as Buffer[];
       if (keys.length === 0) return moved;
-      await from.admin.call('MIGRATE', '127.0.0.1', to.port, '', 0, 5000, 'KEYS', ...keys);
+      const migrate = ['127.0.0.1', to.port, '', 0, 5000, 'REPLACE', 'KEYS', ...keys];
+      // On a busy machine a replica may lag for a moment; then a primary with min-replicas-to-write refuses.
+      await until('the keys to move', () => from.admin.call('MIGRATE', ...migrate));
       moved += keys.length;
     }
   }
@@ -131,7 +133,7 @@ async function startNode(settings: Record<string, string>): Promise<ClusterMembe
     return {
       'cluster-enabled': 'yes',
       'cluster-port': String(busPort),
-      'cluster-node-timeout': String(NODE_TIMEOUT_MS),
+      'cluster-node-timeout': String(nodeTimeoutMs),
       'cluster-require-full-coverage': 'no',
       'cluster-replica-validity-factor': '0',
       'repl-diskless-sync-delay': '0',

@@ -12,7 +12,7 @@ export interface Replication {
   stop(): Promise<void>;
 }
 
-const NAME = 'main';
+const setName = 'main';
 
 /** Makes `replica` follow `primary`, and waits until it does. */
 export async function follow(replica: RedisServer, primary: RedisServer): Promise<void> {
@@ -41,29 +41,29 @@ export async function startReplication(
   const [first, ...others] = servers;
   await Promise.all(others.map((replica) => follow(replica, first!)));
   const lines = [
-    `sentinel monitor ${NAME} 127.0.0.1 ${first!.port} 2`,
-    `sentinel down-after-milliseconds ${NAME} ${downAfterMs}`,
-    `sentinel failover-timeout ${NAME} 5000`,
-    ...(password ? [`sentinel auth-pass ${NAME} ${password}`] : []),
+    `sentinel monitor ${setName} 127.0.0.1 ${first!.port} 2`,
+    `sentinel down-after-milliseconds ${setName} ${downAfterMs}`,
+    `sentinel failover-timeout ${setName} 5000`,
+    ...(password ? [`sentinel auth-pass ${setName} ${password}`] : []),
   ];
   const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(lines)));
   await until('the sentinels to know each other and the replicas', async () => {
     const known = await Promise.all(
-      sentinels.map(({ admin }) => admin.call('SENTINEL', 'MASTER', NAME) as Promise<string[]>),
+      sentinels.map(({ admin }) => admin.call('SENTINEL', 'MASTER', setName) as Promise<string[]>),
     );
     const of = (reply: string[], field: string) => Number(reply[reply.indexOf(field) + 1]);
     return known.every((r) => of(r, 'num-other-sentinels') === 2 && of(r, 'num-slaves') === replicas);
   });
   const hosts = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',');
   return {
-    url: `redis-sentinel://${password ? `:${password}@` : ''}${hosts}/${NAME}`,
+    url: `redis-sentinel://${password ? `:${password}@` : ''}${hosts}/${setName}`,
     servers,
     sentinels,
     async primary() {
       const address = (await sentinels[0]!.admin.call(
         'SENTINEL',
-        'GET-MASTER-ADDR-BY-NAME',
-        NAME,
+        'GET-MASTER-ADDR-BY-setName',
+        setName,
       )) as string[];
       return servers.find(({ port }) => port === Number(address[1]))!;
     },

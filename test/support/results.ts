@@ -24,6 +24,22 @@ export function noteLoad(): void {
   process.env['LOAD_BEFORE'] = String(loadavg()[0]);
 }
 
+const lineWidth = 118;
+
+/** JSON of which each array or object that fits on a line takes one line. */
+export function compactJson(value: unknown, indent = ''): string {
+  const flat = JSON.stringify(value);
+  if (typeof value !== 'object' || value === null || indent.length + flat.length <= lineWidth) return flat;
+  const deeper = `${indent}  `;
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  const parts = Array.isArray(value)
+    ? value.map((each) => compactJson(each, deeper))
+    : Object.entries(value)
+        .filter(([, each]) => each !== undefined)
+        .map(([key, each]) => `${JSON.stringify(key)}: ${compactJson(each, deeper)}`);
+  return `${open}\n${parts.map((part) => deeper + part).join(',\n')}\n${indent}${close}`;
+}
+
 /**
  * Keeps what was found in test/<kind>/results/<name>.json, from which docs/results.md is written: with the day, the
  * machine, how busy it was before (the load average of a minute), and the `versions` of what was measured. What a smaller
@@ -46,5 +62,5 @@ export function writeResult(
   const folder = isWhole ? join(ROOT, 'test', kind, 'results') : join(DOWNLOADS, 'quick', kind);
   mkdirSync(folder, { recursive: true });
   const result = { date: new Date().toISOString(), machine, ...found };
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(result, undefined, 2)}\n`);
+  writeFileSync(join(folder, `${name}.json`), `${compactJson(result)}\n`);
 }

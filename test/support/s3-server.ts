@@ -20,8 +20,8 @@ export interface S3Server {
   stop(): Promise<void>;
 }
 
-const FOLDER = join(import.meta.dirname, 's3');
-const jars = mavenJars('s3proxy', join(FOLDER, 'pom.xml'), 's3proxy');
+const configFolder = join(import.meta.dirname, 's3');
+const jars = mavenJars('s3proxy', join(configFolder, 'pom.xml'), 's3proxy');
 const flags = ['-Xmx128m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
 /** Throws when there is no Java 17, or no Maven to download it with. */
@@ -31,7 +31,7 @@ async function commandLine(settings: string): Promise<[string, string[]]> {
   if (!java) throw new Error('there is no Java 17 or newer');
   const failure = jars.classPath() ? undefined : await jars.download(signal);
   if (failure) throw new Error(failure);
-  const logging = `-Dlogback.configurationFile=${join(FOLDER, 'logback.xml')}`;
+  const logging = `-Dlogback.configurationFile=${join(configFolder, 'logback.xml')}`;
   const main = ['-cp', jars.classPath()!, 'org.gaul.s3proxy.Main', '--properties', settings];
   return [java, [...flags, logging, ...main]];
 }

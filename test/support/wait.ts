@@ -27,3 +27,13 @@ export async function until<T>(
   }
   throw new Error(`waited ${limitMs} ms until ${what}`, { cause: reason });
 }
+
+/** Settles as `promise` does. Throws with `what` after `limitMs`: a limit that means "hung", not "slow". */
+export async function within<T>(what: string, promise: Promise<T>, limitMs = 60_000): Promise<T> {
+  const ended = new AbortController();
+  const hung = sleep(limitMs, undefined, { signal: ended.signal }).then(() => {
+    throw new Error(`waited ${limitMs} ms for ${what}`);
+  });
+  hung.catch(() => undefined);
+  return Promise.race([promise, hung]).finally(() => ended.abort());
+}

@@ -2,7 +2,7 @@ import { token as tokenEndpoint } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import type { Settings } from './settings.ts';
 
-const RENEW_BEFORE_MS = 60_000;
+const renewBeforeMs = 60_000;
 
 /** The access token of the content server's own machine client. */
 export interface AccessToken {
@@ -37,7 +37,7 @@ export function createAccessToken({ gateway, clientId, clientSecret }: Settings)
     if (answer.error)
       throw new RefusedToken(answer.status, answer.headers, `no token: ${answer.error.message}`);
     const { access_token: value, expires_in: seconds } = answer.body;
-    return { value, renewAt: Date.now() + seconds * 1_000 - RENEW_BEFORE_MS };
+    return { value, renewAt: Date.now() + seconds * 1_000 - renewBeforeMs };
   }
 
   return {

@@ -19,9 +19,9 @@ export interface Announcer {
   close: () => Promise<void>;
 }
 
-const TRIES = 8;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5_000;
+const maxTries = 8;
+const firstPauseMs = 250;
+const longestPauseMs = 5_000;
 
 interface Refusal {
   status: number;
@@ -35,12 +35,18 @@ const isPassing = (status: number): boolean => status === 0 || status === 429 ||
 /** What the server asks for, else longer each time. */
 function pauseAfter({ headers }: Refusal, attempt: number): number {
   const asked = Number(headers.get('retry-after') ?? Number.NaN) * 1_000;
-  const pause = Number.isFinite(asked) ? asked : FIRST_PAUSE_MS * 2 ** (attempt - 1);
-  return Math.min(pause, LONGEST_PAUSE_MS);
+  const pause = Number.isFinite(asked) ? asked : firstPauseMs * 2 ** (attempt - 1);
+  return Math.min(pause, longestPauseMs);
 }
 
-/** By HTTP, as a queued job does it: once the reply is there, the record is cleared. */
-export function httpAnnouncer(settings: Settings): Announcer {
+/**
+ * Announces by HTTP, as a queued job does it: once the reply is there, the record is cleared.
+ * @param pause waits between two tries, in ms
+ */
+export function httpAnnouncer(
+  settings: Settings,
+  pause: (ms: number) => Promise<unknown> = sleep,
+): Announcer {
   const token = createAccessToken(settings);
   return {
     async announce({ model, id }) {
@@ -51,11 +57,11 @@ export function httpAnnouncer(settings: Settings): Announcer {
         // A token may be refused before its time, when keys or clients change: a new one deserves one more try.
         const renewed = outcome.status === 401 && attempt === 1;
         if (renewed) token.drop();
-        if ((!renewed && !isPassing(outcome.status)) || attempt === TRIES)
+        if ((!renewed && !isPassing(outcome.status)) || attempt === maxTries)
           throw new Problem(
             `Gave up on announcing ${model} ${id} after ${attempt} ${attempt === 1 ? 'try' : 'tries'}: ${outcome.message}`,
           );
-        if (!renewed) await sleep(pauseAfter(outcome, attempt));
+        if (!renewed) await pause(pauseAfter(outcome, attempt));
       }
     },
     close: () => Promise.resolve(),

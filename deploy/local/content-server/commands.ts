@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util';
 import { models, type Model } from '@content-platform/contract';
 import { Problem } from '../problem.ts';
 
-const ACTIONS = ['edit', 'create', 'delete'] as const;
-export type Action = (typeof ACTIONS)[number];
+const actions = ['edit', 'create', 'delete'] as const;
+export type Action = (typeof actions)[number];
 
 /** What the command line asks for. */
 export interface Command {
@@ -29,7 +29,7 @@ export function parseCommand(args: string[]): Command {
   // Steady traffic is edits, so it need not say so.
   const [action = values.rate === undefined ? undefined : 'edit', model, id, ...rest] = positionals;
   const wrong = (what: string): Problem => new Problem(what, USAGE.split('\n'));
-  if (!isOneOf(ACTIONS, action))
+  if (!isOneOf(actions, action))
     throw wrong(`The command is ${action ?? 'missing'}: edit, create or delete.`);
   if (model !== undefined && !isOneOf(models, model)) throw wrong(`There is no model ${model}.`);
   if (rest.length > 0) throw wrong(`Too many arguments: ${rest.join(' ')}.`);

@@ -5,12 +5,13 @@ import { stack } from '../../../test/support/stack.ts';
 import { openRecords, type Records } from './records.ts';
 import { readSettings } from './settings.ts';
 
-const { database } = readSettings();
+let database: string;
 let owner: pg.Client;
 let records: Records;
 
 beforeAll(async () => {
   owner = new pg.Client(stack().postgres);
+  ({ database } = readSettings());
   await owner.connect();
   records = openRecords(database);
 });
@@ -48,7 +49,7 @@ test('a refused login is a problem of one line', async () => {
 });
 
 test('a server that is away is tried again for a while, then a problem of one line', async () => {
-  const away = openRecords('postgres://content_server@127.0.0.1:1/platform');
+  const away = openRecords('postgres://content_server@127.0.0.1:1/platform', 1_000);
   await expect(away.edit('webform', 1, 'Edited')).rejects.toMatchObject({
     name: 'Problem',
     message: 'PostgreSQL at 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1.',

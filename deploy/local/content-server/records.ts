@@ -24,10 +24,9 @@ export interface Records {
   close: () => Promise<void>;
 }
 
-const RETURNED = 'returning model, id, title, version';
-const GIVE_UP_MS = 15_000;
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 2_000;
+const returnedColumns = 'returning model, id, title, version';
+const firstPauseMs = 100;
+const longestPauseMs = 2_000;
 
 /**
  * Whether another try may help and cannot make the change twice: there was no connection, or PostgreSQL itself said
@@ -45,8 +44,11 @@ function problem(database: string, error: unknown, sent: boolean): Problem {
   return new Problem(unknown ? `${text}. The change may have been made or not.` : `${text}.`);
 }
 
-/** Connects as the role `content_server`, which may write records and nothing else. */
-export function openRecords(database: string): Records {
+/**
+ * Connects as the role `content_server`, which may write records and nothing else.
+ * @param limitMs how long a change is retried while PostgreSQL is unreachable
+ */
+export function openRecords(database: string, limitMs = 15_000): Records {
   const pool = new pg.Pool({
     connectionString: database,
     max: 4,
@@ -58,8 +60,8 @@ export function openRecords(database: string): Records {
   pool.on('connect', (client) => client.on('error', () => {}));
 
   async function query<R extends pg.QueryResultRow>(sql: string, values: unknown[]): Promise<R[]> {
-    const deadline = Date.now() + GIVE_UP_MS;
-    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    const deadline = Date.now() + limitMs;
+    for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
       let client: pg.PoolClient | undefined;
       let failure: Error | undefined;
       try {
@@ -85,7 +87,7 @@ export function openRecords(database: string): Records {
   return {
     edit: (model, id, title) =>
       one(
-        `update content.record set title = $3 where model = $1 and id = $2 ${RETURNED}`,
+        `update content.record set title = $3 where model = $1 and id = $2 ${returnedColumns}`,
         [model, id, title],
         `There is no ${model} ${id}.`,
       ),
@@ -93,13 +95,13 @@ export function openRecords(database: string): Records {
       one(
         `insert into content.record (model, id, title, body)
          select $1, coalesce($2, 1 + (select coalesce(max(id), 0) from content.record where model = $1)), $3, '{}'
-         on conflict do nothing ${RETURNED}`,
+         on conflict do nothing ${returnedColumns}`,
         [model, id ?? null, title],
         `${model} ${id} is there already: edit it, or choose another id.`,
       ),
     remove: (model, id) =>
       one(
-        `delete from content.record where model = $1 and id = $2 ${RETURNED}`,
+        `delete from content.record where model = $1 and id = $2 ${returnedColumns}`,
         [model, id],
         `There is no ${model} ${id}.`,
       ),

@@ -7,7 +7,7 @@ import type { ProcessSpec } from '../supervised.ts';
 import { DEMO_CLIENT } from './client.ts';
 
 /** Its port is the gateway's plus this: the last one of the row of ten. */
-const OFFSET = 9;
+const portOffset = 9;
 
 export interface IdentityDemo {
   issuer: string;
@@ -18,7 +18,7 @@ export interface IdentityDemo {
 
 /** The issuer, and where a login ends in the place of an app, given the gateway's port. */
 function addressesOf(gatewayPort: number): { issuer: string; returnTo: string } {
-  const issuer = `http://${HOST}:${gatewayPort + OFFSET}`;
+  const issuer = `http://${HOST}:${gatewayPort + portOffset}`;
   return { issuer, returnTo: `${issuer}/return` };
 }
 
@@ -28,7 +28,7 @@ function addressesOf(gatewayPort: number): { issuer: string; returnTo: string } 
  */
 export async function prepareIdentityDemo(gatewayPort: number): Promise<IdentityDemo> {
   const { issuer, returnTo } = addressesOf(gatewayPort);
-  const port = gatewayPort + OFFSET;
+  const port = gatewayPort + portOffset;
   if (!(await isFree(port)))
     throw new Problem(`Port ${port}, which the identity service of the demo needs, is taken.`);
   const main = join(ROOT, 'deploy/local/identity-demo/main.ts');

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import * as contract from '@content-platform/contract';
-import { roles, text } from '@content-platform/contract';
+import { roles, multiLineText } from '@content-platform/contract';
 import { clientName as nameForm } from '../client-store.ts';
 import { CommandError } from './command.ts';
 
@@ -29,7 +29,7 @@ function field(schema: z.ZodType<string>, message: string) {
 export const email = field(contract.email, 'must be an email address');
 export const personName = field(contract.personName, 'must have 1 to 200 characters that can be shown');
 /** What can be sent at a login; whether it is a good one says the policy. */
-export const newPassword = field(text(0, Number.MAX_SAFE_INTEGER), 'must have no NUL in it');
+export const newPassword = field(multiLineText(0, Number.MAX_SAFE_INTEGER), 'must have no NUL in it');
 const rolesMessage = `must be of ${roles.join(', ')}`;
 export const userRoles = z
   .array(z.enum(roles, rolesMessage), rolesMessage)

@@ -31,7 +31,7 @@ export function createUser(readMinLength: () => number): Command {
     try {
       const passwordHash = await accounts.passwords.hash(password);
       const made = { email: address, name, passwordHash, roles };
-      const id = await accounts.transaction((query) => addUser(query, made, command));
+      const id = await accounts.transaction((stores) => addUser(stores, made, command));
       if (id === undefined) throw new CommandError(`There is a user with the address ${address} already.`);
       return `Created user ${id}, ${address} (${roles.join(', ')}).`;
     } finally {

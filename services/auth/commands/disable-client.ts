@@ -1,7 +1,4 @@
 import { command } from '../administration.ts';
-import { audit } from '../audit.ts';
-import { createClientStore } from '../client-store.ts';
-import { revoke } from '../sessions/revocations.ts';
 import { clientNamed } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 
@@ -10,11 +7,11 @@ export const disableClient: Command = async (args, { open }) => {
   const client = clientNamed(args);
   const accounts = await open();
   try {
-    await accounts.transaction(async (query) => {
-      const found = await createClientStore(query).disable(client);
+    await accounts.transaction(async ({ clients, revocations, audit }) => {
+      const found = await clients.disable(client);
       if (!found) throw new CommandError(`There is no client named ${client} that is not disabled.`);
-      await audit(query, { ...command, event: 'client_disabled', details: { client } });
-      await revoke(query, { client });
+      await audit.add({ ...command, event: 'client_disabled', details: { client } });
+      await revocations.add({ client });
     });
     return `Disabled client ${client}: its secret and its tokens are of no use any more.`;
   } finally {

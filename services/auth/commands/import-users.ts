@@ -37,9 +37,9 @@ export const importUsers: Command = async (args, { input, open }) => {
     .map(({ line, where }) => ({ where, user: parse(line, where) }));
   const accounts = await open();
   try {
-    await accounts.transaction(async (query) => {
+    await accounts.transaction(async (stores) => {
       for (const { where, user } of users) {
-        const id = await addUser(query, user, command);
+        const id = await addUser(stores, user, command);
         if (id === undefined) throw new CommandError(`${where}: there is a user with this address already`);
       }
     });

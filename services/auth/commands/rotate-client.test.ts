@@ -3,7 +3,6 @@ import { Readable, Writable } from 'node:stream';
 import { token } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { openAccounts } from '../accounts.ts';
-import { revocationsAfter } from '../sessions/revocations.ts';
 import { decode, startAuth, type TestAuth } from '../testing.ts';
 import { rotateClient } from './rotate-client.ts';
 
@@ -28,7 +27,7 @@ test('the old secret is of no use at once, the first token for the new one is no
   const after = (await ask(said.split('\n').at(-1)!)).body!;
   expect((await ask('old-secret')).error?.error).toBe('invalid_client');
 
-  const { revocations } = await revocationsAfter(auth.database.query, 0);
+  const { revocations } = await auth.stores.revocations.listAfter(0);
   expect(revocations).toMatchObject([{ client: 'cms' }]);
   const { issued_until: until } = revocations[0] as { issued_until: number };
   expect(issuedAt(before.access_token)).toBeLessThanOrEqual(until);

@@ -1,9 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { command } from '../administration.ts';
-import { audit } from '../audit.ts';
-import { createClientStore } from '../client-store.ts';
-import { revoke } from '../sessions/revocations.ts';
 import { clientNamed } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 
@@ -20,11 +17,11 @@ export const rotateClient: Command = async (args, { open }) => {
   const accounts = await open();
   try {
     const secretHash = await accounts.passwords.hash(secret);
-    await accounts.transaction(async (query) => {
-      const found = await createClientStore(query).replaceSecretHash(client, secretHash);
+    await accounts.transaction(async ({ clients, revocations, audit }) => {
+      const found = await clients.replaceSecretHash(client, secretHash);
       if (!found) throw new CommandError(`There is no client named ${client} that is not disabled.`);
-      await audit(query, { ...command, event: 'client_secret_rotated', details: { client } });
-      await revoke(query, { client });
+      await audit.add({ ...command, event: 'client_secret_rotated', details: { client } });
+      await revocations.add({ client });
     });
     await sleep(revocationMs);
     return `The new secret of client ${client}, shown only now; the old one and its tokens are of no use any more:\n${secret}`;

@@ -4,7 +4,7 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createSessionStore } from '../sessions/session-store.ts';
 import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
-import { decode, startAuth, type TestAuth } from '../testing.ts';
+import { decode, longBackoff, startAuth, type TestAuth } from '../testing.ts';
 import { createUserStore } from '../user-store.ts';
 
 const password = 'wooden lantern drifts past nine';
@@ -12,7 +12,7 @@ const another = 'eleven quiet herons read maps';
 let auth: TestAuth;
 
 beforeAll(async () => {
-  auth = await startAuth();
+  auth = await startAuth({ backoff: longBackoff });
 });
 afterAll(() => auth.stop());
 
@@ -152,7 +152,7 @@ describe('while it is changed', () => {
     const { passwordHash } = (await users.findById(user.id))!;
     const session = { userId: user.id, device: 'x', address: '127.0.0.1', mustChangePassword: false };
     const release = await holdOpen(auth.database, async (query) => {
-      await createUserStore(query).hold(user.id, passwordHash);
+      await createUserStore(query).lockIfUnchanged(user.id, passwordHash);
       await createSessionStore(query).open(session, Buffer.from(user.email));
     });
     const answer = change(user.token, password);

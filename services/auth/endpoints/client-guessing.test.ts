@@ -1,16 +1,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { token } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { createMemoryCounts } from '../guessing/failure-counts.ts';
-import { startAuth, type TestAuth } from '../testing.ts';
+import { longBackoff, startAuth, type TestAuth } from '../testing.ts';
 
 const secret = 'the secret of a machine';
 let auth: TestAuth;
 
 beforeAll(async () => {
-  // Waits that do not end while a test runs.
-  const failures = createMemoryCounts({ window: 900_000, shortest: 600_000, longest: 900_000 });
-  auth = await startAuth({ failures });
+  auth = await startAuth({ backoff: longBackoff });
   await auth.addClient('cms', secret, 'cache:clear');
 });
 afterAll(() => auth.stop());

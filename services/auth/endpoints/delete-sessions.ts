@@ -1,14 +1,14 @@
-import type { Database, Handler } from '@content-platform/chassis';
+import type { Handler } from '@content-platform/chassis';
 import type { deleteSessions as contract } from '@content-platform/contract';
-import { audit } from '../audit.ts';
-import { createSessionStore } from '../sessions/session-store.ts';
+import { byUser } from '../audit-store.ts';
+import type { AuthDatabase } from '../stores.ts';
 
-export function deleteSessions({ database }: { database: Database }): Handler<typeof contract> {
-  return async ({ caller: { id: userId }, address }) => {
-    await database.transaction(async (query) => {
+export function deleteSessions({ database }: { database: AuthDatabase }): Handler<typeof contract> {
+  return async ({ caller: { id }, address }) => {
+    await database.transaction(async ({ sessions, audit }) => {
       const details = { session: 'all' };
-      await audit(query, { event: 'session_revoked', userId, actor: `user:${userId}`, address, details });
-      await createSessionStore(query).endAll(userId);
+      await audit.add({ ...byUser(id, address), event: 'session_revoked', details });
+      await sessions.endAll(id);
     });
     return { status: 204 };
   };

@@ -11,21 +11,21 @@ export interface IdentityLoginDeps {
   logins: IdentityLoginStore;
 }
 
-/** RFC 9700 §2.1: no address is taken but those that are configured, or anybody could have codes sent to themselves. */
+/** RFC 9700 §2.1: only configured URLs are accepted, or attackers could have codes sent to themselves. */
 function checkReturnTo(returnTo: string, allowed: readonly string[]): void {
   if (allowed.includes(returnTo)) return;
-  throw new HttpError(422, 'validation_failed', 'The request is not valid.', [
-    { path: 'query.return_to', message: 'Is not one of the addresses in IDENTITY_RETURN_TO.' },
-  ]);
+  throw new HttpError('validation_failed', 'The request is not valid.', {
+    details: [{ path: 'query.return_to', message: 'Is not one of the addresses in IDENTITY_RETURN_TO.' }],
+  });
 }
 
 function unavailable(error: unknown): never {
   if (!(error instanceof IdentityFailure)) throw error;
   const message = 'The identity service cannot be reached, or does not answer as one.';
-  throw new HttpError(502, 'identity_unavailable', message, undefined, { cause: error });
+  throw new HttpError('identity_unavailable', message, { cause: error });
 }
 
-/** Sends the browser off: the code flow with PKCE, state and nonce (RFC 9700 §2.1.1, RFC 7636). */
+/** Sends the browser to the identity service: the code flow with PKCE, state and nonce (RFC 9700 §2.1.1, RFC 7636). */
 export function identityLogin({ identity, logins }: IdentityLoginDeps): Handler<typeof contract> {
   return async ({
     query: { return_to: returnTo, code_challenge: codeChallenge, state: clientState },

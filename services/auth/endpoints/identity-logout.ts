@@ -1,27 +1,22 @@
-import type { Database, Handler, Logger } from '@content-platform/chassis';
+import type { Handler, Logger } from '@content-platform/chassis';
 import type { identityLogout as contract } from '@content-platform/contract';
 import { buildEndSessionUrl } from 'openid-client';
-import { audit } from '../audit.ts';
+import { byUser } from '../audit-store.ts';
 import { IdentityFailure } from '../identity/failure.ts';
 import type { IdentityService } from '../identity/identity.ts';
-import { createSessionStore } from '../sessions/session-store.ts';
+import type { SessionOrigin } from '../sessions/session-store.ts';
+import type { AuthDatabase } from '../stores.ts';
 
 export interface IdentityLogoutDeps {
   identity: IdentityService;
-  database: Database;
+  database: AuthDatabase;
   logger: Logger;
 }
 
-/** Ends our session whatever the identity service says, and tells where to end the one there. */
+/** Ends our session in any case, and returns the URL that ends the session at the identity service. */
 export function identityLogout({ identity, database, logger }: IdentityLogoutDeps): Handler<typeof contract> {
-  /** OpenID Connect RP-Initiated Logout §2. Undefined when the identity service has no such place, or is away. */
-  async function logoutUrl({
-    issuer,
-    idToken,
-  }: {
-    issuer: string;
-    idToken: string;
-  }): Promise<string | undefined> {
+  /** OpenID Connect RP-Initiated Logout §2. Undefined if the identity service does not offer it or is unavailable. */
+  async function logoutUrl({ issuer, idToken }: SessionOrigin): Promise<string | undefined> {
     try {
       const configuration = await identity.provider.configuration();
       const metadata = configuration.serverMetadata();
@@ -37,17 +32,10 @@ export function identityLogout({ identity, database, logger }: IdentityLogoutDep
 
   return async ({ caller, address }) => {
     const sessionId = Number(caller.sessionId);
-    const origin = await database.transaction(async (query) => {
-      const sessions = createSessionStore(query);
+    const origin = await database.transaction(async ({ sessions, audit }) => {
       const found = await sessions.originOf(caller.id, sessionId);
       const details = { session: sessionId };
-      await audit(query, {
-        event: 'logout',
-        userId: caller.id,
-        actor: `user:${caller.id}`,
-        address,
-        details,
-      });
+      await audit.add({ ...byUser(caller.id, address), event: 'logout', details });
       await sessions.endOne(caller.id, sessionId);
       return found;
     });

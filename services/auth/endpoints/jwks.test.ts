@@ -3,7 +3,7 @@ import jwt from 'jsonwebtoken';
 import { createPublicKey } from 'node:crypto';
 import { jwks, login } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { createLogger, createTokenVerifier, remoteKeys } from '@content-platform/chassis';
+import { createLogger, createTokenVerifier, createJwksClient } from '@content-platform/chassis';
 import { decode, issuer, startAuth, type TestAuth } from '../testing.ts';
 
 let auth: TestAuth;
@@ -30,7 +30,8 @@ test('the published key is the one that tokens are signed with, without its priv
 });
 
 test('other processes check tokens with what is published', async () => {
-  const keys = remoteKeys(`${auth.origin}/.well-known/jwks.json`, createLogger('gateway', 'error'));
+  const keys = createJwksClient(`${auth.origin}/.well-known/jwks.json`, createLogger('gateway', 'error'));
   const caller = await createTokenVerifier(issuer, keys, { include: () => false }).verify(token);
   expect(caller).toMatchObject({ kind: 'user', id: Number(decode(token).claims['sub']) });
+  await keys.close();
 });

@@ -1,25 +1,17 @@
-import type { Database, Handler } from '@content-platform/chassis';
+import { type Handler, page } from '@content-platform/chassis';
 import type { listAudit as contract } from '@content-platform/contract';
-import { auditRecords } from '../audit.ts';
+import type { AuditRecord } from '../audit-store.ts';
+import type { AuthDatabase } from '../stores.ts';
 
-export function listAudit({ query }: { query: Database['query'] }): Handler<typeof contract> {
+const toReply = ({ at, userId: user_id, ...record }: AuditRecord) => ({
+  ...record,
+  at: at.toISOString(),
+  user_id,
+});
+
+export function listAudit({ audit }: Pick<AuthDatabase, 'audit'>): Handler<typeof contract> {
   return async ({ query: { user_id: userId, event, limit, cursor } }) => {
-    const found = await auditRecords(query, { userId, event }, cursor, limit + 1);
-    const items = found.slice(0, limit);
-    return {
-      status: 200,
-      body: {
-        items: items.map(({ id, at, event: what, userId: user_id, actor, address, details }) => ({
-          id,
-          at: at.toISOString(),
-          event: what,
-          user_id,
-          actor,
-          address,
-          details,
-        })),
-        next_cursor: found.length > limit ? String(items.at(-1)!.id) : null,
-      },
-    };
+    const read = (rows: number) => audit.list({ userId, event }, cursor, rows);
+    return { status: 200, body: await page(limit, read, toReply) };
   };
 }

@@ -1,96 +1,88 @@
-import { type Database, HttpError, type Handler, type Logger } from '@content-platform/chassis';
+import { HttpError, type Handler, type Logger } from '@content-platform/chassis';
 import type { login as contract } from '@content-platform/contract';
 import { accessTokenLifetime } from '../access-token-lifetime.ts';
-import { audit } from '../audit.ts';
-import { deviceName } from '../sessions/device-name.ts';
-import type { Guesses } from '../guessing/guesses.ts';
+import { byUser } from '../audit-store.ts';
 import type { Logins } from '../metrics.ts';
+import type { EqualizeFailureTime } from '../passwords/failure-time.ts';
 import { isOutdated, type Passwords } from '../passwords/passwords.ts';
-import { createRefusals } from '../passwords/refusals.ts';
-import { createSessionStore } from '../sessions/session-store.ts';
-import type { Sessions } from '../sessions/sessions.ts';
-import { recognise, type PasswordKind } from '../passwords/temporary-password.ts';
-import { createUserStore, type User, type UserStore } from '../user-store.ts';
+import { type Refusal, verifyCredentials, type VerifiedUser } from '../passwords/verify-credentials.ts';
+import { deviceName } from '../sessions/device-name.ts';
+import type { OpenedSession, Sessions } from '../sessions/sessions.ts';
+import type { AuthDatabase } from '../stores.ts';
+import type { LoginThrottle } from '../throttle/login-throttle.ts';
+import type { User } from '../user-store.ts';
 
 export interface LoginDeps {
-  database: Database;
-  users: UserStore;
+  database: AuthDatabase;
   passwords: Passwords;
-  guesses: Guesses;
+  throttle: LoginThrottle;
   sessions: Sessions;
   logins: Logins;
+  equalizeFailureTime: EqualizeFailureTime;
   logger: Logger;
 }
 
-/** Why nobody was let in, for those who run the platform. */
-function reasonOf(user: User | undefined, kind: PasswordKind | undefined): string {
-  if (!user) return 'unknown address';
-  if (!kind) return 'wrong password';
-  if (user.disabled) return 'disabled';
-  return kind === 'temporary' ? 'temporary password used or expired' : 'changed meanwhile';
+interface Client {
+  device: string;
+  address: string;
 }
 
-export function login(deps: LoginDeps): Handler<typeof contract> {
-  const { database, users, passwords, guesses, sessions, logins, logger } = deps;
-  const { isKnownNetwork } = createSessionStore(database.query);
-  const beforeRefusal = createRefusals();
+type LoggedIn = VerifiedUser & { opened: OpenedSession };
 
-  async function renewHash({ id, passwordHash }: User, password: string): Promise<void> {
-    if (passwordHash === null || !isOutdated(passwordHash)) return;
-    try {
-      await users.replacePasswordHash(id, passwordHash, await passwords.hash(password));
-    } catch (error) {
-      logger.warn({ error, user_id: id }, 'the password hash was not renewed; the next login tries again');
-    }
-  }
+export function login(deps: LoginDeps): Handler<typeof contract> {
+  const { database, passwords, throttle, sessions, logins, equalizeFailureTime, logger } = deps;
 
   /**
-   * Undefined when the user was disabled or given another password since it was checked, and for a temporary password
-   * that was used before or has expired: it opens one session, which lasts no longer than it would have itself.
+   * Undefined if the user was disabled or given another password since it was verified, and for a temporary password that
+   * was used or has expired: it opens one session, which ends when the password would have expired.
    */
-  async function openSession(user: User, kind: PasswordKind, device: string, address: string) {
-    return database.transaction(async (query) => {
-      // With the roles that they have now: one that was taken away meanwhile ended the sessions before this one.
-      const store = createUserStore(query);
-      const temporary = kind === 'temporary';
-      const held = temporary
-        ? await store.spendTemporaryPassword(user.id, user.tempPasswordHash)
-        : await store.hold(user.id, user.passwordHash);
-      if (!held) return undefined;
-      const endsAt = temporary ? held.tempPasswordExpiresAt! : undefined;
-      const opened = await sessions.open(query, held, {
-        device,
-        address,
-        mustChangePassword: temporary,
-        endsAt,
-      });
-      const details = { session: opened.sessionId, device, ...(temporary && { password: 'temporary' }) };
-      await audit(query, { event: 'login', userId: user.id, actor: `user:${user.id}`, address, details });
+  async function openSession({ user, kind }: VerifiedUser, { device, address }: Client) {
+    return database.transaction(async (stores) => {
+      const isTemporary = kind === 'temporary';
+      // The token gets the roles of this moment: taking a role away ends only the sessions before it.
+      const current = isTemporary
+        ? await stores.users.spendTemporaryPassword(user.id, user.tempPasswordHash)
+        : await stores.users.lockIfUnchanged(user.id, user.passwordHash);
+      if (!current) return undefined;
+      const endsAt = isTemporary ? current.tempPasswordExpiresAt! : undefined;
+      const session = { device, address, mustChangePassword: isTemporary, endsAt };
+      const opened = await sessions.open(stores, current, session);
+      const details = { session: opened.sessionId, device, ...(isTemporary && { password: 'temporary' }) };
+      await stores.audit.add({ ...byUser(user.id, address), event: 'login', details });
       return opened;
     });
   }
 
-  /** Throws 429 unchecked after too many failures. For an unknown address it does all that it does for a known one. */
-  async function attempt(email: string, password: string, device: string, address: string) {
-    let { account, user } = await users.lookUp(email);
-    const known = user?.id ?? 0;
-    const isKnown = (network: string) => isKnownNetwork(known, network);
-    let kind: PasswordKind | undefined;
-    async function check() {
-      kind = await recognise(passwords, user, password);
-      return user && kind && !user.disabled ? openSession(user, kind, device, address) : undefined;
-    }
-    const { result: opened, limited } = await guesses.guard({ account, address, isKnown }, async () => {
-      const first = await check();
-      if (first || kind !== 'own' || !isOutdated(user!.passwordHash!)) return first;
-      // Another login of this person has renewed the hash meanwhile.
-      ({ user } = await users.lookUp(email));
-      return check();
-    });
-    return { user, kind, opened, limited };
+  async function logIn(
+    user: User | undefined,
+    password: string,
+    client: Client,
+  ): Promise<LoggedIn | Refusal> {
+    const verified = await verifyCredentials(passwords, user, password);
+    if (!verified.ok) return verified;
+    const opened = await openSession(verified, client);
+    if (opened) return { ...verified, opened };
+    const isTemporary = verified.kind === 'temporary';
+    return {
+      ok: false,
+      user,
+      reason: isTemporary ? 'temporary password used or expired' : 'changed meanwhile',
+    };
   }
 
-  /** Counts those that are not let try. `start` as performance.now(). */
+  /** Throws 429 without a check after too many failures. */
+  async function attempt(email: string, password: string, client: Client) {
+    const { account, user } = await database.users.lookUp(email);
+    const isKnown = (network: string) => database.sessions.isKnownNetwork(user?.id ?? 0, network);
+    return throttle.run({ account, address: client.address, isKnown }, async () => {
+      const first = await logIn(user, password, client);
+      if (first.ok || first.reason !== 'changed meanwhile' || !isOutdated(user!.passwordHash!)) return first;
+      // Another login of this user may have renewed the hash.
+      return logIn((await database.users.lookUp(email)).user, password, client);
+    });
+  }
+
+  /** Counts the attempts that are refused without a check. `start` as performance.now(). */
   async function admit<T>(work: () => Promise<T>, start: number): Promise<T> {
     let admitted = false;
     try {
@@ -102,29 +94,37 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
       if (!admitted) logins.inc({ outcome: 'refused' });
       if (error instanceof HttpError && error.error === 'rate_limited') {
         logins.inc({ outcome: 'limited' });
-        await beforeRefusal(start);
+        await equalizeFailureTime(start);
       }
       throw error;
     }
   }
 
+  async function renewHash({ id, passwordHash }: User, password: string): Promise<void> {
+    if (passwordHash === null || !isOutdated(passwordHash)) return;
+    try {
+      await database.users.replacePasswordHash(id, passwordHash, await passwords.hash(password));
+    } catch (error) {
+      logger.warn({ error, user_id: id }, 'the password hash was not renewed; the next login tries again');
+    }
+  }
+
   return async ({ body: { email, password }, header, address }) => {
     const start = performance.now();
-    const device = deviceName(header('user-agent'));
-    const { user, kind, opened, limited } = await admit(
-      () => attempt(email, password, device, address),
-      start,
-    );
-    if (!user || !opened) {
-      const reason = reasonOf(user, kind);
+    const client = { device: deviceName(header('user-agent')), address };
+    const { outcome, limited } = await admit(() => attempt(email, password, client), start);
+    if (!outcome.ok) {
+      const { user, reason } = outcome;
       logins.inc({ outcome: limited ? 'limited' : 'failure' });
       logger.info({ reason, user_id: user?.id }, 'a login failed');
-      const entry = { userId: user?.id, address, details: { reason } };
-      await Promise.all([beforeRefusal(start), audit(database.query, { event: 'login_failed', ...entry })]);
-      throw limited ?? new HttpError(401, 'invalid_credentials', 'The email or the password is wrong.');
+      await Promise.all([
+        equalizeFailureTime(start),
+        database.audit.add({ event: 'login_failed', userId: user?.id, address, details: { reason } }),
+      ]);
+      throw limited ?? new HttpError('invalid_credentials', 'The email or the password is wrong.');
     }
-    const temporary = kind === 'temporary';
-    if (!temporary) await renewHash(user, password);
+    const { user, kind, opened } = outcome;
+    if (kind === 'own') await renewHash(user, password);
     logins.inc({ outcome: 'success' });
     logger.info({ user_id: user.id }, 'logged in');
     return {
@@ -135,7 +135,7 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
         expires_in: accessTokenLifetime,
         refresh_token: opened.refreshToken,
         user: { id: user.id, email: user.email, name: user.name, created_at: user.createdAt.toISOString() },
-        ...(temporary && { must_change_password: true }),
+        ...(kind === 'temporary' && { must_change_password: true }),
       },
     };
   };

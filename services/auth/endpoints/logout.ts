@@ -1,24 +1,23 @@
-import type { Database, Handler } from '@content-platform/chassis';
+import type { Handler } from '@content-platform/chassis';
 import type { logout as contract } from '@content-platform/contract';
-import { audit } from '../audit.ts';
+import { byUser } from '../audit-store.ts';
 import type { PushDevices } from '../sessions/push-devices.ts';
-import { createSessionStore } from '../sessions/session-store.ts';
+import type { AuthDatabase } from '../stores.ts';
 
 export interface LogoutDeps {
-  database: Database;
+  database: AuthDatabase;
   pushDevices: PushDevices;
 }
 
 export function logout({ database, pushDevices }: LogoutDeps): Handler<typeof contract> {
-  return async ({ caller: { id: userId, sessionId }, body, address }) => {
+  return async ({ caller: { id, sessionId }, body, address }) => {
     const session = Number(sessionId);
-    await database.transaction(async (query) => {
-      const details = { session };
-      await audit(query, { event: 'logout', userId, actor: `user:${userId}`, address, details });
-      await createSessionStore(query).endOne(userId, session);
+    await database.transaction(async ({ sessions, audit }) => {
+      await audit.add({ ...byUser(id, address), event: 'logout', details: { session } });
+      await sessions.endOne(id, session);
     });
-    // Afterwards: a session must end also when the devices cannot be reached.
-    if (body?.fcm_token) await pushDevices.unregister(userId, body.fcm_token);
+    // Last: the session ends also if the devices service is unavailable.
+    if (body?.fcm_token) await pushDevices.unregister(id, body.fcm_token);
     return { status: 204 };
   };
 }

@@ -6,7 +6,7 @@ import type { UserStore } from '../user-store.ts';
 export function readUser({ users }: { users: UserStore }): Handler<typeof contract> {
   return async ({ params: { id } }) => {
     const user = await users.findById(id);
-    if (!user) throw new HttpError(404, 'not_found', `There is no user ${id}.`);
+    if (!user) throw new HttpError('not_found', `There is no user ${id}.`);
     return { status: 200, body: toAccount(user) };
   };
 }

@@ -10,7 +10,7 @@ export function token({ grants }: { grants: Record<string, Grant> }): Handler<ty
     const grant = Object.hasOwn(grants, type) ? grants[type] : undefined;
     if (!grant) {
       const known = Object.keys(grants).join(', ');
-      throw new HttpError(400, 'unsupported_grant_type', `The grant type must be one of ${known}.`);
+      throw new HttpError('unsupported_grant_type', `The grant type must be one of ${known}.`);
     }
     const { accessToken, scopes, refreshToken } = await grant(call);
     return {

@@ -1,10 +1,9 @@
 import type { Body, Role, updateUser as contract } from '@content-platform/contract';
-import { actorOf, type Database, type Handler } from '@content-platform/chassis';
+import { actorOf, type Handler } from '@content-platform/chassis';
 import { toAccount } from '../replies.ts';
 import { isAdmin, lockUser, refuseLastAdmin } from '../administration.ts';
-import { audit } from '../audit.ts';
-import { createSessionStore } from '../sessions/session-store.ts';
-import { createUserStore, type User } from '../user-store.ts';
+import type { AuthDatabase } from '../stores.ts';
+import type { User } from '../user-store.ts';
 
 function changed(user: User, { name, roles, disabled }: Body<typeof contract>): User {
   return {
@@ -19,7 +18,7 @@ function lacksSome(roles: readonly Role[], of: readonly Role[]): boolean {
   return of.some((role) => !roles.includes(role));
 }
 
-/** What the audit tells of the change; nothing: there was none. Names are the person's own and stay out of it. */
+/** The change for the audit log, without names, which are personal; empty if nothing changed. */
 function differences(before: User, after: User): Record<string, unknown> {
   const roles = lacksSome(after.roles, before.roles) || lacksSome(before.roles, after.roles);
   return {
@@ -29,18 +28,18 @@ function differences(before: User, after: User): Record<string, unknown> {
   };
 }
 
-export function updateUser({ database }: { database: Database }): Handler<typeof contract> {
+export function updateUser({ database }: { database: AuthDatabase }): Handler<typeof contract> {
   return async ({ caller, params: { id }, body, address }) => {
-    const user = await database.transaction(async (query) => {
-      const before = await lockUser(query, id);
+    const user = await database.transaction(async ({ users, sessions, audit }) => {
+      const before = await lockUser(users, id);
       const after = changed(before, body);
       const details = differences(before, after);
       if (Object.keys(details).length === 0) return before;
-      if (isAdmin(before) && !isAdmin(after)) await refuseLastAdmin(query, id);
-      await createUserStore(query).update(id, after);
-      await audit(query, { event: 'user_changed', userId: id, actor: actorOf(caller), address, details });
+      if (isAdmin(before) && !isAdmin(after)) await refuseLastAdmin(users, id);
+      await users.update(id, after);
+      await audit.add({ event: 'user_changed', userId: id, actor: actorOf(caller), address, details });
       const loses = lacksSome(after.roles, before.roles) || (after.disabled && !before.disabled);
-      if (loses) await createSessionStore(query).endAll(id);
+      if (loses) await sessions.endAll(id);
       return after;
     });
     return { status: 200, body: toAccount(user) };

@@ -1,27 +1,25 @@
 import { timingSafeEqual } from 'node:crypto';
-import { type Database, HttpError } from '@content-platform/chassis';
-import { audit } from '../audit.ts';
+import { HttpError } from '@content-platform/chassis';
+import { byUser } from '../audit-store.ts';
 import { deviceName } from '../sessions/device-name.ts';
-import { createIdentityCodeStore, type PresentedCode } from '../identity/code-store.ts';
+import type { PresentedCode } from '../identity/code-store.ts';
 import { isToken, sha256 } from '../sessions/opaque-token.ts';
 import { scopesOf } from '../rights.ts';
-import { createSessionStore } from '../sessions/session-store.ts';
 import { invalidGrant, type Sessions } from '../sessions/sessions.ts';
-import { createUserStore, type User } from '../user-store.ts';
+import type { AuthDatabase, Stores } from '../stores.ts';
+import type { User } from '../user-store.ts';
 import type { Grant } from './grant.ts';
 
 export interface IdentityCodeDeps {
-  database: Database;
+  database: AuthDatabase;
   sessions: Sessions;
 }
 
-type Query = Database['query'];
-
 function required(body: Record<string, string | undefined>, name: string): string {
   if (body[name] !== undefined) return body[name];
-  throw new HttpError(400, 'invalid_request', 'The request is not valid.', [
-    { path: `body.${name}`, message: 'Is missing.' },
-  ]);
+  throw new HttpError('invalid_request', 'The request is not valid.', {
+    details: [{ path: `body.${name}`, message: 'Is missing.' }],
+  });
 }
 
 /** RFC 7636 §4.6, S256. */
@@ -29,67 +27,72 @@ function verifies(codeVerifier: string, { codeChallenge }: PresentedCode): boole
   return timingSafeEqual(sha256(codeVerifier), Buffer.from(codeChallenge, 'base64url'));
 }
 
-/** Each code fails a few times at most before it is spent or gone: so there are no more rows than logins. */
-async function noteFailure({ userId, issuer }: PresentedCode, reason: string, query: Query, address: string) {
-  await audit(query, { event: 'login_failed', userId, address, details: { reason, identity: issuer } });
+/** Each code fails a few times at most before it is used up or deleted, so the number of entries is limited. */
+async function recordFailure(
+  { audit }: Stores,
+  { userId, issuer }: PresentedCode,
+  reason: string,
+  address: string,
+): Promise<void> {
+  await audit.add({ event: 'login_failed', userId, address, details: { reason, identity: issuer } });
 }
 
-/** RFC 6749 §4.1.2: a code that comes again was stolen, now or the first time. */
-async function endSessionOf(code: PresentedCode, query: Query, address: string): Promise<void> {
+/** RFC 6749 §4.1.2: a code that is presented twice was stolen. */
+async function endSessionOf(stores: Stores, code: PresentedCode, address: string): Promise<void> {
   const { userId, sessionId } = code;
   if (sessionId === undefined) return;
-  if (await createSessionStore(query).endOne(userId, sessionId)) {
+  if (await stores.sessions.endOne(userId, sessionId)) {
     const details = { session: sessionId, reason: 'its code came again' };
-    await audit(query, { event: 'session_revoked', userId, address, details });
-  } else await noteFailure(code, 'the code came again', query, address);
+    await stores.audit.add({ event: 'session_revoked', userId, address, details });
+  } else await recordFailure(stores, code, 'the code came again', address);
 }
 
-/** The identity service has taken it away since it was chosen. */
-async function dropSuborg(user: User, query: Query): Promise<void> {
+/** The identity service has withdrawn the suborg since the user chose it. */
+async function dropSuborg({ users, audit }: Stores, user: User): Promise<void> {
   user.suborg = null;
-  await createUserStore(query).setSuborg(user.id, null);
-  await audit(query, { event: 'suborg_changed', userId: user.id, details: { suborg: null } });
+  await users.setSuborg(user.id, null);
+  await audit.add({ event: 'suborg_changed', userId: user.id, details: { suborg: null } });
 }
 
 /**
- * Changes the one-time code of a login at the identity service into tokens, for the client that began it: it alone has
- * the verifier. A wrong verifier spends the code, so that nobody tries two.
+ * Exchanges the one-time code of a login at the identity service for tokens. Only the client that began the login has
+ * the verifier. A wrong verifier uses up the code, so that no client can try two.
  */
 export function identityCode({ database, sessions }: IdentityCodeDeps): Grant {
-  /** What was granted, or why nothing was: a refusal must not undo what it writes. */
-  async function redeem(query: Query, hash: Buffer, verifier: string, device: string, address: string) {
-    const codes = createIdentityCodeStore(query);
+  /** Returns the grant, or the reason of a refusal: throwing would roll back what the refusal writes. */
+  async function redeem(stores: Stores, hash: Buffer, verifier: string, device: string, address: string) {
+    const { users, identityCodes: codes, audit } = stores;
     const code = await codes.present(hash);
-    // Nobody's: a stranger could fill the audit log with those.
+    // Not recorded: strangers could fill the audit log with unknown codes.
     if (!code) return 'unknown';
     const { userId, idToken, issuer, suborgs, state } = code;
     async function discard(reason: string): Promise<void> {
       await codes.delete(hash);
-      await noteFailure(code!, reason, query, address);
+      await recordFailure(stores, code!, reason, address);
     }
     if (state === 'reused') {
-      await endSessionOf(code, query, address);
+      await endSessionOf(stores, code, address);
       await codes.use(hash);
     }
     if (state === 'expired') await discard('the code has expired');
     if (state !== 'valid') return state;
     if (!verifies(verifier, code)) {
       await codes.use(hash);
-      await noteFailure(code, 'wrong code verifier', query, address);
+      await recordFailure(stores, code, 'wrong code verifier', address);
       return 'unknown';
     }
-    const user = await createUserStore(query).lock(userId);
-    // Since the browser came back.
+    const user = await users.lock(userId);
+    // The user may have been disabled since the browser came back.
     if (!user || user.disabled) {
       await discard('disabled');
       return 'revoked';
     }
-    if (user.suborg !== null && !suborgs.includes(user.suborg)) await dropSuborg(user, query);
+    if (user.suborg !== null && !suborgs.includes(user.suborg)) await dropSuborg(stores, user);
     const origin = { issuer, idToken, suborgs };
-    const opened = await sessions.open(query, user, { device, address, mustChangePassword: false, origin });
+    const opened = await sessions.open(stores, user, { device, address, mustChangePassword: false, origin });
     await codes.use(hash, opened.sessionId);
     const details = { session: opened.sessionId, device, identity: issuer };
-    await audit(query, { event: 'login', userId, actor: `user:${userId}`, address, details });
+    await audit.add({ ...byUser(userId, address), event: 'login', details });
     return { ...opened, scopes: scopesOf(user.roles) };
   }
 
@@ -98,8 +101,8 @@ export function identityCode({ database, sessions }: IdentityCodeDeps): Grant {
     const verifier = required(body, 'code_verifier');
     if (!isToken(code)) throw invalidGrant('unknown');
     const device = deviceName(header('user-agent'));
-    const outcome = await database.transaction((query) =>
-      redeem(query, sha256(code), verifier, device, address),
+    const outcome = await database.transaction((stores) =>
+      redeem(stores, sha256(code), verifier, device, address),
     );
     if (typeof outcome === 'string') throw invalidGrant(outcome);
     return outcome;

@@ -7,9 +7,9 @@ import type { Grant } from './grant.ts';
 export function refreshToken({ sessions }: { sessions: Sessions }): Grant {
   return async ({ body, address }) => {
     if (body.refresh_token === undefined) {
-      throw new HttpError(400, 'invalid_request', 'The request is not valid.', [
-        { path: 'body.refresh_token', message: 'Is missing.' },
-      ]);
+      throw new HttpError('invalid_request', 'The request is not valid.', {
+        details: [{ path: 'body.refresh_token', message: 'Is missing.' }],
+      });
     }
     const { user, ...pair } = await sessions.refresh(body.refresh_token, address);
     return { ...pair, scopes: scopesOf(user.roles) };

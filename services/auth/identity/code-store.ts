@@ -1,13 +1,12 @@
-import { deleteOld, type Database } from '@content-platform/chassis';
+import { deleteExpired, type Database } from '@content-platform/chassis';
 
-/** How long a client has to change its code into tokens, in seconds. */
+/** How long a client may take to exchange its code for tokens. */
 const codeSeconds = 60;
 
 export interface IdentityCode {
   userId: number;
-  /** the client's (RFC 7636) */
+  /** Of the client (RFC 7636). */
   codeChallenge: string;
-  /** of the identity service */
   issuer: string;
   idToken: string;
   suborgs: string[];
@@ -15,11 +14,11 @@ export interface IdentityCode {
 
 export interface PresentedCode extends IdentityCode {
   state: 'valid' | 'expired' | 'reused';
-  /** what its first use has opened */
+  /** The session that its first use opened. */
   sessionId: number | undefined;
 }
 
-/** One-time codes, known by their SHA-256. Everything throws what `query` throws. */
+/** One-time codes, of which the table has the SHA-256. Everything throws what `query` throws. */
 export function createIdentityCodeStore(query: Database['query']) {
   return {
     async add(
@@ -31,9 +30,9 @@ export function createIdentityCodeStore(query: Database['query']) {
       await query('add_identity_code', text, [hash, userId, codeChallenge, issuer, idToken, suborgs]);
     },
 
-    /** Looks a code up and locks it until the transaction ends. */
+    /** Looks up a code and locks it until the transaction ends. */
     async present(hash: Buffer): Promise<PresentedCode | undefined> {
-      // The user first, as who deletes one does: the other way round the two would wait for each other.
+      // The user is locked first, as in the deletion of a user: in the other order both would wait for each other.
       const user =
         'SELECT FROM auth.user WHERE id = (SELECT user_id FROM auth.identity_code WHERE hash = $1) FOR UPDATE';
       await query('lock_user_of_code', user, [hash]);
@@ -53,7 +52,7 @@ export function createIdentityCodeStore(query: Database['query']) {
       };
     },
 
-    /** From now on it is a used one, and `sessionId` is what a further use ends. */
+    /** Marks the code as used; using it again ends the session `sessionId`. */
     async use(hash: Buffer, sessionId?: number): Promise<void> {
       const text = 'UPDATE auth.identity_code SET used_at = now(), session_id = $2 WHERE hash = $1';
       await query('use_identity_code', text, [hash, sessionId ?? null]);
@@ -63,10 +62,10 @@ export function createIdentityCodeStore(query: Database['query']) {
       await query('delete_identity_code', 'DELETE FROM auth.identity_code WHERE hash = $1', [hash]);
     },
 
-    /** Deletes the old ones. For a day a used one that comes again still ends its session. */
-    async forget(): Promise<void> {
+    /** Deletes codes that are older than a day. Until then presenting a used code again ends its session. */
+    async deleteExpired(): Promise<void> {
       const old = `created_at < now() - interval '1 day'`;
-      await deleteOld(query, 'delete_identity_codes', 'auth.identity_code', old);
+      await deleteExpired(query, 'delete_identity_codes', 'auth.identity_code', old);
     },
   };
 }

@@ -10,14 +10,9 @@ export function createIdentityService(settings: IdentitySettings, publicUrl: str
   const { name, provider, returnTo } = settings;
   if (provider && returnTo.length === 0) logger.warn('IDENTITY_RETURN_TO is empty: no login can begin');
   const gate: Gate = ({ identity }) => {
-    if (identity !== name)
-      throw new HttpError(404, 'not_found', 'There is no identity service of this name.');
+    if (identity !== name) throw new HttpError('not_found', 'There is no identity service of this name.');
     if (provider) return;
-    throw new HttpError(
-      501,
-      'identity_login_disabled',
-      'Logging in at an identity service is not configured.',
-    );
+    throw new HttpError('identity_login_disabled', 'Logging in at an identity service is not configured.');
   };
   return {
     ...settings,

@@ -1,23 +1,23 @@
-import { deleteOld, type Database } from '@content-platform/chassis';
+import { deleteExpired, type Database } from '@content-platform/chassis';
 
-/** How long somebody may take to log in at the identity service, in seconds. */
+/** How long a user may take to log in at the identity service. */
 export const loginSeconds = 600;
 
-/** A login that is under way at the identity service. */
+/** A login in progress at the identity service. */
 export interface IdentityLogin {
   browserHash: Buffer;
   nonce: string;
-  /** ours, for the identity service */
+  /** Our own, for the identity service. */
   codeVerifier: string;
   returnTo: string;
   clientState: string;
-  /** the client's, for our code */
+  /** Of the client, for our code. */
   codeChallenge: string;
 }
 
 export type IdentityLoginStore = ReturnType<typeof createIdentityLoginStore>;
 
-/** Logins under way, known by the SHA-256 of their state. Everything throws what `query` throws. */
+/** Logins in progress, each with the SHA-256 of its state. Everything throws what `query` throws. */
 export function createIdentityLoginStore(query: Database['query']) {
   return {
     async begin(stateHash: Buffer, login: IdentityLogin): Promise<void> {
@@ -29,7 +29,7 @@ export function createIdentityLoginStore(query: Database['query']) {
       await query('begin_identity_login', text, values);
     },
 
-    /** Gives a login out, once; undefined when there is none of this state, or none any more. */
+    /** Removes and returns the login of this state; undefined if there is none. */
     async take(stateHash: Buffer): Promise<(IdentityLogin & { expired: boolean }) | undefined> {
       const text = `DELETE FROM auth.identity_login WHERE state_hash = $1
         RETURNING browser_hash AS "browserHash", nonce, code_verifier AS "codeVerifier", return_to AS "returnTo",
@@ -39,10 +39,10 @@ export function createIdentityLoginStore(query: Database['query']) {
       return (await query<IdentityLogin & { expired: boolean }>('take_identity_login', text, values)).rows[0];
     },
 
-    /** Deletes those that were never finished. They are told from unknown ones for an hour. */
-    async forget(): Promise<void> {
+    /** Deletes logins that were begun over an hour ago. Until then the reply says that they have expired. */
+    async deleteExpired(): Promise<void> {
       const old = `created_at < now() - interval '1 hour'`;
-      await deleteOld(query, 'delete_identity_logins', 'auth.identity_login', old);
+      await deleteExpired(query, 'delete_identity_logins', 'auth.identity_login', old);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { email, personName, text } from '@content-platform/contract';
+import { email, personName, multiLineText } from '@content-platform/contract';
 import { IdentityFailure } from './failure.ts';
 
 /** Who somebody is at the identity service. */
@@ -17,14 +17,14 @@ const maxSuborgs = 1_000;
 
 // OpenID Connect Core §5.1. What has another form is as good as not there; §2: the subject has 255 characters at most.
 const form = z.object({
-  iss: text(1, 2000),
-  sub: text(1, 255),
+  iss: multiLineText(1, 2000),
+  sub: multiLineText(1, 255),
   email: email.optional().catch(undefined),
   email_verified: z.literal(true).optional().catch(undefined),
   name: personName.optional().catch(undefined),
 });
 
-const suborg = text(1, 200);
+const suborg = multiLineText(1, 200);
 
 /** One as a text, or several as a list. */
 function suborgsIn(claim: unknown): string[] {

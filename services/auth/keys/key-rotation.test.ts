@@ -1,15 +1,15 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
-import { ConfigError, createLogger, type Database, startUpkeep } from '@content-platform/chassis';
+import { ConfigError, createLogger, type Database, runRetention } from '@content-platform/chassis';
 import { until } from '../../../test/support/wait.ts';
 import type { Accounts } from '../accounts.ts';
 import { rotateSigningKey, type Rotation, signingKeyTimes } from './key-rotation.ts';
 import { rotateKeySecret } from './key-secret.ts';
-import { loadSecret } from './stored-secret.ts';
-import { createSigningKeyStore } from './signing-key-store.ts';
+import { loadSecret } from './secret-store.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { type KeyDatabase, openKeyDatabase } from './testing.ts';
 import { keySecret } from '../testing.ts';
-import { upkeep } from '../upkeep.ts';
+import { retention } from '../retention.ts';
+import { createStores, type Stores } from '../stores.ts';
 
 const nextSecret = `${keySecret}, and another`;
 const times = { ...signingKeyTimes, reload: 0.05, coolDown: 0.05 };
@@ -18,11 +18,13 @@ const away = expect.objectContaining({ status: 503 }) as object;
 let own: KeyDatabase;
 let accounts: Accounts;
 let database: Database;
+let stores: Stores;
 let log: string[];
 
 beforeAll(async () => {
   own = await openKeyDatabase();
   ({ accounts, database, log } = own);
+  stores = createStores(database.query);
 });
 afterEach(() => own.empty());
 afterAll(() => own.drop());
@@ -70,8 +72,7 @@ test('a new key is published at once, signs later, and the old one goes when its
     expect(published(keys)).toEqual([kid, first]);
     expect(await keys.get(first)).toBeDefined();
   }
-  const store = createSigningKeyStore(database.query);
-  await store.forget(kept);
+  await stores.signingKeys.deleteExpired(kept);
   await pass(kept);
   for (const keys of processes) {
     await until('the old one is gone', () => published(keys).length === 1);
@@ -80,9 +81,7 @@ test('a new key is published at once, signs later, and the old one goes when its
   }
   const kids = 'SELECT kid FROM auth.signing_key';
   expect((await database.query('kids', kids)).rowCount).toBe(2);
-  const endUpkeep = startUpkeep(database.query, upkeep, createLogger('auth', 'error'));
-  await until('it is deleted', async () => (await database.query('kids', kids)).rowCount === 1);
-  await endUpkeep();
+  await runRetention(database.query, retention, createLogger('auth', 'error'), new AbortController().signal);
   expect((await database.query('kids', kids)).rows).toEqual([{ kid }]);
 });
 
@@ -161,13 +160,13 @@ test('where there is no key yet none is rotated', async () => {
 
 test("rotate-key-secret: the keys and the refresh tokens' secret are the same, under the new secret", async () => {
   const before = await load();
-  const refreshSecret = await loadSecret(database, 'refresh_token', keySecret);
+  const refreshSecret = await loadSecret(stores.secrets, 'refresh_token', keySecret);
   expect(await rotateKeySecret(accounts, keySecret, nextSecret)).toBe(2);
   const after = await load(nextSecret);
   expect(after.current.kid).toBe(before.current.kid);
   expect(after.current.privateKey.equals(before.current.privateKey)).toBe(true);
-  expect(await loadSecret(database, 'refresh_token', nextSecret)).toEqual(refreshSecret);
-  for (const loading of [load(), loadSecret(database, 'refresh_token', keySecret)]) {
+  expect(await loadSecret(stores.secrets, 'refresh_token', nextSecret)).toEqual(refreshSecret);
+  for (const loading of [load(), loadSecret(stores.secrets, 'refresh_token', keySecret)]) {
     await expect(loading).rejects.toThrow(ConfigError);
   }
   // As after an answer that was lost.
@@ -190,7 +189,7 @@ test.each([
   ],
 ])('%s changes nothing', async (_, current, statement) => {
   await load();
-  await loadSecret(database, 'refresh_token', keySecret);
+  await loadSecret(stores.secrets, 'refresh_token', keySecret);
   await database.query('spoil', statement);
   const before = (await database.query('sealed', everySealed)).rows;
   const failure: unknown = await rotateKeySecret(accounts, current, nextSecret).catch((e: unknown) => e);

@@ -1,20 +1,20 @@
 import { createHash, createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
-import { ConfigError, type Database } from '@content-platform/chassis';
+import { ConfigError } from '@content-platform/chassis';
 import { accessTokenLifetime } from '../access-token-lifetime.ts';
-import { audit } from '../audit.ts';
+import type { AuthDatabase } from '../stores.ts';
 import { seal, unseal } from './sealing.ts';
-import { createSigningKeyStore, type NewSigningKey, type StoredSigningKey } from './signing-key-store.ts';
+import type { NewSigningKey, StoredSigningKey } from './signing-key-store.ts';
 
 /** In seconds. */
 export const signingKeyTimes = {
-  /** Published before it signs: for longer than anybody keeps a copy of the key set, which is 300 s. */
+  /** A key is published this long before it signs: for longer than verifiers keep the key set, which is 300 s. */
   ahead: 600,
-  /** Published after the next one signs: as long as its tokens live, and a minute for clocks that differ. */
+  /** A key is published this long after the next one signs: as long as its tokens live, and a minute for clocks that differ. */
   kept: accessTokenLifetime + 60,
-  /** Each process reads the keys so often. */
+  /** How often each process reads the keys. */
   reload: 10,
-  /** Unknown kids cost at most one more reading in this time: anyone can invent them. */
+  /** Unknown kids, which anyone can invent, cause at most one more reading in this time. */
   coolDown: 1,
 };
 export type SigningKeyTimes = typeof signingKeyTimes;
@@ -24,7 +24,7 @@ const generateRsaKey = promisify(generateKeyPair);
 async function generate(secret: string): Promise<NewSigningKey> {
   const { publicKey, privateKey } = await generateRsaKey('rsa', { modulusLength: 2048 });
   const { n, e } = publicKey.export({ format: 'jwk' }) as { n: string; e: string };
-  // The key's own thumbprint (RFC 7638): its members in this order.
+  // The thumbprint (RFC 7638) wants the members in this order.
   const kid = createHash('sha256')
     .update(JSON.stringify({ e, kty: 'RSA', n }))
     .digest('base64url');
@@ -35,7 +35,7 @@ async function generate(secret: string): Promise<NewSigningKey> {
   };
 }
 
-/** Throws ConfigError when it was sealed under another secret. */
+/** Throws ConfigError if the key was sealed under another secret. */
 export async function openPrivateKey({ kid, sealed }: StoredSigningKey, secret: string): Promise<KeyObject> {
   const der = await unseal(sealed, secret, kid).catch(() => {
     throw new ConfigError(
@@ -46,25 +46,24 @@ export async function openPrivateKey({ kid, sealed }: StoredSigningKey, secret: 
 }
 
 /**
- * The keys of the database, newest first. Where there is none an RS256 key of 2048 bits is made, which signs at once; a
- * lock lets one of several processes make it.
+ * The keys of the database, newest first. If there is none, it makes an RS256 key of 2048 bits that signs immediately;
+ * a lock lets only one of several processes make it.
  */
 export async function readOrMakeKeys(
-  database: Pick<Database, 'query' | 'transaction'>,
+  database: Pick<AuthDatabase, 'signingKeys' | 'transaction'>,
   secret: string,
   { kept }: SigningKeyTimes,
 ): Promise<StoredSigningKey[]> {
-  const keys = await createSigningKeyStore(database.query).list(kept);
+  const keys = await database.signingKeys.list(kept);
   if (keys.length > 0) return keys;
-  return database.transaction(async (query) => {
-    const store = createSigningKeyStore(query);
-    await store.lock();
-    if ((await store.list(kept)).length === 0) await store.add(await generate(secret), 0);
-    return store.list(kept);
+  return database.transaction(async ({ signingKeys }) => {
+    await signingKeys.lock();
+    if ((await signingKeys.list(kept)).length === 0) await signingKeys.add(await generate(secret), 0);
+    return signingKeys.list(kept);
   });
 }
 
-/** What comes of a rotation. `replaced` signs until `signsFrom` and is published until `publishedUntil`. */
+/** The result of a rotation. The key `replaced` signs until `signsFrom` and is published until `publishedUntil`. */
 export interface Rotation {
   kid: string;
   signsFrom: Date;
@@ -73,30 +72,26 @@ export interface Rotation {
 }
 
 /**
- * Makes the key that signs next; every process hears of it. With one that does not sign yet it makes none and says when
- * that one does. Undefined where there is no key yet. Throws ConfigError when the keys there are were sealed under
- * another secret.
+ * Makes the key that signs next, which every process reads in time. If the newest key does not sign yet, it makes none
+ * and returns when that key will sign. Undefined if there is no key yet. Throws ConfigError if the newest key was sealed
+ * under another secret.
  */
 export async function rotateSigningKey(
-  database: Pick<Database, 'transaction'>,
+  database: Pick<AuthDatabase, 'transaction'>,
   secret: string,
   { ahead, kept } = signingKeyTimes,
 ): Promise<Rotation | { waiting: string; signsFrom: Date } | undefined> {
-  return database.transaction(async (query) => {
-    const store = createSigningKeyStore(query);
-    await store.lock();
-    const newest = (await store.list(kept))[0];
+  return database.transaction(async ({ signingKeys, audit }) => {
+    await signingKeys.lock();
+    const newest = (await signingKeys.list(kept))[0];
     if (!newest) return undefined;
     if (newest.signsIn > 0) return { waiting: newest.kid, signsFrom: new Date(Date.now() + newest.signsIn) };
     await openPrivateKey(newest, secret);
     const key = await generate(secret);
-    const signsFrom = await store.add(key, ahead);
+    const signsFrom = await signingKeys.add(key, ahead);
     const { kid } = key.publicJwk;
-    await audit(query, {
-      event: 'signing_key_rotated',
-      actor: 'command',
-      details: { kid, signs_from: signsFrom },
-    });
+    const details = { kid, signs_from: signsFrom };
+    await audit.add({ event: 'signing_key_rotated', actor: 'command', details });
     const publishedUntil = new Date(signsFrom.getTime() + kept * 1000);
     return { kid, signsFrom, replaced: newest.kid, publishedUntil };
   });

@@ -10,7 +10,8 @@ import {
   createService,
   createTokenVerifier,
   handle,
-  remoteKeys,
+  createJwksClient,
+  type JwksClient,
 } from '@content-platform/chassis';
 import { me } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
@@ -33,13 +34,13 @@ const lifetime = 900 / faster;
 
 let auth: TestAuth;
 /** Another service, as any that checks tokens with what auth publishes. */
-let other: { server: Server; origin: string };
+let other: { server: Server; origin: string; keys: JwksClient };
 
 beforeAll(async () => {
   auth = await startAuth({ keyTimes });
   await auth.addUser('ann@example.com', 'a-password-to-keep');
   const logger = createLogger('content-cache', 'error');
-  const keys = remoteKeys(`${auth.origin}/.well-known/jwks.json`, logger, remoteTimes);
+  const keys = createJwksClient(`${auth.origin}/.well-known/jwks.json`, logger, remoteTimes);
   const tokens = createTokenVerifier(issuer, keys, { include: () => false });
   const metrics = createMetrics('content-cache');
   const created_at = '2026-01-01T00:00:00.000Z';
@@ -49,11 +50,12 @@ beforeAll(async () => {
   ]);
   const server = createServer(app);
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  other = { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  other = { server, keys, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 });
 afterAll(async () => {
   other.server.closeAllConnections();
   other.server.close();
+  await other.keys.close();
   await auth.stop();
 });
 

@@ -18,24 +18,24 @@ export interface NewSigningKey {
 
 export interface StoredSigningKey extends NewSigningKey {
   kid: string;
-  /** Until it signs, in ms by the database's clock; negative: since then. */
+  /** Time until the key signs, in ms by the database's clock; negative: it signs since then. */
   signsIn: number;
 }
 
-/** A key is retired when another one has been signing for $1 seconds: the last token it signed has ended. */
+/** A key is retired when a newer one has been signing for $1 seconds: the last token of the old key has expired. */
 const retired = `EXISTS (SELECT FROM auth.signing_key AS newer
                          WHERE newer.signs_from > key.signs_from
                            AND newer.signs_from < clock_timestamp() - make_interval(secs => $1))`;
 
-/** Everything throws what `query` throws. */
+/** The keys that sign access tokens. Everything throws what `query` throws. */
 export function createSigningKeyStore(query: Database['query']) {
   return {
-    /** Until the transaction ends nobody else adds a key or seals them anew. */
+    /** Keeps other processes from adding keys or sealing them again until the transaction ends. */
     async lock(): Promise<void> {
       await query('lock_signing_keys', `SELECT pg_advisory_xact_lock(hashtext('auth.signing_key'))`);
     },
 
-    /** Those that are not retired, newest first. */
+    /** The keys that are not retired, newest first. */
     async list(keptSeconds: number): Promise<StoredSigningKey[]> {
       const text = `SELECT kid, public_jwk AS "publicJwk", sealed_private_key AS sealed,
                       extract(epoch FROM signs_from - clock_timestamp())::float8 * 1000 AS "signsIn"
@@ -52,8 +52,8 @@ export function createSigningKeyStore(query: Database['query']) {
       return rows[0]!.signs_from;
     },
 
-    /** Deletes the retired ones. */
-    async forget(keptSeconds: number): Promise<void> {
+    /** Deletes the retired keys. */
+    async deleteExpired(keptSeconds: number): Promise<void> {
       await query('delete_signing_keys', `DELETE FROM auth.signing_key AS key WHERE ${retired}`, [
         keptSeconds,
       ]);

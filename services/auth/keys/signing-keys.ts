@@ -1,14 +1,15 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { type Database, type KeySource, type Logger, unavailable } from '@content-platform/chassis';
+import { type KeySource, type Logger, unavailable } from '@content-platform/chassis';
+import type { AuthDatabase } from '../stores.ts';
 import { openPrivateKey, readOrMakeKeys, signingKeyTimes } from './key-rotation.ts';
 import type { PublicJwk, StoredSigningKey } from './signing-key-store.ts';
 
-/** The keys that access tokens are signed with, and checked with in this service. Each says what is so at the moment. */
+/** The keys with which access tokens are signed, and checked in this service, as they are at the moment. */
 export interface SigningKeys extends KeySource {
-  /** The one that signs: the newest whose time has come. Throws 503 when this process can open none. */
+  /** The newest key whose time to sign has come. Throws 503 if this process can open none. */
   readonly current: { kid: string; privateKey: KeyObject };
   readonly public: PublicJwk[];
-  /** Ends the reading of new ones. */
+  /** Stops reading new keys. */
   close(): Promise<void>;
 }
 
@@ -17,19 +18,19 @@ interface HeldKey {
   jwk: PublicJwk;
   publicKey: KeyObject;
   sealed: Buffer;
-  /** undefined: this process could not open it */
+  /** undefined: this process could not open it. */
   privateKey: KeyObject | undefined;
-  /** By performance.now(), so that the one clock is the database's. */
+  /** By performance.now(), so that all processes follow the database's clock. */
   signsFrom: number;
 }
 
 /**
- * The signing keys of the database, the first of which is made here if need be, and all that other processes and
- * commands make later. Throws ConfigError when one was sealed under another secret; when that happens later, or the
- * database cannot be read, the process goes on with what it has.
+ * Reads the signing keys of the database, makes the first one if there is none, and then reads regularly those that
+ * other processes and commands make. Throws ConfigError if one was sealed under another secret. If that happens later,
+ * or the database cannot be read, the process continues with the keys it has.
  */
 export async function loadSigningKeys(
-  database: Pick<Database, 'query' | 'transaction'>,
+  database: Pick<AuthDatabase, 'signingKeys' | 'transaction'>,
   secret: string,
   logger: Logger,
   times = signingKeyTimes,
@@ -40,13 +41,13 @@ export async function loadSigningKeys(
   let mustRestart = false;
   let reading: Promise<void> | undefined;
 
-  /** Opens what is new; what was opened before stays open though it was sealed under another secret since. */
-  async function hold(key: StoredSigningKey, opened: typeof openLater): Promise<HeldKey> {
+  /** Opens a new key. A key that was opened before stays open, also when it was sealed under another secret since. */
+  async function toHeld(key: StoredSigningKey, open: typeof openLater): Promise<HeldKey> {
     const { kid, publicJwk: jwk, sealed, signsIn } = key;
     const known = held.find((other) => other.kid === kid);
     const privateKey = known?.sealed.equals(sealed)
       ? known.privateKey
-      : ((await opened(key)) ?? known?.privateKey);
+      : ((await open(key)) ?? known?.privateKey);
     const publicKey = known?.publicKey ?? createPublicKey({ key: { ...jwk }, format: 'jwk' });
     return { kid, jwk, publicKey, sealed, privateKey, signsFrom: performance.now() + signsIn };
   }
@@ -62,9 +63,9 @@ export async function loadSigningKeys(
     });
   }
 
-  async function read(opened: typeof openLater): Promise<void> {
+  async function read(open: typeof openLater): Promise<void> {
     const stored = await readOrMakeKeys(database, secret, times);
-    held = await Promise.all(stored.map((key) => hold(key, opened)));
+    held = await Promise.all(stored.map((key) => toHeld(key, open)));
     readAt = performance.now();
   }
 
@@ -101,7 +102,7 @@ export async function loadSigningKeys(
     async get(kid) {
       const key = find(kid);
       if (key) return key;
-      // Another process may have heard of it first.
+      // Another process may have read a new key first.
       if (performance.now() - readAt > times.coolDown * 1000) await reload();
       if (failing && !find(kid)) throw unavailable('Tokens cannot be checked at the moment.');
       return find(kid);

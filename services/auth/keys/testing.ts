@@ -1,13 +1,8 @@
 // What the tests of the keys share.
-import {
-  createDatabase,
-  createLogger,
-  createMetrics,
-  createSlowLog,
-  type Database,
-} from '@content-platform/chassis';
+import { createDatabase, createLogger, createMetrics, type Database } from '@content-platform/chassis';
 import { createTestDatabase } from '../../../test/support/test-database.ts';
 import { openAccounts } from '../accounts.ts';
+import { createAuthDatabase } from '../stores.ts';
 import { keySecret } from '../testing.ts';
 import { signingKeyTimes } from './key-rotation.ts';
 import { loadSigningKeys, type SigningKeys } from './signing-keys.ts';
@@ -19,8 +14,7 @@ export async function openKeyDatabase() {
   const log: string[] = [];
   const logger = createLogger('auth', 'info', { write: (line) => void log.push(line) });
   const metrics = createMetrics('auth');
-  const slowLog = createSlowLog(undefined, metrics, logger);
-  const database = createDatabase({ url: own.url, logger, metrics, slowLog, slowQueryMs: 60_000 });
+  const database = createDatabase({ url: own.url, logger, metrics });
   const loaded: SigningKeys[] = [];
   const endProcesses = () => Promise.all(loaded.splice(0).map((keys) => keys.close()));
   return {
@@ -30,7 +24,7 @@ export async function openKeyDatabase() {
     log,
     /** The keys, as one of several processes holds them. */
     async load(secret = keySecret, from: Database = database, times = signingKeyTimes): Promise<SigningKeys> {
-      const keys = await loadSigningKeys(from, secret, logger, times);
+      const keys = await loadSigningKeys(createAuthDatabase(from), secret, logger, times);
       loaded.push(keys);
       return keys;
     },

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createPasswordPolicy } from './password-policy.ts';
 import type { Passwords } from './passwords.ts';
-import { makeTemporaryPassword, recognise } from './temporary-password.ts';
+import { makeTemporaryPassword, matchPassword } from './temporary-password.ts';
 
 test('80 bits that can be read aloud and mistaken for nothing', () => {
   const made = Array.from({ length: 500 }, makeTemporaryPassword);
@@ -45,7 +45,7 @@ test.each(['a wrong password', given])(
     const works = await Promise.all(
       Object.values(people).map(async (person) => {
         const { passwords, hashed } = noting();
-        expect(await recognise(passwords, person, typed)).toBeUndefined();
+        expect(await matchPassword(passwords, person, typed)).toBeUndefined();
         return hashed;
       }),
     );
@@ -58,10 +58,10 @@ test.each(['a wrong password', given])(
 test('which one it is', async () => {
   const { passwords } = noting();
   const person = { passwordHash: 'own', tempPasswordHash: given };
-  expect(await recognise(passwords, person, 'own')).toBe('own');
-  expect(await recognise(passwords, person, given)).toBe('temporary');
-  expect(await recognise(passwords, { ...person, passwordHash: null }, given)).toBe('temporary');
+  expect(await matchPassword(passwords, person, 'own')).toBe('own');
+  expect(await matchPassword(passwords, person, given)).toBe('temporary');
+  expect(await matchPassword(passwords, { ...person, passwordHash: null }, given)).toBe('temporary');
   for (const typed of [given.toUpperCase(), given.replaceAll('-', ' '), ` ${given.replaceAll('-', '')} `])
-    expect(await recognise(passwords, person, typed)).toBe('temporary');
-  expect(await recognise(passwords, person, given.slice(1))).toBeUndefined();
+    expect(await matchPassword(passwords, person, typed)).toBe('temporary');
+  expect(await matchPassword(passwords, person, given.slice(1))).toBeUndefined();
 });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Passwords } from './passwords.ts';
 import type { User } from '../user-store.ts';
 
-/** Without 0, 1, l and o, and in lower case alone: it is read aloud. 32 of them are 5 bits each. */
+/** 32 characters of 5 bits each, without 0, 1, l, o and capitals, because the password is read aloud. */
 const alphabet = '23456789abcdefghijkmnpqrstuvwxyz';
 const groups = 4;
 const groupLength = 4;
@@ -16,26 +16,29 @@ export function makeTemporaryPassword(): string {
   ).join('-');
 }
 
-/** It was read aloud: it may be typed in capitals, with spaces or without the dashes. Undefined: it is none of ours. */
-function asMade(typed: string): string | undefined {
+/**
+ * The form in which a temporary password was made: users may type it in capitals, with spaces or without the dashes.
+ * Undefined if it cannot be a temporary password.
+ */
+function normalizeTemporary(typed: string): string | undefined {
   const characters = typed.toLowerCase().replace(/[\s-]/g, '');
   return form.test(characters) ? characters.match(group)!.join('-') : undefined;
 }
 
-/** `own`: the one that the person chose. `temporary`: the one that was made for them, be it used or expired. */
+/** `own`: the user chose the password. `temporary`: it was made for the user; it may be used or expired. */
 export type PasswordKind = 'own' | 'temporary';
 
 /**
- * Which of the user's passwords it is; undefined: none. The work depends on what was typed and not on what the user
- * has, so its time tells nobody whether a temporary one was made.
+ * Which of the user's passwords it is; undefined: none. The work depends on the typed password and not on the user, so
+ * that its time does not tell whether the user exists or has a temporary password.
  */
-export async function recognise(
+export async function matchPassword(
   passwords: Passwords,
   user: Pick<User, 'passwordHash' | 'tempPasswordHash'> | undefined,
   password: string,
 ): Promise<PasswordKind | undefined> {
   if (await passwords.verify(user?.passwordHash, password)) return 'own';
-  const temporary = asMade(password);
+  const temporary = normalizeTemporary(password);
   if (temporary === undefined) return undefined;
   return (await passwords.verify(user?.tempPasswordHash, temporary)) ? 'temporary' : undefined;
 }

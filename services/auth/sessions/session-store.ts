@@ -1,5 +1,5 @@
-import { deleteOld, type Database } from '@content-platform/chassis';
-import { revoke } from './revocations.ts';
+import { deleteExpired, type Database } from '@content-platform/chassis';
+import { createRevocationStore } from './revocation-store.ts';
 
 export interface Session {
   id: number;
@@ -9,7 +9,7 @@ export interface Session {
   lastUsedAt: Date;
 }
 
-/** The login at the identity service that a session came from. */
+/** The login at the identity service that opened a session. */
 export interface SessionOrigin {
   issuer: string;
   idToken: string;
@@ -22,12 +22,12 @@ export interface NewSession {
   device: string;
   address: string;
   mustChangePassword: boolean;
-  /** no later than 90 days from now */
+  /** At most 90 days from now, which is the default. */
   endsAt?: Date | undefined;
   origin?: SessionOrigin | undefined;
 }
 
-/** What a presented refresh token is. `reused`: it was replaced longer ago than a lost answer explains. */
+/** `reused`: the token was replaced longer ago than a lost reply explains. */
 export type RefreshTokenState = 'valid' | 'expired' | 'revoked' | 'reused';
 
 export interface PresentedToken {
@@ -35,38 +35,47 @@ export interface PresentedToken {
   userId: number;
   mustChangePassword: boolean;
   state: RefreshTokenState;
-  /** its successor is there already */
+  /** Whether the table has its successor. */
   replaced: boolean;
 }
 
-/** Days. NIST SP 800-63B-4 §2.2.3 asks for limits on both; these are the platform's own. */
-const lifetime = { idle: 30, total: 90 };
-/** How long a replaced refresh token still leads to its successor, in seconds. */
+/** NIST SP 800-63B-4 §2.2.3 asks for limits on both; these are the platform's own. */
+const lifetimeDays = { idle: 30, total: 90 };
+/** How long a replaced refresh token still leads to its successor. */
 const graceSeconds = 10;
-/** Live sessions a person can have; one more ends the one unused for longest (ASVS 5.0 7.1.2). */
+/** Which replaced tokens are deleted after a day: about 15 in 16. Equal to the condition of the index refresh_token_replaced. */
+const deletable = 'get_byte(hash, 0) >= 16';
+/**
+ * Steps along the chain of successors from a deleted token to one that was kept. The chance that this many steps meet
+ * none is one in 15 million.
+ */
+export const chainSteps = 256;
+/** Live sessions of a user; one more ends the session that was unused for longest (ASVS 5.0 7.1.2). */
 const maxSessions = 100;
 
 /**
- * As the index session_over has it. One from the identity service stays as long as it could have lived: the newest tells
- * what the person may choose from, also when it was ended.
+ * When a session was over; equal to the expression of the index session_over. A session from the identity service is
+ * kept as long as it could have lived: the newest one says which suborgs the user may choose, also after its end.
  */
 const overSince = 'least(ends_at, CASE WHEN identity_issuer IS NULL THEN ended_at END)';
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/** Sessions and their refresh tokens, which are known by their SHA-256. Everything throws what `query` throws. */
+/** Sessions and their refresh tokens, of which the table has the SHA-256. Everything throws what `query` throws. */
 export function createSessionStore(query: Database['query']) {
-  /** Those of `userId` that are not among the newest, or all of them, or one. Returns whether there was any. */
+  const revocations = createRevocationStore(query);
+
+  /** Ends the live sessions of a user for which `condition` holds; false if there are none. */
   async function end(userId: number, condition: string, ...values: unknown[]): Promise<boolean> {
     const text = `UPDATE auth.session SET ended_at = now()
                   WHERE user_id = $1 AND ended_at IS NULL AND ${condition} RETURNING id`;
     const { rows } = await query<{ id: string }>('end_sessions', text, [userId, ...values]);
-    await revoke(query, { sessions: rows.map(({ id }) => Number(id)) });
+    await revocations.add({ sessions: rows.map(({ id }) => Number(id)) });
     return rows.length > 0;
   }
 
   return {
-    /** Opens a session with its first refresh token; returns its id. In a transaction. */
+    /** Opens a session with its first refresh token, in a transaction; returns its id. */
     async open(session: NewSession, refreshTokenHash: Buffer): Promise<number> {
       const { userId, device, address, mustChangePassword, endsAt, origin } = session;
       const text = `INSERT INTO auth.session
@@ -78,7 +87,7 @@ export function createSessionStore(query: Database['query']) {
         address,
         mustChangePassword,
         endsAt ?? null,
-        lifetime.total,
+        lifetimeDays.total,
         origin?.issuer ?? null,
         origin?.idToken ?? null,
         origin?.suborgs ?? null,
@@ -95,25 +104,24 @@ export function createSessionStore(query: Database['query']) {
       return id;
     },
 
-    /** Nothing happens when it is there already. */
+    /** Does nothing if the token is there already. */
     async addToken(sessionId: number, hash: Buffer): Promise<void> {
       const text = `INSERT INTO auth.refresh_token (hash, session_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
       await query('add_refresh_token', text, [hash, sessionId]);
     },
 
     /**
-     * Looks a refresh token up, whose session and chain stay as they are until the transaction ends: who deletes a user
-     * waits for that, and so do others with a token of it.
+     * Looks up a refresh token and locks its session until the transaction ends: deleting the user waits for that, and
+     * so do other requests with a token of the session.
      */
     async present(hash: Buffer): Promise<PresentedToken | undefined> {
-      // By itself, for a statement that waits for a lock goes on with the tokens of before it waited.
+      // A statement of its own: one that waits for a lock continues with the tokens from before the wait.
       const text = `SELECT FROM auth.session
                     WHERE id = (SELECT session_id FROM auth.refresh_token WHERE hash = $1) FOR NO KEY UPDATE`;
       await query('lock_session_of_token', text, [hash]);
       return this.find(hash);
     },
 
-    /** Looks a refresh token up. */
     async find(hash: Buffer): Promise<PresentedToken | undefined> {
       const text = `SELECT session.id, user_id, must_change_password, replaced_at IS NOT NULL AS replaced,
           CASE WHEN ended_at IS NOT NULL THEN 'revoked'
@@ -130,7 +138,7 @@ export function createSessionStore(query: Database['query']) {
         replaced: boolean;
         state: RefreshTokenState;
       }
-      const { rows } = await query<Row>('find_refresh_token', text, [hash, graceSeconds, lifetime.idle]);
+      const { rows } = await query<Row>('find_refresh_token', text, [hash, graceSeconds, lifetimeDays.idle]);
       const row = rows[0];
       return (
         row && {
@@ -143,7 +151,12 @@ export function createSessionStore(query: Database['query']) {
       );
     },
 
-    /** Puts the successor in the place of a token that was presented. */
+    /** Any of these hashes that the table has. */
+    async findAny(hashes: readonly Buffer[]): Promise<Buffer | undefined> {
+      const text = 'SELECT hash FROM auth.refresh_token WHERE hash = ANY ($1) LIMIT 1';
+      return (await query<{ hash: Buffer }>('find_refresh_tokens', text, [hashes])).rows[0]?.hash;
+    },
+
     async replace(sessionId: number, hash: Buffer, successor: Buffer): Promise<void> {
       await query(
         'replace_refresh_token',
@@ -154,21 +167,21 @@ export function createSessionStore(query: Database['query']) {
       await query('use_session', 'UPDATE auth.session SET last_used_at = now() WHERE id = $1', [sessionId]);
     },
 
-    /** The live ones, newest first, from below the id `before` on. */
+    /** The live sessions, newest first, with ids below `before`. */
     async list(userId: number, before: number | undefined, limit: number): Promise<Session[]> {
       const text = `SELECT id, device, host(address) AS address, created_at AS "createdAt", last_used_at AS "lastUsedAt"
                     FROM auth.session
                     WHERE user_id = $1 AND ended_at IS NULL AND ends_at > now()
                       AND last_used_at > now() - make_interval(days => $4) AND ($2::bigint IS NULL OR id < $2)
                     ORDER BY id DESC LIMIT $3`;
-      const values = [userId, before ?? null, limit, lifetime.idle];
+      const values = [userId, before ?? null, limit, lifetimeDays.idle];
       const { rows } = await query<Omit<Session, 'id'> & { id: string }>('list_sessions', text, values);
       return rows.map((row) => ({ ...row, id: Number(row.id) }));
     },
 
-    /** Where the session came from; undefined when that is no identity service. */
+    /** The login at the identity service that opened the session; undefined for a login with a password. */
     async originOf(userId: number, id: number): Promise<SessionOrigin | undefined> {
-      // The suborgs of the newest login: those of an older one may have been taken away since.
+      // The suborgs of the newest login: older ones may have been withdrawn since.
       const text = `SELECT identity_issuer AS issuer, id_token AS "idToken",
                       (SELECT latest.suborgs FROM auth.session AS latest
                        WHERE latest.user_id = $1 AND latest.identity_issuer = session.identity_issuer
@@ -178,7 +191,7 @@ export function createSessionStore(query: Database['query']) {
       return (await query<SessionOrigin & object>('find_session_origin', text, [userId, id])).rows[0];
     },
 
-    /** Whether the person has logged in from this network (in CIDR form) in the last 90 days and not been logged out. */
+    /** Whether the user has a live session that was opened from this network (in CIDR form). */
     async isKnownNetwork(userId: number, network: string): Promise<boolean> {
       const text = `SELECT FROM auth.session
                     WHERE user_id = $1 AND address <<= $2 AND ended_at IS NULL AND ends_at > now() LIMIT 1`;
@@ -191,22 +204,27 @@ export function createSessionStore(query: Database['query']) {
       return (await query('find_live_session', text, [userId, id])).rowCount === 1;
     },
 
-    /** Ends a session of the user; false when there is none of this id. In a transaction, late: it takes a lock. */
+    /** Ends a session of the user; false if the user has none with this id. Call late in a transaction: it takes a lock. */
     endOne: (userId: number, id: number) => end(userId, 'id = $2', id),
 
-    /** Ends all sessions of the user. In a transaction, late: it takes a lock. */
+    /** Ends all sessions of the user. Call late in a transaction: it takes a lock. */
     endAll: (userId: number) => end(userId, 'true'),
 
-    /** Ends those that began with a temporary password. In a transaction, late: it takes a lock. */
+    /** Ends the sessions that began with a temporary password. Call late in a transaction: it takes a lock. */
     endTemporary: (userId: number) => end(userId, 'must_change_password'),
 
-    /** Deletes those that are over for so long that no refresh token of theirs would be good any more. */
-    async forget(): Promise<void> {
+    /**
+     * Deletes sessions that ended so long ago that their refresh tokens would have expired, and of the others 15 in 16
+     * tokens that were replaced over a day ago.
+     */
+    async deleteExpired(): Promise<void> {
+      const replaced = `replaced_at < now() - interval '1 day' AND ${deletable}`;
+      await deleteExpired(query, 'delete_replaced_tokens', 'auth.refresh_token', replaced);
       const over = `${overSince} < now() - make_interval(days => $1)`;
-      // First: a session can have thousands, and would take them with it at once.
+      // Before the sessions: one session can have thousands, and its deletion would delete all of them at once.
       const tokens = `session_id IN (SELECT id FROM auth.session WHERE ${over})`;
-      await deleteOld(query, 'delete_refresh_tokens', 'auth.refresh_token', tokens, [lifetime.idle]);
-      await deleteOld(query, 'delete_sessions', 'auth.session', over, [lifetime.idle]);
+      await deleteExpired(query, 'delete_refresh_tokens', 'auth.refresh_token', tokens, [lifetimeDays.idle]);
+      await deleteExpired(query, 'delete_sessions', 'auth.session', over, [lifetimeDays.idle]);
     },
   };
 }

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { listSessions, login, logout, me, token as tokenEndpoint } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
-import { loadSecret } from '../keys/stored-secret.ts';
+import { loadSecret } from '../keys/secret-store.ts';
 import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
 import { decode, keySecret, startAuth, type TestAuth } from '../testing.ts';
 import { createUserStore } from '../user-store.ts';
@@ -101,7 +101,7 @@ describe('a token that comes again within 10 s, when its successor was used, too
 
   test('does so also when that happens while it waits for its turn', async () => {
     const { refreshToken, sessionId } = await logIn();
-    const secret = await loadSecret(auth.database, 'refresh_token', keySecret);
+    const secret = await loadSecret(auth.stores.secrets, 'refresh_token', keySecret);
     const successorOf = (token: string) => createHmac('sha256', secret).update(token).digest('base64url');
     const second = successorOf(refreshToken);
     const third = successorOf(second);
@@ -123,6 +123,50 @@ describe('a token that comes again within 10 s, when its successor was used, too
     await sql(old, [sha256(all[step]!)]);
     expect(await refresh(all[0]!)).toMatchObject(refused('reused'));
     expect(await refresh(newest)).toMatchObject(refused('revoked'));
+    const text = `SELECT FROM auth.audit WHERE event = 'refresh_token_reused' AND details ->> 'session' = $1`;
+    expect(await sql(text, [String(sessionId)])).toHaveLength(1);
+  });
+});
+
+describe('a token that was replaced over a day ago', () => {
+  /** A session whose token was replaced `steps` times, and its tokens, the newest last. */
+  async function oldChain(steps: number) {
+    const { refreshToken, sessionId } = await logIn();
+    const secret = await loadSecret(auth.stores.secrets, 'refresh_token', keySecret);
+    const all = [refreshToken];
+    for (let step = 0; step < steps; step += 1)
+      all.push(createHmac('sha256', secret).update(all.at(-1)!).digest('base64url'));
+    await sql(
+      `INSERT INTO auth.refresh_token (hash, session_id) SELECT hash, $2 FROM unnest($1::bytea[]) AS hash
+       ON CONFLICT DO NOTHING`,
+      [all.map(sha256), sessionId],
+    );
+    await sql('UPDATE auth.refresh_token SET replaced_at = now() WHERE session_id = $1 AND hash <> $2', [
+      sessionId,
+      sha256(all.at(-1)!),
+    ]);
+    await age(sessionId, '25 hours');
+    await auth.stores.sessions.deleteExpired();
+    const rows = await sql<{ hash: Buffer }>('SELECT hash FROM auth.refresh_token WHERE session_id = $1', [
+      sessionId,
+    ]);
+    const left = new Set(rows.map(({ hash }) => hash.toString('hex')));
+    return { all, sessionId, isLeft: (token: string) => left.has(sha256(token).toString('hex')), left };
+  }
+
+  test('is deleted, but for a few; the newest is still good', async () => {
+    const { all, isLeft, left } = await oldChain(200);
+    expect(left.size).toBeLessThan(50);
+    expect(isLeft(all.at(-1)!)).toBe(true);
+    expect((await refresh(all.at(-1)!)).status).toBe(200);
+  });
+
+  test.each([20, 600])('still ends the session when it comes again, of %i', async (steps) => {
+    const { all, isLeft, sessionId } = await oldChain(steps);
+    const deleted = all.find((token) => !isLeft(token))!;
+    expect(await refresh(deleted)).toMatchObject(refused('reused'));
+    expect(await refresh(all.at(-1)!)).toMatchObject(refused('revoked'));
+    expect(await refresh(deleted)).toMatchObject(refused('revoked'));
     const text = `SELECT FROM auth.audit WHERE event = 'refresh_token_reused' AND details ->> 'session' = $1`;
     expect(await sql(text, [String(sessionId)])).toHaveLength(1);
   });

@@ -1,15 +1,19 @@
 import { createHmac } from 'node:crypto';
-import { type Database, HttpError } from '@content-platform/chassis';
+import { HttpError } from '@content-platform/chassis';
 import type { AccessTokens } from '../access-tokens.ts';
-import { audit } from '../audit.ts';
 import { isToken, randomToken, sha256 } from './opaque-token.ts';
-import { createSessionStore, type NewSession, type SessionStore } from './session-store.ts';
-import { createUserStore, type User } from '../user-store.ts';
+import { chainSteps, type NewSession, type PresentedToken, type SessionStore } from './session-store.ts';
+import type { AuthDatabase, Stores } from '../stores.ts';
+import type { User } from '../user-store.ts';
 
-/** What a client gets at a login and at each refresh. */
-export interface TokenPair {
+/** The reply to a login and to each refresh. */
+interface TokenPair {
   accessToken: string;
   refreshToken: string;
+}
+
+export interface OpenedSession extends TokenPair {
+  sessionId: number;
 }
 
 export interface RefreshedSession extends TokenPair {
@@ -18,26 +22,39 @@ export interface RefreshedSession extends TokenPair {
 
 type Reason = 'expired' | 'revoked' | 'reused' | 'unknown';
 
-/** RFC 6749 §5.2; the reason tells a client whether to ask for a login or to tell the person of a theft. */
+/** RFC 6749 §5.2. From the reason a client knows whether to ask for a login or to warn the user of a theft. */
 export function invalidGrant(reason: Reason): HttpError<'invalid_grant'> {
-  return new HttpError(400, 'invalid_grant', 'The refresh token or code is not valid.', [
-    { path: 'reason', message: reason },
-  ]);
+  return new HttpError('invalid_grant', 'The refresh token or code is not valid.', {
+    details: [{ path: 'reason', message: reason }],
+  });
 }
 
 export type Sessions = ReturnType<typeof createSessions>;
 
 /**
- * Opens sessions and keeps them alive. A refresh token is replaced at each use (RFC 9700 §4.14.2); its successor is
- * derived from it under `secret`, so that an answer that was lost can be had again, and two tabs stay on one chain.
- * What is had again is the end of that chain: a successor that was used meanwhile would be taken for stolen later.
+ * Opens sessions and refreshes them. A refresh token is replaced at each use (RFC 9700 §4.14.2). Its successor is derived
+ * from it under `secret`, so that a client can repeat a refresh whose reply was lost, and two tabs stay on one chain of
+ * tokens. A repeated refresh returns the end of that chain: a successor that was used since would be treated as stolen.
  */
-export function createSessions(database: Database, tokens: AccessTokens, secret: Buffer) {
+export function createSessions(
+  database: Pick<AuthDatabase, 'transaction'>,
+  tokens: AccessTokens,
+  secret: Buffer,
+) {
   const successorOf = (token: string) => createHmac('sha256', secret).update(token).digest('base64url');
 
-  /** The token itself, or, where it was replaced a moment ago, the end of its chain, when each step to it was so, too. */
+  /** Finds the session of a replaced token whose row was deleted, by following its chain. */
+  async function presentDeleted(store: SessionStore, token: string): Promise<PresentedToken | undefined> {
+    const hashes: Buffer[] = [];
+    for (let next = token; hashes.length < chainSteps; hashes.push(sha256(next))) next = successorOf(next);
+    const known = await store.findAny(hashes);
+    const successor = known && (await store.present(known));
+    return successor && { ...successor, state: successor.state === 'valid' ? 'reused' : successor.state };
+  }
+
+  /** The token itself or, while it and its successors were replaced only a moment ago, the end of its chain. */
   async function newestOf(store: SessionStore, token: string) {
-    let presented = await store.present(sha256(token));
+    let presented = (await store.present(sha256(token))) ?? (await presentDeleted(store, token));
     while (presented?.state === 'valid' && presented.replaced) {
       token = successorOf(token);
       presented = await store.find(sha256(token));
@@ -46,45 +63,37 @@ export function createSessions(database: Database, tokens: AccessTokens, secret:
   }
 
   return {
-    /** In the transaction of the login, which has checked the user and holds their row. */
+    /** Call it in the transaction of the login, which has locked the user. */
     async open(
-      query: Database['query'],
+      { sessions }: Stores,
       user: User,
       session: Omit<NewSession, 'userId'>,
-    ): Promise<TokenPair & { sessionId: number }> {
+    ): Promise<OpenedSession> {
       const refreshToken = randomToken();
-      const sessionId = await createSessionStore(query).open(
-        { ...session, userId: user.id },
-        sha256(refreshToken),
-      );
+      const sessionId = await sessions.open({ ...session, userId: user.id }, sha256(refreshToken));
       const accessToken = tokens.forUser(user, sessionId, session.mustChangePassword);
       return { accessToken, refreshToken, sessionId };
     },
 
-    /** Throws 400 `invalid_grant`. A token that was replaced before ends the whole session: somebody else has it. */
+    /** Throws 400 `invalid_grant`. A token that was replaced before was stolen, and ends the whole session. */
     async refresh(refreshToken: string, address: string): Promise<RefreshedSession> {
       if (!isToken(refreshToken)) throw invalidGrant('unknown');
-      const outcome = await database.transaction(async (query) => {
-        const store = createSessionStore(query);
-        const { newest, presented } = await newestOf(store, refreshToken);
+      const outcome = await database.transaction(async ({ users, sessions, audit }) => {
+        const { newest, presented } = await newestOf(sessions, refreshToken);
         if (!presented) return 'unknown';
         const { sessionId, userId, mustChangePassword, state } = presented;
         if (state === 'reused') {
-          await audit(query, {
-            event: 'refresh_token_reused',
-            userId,
-            address,
-            details: { session: sessionId },
-          });
-          await store.endOne(userId, sessionId);
+          const details = { session: sessionId };
+          await audit.add({ event: 'refresh_token_reused', userId, address, details });
+          await sessions.endOne(userId, sessionId);
         }
         if (state !== 'valid') return state;
-        const user = await createUserStore(query).findById(userId);
+        const user = await users.findById(userId);
         if (!user) return 'revoked';
         const accessToken = tokens.forUser(user, sessionId, mustChangePassword);
         if (newest !== refreshToken) return { user, accessToken, refreshToken: newest };
         const successor = successorOf(refreshToken);
-        await store.replace(sessionId, sha256(refreshToken), sha256(successor));
+        await sessions.replace(sessionId, sha256(refreshToken), sha256(successor));
         return { user, accessToken, refreshToken: successor };
       });
       if (typeof outcome === 'string') throw invalidGrant(outcome);

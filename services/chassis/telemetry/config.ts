@@ -1,17 +1,17 @@
 import { basename, dirname } from 'node:path';
 
-/** Traces go to a collector, under the name of this process. */
 export interface TelemetryConfig {
+  /** Name of this process in its traces. */
   service: string;
-  /** How many of the requests that are neither slow nor fail are sent, of 1. */
+  /** Part of the requests that are neither slow nor failed whose traces are sent, 0 to 1. */
   ratio: number;
 }
 
-const usualRatio = 0.05;
+const defaultRatio = 0.05;
 
 /**
- * What the preload has to know before the process reads its own configuration; undefined: nothing is traced. What is no
- * address or no number is for that configuration to complain of.
+ * Reads the settings that the preload needs before the process reads its configuration; undefined: no tracing. It ignores
+ * malformed values, because the process's own configuration refuses them with a message.
  */
 export function readTelemetryConfig(): TelemetryConfig | undefined {
   const {
@@ -23,6 +23,6 @@ export function readTelemetryConfig(): TelemetryConfig | undefined {
   return {
     // `services/auth/main.ts` is auth.
     service: service || basename(dirname(process.argv[1] ?? '')),
-    ratio: ratio ? Number(ratio) : usualRatio,
+    ratio: ratio ? Number(ratio) : defaultRatio,
   };
 }

@@ -1,64 +1,58 @@
-import type { RecordedSpan } from './span.ts';
-
 /**
- * The services' share of a request that is slow in the end (500 ms) may be less than that: it is to be there, too. What
- * decides is what this process has seen; it cannot ask the others.
+ * A trace is also sent when this process's part of it took longer than this: a request may exceed the slow limit of
+ * 500 ms at the gateway only, and its services cannot know that.
  */
 const longMs = 200;
-/** More than this many spans of one request or event are not held. */
-const spanLimit = 1_000;
+/** Spans held of one request or event; further ones are dropped. */
+const maxSpans = 1_000;
 
 /**
- * This process's part of a trace: it begins with a request or an event, and when that has ended, all of it is sent or
- * none. Until then a span is only noted, which costs next to nothing.
+ * This process's part of a trace. It begins with a request or an event; when that ends, either all of its spans are sent
+ * or none. Until then spans are only recorded, which is cheap.
  */
-export class LocalTrace {
+export interface LocalTrace<Span> {
   readonly id: string;
-  /** Decided where the trace began, for all processes that it comes through. */
+  /** Decided where the trace began, for all processes. */
   readonly sampled: boolean;
-  /** From the process's clock, in ms, to that of the world. */
-  readonly epoch = Date.now() - performance.now();
-  readonly #beganAt = performance.now();
-  readonly #send: (span: RecordedSpan) => void;
-  #wanted: boolean;
-  #ended = false;
-  #spans: RecordedSpan[] = [];
+  /** Difference between the process's monotonic clock and Unix time, in ms. */
+  readonly epochMs: number;
+  /** Has the trace sent in any case. */
+  want(): void;
+  /** Whether the trace is certain to be sent. */
+  isWanted(): boolean;
+  /** Records a client span that has ended. After the end of the trace the span is sent if the trace was. */
+  add(span: Span): void;
+  /** Ends the trace with the span of the request or event itself. */
+  end(span: Span): void;
+}
 
-  constructor(id: string, sampled: boolean, send: (span: RecordedSpan) => void) {
-    this.id = id;
-    this.sampled = sampled;
-    this.#wanted = sampled;
-    this.#send = send;
-  }
+/** Begins this process's part of the trace `id`. `send` gets the spans of a trace that is slow, failed or sampled. */
+export function createLocalTrace<Span extends { failed: boolean }>(
+  id: string,
+  sampled: boolean,
+  send: (span: Span) => void,
+): LocalTrace<Span> {
+  const beganAt = performance.now();
+  let wanted = sampled;
+  let ended = false;
+  let spans: Span[] = [];
+  const isLong = () => performance.now() - beganAt > longMs;
 
-  /** It is sent, whatever happens. */
-  want(): void {
-    this.#wanted = true;
-  }
-
-  /** Whether it is certain that it is sent. */
-  get wanted(): boolean {
-    return this.#wanted || (!this.#ended && this.#isLong());
-  }
-
-  /** Something that was asked of others has ended; what ends after the request itself shares its fate. */
-  add(span: RecordedSpan): void {
-    if (this.#ended) {
-      if (this.#wanted) this.#send(span);
-    } else if (this.#spans.length < spanLimit) {
-      this.#spans.push(span);
-    }
-  }
-
-  /** The request or event itself, `span`, has ended. */
-  end(span: RecordedSpan): void {
-    this.#wanted ||= span.failed || this.#isLong();
-    this.#ended = true;
-    if (this.#wanted) [...this.#spans, span].forEach(this.#send);
-    this.#spans = [];
-  }
-
-  #isLong(): boolean {
-    return performance.now() - this.#beganAt > longMs;
-  }
+  return {
+    id,
+    sampled,
+    epochMs: Date.now() - beganAt,
+    want: () => void (wanted = true),
+    isWanted: () => wanted || (!ended && isLong()),
+    add(span) {
+      if (ended && wanted) send(span);
+      if (!ended && spans.length < maxSpans) spans.push(span);
+    },
+    end(span) {
+      wanted ||= span.failed || isLong();
+      ended = true;
+      if (wanted) [...spans, span].forEach(send);
+      spans = [];
+    },
+  };
 }

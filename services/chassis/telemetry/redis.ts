@@ -1,19 +1,18 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import { beginSpan, type Span } from '../tracing.ts';
 
-/** One command, as ioredis tells of it; the same object from its start to its end. */
+/** One command on ioredis's diagnostics channel; the same object from its start to its end. */
 interface CommandMessage {
   command: string;
   error?: unknown;
 }
 
-/** Each Redis command that is part of a trace becomes a span. ioredis says itself when one begins and ends. */
+/** Makes a span of each Redis command that is part of a trace. */
 export function traceRedis(): void {
   const channel = tracingChannel<'ioredis:command', CommandMessage>('ioredis:command');
   const spans = new WeakMap<object, Span>();
   channel.start.subscribe((message) => {
-    const { command } = message as CommandMessage;
-    const name = command.toUpperCase();
+    const name = (message as CommandMessage).command.toUpperCase();
     const attributes = { 'db.system.name': 'redis', 'db.operation.name': name };
     const span = beginSpan(name, { kind: 'client', attributes });
     if (span) spans.set(message as object, span);

@@ -1,16 +1,16 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
 import type { IdGenerator } from '@opentelemetry/sdk-trace';
 import type { RecordedSpan } from './span.ts';
-import { spanNamedBy } from './traceparent.ts';
+import { remoteSpanOf } from './traceparent.ts';
 
 const kinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT };
 
-/** Gives the SDK spans that have ended, under the ids that they were given when they began. */
+/** Passes ended spans to the SDK. `ids` has the SDK use the ids that the spans already have. */
 export function createSender() {
   let next: RecordedSpan;
   const ids: IdGenerator = { generateTraceId: () => next.traceId, generateSpanId: () => next.id };
 
-  function contextOf({ traceId, parentId }: RecordedSpan) {
+  function parentContext({ traceId, parentId }: RecordedSpan) {
     if (parentId === undefined) return ROOT_CONTEXT;
     return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags: TraceFlags.SAMPLED });
   }
@@ -18,20 +18,20 @@ export function createSender() {
   function send(span: RecordedSpan): void {
     next = span;
     const { name, attributes, failed, beganAt, endedAt, options } = span;
-    const { epoch } = span.trace;
-    const linked = spanNamedBy(options.link);
+    const { epochMs } = span.trace;
+    const linked = remoteSpanOf(options.link);
     const sent = trace.getTracer('content-platform').startSpan(
       name,
       {
         kind: kinds[options.kind],
         attributes,
         links: linked ? [{ context: linked }] : [],
-        startTime: epoch + beganAt,
+        startTime: epochMs + beganAt,
       },
-      contextOf(span),
+      parentContext(span),
     );
     if (failed) sent.setStatus({ code: SpanStatusCode.ERROR });
-    sent.end(epoch + endedAt!);
+    sent.end(epochMs + endedAt!);
   }
 
   return { ids, send };

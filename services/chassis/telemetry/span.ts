@@ -4,12 +4,26 @@ import type { Attributes, Span, SpanOptions } from '../tracing.ts';
 import type { LocalTrace } from './local-trace.ts';
 import { traceparent } from './traceparent.ts';
 
+/** A span as it is recorded; the values that only a sent span needs are computed when they are read. */
+export interface RecordedSpan extends Span {
+  readonly options: SpanOptions;
+  readonly trace: LocalTrace<RecordedSpan>;
+  /** On the process's monotonic clock, in ms. */
+  readonly beganAt: number;
+  readonly endedAt: number | undefined;
+  readonly name: string;
+  readonly failed: boolean;
+  readonly id: string;
+  readonly parentId: string | undefined;
+  readonly attributes: Attributes;
+}
+
 export interface SpanStart {
-  /** A span of this process, or the id of another's. */
+  /** A span of this process, or the id of a span of another process. */
   parent: RecordedSpan | string | undefined;
   name: string;
   options: SpanOptions;
-  trace: LocalTrace;
+  trace: LocalTrace<RecordedSpan>;
   active: AsyncLocalStorage<RecordedSpan>;
 }
 
@@ -20,77 +34,45 @@ function typeOf(error: unknown): string {
 
 const ids = new RandomIdGenerator();
 
-/** A span as it is noted while work is under way. What only a span that is sent has is made when it is asked for. */
-export class RecordedSpan implements Span {
-  readonly options: SpanOptions;
-  readonly trace: LocalTrace;
-  readonly beganAt = performance.now();
-  name: string;
-  failed = false;
-  /** Undefined as long as it has not ended. */
-  endedAt: number | undefined;
-  readonly #active: AsyncLocalStorage<RecordedSpan>;
-  readonly #parent: RecordedSpan | string | undefined;
-  #id: string | undefined;
-  #attributes: Attributes[] = [];
-
-  constructor({ parent, name, options, trace, active }: SpanStart) {
-    this.#parent = parent;
-    this.name = name;
-    this.options = options;
-    this.trace = trace;
-    this.#active = active;
-  }
-
-  get id(): string {
-    return (this.#id ??= ids.generateSpanId());
-  }
-
-  get parentId(): string | undefined {
-    return typeof this.#parent === 'object' ? this.#parent.id : this.#parent;
-  }
-
-  get attributes(): Attributes {
-    return Object.assign({}, this.options.attributes, ...this.#attributes) as Attributes;
-  }
-
-  get traceId(): string {
-    return this.trace.id;
-  }
-
-  get sentTraceId(): string | undefined {
-    return this.trace.wanted ? this.trace.id : undefined;
-  }
-
-  rename(name: string): void {
-    this.name = name;
-  }
-
-  set(attributes: Attributes): void {
-    this.#attributes.push(attributes);
-  }
-
-  fail(error?: unknown): void {
-    this.failed = true;
-    if (error !== undefined) this.set({ 'error.type': typeOf(error) });
-  }
-
-  keep(): void {
-    this.trace.want();
-  }
-
-  end(): void {
-    if (this.endedAt !== undefined) return;
-    this.endedAt = performance.now();
-    if (this.options.kind === 'client') this.trace.add(this);
-    else this.trace.end(this);
-  }
-
-  run<T>(work: () => T): T {
-    return this.#active.run(this, work);
-  }
-
-  headers(): Record<string, string> {
-    return { traceparent: traceparent(this.traceId, this.id, this.trace.sampled) };
-  }
+/** Begins a span of `trace`. */
+export function createSpan({ parent, name, options, trace, active }: SpanStart): RecordedSpan {
+  let id: string | undefined;
+  let attributes = options.attributes;
+  const span: { -readonly [Key in keyof RecordedSpan]: RecordedSpan[Key] } = {
+    options,
+    trace,
+    traceId: trace.id,
+    beganAt: performance.now(),
+    endedAt: undefined,
+    name,
+    failed: false,
+    get id() {
+      return (id ??= ids.generateSpanId());
+    },
+    get parentId() {
+      return typeof parent === 'object' ? parent.id : parent;
+    },
+    get attributes() {
+      return attributes ?? {};
+    },
+    get sentTraceId() {
+      return trace.isWanted() ? trace.id : undefined;
+    },
+    rename: (newName) => void (span.name = newName),
+    set: (more) => void (attributes = { ...attributes, ...more }),
+    fail(error) {
+      span.failed = true;
+      if (error !== undefined) span.set({ 'error.type': typeOf(error) });
+    },
+    keep: () => trace.want(),
+    end() {
+      if (span.endedAt !== undefined) return;
+      span.endedAt = performance.now();
+      if (options.kind === 'client') trace.add(span);
+      else trace.end(span);
+    },
+    run: (work) => active.run(span, work),
+    headers: () => ({ traceparent: traceparent(trace.id, span.id, trace.sampled) }),
+  };
+  return span;
 }

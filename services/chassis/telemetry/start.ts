@@ -4,29 +4,29 @@ import { envDetector, hostDetector, serviceInstanceIdDetector } from '@opentelem
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { createLogger } from '../logger.ts';
 import { useTracer } from '../tracing.ts';
-import { createComplaint } from './complaint.ts';
+import { createThrottledWarning } from './throttled-warning.ts';
 import type { TelemetryConfig } from './config.ts';
 import { traceRedis } from './redis.ts';
 import { createSender } from './sender.ts';
 import { createTracer } from './tracer.ts';
 
 /**
- * Traces this process. The SDK reads the rest from its own variables (OTEL_EXPORTER_OTLP_*, OTEL_BSP_*,
- * OTEL_RESOURCE_ATTRIBUTES). Its queue is bounded: what does not fit is dropped.
+ * Starts tracing this process. The SDK reads the other settings from its own variables (OTEL_EXPORTER_OTLP_*, OTEL_BSP_*,
+ * OTEL_RESOURCE_ATTRIBUTES). Its queue is bounded: further spans are dropped.
  */
 export function startTelemetry({ service, ratio }: TelemetryConfig): void {
-  setGlobalErrorHandler(createComplaint(createLogger(service)));
+  setGlobalErrorHandler(createThrottledWarning(createLogger(service)));
   const { ids, send } = createSender();
   const sdk = new NodeSDK({
     serviceName: service,
     idGenerator: ids,
-    // Chosen already.
+    // The tracer has chosen the spans already.
     sampler: { shouldSample: () => ({ decision: SamplingDecision.RECORD_AND_SAMPLED }) },
-    // Ours read and write traceparent themselves.
+    // The tracer reads and writes traceparent itself.
     textMapPropagator: null,
-    // The usual ones also tell the command line, the user and the folders of the machine.
+    // The default detectors also send the command line, the user and folders of the machine.
     resourceDetectors: [envDetector, hostDetector, serviceInstanceIdDetector],
-    // Metrics are scraped, and logs are on stdout.
+    // Prometheus scrapes the metrics, and logs go to stdout.
     metricReaders: [],
     logRecordProcessors: [],
   });

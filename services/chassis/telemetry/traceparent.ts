@@ -2,16 +2,16 @@ import { parseTraceParent } from '@opentelemetry/core';
 import type { SpanContext } from '@opentelemetry/api';
 import type { TraceHeaders } from '../tracing.ts';
 
-/** The span that the headers name (https://www.w3.org/TR/trace-context/); undefined when they name none, or not well. */
-export function spanNamedBy(headers: TraceHeaders | undefined): SpanContext | undefined {
+/** Returns the span that `traceparent` names (W3C Trace Context); undefined without a well-formed header. */
+export function remoteSpanOf(headers: TraceHeaders | undefined): SpanContext | undefined {
   const given = headers?.['traceparent'];
-  // kafkajs gives values as bytes, and several under one name as a list.
+  // kafkajs passes values as bytes, and several values of one name as a list.
   const value: unknown = Array.isArray(given) ? given[0] : given;
   if (typeof value !== 'string' && !Buffer.isBuffer(value)) return undefined;
   return parseTraceParent(value.toString()) ?? undefined;
 }
 
-/** `sampled`: the whole trace is wanted, and not only what is slow or fails. */
+/** Writes a traceparent header. `sampled`: every process sends its part, even if it is neither slow nor failed. */
 export function traceparent(traceId: string, spanId: string, sampled: boolean): string {
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
 }

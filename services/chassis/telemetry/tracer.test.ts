@@ -16,7 +16,7 @@ function tracerWith(ratio: number) {
 }
 const names = () => sent.map(({ name }) => name);
 
-test('a request that fails is sent with all that was a part of it', () => {
+test('sends a failed request with all of its spans', () => {
   const tracer = tracerWith(0);
   const request = tracer.begin('request', unsampled)!;
   request.run(() => tracer.begin('query', { kind: 'client' })!.end());
@@ -29,7 +29,7 @@ test('a request that fails is sent with all that was a part of it', () => {
   expect(root!.attributes).toEqual({ 'error.type': 'TypeError' });
 });
 
-test('a part that fails is no reason: the request was answered', () => {
+test('a failed client span alone does not send the trace', () => {
   const tracer = tracerWith(0);
   const request = tracer.begin('request', unsampled)!;
   request.run(() => {
@@ -41,7 +41,7 @@ test('a part that fails is no reason: the request was answered', () => {
   expect(names()).toEqual([]);
 });
 
-test('what a part of it wants is kept', () => {
+test('keep() on a part sends the trace', () => {
   const tracer = tracerWith(0);
   const request = tracer.begin('request', unsampled)!;
   expect(request.sentTraceId).toBeUndefined();
@@ -51,7 +51,7 @@ test('what a part of it wants is kept', () => {
   expect(names()).toEqual(['request']);
 });
 
-test('the sender of a request has chosen for those who follow', () => {
+test('follows the sampling decision of the sender', () => {
   const tracer = tracerWith(1);
   tracer.begin('not wanted', unsampled)!.end();
   tracer.begin('wanted', { kind: 'server', parent: from('01') })!.end();
@@ -61,13 +61,13 @@ test('the sender of a request has chosen for those who follow', () => {
 test.each([
   [1, '01'],
   [0, '00'],
-])('those who follow are told: a ratio of %s is the flag %s', (ratio, flag) => {
+])('a ratio of %s sends the flag %s to other processes', (ratio, flag) => {
   const tracer = tracerWith(ratio);
   const span = tracer.begin('request', { kind: 'server', parent: { traceparent: 'nonsense' } })!;
   expect(span.headers()['traceparent']).toMatch(new RegExp(`^00-${span.traceId}-[0-9a-f]{16}-${flag}$`));
 });
 
-test('what ends after its request shares its fate', () => {
+test('a span that ends after its request is sent if the request was', () => {
   for (const [ratio, expected] of [
     [0, []],
     [1, ['request', 'late']],
@@ -82,7 +82,7 @@ test('what ends after its request shares its fate', () => {
   }
 });
 
-test('a request that goes on and on does not fill the memory', () => {
+test('bounds the spans of an endless request', () => {
   const tracer = tracerWith(1);
   const request = tracer.begin('request', { kind: 'server' })!;
   for (let n = 0; n < 5_000; n += 1) request.run(() => tracer.begin('query', { kind: 'client' })!.end());
@@ -91,7 +91,7 @@ test('a request that goes on and on does not fill the memory', () => {
   expect(names()).toContain('request');
 });
 
-test('outside a request nothing is asked of others', () => {
+test('makes no client spans outside a request', () => {
   const tracer = tracerWith(1);
   expect(tracer.begin('query', { kind: 'client' })).toBeUndefined();
   const request = tracer.begin('request', { kind: 'server' })!;

@@ -1,8 +1,7 @@
-// A key set on a real HTTP server, for the tests of tokens and keys.
+// Serves a key set over HTTP, for the tests of tokens and keys.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
+import { startHttpServer } from '../../../test/support/http-server.ts';
 
 export interface TestKey {
   kid: string;
@@ -17,26 +16,21 @@ export function createTestKey(kid: string): TestKey {
   return { kid, publicKey, privateKey, jwk: { kty: 'RSA', use: 'sig', alg: 'RS256', kid, n, e } };
 }
 
-/** `answer` can be replaced; `paths` are the requests that came. */
+/** `answer` can be replaced; `paths` are the paths of the requests. */
 export async function startJwksServer(...keys: TestKey[]) {
   const served: { keys: TestKey[]; answer: RequestListener; paths: string[] } = {
     keys,
     paths: [],
     answer: (_request, response) => response.end(JSON.stringify({ keys: served.keys.map(({ jwk }) => jwk) })),
   };
-  const server = createServer((request, response) => {
+  const { origin, close: stop } = await startHttpServer((request, response) => {
     served.paths.push(request.url ?? '');
     served.answer(request, response);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return Object.assign(served, {
     origin,
     url: `${origin}/.well-known/jwks.json`,
-    stop() {
-      server.closeAllConnections();
-      server.close();
-    },
+    stop,
   });
 }
 export type JwksServer = Awaited<ReturnType<typeof startJwksServer>>;

@@ -1,7 +1,7 @@
 import { createTracer } from '../telemetry/tracer.ts';
 import { useTracer } from '../tracing.ts';
 
-/** From now on this process is traced, and no trace is sent by chance. Grows by each span that is sent. */
+/** Starts tracing in this process, without random sampling. The returned list grows by each span that is sent. */
 export function sentSpans(): { name: string; traceId: string }[] {
   const sent: { name: string; traceId: string }[] = [];
   const send = ({ name, traceId }: { name: string; traceId: string }) => void sent.push({ name, traceId });

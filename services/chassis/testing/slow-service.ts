@@ -1,5 +1,4 @@
-// A process for run.test.ts: GET / says so and answers after a second. Its argument: how long it may
-// finish when it is told to stop, in ms.
+// A process for run.test.ts: GET / prints a line and responds after a second. Its argument is the grace period in ms.
 import express from 'express';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { commonConfig, readConfig, run } from '../index.ts';
@@ -15,7 +14,7 @@ await run(
       await sleep(1_000);
       response.json({ done: true });
     });
-    const [, , finishMs] = process.argv;
-    return { app, checks: {}, ...(finishMs ? { finishMs: Number(finishMs) } : {}) };
+    const [, , gracePeriodMs] = process.argv;
+    return { app, checks: {}, ...(gracePeriodMs ? { gracePeriodMs: Number(gracePeriodMs) } : {}) };
   },
 );

@@ -17,8 +17,8 @@ const encode = (part: unknown) =>
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 /**
- * A valid token, and every published way to make another that a careless verifier takes: by somebody without the key,
- * and, to see that the rest is looked at as well, with it. None may be taken.
+ * Returns a valid token and every published attack on verifiers of tokens: made without the key and, to test the other
+ * checks, with the key. A verifier must refuse them all.
  */
 export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget) {
   const now = Math.floor(Date.now() / 1000);
@@ -57,7 +57,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
   const theirs = rsa(stranger.privateKey);
   const curve = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
-  // No algorithm, in all cases of its letters, with no signature and with one.
+  // No algorithm, in upper and lower case, with and without a signature.
   for (let bits = 0; bits < 16; bits += 1) {
     const none = [...'none'].map((letter, at) => ((bits >> at) & 1 ? letter.toUpperCase() : letter)).join('');
     add(
@@ -93,7 +93,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
   ])
     add(`alg ${JSON.stringify(alg)}`, make({ ...head, alg }, admin, nothing), make({ ...head, alg }, person));
 
-  // The public key as a shared secret, in each form that it has.
+  // The public key as a shared secret, in each of its forms.
   const jwk = publicKey.export({ format: 'jwk' });
   const pems = [
     publicKey.export({ type: 'spki', format: 'pem' }),
@@ -184,7 +184,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
       `${h}.${p}.${bytesOf(value % 2n ** 2048n, 256)}`,
     );
 
-  // Which key: none of this is a name of one.
+  // Key ids that name no key.
   const kids: unknown[] = [
     '',
     ' ',
@@ -230,7 +230,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     ])
       add(`kid ${JSON.stringify(name)?.slice(0, 60)}`, make({ ...head, kid: name }, admin, signer));
 
-  // Keys that the token brings along, and members that change how it is to be read, signed by whom it may be.
+  // Keys in the token, and header fields that change its meaning, with each signature.
   const strangersJwk = stranger.publicKey.export({ format: 'jwk' });
   const certificate = stranger.publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
   const members: Json[] = [
@@ -274,7 +274,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     `${raw.split('.')[0]}..${ours(raw).toString('base64url')}`,
   );
 
-  // What it is for: types, and claims of other types than they have.
+  // Wrong token types, and claims of wrong types.
   for (const typ of [
     'JWT',
     'jwt',
@@ -327,7 +327,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
   ])
     for (const name of ['exp', 'iat', 'nbf']) {
       const claims = JSON.stringify({ ...person, [name]: 'HERE' }).replace('"HERE"', text);
-      // A time in the past is one, however it is written.
+      // -1e400 is a time in the past.
       if (!(name === 'nbf' && text === '-1e400')) add(`${name} ${text.slice(0, 20)}`, make(head, claims));
     }
   add('nbf later', make(head, { ...person, nbf: now + 3_000 }), make(head, { ...person, nbf: 2 ** 52 }));
@@ -409,7 +409,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     make(`${JSON.stringify(head).slice(0, -1)},"\\u0061lg":"none"}`, admin, nothing),
   );
 
-  // Parts of other tokens, and other forms of the same.
+  // Parts of other tokens, and other encodings of the same token.
   add(
     'the signature of another',
     `${h}.${p}.${otherSignature}`,
@@ -496,7 +496,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
   return { valid, other, attacks: attacks.filter(([, token]) => token !== valid) };
 }
 
-/** `count` tokens that `valid` becomes by flips of bits, cuts, swaps and parts of `other`; never itself. By `seed`. */
+/** Makes `count` tokens of `valid` by bit flips, cuts, swaps and parts of `other`, never `valid` itself. */
 export function fuzzedTokens(valid: string, other: string, count: number, seed: number): string[] {
   const number = fc.noBias(fc.nat(1 << 24));
   const changes: ((token: string, a: number, b: number) => string)[] = [

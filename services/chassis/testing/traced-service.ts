@@ -1,5 +1,5 @@
-// A process for telemetry.test.ts: answers GET /.well-known/jwks.json, each time in a span of its own. It takes as long
-// as the header X-Takes says, in ms, and fails when there is a header X-Fails.
+// A process for telemetry.test.ts: serves GET /.well-known/jwks.json, each in a span. The header X-Takes delays the reply
+// by its value in ms; the header X-Fails makes it fail.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jwks } from '@content-platform/contract';
 import { commonConfig, createService, handle, readConfig, run } from '../index.ts';

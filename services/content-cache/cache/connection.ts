@@ -1,50 +1,90 @@
-import type { CacheNode } from './node.ts';
-import type { PrimaryState } from './primary.ts';
-import type { ProtocolScripts } from './scripts.ts';
+/** The two forms in which a record is cached: fields of one hash, so that one CLEAR deletes both. */
+export type View = 'full' | 'summary';
 
-/** Of all primaries together. usable: each of them is. partial: some are, and what the others hold is passed by. */
-export type CacheState = PrimaryState | 'partial';
-
-export interface CacheConnectionOptions {
-  /** one of the forms of parseRedisUrl */
-  url: string;
-  /**
-   * Runs after each connect, before the cache is used: clears what could not be cleared meanwhile. In a cluster that is
-   * done for each primary on its own, in its part.
-   */
-  recover: (part?: ClearingReach) => Promise<void>;
-  /** Hears of each new state, and of each new reason to stay away. */
-  onStateChange?: ((state: CacheState, reason?: Error) => void) | undefined;
-  /** Those of a server that may be alone, unless others are given. */
-  scripts?: ProtocolScripts | undefined;
+/** The Lua sources of the protocol. Redis runs each script atomically. */
+export interface ProtocolScripts {
+  read: string;
+  fill: string;
+  clear: string;
+  peek: string;
+  incarnation: string;
 }
 
-/** What clears go to. */
-export interface ClearingReach {
-  /** CLEAR at the primary that holds `key`. @throws CacheError */
+export type ReadReply =
+  | { status: 'HIT'; version: number; payload: string }
+  | { status: 'WAIT' }
+  | { status: 'FILL'; lease: string };
+
+export interface Fill {
+  view: View;
+  lease: string;
+  ttlMs: number;
+  version: number;
+  payload: string;
+}
+
+/** The commands of the protocol at one Redis primary. Each rejects with a CacheError after at most 250 ms. */
+export interface CacheNode {
+  read(key: string, view: View, token: string, leaseMs: number): Promise<ReadReply>;
+  fill(key: string, fill: Fill): Promise<'STORED' | 'REFUSED'>;
+  /** For each view that READ would serve: the version, and the first bytes of the payload. */
+  peek(key: string): Promise<{ version: number; beginning: string }[]>;
+  /** Returns how many keys the clear counts for. */
   clear(key: string): Promise<number>;
-  /** Every primary, for sweeps. @throws CacheUnavailable when one is away */
+  incarnation(): Promise<string>;
+  /** One page of keys; '0' is the first and the last cursor. Keys of other programs need not be UTF-8. */
+  scan(cursor: string, glob: string): Promise<{ cursor: string; keys: Buffer[] }>;
+  /** Returns how many of the keys existed. */
+  unlink(keys: Buffer[]): Promise<number>;
+  /** In bytes; a limit of 0 means none. `evictedKeys` counts from the server's start. */
+  memory(): Promise<{ usedBytes: number; limitBytes: number; evictedKeys: number }>;
+  replication(): Promise<Replication>;
+}
+
+export interface Replication {
+  replicas: number;
+  /** min-replicas-to-write of the primary; undefined if the Redis user may not read the configuration */
+  minToWrite: number | undefined;
+}
+
+/** What a clear needs of the connection. */
+export interface ClearTransport {
+  /** Sends CLEAR to the primary that holds `key`. @throws CacheError */
+  clear(key: string): Promise<number>;
+  /** Every primary, for sweeps. @throws CacheUnavailable when one is not connected */
   primaries(): CacheNode[];
   /**
-   * Who owns which slots, as every primary tells it: the same text as long as no slot moves.
+   * The owners of all slots as every primary reports them: the same text until a slot moves.
    *
-   * @throws SlotsUnsettled while they do not agree, or a slot is on its way; CacheUnavailable when a primary is away
+   * @throws SlotsUnsettled while the primaries disagree or a slot is moving; CacheUnavailable when one is not connected
    */
   slotMap(): Promise<string>;
 }
 
-export interface CacheConnection extends ClearingReach {
+/**
+ * - away: not connected, or not yet checked; nothing is sent.
+ * - recovering: connected and checked; clears are carried out, reads bypass the cache.
+ * - usable: the clears that were refused before have been carried out; reads use the cache.
+ * - closed: permanently.
+ */
+export type PrimaryState = 'away' | 'recovering' | 'usable' | 'closed';
+
+/** Of all primaries together. usable: every primary is. partial: some are; reads of the others' keys bypass the cache. */
+export type CacheState = PrimaryState | 'partial';
+
+/** The one interface between the protocol and the ways to reach Redis: a single server, sentinels or a cluster. */
+export interface CacheConnection extends ClearTransport {
   readonly state: CacheState;
-  /** How many times the connection was given up because Redis did not answer in time. */
+  /** How many times a connection was closed because Redis did not answer in time. */
   readonly timeouts: number;
   /**
-   * Makes the first attempt to connect and goes on trying in the background, once a second, until close().
-   * Resolves when that attempt is over; Redis may be away then.
+   * Connects, and reconnects in the background once a second until close(). Resolves after the first attempt, whether
+   * it succeeded or not.
    *
-   * @throws CacheUnfit when the first attempt finds a Redis that cannot keep the promise
+   * @throws CacheUnfit when the first attempt finds a Redis that cannot keep the protocol's promise
    */
   start(): Promise<void>;
-  /** The primary that holds `key`, for reads. @throws CacheUnavailable unless usable */
+  /** The primary that holds `key`, for reads. @throws CacheUnavailable unless that primary is usable */
   forReading(key: string): CacheNode;
   close(): Promise<void>;
 }

@@ -1,20 +1,20 @@
-/** Whatever kept the cache from doing its part. A read goes on without it, a clear was not carried out. */
+/** The cache could not do its part: a read continues without the cache, a clear was not carried out. */
 export abstract class CacheError extends Error {}
 
-/** Redis could not be asked: away, hanging, or not yet usable after a reconnect. */
+/** Redis did not answer: unreachable, hanging, or not yet usable after a reconnect. */
 export class CacheUnavailable extends CacheError {
   override name = 'CacheUnavailable';
 }
 
-/** Redis answered, but refused, or it was restarted or replaced during a sweep. */
+/** Redis refused the command, or was restarted or replaced during a sweep. */
 export class CacheRefused extends CacheError {
   override name = 'CacheRefused';
 }
 
-/** Slots of a cluster are on their way, or were while somebody asked. */
+/** Slots of the cluster are moving, or moved during the request. */
 export class SlotsUnsettled extends CacheRefused {}
 
-/** The key's slot belongs to another node, or is on its way to one (`isAsk`). Nothing was executed. */
+/** The key's slot belongs to another node, or is moving to another node (`isAsk`). Nothing was executed. */
 export class SlotElsewhere extends SlotsUnsettled {
   readonly isAsk: boolean;
   constructor(message: string, isAsk: boolean) {
@@ -23,22 +23,22 @@ export class SlotElsewhere extends SlotsUnsettled {
   }
 }
 
-/** This Redis cannot keep the promise, and waiting will not mend it: too old, or INFO is not allowed. */
+/** This Redis can never keep the protocol's promise: its version is too old, or its user may not call INFO. */
 export class CacheUnfit extends CacheError {
   override name = 'CacheUnfit';
 }
 
-/** Whether a refusal says that the server is a replica now: it stays one, and the primary is to be looked for anew. */
+/** Whether a refusal shows that the server is now a replica: the primary must be located again. */
 export function isDemoted(error: unknown): boolean {
   return /^(READONLY|MASTERDOWN) /.test((error as Error).message);
 }
 
-/** Whether a refusal says that too few replicas follow the server: it may have been cut off, and replaced. */
+/** Whether a refusal shows that too few replicas follow the server: a failover may have replaced it. */
 export function lacksReplicas(error: unknown): boolean {
   return (error as Error).message.startsWith('NOREPLICAS ');
 }
 
-/** Sorts what a command of ioredis was rejected with into the kinds above. */
+/** Maps the rejection of an ioredis command to a CacheError. */
 export function asCacheError(command: string, error: unknown): CacheError {
   const { name, message } = error as Error;
   if (name !== 'ReplyError') return new CacheUnavailable(`${command}: ${message}`, { cause: error });

@@ -4,7 +4,7 @@ import type { ClearForCaller } from '../clear-for-caller.ts';
 
 export function clearPattern({ clear }: { clear: ClearForCaller }): Handler<typeof contract> {
   return async ({ body: { pattern }, caller }) => {
-    // The contract lets nothing else through than a model followed by `:*`.
+    // The contract allows only a model followed by `:*`.
     const model = models.find((name) => pattern === `${name}:*`)!;
     return { status: 200, body: { success: true, keys_deleted: await clear({ model, id: null }, caller) } };
   };

@@ -17,14 +17,12 @@ export function readContent({ cache, records, metrics }: ReadContentDeps): Handl
     const context = currentContext();
     if (context) context.cache = outcome;
     if (!record) {
-      throw new HttpError(404, 'not_found', `There is no ${model} ${id}.`, undefined, {
-        headers: { 'X-Cache': outcome },
-      });
+      throw new HttpError('not_found', `There is no ${model} ${id}.`, { headers: { 'X-Cache': outcome } });
     }
     const etag = etagOf(record.payload);
     const headers = { 'X-Cache': outcome, ETag: etag, 'Cache-Control': 'private, no-cache' };
     if (isCurrent(header('if-none-match'), etag)) return { status: 304, headers };
-    // The payload is the reply already: parsing it only to write it again would cost more than the read.
+    // The payload is already JSON text: parsing it would cost more than the read.
     return { status: 200, headers, body: record.payload as never };
   };
 }

@@ -13,7 +13,7 @@ export function retryFailedJob({ retries }: { retries: JobRetry }): Handler<type
     });
     if (!result) throw noSuchJob(id);
     const { job, failure } = result;
-    if (failure) throw new HttpError(409, 'retry_failed', `It failed again: ${failure.class}: ${job.error}`);
+    if (failure) throw new HttpError('retry_failed', `It failed again: ${failure.class}: ${job.error}`);
     return { status: 200, body: job };
   };
 }

@@ -6,15 +6,12 @@ import { cacheUnavailable, callerName } from '../clear-for-caller.ts';
 import type { FailedJobStore } from '../failed-job-store.ts';
 import type { JobRetry } from '../job-retry.ts';
 
-/** Less than the 10 s that the contract allows: a process that stops waits no longer than that. */
+/** Below the 10 s that the contract allows and that a stopping process waits. */
 const maxMs = 8_000;
 
-export interface RetryFailedJobsDeps {
-  jobs: FailedJobStore;
-  retries: JobRetry;
-}
+type Deps = { jobs: FailedJobStore; retries: JobRetry };
 
-export function retryFailedJobs({ jobs, retries }: RetryFailedJobsDeps): Handler<typeof contract> {
+export function retryFailedJobs({ jobs, retries }: Deps): Handler<typeof contract> {
   return async ({ body: { dry_run, per_second, ...filter }, caller, signal }) => {
     const result = { matched: await jobs.count({ ...filter, state: 'open' }), retried: 0, failed: 0 };
     if (dry_run) return { status: 200, body: result };
@@ -28,7 +25,7 @@ export function retryFailedJobs({ jobs, retries }: RetryFailedJobsDeps): Handler
         if (!(error instanceof CacheError)) throw error;
         throw cacheUnavailable('The cache cannot be cleared now; the jobs that are left stay open.', error);
       });
-      // Forgotten meanwhile: neither.
+      // undefined: the job was deleted meanwhile
       if (tried) result[tried.failure ? 'failed' : 'retried'] += 1;
     }
     return { status: 200, body: result };

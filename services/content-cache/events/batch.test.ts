@@ -13,7 +13,7 @@ import { createProcessBatch, type ProcessBatch } from './batch.ts';
 let world: World;
 let cache: ContentCache;
 let processBatch: ProcessBatch;
-/** What happened, in order. */
+/** All steps in order. */
 let steps: string[];
 beforeAll(async () => {
   world = await startWorld();
@@ -23,7 +23,7 @@ beforeAll(async () => {
   const metrics = createCacheMetrics(createMetrics('content-cache'));
   const jobs = createFailedJobStore(world.query);
   processBatch = createProcessBatch({
-    clearing: {
+    clearer: {
       ...cache,
       async clearModel(model, id) {
         const keys = await cache.clearModel(model, id);
@@ -64,7 +64,7 @@ interface Around {
   signal?: AbortSignal;
 }
 
-/** Processes the messages as a batch whose last offset is one more than theirs: a transaction's mark, say. */
+/** Processes the messages as a batch with one offset more, as after the mark of a transaction. */
 function process(batch: KafkaMessage[], { verify, isStale, signal }: Around = {}): Promise<void> {
   const payload = {
     batch: { topic: 'events', partition: 0, messages: batch, lastOffset: () => String(batch.length) },
@@ -75,21 +75,21 @@ function process(batch: KafkaMessage[], { verify, isStale, signal }: Around = {}
     },
     isStale: isStale ?? (() => false),
   } as unknown as EachBatchPayload;
-  const continuity = {
+  const offsets = {
     verify: verify ?? (() => Promise.resolve()),
-    moved: (_: number, offset: number) => void steps.push(`moved ${offset}`),
+    onCommitted: (_: number, offset: number) => void steps.push(`noted ${offset}`),
   };
-  return processBatch(payload, continuity, signal ?? new AbortController().signal);
+  return processBatch(payload, offsets, signal ?? new AbortController().signal);
 }
 
-test('what failed is stored, the rest is cleared once, and then the offset moves', async () => {
+test('stores failures, clears each record once, and then commits', async () => {
   await process(messages(record(1), 'poison', record(2), record(1)));
   expect(steps.slice(0, 1)).toEqual(['store 1']);
   expect(steps.slice(1, 3).toSorted()).toEqual(['clear 1', 'clear 2']);
-  expect(steps.slice(3)).toEqual(['resolve 4', 'commit 5', 'moved 5']);
+  expect(steps.slice(3)).toEqual(['resolve 4', 'commit 5', 'noted 5']);
 });
 
-test('a long batch is committed piece by piece, and its records are still cleared once', async () => {
+test('commits a long batch in slices, and still clears each record once', async () => {
   await process(messages(...Array.from({ length: 1_100 }, (_, index) => record(1 + (index % 3)))));
   expect(steps.filter((step) => step.startsWith('clear'))).toHaveLength(3);
   expect(steps.filter((step) => step.startsWith('commit'))).toEqual([
@@ -99,7 +99,7 @@ test('a long batch is committed piece by piece, and its records are still cleare
   ]);
 });
 
-test('a batch that is stale after the check is not committed', async () => {
+test('does not commit a batch that is stale after the check', async () => {
   let stale = false;
   const verify = () => {
     stale = true;
@@ -109,7 +109,7 @@ test('a batch that is stale after the check is not committed', async () => {
   expect(steps).toEqual(['clear 1']);
 });
 
-test('nothing is committed after the batch was told to end', async () => {
+test('commits nothing after the signal aborts', async () => {
   const ending = new AbortController();
   const verify = () => {
     ending.abort();

@@ -1,24 +1,29 @@
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
-import { inSpan, observe, type Logger, type Span } from '@content-platform/chassis';
-import type { Clearing } from '../cache/index.ts';
+import {
+  beginSpan,
+  inSpan,
+  observe,
+  retryUntilAborted,
+  type Logger,
+  type Span,
+} from '@content-platform/chassis';
+import type { CacheClearer } from '../cache/index.ts';
 import type { FailedJobStore } from '../failed-job-store.ts';
 import { secondsSince, type Invalidator } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
 import { targetName, type Target } from '../target.ts';
-import type { Continuity } from './continuity.ts';
-import { beginEvent } from './event-span.ts';
+import type { OffsetGapGuard } from './offset-gap-guard.ts';
 import { parseEvent, type Announcement, type Unprocessable } from './parse-event.ts';
-import { persist } from './persist.ts';
 
 export interface BatchDeps {
-  clearing: Clearing;
+  clearer: CacheClearer;
   invalidator: Invalidator;
   jobs: FailedJobStore;
   metrics: CacheMetrics;
   logger: Logger;
 }
 
-/** So many events are cleared side by side and then committed: a long batch does not start again from its beginning. */
+/** Events that are cleared together and then committed: after a crash a long batch does not restart from its beginning. */
 const sliceSize = 500;
 
 type Place = { topic: string; partition: number };
@@ -28,33 +33,46 @@ interface Received {
   span: Span | undefined;
 }
 
-/** What an event wants cleared, and the event's place, for the log. */
 interface Wanted {
   target: Target;
+  /** `<topic>/<partition>/<offset>` of the event, for the log */
   place: string;
   span: Span | undefined;
 }
 
 export type ProcessBatch = (
   payload: EachBatchPayload,
-  continuity: Pick<Continuity, 'verify' | 'moved'>,
+  offsets: Pick<OffsetGapGuard, 'verify' | 'onCommitted'>,
   signal: AbortSignal,
 ) => Promise<void>;
 
+/** Begins the span of an event, in the sender's trace if the message has a `traceparent` header. */
+function beginEvent({ topic, partition }: Place, message: KafkaMessage): Span | undefined {
+  return beginSpan(`process ${topic}`, {
+    kind: 'consumer',
+    parent: message.headers,
+    attributes: {
+      'messaging.system': 'kafka',
+      'messaging.destination.name': topic,
+      'messaging.destination.partition.id': String(partition),
+      'messaging.kafka.offset': Number(message.offset),
+    },
+  });
+}
+
 /**
- * Processes a batch: what can never be processed becomes a failed job, everything else is cleared, and only then the
- * offset moves. A record is cleared once, for the change was committed before any of its events was fetched. Whatever
- * is away is tried again, for as long as it takes; `signal` ends that, and nothing is committed after it.
+ * Processes a batch: an unprocessable event becomes a failed job, every other event is cleared, and then the offset is
+ * committed. Each record is cleared once, since every change was committed before any event of the batch was fetched.
+ * Retries while a dependency is unavailable, until `signal` aborts; nothing is committed after that.
  */
 export function createProcessBatch(deps: BatchDeps): ProcessBatch {
-  const { clearing, invalidator, jobs, metrics, logger } = deps;
+  const { clearer, invalidator, jobs, metrics, logger } = deps;
 
   async function storeFailure(at: Place, message: KafkaMessage, failure: Unprocessable, signal: AbortSignal) {
     const { offset, key, value, timestamp } = message;
-    const job = { ...failure, ...at, offset, key, value, messageAt: timestamp };
-    const isNew = await persist(
+    const isNew = await retryUntilAborted(
       signal,
-      () => jobs.add(job),
+      () => jobs.add({ ...failure, ...at, offset, key, value, messageAt: timestamp }),
       (error) => logger.warn({ error, ...at, offset }, 'a failed job cannot be stored yet'),
     );
     if (!isNew) return;
@@ -65,22 +83,20 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     );
   }
 
-  /** `wanted`: what is to be cleared, by its name. */
-  async function clearAll(wanted: Map<string, Wanted>, signal: AbortSignal) {
-    await persist(
+  async function clearAll(wantedByName: Map<string, Wanted>, signal: AbortSignal) {
+    async function clear([name, { target, place, span }]: [string, Wanted]) {
+      const requester = { source: 'kafka', requestedBy: place } as const;
+      await inSpan(span, () => invalidator.clear(clearer, target, requester));
+      wantedByName.delete(name);
+    }
+    await retryUntilAborted(
       signal,
       async () => {
-        const outcomes = await Promise.allSettled(
-          [...wanted].map(async ([name, { target, place, span }]) => {
-            const requester = { source: 'kafka', requestedBy: place } as const;
-            await inSpan(span, () => invalidator.clear(clearing, target, requester));
-            wanted.delete(name);
-          }),
-        );
+        const outcomes = await Promise.allSettled([...wantedByName].map(clear));
         const refused = outcomes.find((outcome) => outcome.status === 'rejected');
         if (refused) throw refused.reason;
       },
-      (error) => logger.warn({ error, waiting: wanted.size }, 'events wait for the cache'),
+      (error) => logger.warn({ error, waiting: wantedByName.size }, 'events wait for the cache'),
     );
   }
 
@@ -108,12 +124,8 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     }
   }
 
-  /** Each event's span ends when the slice is done with. */
   async function processSlice(at: Place, slice: KafkaMessage[], done: Set<string>, signal: AbortSignal) {
-    const received = slice.map((message) => ({
-      message,
-      span: beginEvent(at.topic, at.partition, message),
-    }));
+    const received = slice.map((message) => ({ message, span: beginEvent(at, message) }));
     try {
       await processMessages(at, received, done, signal);
     } catch (error) {
@@ -124,18 +136,18 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     }
   }
 
-  return async ({ batch, resolveOffset, commitOffsetsIfNecessary, isStale }, continuity, signal) => {
+  return async ({ batch, resolveOffset, commitOffsetsIfNecessary, isStale }, offsets, signal) => {
     const { topic, partition, messages } = batch;
     const done = new Set<string>();
     for (let start = 0; start < messages.length; start += sliceSize) {
       const slice = messages.slice(start, start + sliceSize);
       await processSlice({ topic, partition }, slice, done, signal);
-      await persist(
+      await retryUntilAborted(
         signal,
-        () => continuity.verify(partition),
+        () => offsets.verify(partition),
         (error) => logger.warn({ error }, 'the offsets cannot be checked yet'),
       );
-      // Something was lost meanwhile, and made up for: this batch is delivered again, from where the broker begins.
+      // A loss was found and made up for meanwhile: the broker delivers again from its oldest event.
       if (isStale()) return;
       signal.throwIfAborted();
       const isLast = start + sliceSize >= messages.length;
@@ -145,7 +157,7 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
       await commitOffsetsIfNecessary({
         topics: [{ topic, partitions: [{ partition, offset: String(next) }] }],
       });
-      continuity.moved(partition, next);
+      offsets.onCommitted(partition, next);
     }
   };
 }

@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => kafka.close());
 
-/** Kafka as it is, but that somebody else makes the topic between our look at the list and what we do then. */
+/** A Kafka client for which another process creates the topic right after listTopics(). */
 function madeMeanwhile(): Kafka {
   const admin = () => {
     const real = kafka.kafka.admin();
@@ -23,14 +23,14 @@ function madeMeanwhile(): Kafka {
   return { admin } as unknown as Kafka;
 }
 
-test('a topic that was missing is new, whoever makes it then', async () => {
+test('reports a missing topic as new even if another process creates it', async () => {
   let missing = 0;
   await createBroker(madeMeanwhile(), kafka.topic, kafka.group).ensureTopic(() => (missing += 1));
   expect(missing).toBe(1);
   expect(await kafka.admin.listTopics()).toContain(kafka.topic);
 });
 
-test('a topic that is there is left as it is', async () => {
+test('leaves an existing topic unchanged', async () => {
   await kafka.makeTopic();
   let missing = 0;
   await createBroker(kafka.kafka, kafka.topic, kafka.group).ensureTopic(() => (missing += 1));

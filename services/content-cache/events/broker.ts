@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, ITopicConfig, Kafka } from 'kafkajs';
+import { withTimeout } from '@content-platform/chassis';
 import { cacheInvalidation } from '@content-platform/contract';
 
-/** Where a partition stands. */
 export interface PartitionOffsets {
   partition: number;
   /** The next offset that the group will process; negative: none is committed. */
@@ -14,11 +14,10 @@ export interface PartitionOffsets {
 }
 
 const closeMs = 1_000;
-/** The number that topics have among what has settings. kafkajs exports its names where Node does not see them. */
-const topicResource = 2;
+/** Limit for a new topic to become known to every broker. */
+const leadersMs = 10_000;
 
-/** How the topic is made. */
-function describeTopic(topic: string, brokers: number): ITopicConfig {
+function topicConfig(topic: string, brokers: number): ITopicConfig {
   const replicationFactor = Math.min(3, brokers);
   return {
     topic,
@@ -26,26 +25,22 @@ function describeTopic(topic: string, brokers: number): ITopicConfig {
     replicationFactor,
     configEntries: [
       { name: 'retention.ms', value: String(cacheInvalidation.retentionMs) },
-      // An event that was acknowledged survives the loss of a broker.
+      // An acknowledged event survives the loss of a broker.
       { name: 'min.insync.replicas', value: replicationFactor === 3 ? '2' : '1' },
-      // Whatever a producer compresses with, the broker unpacks: kafkajs reads gzip alone.
+      // The broker decompresses every producer's events: kafkajs reads only gzip.
       { name: 'compression.type', value: 'uncompressed' },
     ],
   };
 }
 
-/** A new topic is known to every broker within moments. Ms. */
-const leadersMs = 10_000;
-
 interface Connection {
   admin: Promise<Admin>;
-  /** What is asked over it at the moment. */
-  questions: Set<Promise<unknown>>;
+  requests: Set<Promise<unknown>>;
 }
 
 export type Broker = ReturnType<typeof createBroker>;
 
-/** What the brokers say of the topic and the group, over a connection that is made when it is needed, and again. */
+/** Reads and creates the topic and reads the group's offsets. Connects when needed, and again after a failure. */
 export function createBroker(kafka: Kafka, topic: string, group: string) {
   let connection: Connection | undefined;
 
@@ -55,29 +50,29 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
     return admin;
   }
 
-  /** After its last question: for one that is open kafkajs would connect once more, and nobody would end that. */
-  async function disconnect({ admin, questions }: Connection): Promise<void> {
-    await Promise.allSettled(questions);
-    await admin.then((made) => made.disconnect()).catch(() => undefined);
+  /** Disconnects after the last request: for an open request kafkajs would connect again and stay connected. */
+  async function disconnect({ admin, requests }: Connection): Promise<void> {
+    await Promise.allSettled(requests);
+    await admin.then((connected) => connected.disconnect()).catch(() => undefined);
   }
 
   async function use<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
-    const current = (connection ??= { admin: connect(), questions: new Set() });
-    const question = current.admin.then(work);
-    current.questions.add(question);
+    const current = (connection ??= { admin: connect(), requests: new Set() });
+    const request = current.admin.then(work);
+    current.requests.add(request);
     try {
-      return await question;
+      return await request;
     } catch (error) {
       if (connection === current) connection = undefined;
       void disconnect(current);
       throw error;
     } finally {
-      current.questions.delete(question);
+      current.requests.delete(request);
     }
   }
 
-  /** Resolves when every partition of the topic has a leader; throws after `leadersMs`. */
-  async function leaders(admin: Admin): Promise<void> {
+  /** Resolves when every partition of the topic has a leader. @throws Error after `leadersMs` */
+  async function waitForLeaders(admin: Admin): Promise<void> {
     const end = performance.now() + leadersMs;
     while (performance.now() < end) {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] }).catch(() => ({ topics: [] }));
@@ -94,38 +89,27 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
   }
 
   return {
-    /** Makes the topic when it is missing, which it tells `onMissing` first, and resolves when it can be used. */
+    /** Creates the topic if it is missing, after calling `onMissing`. Resolves when the topic is usable. */
     async ensureTopic(onMissing: () => void): Promise<void> {
-      // Not over the connection that is there: where it has seen a topic that is gone, kafkajs asks for it in vain.
+      // A new connection: kafkajs cannot create a topic that this connection knew before its deletion.
       const admin = await connect();
       try {
         if ((await admin.listTopics()).includes(topic)) return;
-        // Whoever makes it now: another process, or an attempt of ours whose answer was lost.
         onMissing();
         const { brokers } = await admin.describeCluster();
-        // kafkajs waits for leaders, too, but gives up on a broker that has not heard of the topic yet.
-        const topics = [describeTopic(topic, brokers.length)];
+        // The waitForLeaders of kafkajs fails on a broker that does not know the topic yet.
+        const topics = [topicConfig(topic, brokers.length)];
         await admin.createTopics({ waitForLeaders: false, topics });
-        await leaders(admin);
+        await waitForLeaders(admin);
       } finally {
         await admin.disconnect();
       }
     },
 
-    /** The topic's `compression.type`. */
-    compression: (): Promise<string | undefined> =>
-      use(async (admin) => {
-        const { resources } = await admin.describeConfigs({
-          includeSynonyms: false,
-          resources: [{ type: topicResource, name: topic, configNames: ['compression.type'] }],
-        });
-        return resources[0]?.configEntries[0]?.configValue;
-      }),
-
-    /** Committed offsets by partition. */
+    /** Returns the committed offsets by partition. */
     committed: () => use(committed),
 
-    /** All partitions. The committed offset is read first, so that it is never above a `high` from before it. */
+    /** Returns all partitions. Reads the committed offsets first, so that none is above an older `high`. */
     offsets: (): Promise<PartitionOffsets[]> =>
       use(async (admin) => {
         const positions = await committed(admin);
@@ -138,11 +122,11 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
         }));
       }),
 
-    /** Resolves within a second, whatever is under way. */
+    /** Resolves within a second, even if a request hangs. */
     async close(): Promise<void> {
       const last = connection;
       connection = undefined;
-      if (last) await Promise.race([disconnect(last), sleep(closeMs, undefined, { ref: false })]);
+      if (last) await withTimeout(disconnect(last), closeMs);
     },
   };
 }

@@ -1,38 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
-import type { Logger } from '@content-platform/chassis';
+import { withTimeout, type Logger } from '@content-platform/chassis';
 import { cacheInvalidation } from '@content-platform/contract';
 import type { ProcessBatch } from './batch.ts';
 import type { Broker, PartitionOffsets } from './broker.ts';
-import { createContinuity, type Continuity, type OnLost } from './continuity.ts';
 import { withHeartbeats } from './heartbeats.ts';
+import { createOffsetGapGuard, type OffsetGapGuard, type OnLost } from './offset-gap-guard.ts';
 
 export interface ConsumerOptions {
   kafka: Kafka;
   broker: Broker;
   topic: string;
   group: string;
-  /** The group gives a member up that is silent for so long. Ms. */
+  /** The group drops a member that sends no heartbeat for this long. */
   sessionTimeoutMs: number;
   processBatch: ProcessBatch;
-  /** Makes up for events that may have been lost. */
   onLost: OnLost;
   logger: Logger;
 }
 
-const firstPauseMs = 500;
-const longestPauseMs = 10_000;
-/** Leaving the group takes so long at most: a broker that hangs does not keep the process. */
+const minPauseMs = 500;
+const maxPauseMs = 10_000;
+/** Limit for leaving the group: a hanging broker must not delay the process's end. */
 const leaveMs = 5_000;
 
-const readableCompression = ['uncompressed', 'gzip'];
-/** What is said of batches that kafkajs has no codec for. */
-export const compressionAdvice =
-  'events compressed with snappy, lz4 or zstd cannot be read: producers must use gzip or none, or the topic compression.type=uncompressed';
-
 /**
- * Consumes the topic for as long as the process lives. kafkajs gives up on some errors, silently; so it is never left
- * to restart by itself: a consumer that crashed is made anew here, with a growing pause.
+ * Consumes the topic until the process stops. kafkajs gives up on some errors silently, so this loop replaces a crashed
+ * consumer, with a growing pause.
  */
 export function createConsumer(options: ConsumerOptions) {
   const { kafka, broker, topic, group, sessionTimeoutMs, processBatch, onLost, logger } = options;
@@ -41,20 +35,19 @@ export function createConsumer(options: ConsumerOptions) {
     stopping.signal.addEventListener('abort', () => resolve(undefined));
   });
   const heartbeatMs = Math.ceil(sessionTimeoutMs / 10);
-  /** It was missing, and has not been checked since: a consumer that crashes before that leaves it so. */
+  /** Whether the topic was missing and its offsets have not been checked since, not even by a crashed consumer. */
   let topicIsNew = false;
-  let compressionKnown = false;
-  let continuity: Continuity | undefined;
+  let guard: OffsetGapGuard | undefined;
   let consuming = false;
   let running: Promise<void> | undefined;
 
-  /** Not once it can be used: what goes wrong in between must not make an old topic of it. */
+  /** Called before the topic is created: a failure in between must not make the new topic count as an old one. */
   function onTopicMissing(): void {
     topicIsNew = true;
     logger.info({ topic }, 'the topic is missing and is made');
   }
 
-  function make(): Consumer {
+  function createKafkaConsumer(): Consumer {
     return kafka.consumer({
       groupId: group,
       sessionTimeout: sessionTimeoutMs,
@@ -66,113 +59,94 @@ export function createConsumer(options: ConsumerOptions) {
     });
   }
 
-  /** A topic that others made may keep what we cannot read: said once, before it happens. */
-  async function lookAtCompression(): Promise<void> {
-    if (compressionKnown) return;
-    // Who may read the topic need not have the right to read its settings.
-    const compression = await broker.compression().catch(() => undefined);
-    compressionKnown = true;
-    if (compression === undefined || readableCompression.includes(compression)) return;
-    logger.warn({ topic, 'compression.type': compression }, compressionAdvice);
+  function logEnd(error: unknown, pauseMs: number): void {
+    const { name, message } = error as Error;
+    // The message names the codec. No event is skipped: the queue grows until the records are deleted.
+    if (name === 'KafkaJSNotImplemented')
+      logger.error(
+        { error, topic },
+        `events cannot be read (${message}): producers must compress with gzip or none, or the topic have compression.type=uncompressed; delete the records up to those with kafka-delete-records, and everything is cleared instead`,
+      );
+    logger.warn({ error }, `the consumer ended; a new one is made in ${pauseMs} ms`);
   }
 
-  /** Says why a consumer ended. Where it cannot read an event nothing is skipped: the queue grows until it can. */
-  function logEnd(error: unknown, pause: number): void {
-    const { name } = error as Error;
-    if (name === 'KafkaJSNotImplemented') {
-      const wayOut =
-        'delete the records up to those with kafka-delete-records, and everything is cleared instead';
-      logger.error({ error, topic }, `${compressionAdvice}; ${wayOut}`);
-    }
-    logger.warn({ error }, `the consumer ended; a new one is made in ${pause} ms`);
-  }
-
-  async function eachBatch(
-    payload: EachBatchPayload,
-    watched: Continuity,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async function eachBatch(payload: EachBatchPayload, offsets: OffsetGapGuard, signal: AbortSignal) {
     try {
       await withHeartbeats(payload.heartbeat, heartbeatMs, signal, async (alive) => {
-        await watched.ready();
-        if (!payload.isStale()) await processBatch(payload, watched, alive);
+        await offsets.ready();
+        if (!payload.isStale()) await processBatch(payload, offsets, alive);
       });
     } catch (error) {
-      // We stop: the batch was not committed and will be delivered again. Anything else is the group's.
+      // When this process stops, the batch stays uncommitted and is delivered again.
       if (!signal.aborted) throw error;
     }
   }
 
-  /** Follows what a consumer goes through; `crashed` rejects when it is over. */
-  function follow(consumer: Consumer, signal: AbortSignal) {
+  /** Connects the guard to the consumer's events. `crashed` rejects when the consumer crashes. */
+  function watch(consumer: Consumer, signal: AbortSignal) {
     const isNew = topicIsNew;
     const onChecked = () => void (topicIsNew = false);
-    const watched = createContinuity({ consumer, broker, topic, isNew, onChecked, onLost, logger, signal });
+    const common = { consumer, broker, topic, logger, signal };
+    const offsets = createOffsetGapGuard({ ...common, isNew, onChecked, onLost });
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       const partitions = payload.memberAssignment[topic] ?? [];
       logger.info({ partitions }, 'joined the consumer group');
       consuming = false;
-      watched.joined(partitions).then(
+      offsets.joined(partitions).then(
         () => (consuming = true),
         () => undefined,
       );
     });
-    // Of an aborted transaction nothing is left: kafkajs hands no batch on, and commits only where it does so by itself.
     consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { batchSize, partition, lastOffset } }) => {
-      if (batchSize === 0) watched.passOver(partition, Number(lastOffset) + 1);
+      if (batchSize === 0) offsets.skipAborted(partition, Number(lastOffset) + 1);
     });
     const crashed = new Promise<never>((_, reject) => {
       consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
     });
     crashed.catch(() => undefined);
-    return { watched, crashed };
+    return { offsets, crashed };
   }
 
-  async function consume(consumer: Consumer, watched: Continuity, signal: AbortSignal): Promise<void> {
-    await consumer.connect();
-    await consumer.subscribe({ topic, fromBeginning: true });
-    await consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      partitionsConsumedConcurrently: cacheInvalidation.partitions,
-      eachBatch: (payload) => eachBatch(payload, watched, signal),
-    });
-  }
-
-  /** One life of a consumer: ends with a throw when it crashed, and without one when the process stops. */
+  /** Runs one consumer: rejects when it crashes, resolves when the process stops. */
   async function live(): Promise<void> {
-    // What waits for a Kafka that is away is left behind when the process stops.
+    // When the process stops, this does not wait for an unreachable Kafka.
     await Promise.race([broker.ensureTopic(onTopicMissing), stopped]);
     if (stopping.signal.aborted) return;
-    await Promise.race([lookAtCompression(), stopped]);
-    const over = new AbortController();
-    const signal = AbortSignal.any([stopping.signal, over.signal]);
-    const consumer = make();
-    const { watched, crashed } = follow(consumer, signal);
-    continuity = watched;
+    const ending = new AbortController();
+    const signal = AbortSignal.any([stopping.signal, ending.signal]);
+    const consumer = createKafkaConsumer();
+    const { offsets, crashed } = watch(consumer, signal);
+    guard = offsets;
+    async function consume(): Promise<never> {
+      await consumer.connect();
+      await consumer.subscribe({ topic, fromBeginning: true });
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        partitionsConsumedConcurrently: cacheInvalidation.partitions,
+        eachBatch: (payload) => eachBatch(payload, offsets, signal),
+      });
+      return crashed;
+    }
     try {
-      await Promise.race([consume(consumer, watched, signal).then(() => crashed), stopped]);
+      await Promise.race([consume(), stopped]);
     } finally {
       consuming = false;
-      continuity = undefined;
-      over.abort();
+      guard = undefined;
+      ending.abort();
       const left = consumer.disconnect().catch(() => undefined);
-      await Promise.race([left, sleep(leaveMs, undefined, { ref: false })]);
+      await withTimeout(left, leaveMs);
     }
   }
 
   async function run(): Promise<void> {
-    let pause = firstPauseMs;
+    let pauseMs = minPauseMs;
     while (!stopping.signal.aborted) {
       const start = performance.now();
-      try {
-        await live();
-      } catch (error) {
-        logEnd(error, pause);
-      }
-      await sleep(pause, undefined, { signal: stopping.signal }).catch(() => undefined);
-      const lasted = performance.now() - start > 60_000;
-      pause = lasted ? firstPauseMs : Math.min(pause * 2, longestPauseMs);
+      await live().catch((error: unknown) => logEnd(error, pauseMs));
+      await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      const wasStable = performance.now() - start > 60_000;
+      pauseMs = wasStable ? minPauseMs : Math.min(pauseMs * 2, maxPauseMs);
     }
   }
 
@@ -180,14 +154,14 @@ export function createConsumer(options: ConsumerOptions) {
     start(): void {
       running ??= run();
     },
-    /** In the group, with nothing lost that has not been made up for. */
+    /** Whether the consumer is in the group and every loss has been made up for. */
     isConsuming: () => consuming,
-    /** Offsets that were measured: a loss among them is made up for. */
-    look: (offsets: readonly PartitionOffsets[]) => continuity?.look(offsets),
-    /** Leaves the group. What is under way ends without a commit. */
+    /** Passes measured offsets to the guard. */
+    checkOffsets: (offsets: readonly PartitionOffsets[]) => guard?.checkOffsets(offsets),
+    /** Leaves the group. Batches in progress end without a commit. */
     async stop(): Promise<void> {
       stopping.abort();
-      await Promise.race([running, sleep(leaveMs + 1_000, undefined, { ref: false })]);
+      if (running) await withTimeout(running, leaveMs + 1_000);
     },
   };
 }

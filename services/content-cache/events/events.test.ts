@@ -44,12 +44,8 @@ const failedJobs = () =>
     offset: string;
     model: string | null;
   }>('SELECT * FROM content.failed_job ORDER BY "partition", "offset"');
-const clearedTargets = () =>
-  service.log
-    .filter(({ message, source }) => message === 'cleared' && source === 'kafka')
-    .map(({ target }) => target);
 
-test('the topic is made: 8 partitions, kept for 7 days', async () => {
+test('creates the topic with 8 partitions and 7 days of retention', async () => {
   const { topics } = await kafka.admin.fetchTopicMetadata({ topics: [kafka.topic] });
   expect(topics[0]!.partitions).toHaveLength(8);
   const { resources } = await kafka.admin.describeConfigs({
@@ -61,7 +57,7 @@ test('the topic is made: 8 partitions, kept for 7 days', async () => {
   ]);
 });
 
-test('a record and a model are cleared, and only then the offset moves', async () => {
+test('clears a record and a model before the offset moves', async () => {
   for (const id of [1, 2]) await warm('webform', id);
   await warm('pathway', 1);
   await kafka.send({ value: { model: 'webform', id: 1, occurred_at: new Date().toISOString() } });
@@ -76,7 +72,7 @@ test('a record and a model are cleared, and only then the offset moves', async (
   expect(await service.metric('invalidation_queue_measured_timestamp_seconds')).toBeGreaterThan(1e9);
 });
 
-test('whatever the bytes are, they become a failed job as they came, and what follows is cleared', async () => {
+test('stores any unprocessable bytes unchanged as a failed job, and clears the events after them', async () => {
   await warm('webform', 1);
   const deepNesting = Buffer.alloc(900_000, '[');
   const poison: [string, Buffer | null, Buffer | null][] = [
@@ -105,28 +101,14 @@ test('whatever the bytes are, they become a failed job as they came, and what fo
     expect(job.value === value || job.value!.equals(value!)).toBe(true);
   }
   expect(jobs.at(-1)!.model).toBe('webform');
-  // A wrong key does not matter, nor does a time to come: the value decides.
+  // Only the value counts, not a wrong key or a future time.
   expect(await cached('webform', 1)).toBe(false);
   expect(await service.metric('failed_jobs_total{class="too_large"}')).toBe(2);
   expect(await service.metric('failed_jobs_open')).toBe(poison.length);
   expect(await service.check('kafka')).toBe(true);
 });
 
-test('a poison event between good ones stops none of them', async () => {
-  for (const id of [1, 2, 3]) await warm('webform', id);
-  await kafka.send(
-    { value: { model: 'webform', id: 1 } },
-    { value: '{' },
-    { value: { model: 'webform', id: 2 } },
-    { value: null },
-    { value: { model: 'webform', id: 3 } },
-  );
-  await kafka.consumed();
-  for (const id of [1, 2, 3]) expect(await cached('webform', id)).toBe(false);
-  expect(await failedJobs()).toMatchObject([{ offset: '1' }, { offset: '3' }]);
-});
-
-test('what a producer takes back clears nothing, and leaves nothing in the queue', async () => {
+test('an aborted transaction clears nothing, and leaves nothing in the queue', async () => {
   await warm('webform', 1);
   const producer = kafka.kafka.producer({ transactionalId: kafka.topic, maxInFlightRequests: 1 });
   await producer.connect();
@@ -145,27 +127,14 @@ test('what a producer takes back clears nothing, and leaves nothing in the queue
   expect(await cached('webform', 1)).toBe(false);
 });
 
-test('a time before there were events says nothing of the delay', async () => {
+test('limits the measured delay to the retention time', async () => {
   await kafka.send({ value: { model: 'webform', id: 1, occurred_at: '1970-01-01T00:00:00Z' } });
   await kafka.consumed();
   const week = 7 * 24 * 60 * 60;
   expect(await service.metric('invalidation_delay_seconds_sum{source="kafka"}')).toBe(week);
 });
 
-test('within a batch a record is cleared once', async () => {
-  // While nobody consumes, the events pile up into one batch.
-  await service.stop();
-  const events = Array.from({ length: 1_000 }, (_, index) => ({
-    value: { model: 'webform', id: 1 + (index % 3) },
-  }));
-  await kafka.send(...events);
-  service = await world.service({ kafka });
-  await kafka.consumed();
-  expect(clearedTargets()).toHaveLength(3);
-  expect(await service.metric('invalidation_delay_seconds_count{source="kafka"}')).toBe(1_000);
-});
-
-test('an event that is delivered again is stored once; one at the same place of a new topic is not lost', async () => {
+test('stores a redelivered poison event once, and one at the same offset of a recreated topic again', async () => {
   const poison = { value: 'poison' };
   await kafka.send(poison);
   await kafka.consumed();
@@ -189,13 +158,13 @@ test('an event that is delivered again is stored once; one at the same place of 
   expect(found).toMatchObject([{ offset: '0' }, { offset: '0' }]);
 });
 
-test('the queue: how long it is by the next measurement, unknown while Kafka does not answer', async () => {
+test('measures the queue; its length is unknown while Kafka does not answer', async () => {
   await service.stop();
   const metrics = createCacheMetrics(createMetrics('content-cache'));
   const logger = createLogger('content-cache', 'silent');
   async function measured(client: Kafka, expected: number | undefined): Promise<void> {
     const broker = createBroker(client, kafka.topic, kafka.group);
-    const queue = createQueue({ broker, metrics, onOffsets: () => undefined, logger, everyMs: 100 });
+    const queue = createQueue({ broker, metrics, onOffsets: () => undefined, logger, intervalMs: 100 });
     queue.start();
     await until(`it is ${expected}`, async () => (await queue.next()) === expected);
     queue.stop();
@@ -208,7 +177,7 @@ test('the queue: how long it is by the next measurement, unknown while Kafka doe
   const retry = { retries: 0 };
   metrics.queueMeasured.set(0);
   await measured(new Kafka({ brokers: ['127.0.0.1:1'], logLevel: logLevel.NOTHING, retry }), undefined);
-  // Else nobody would be called for a Kafka that was never there.
+  // Otherwise no alert would fire for a Kafka that was never reachable.
   const { values } = await metrics.queueMeasured.get();
   expect(values[0]!.value).toBeGreaterThan(Date.now() / 1_000 - 300);
 });

@@ -1,28 +1,28 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
+import { withTimeout } from '@content-platform/chassis';
 import { cacheInvalidation } from '@content-platform/contract';
 import { createProcessBatch, type BatchDeps } from './batch.ts';
 import { createBroker } from './broker.ts';
 import { createConsumer } from './consumer.ts';
-import type { LostPartition } from './continuity.ts';
+import type { LostPartition } from './offset-gap-guard.ts';
 import { createQueue } from './queue.ts';
 
-/** Who asks whether all is done waits so long at most. Ms. */
-const askMs = 5_000;
+/** Limit for isDone(). */
+const isDoneMs = 5_000;
 
 export interface EventsOptions extends BatchDeps {
   kafka: Kafka;
   topic?: string;
   group?: string;
-  /** Longer than a pause of the process, short enough that a dead one is soon replaced. Ms. */
+  /** Longer than a pause of the process, short enough that a dead process is soon replaced. Default: 10 s. */
   sessionTimeoutMs?: number;
 }
 
 export type Events = ReturnType<typeof createEvents>;
 
-/** Everything that has to do with the topic `cache-invalidation`. */
+/** Consumes the topic `cache-invalidation` and measures its queue. */
 export function createEvents(options: EventsOptions) {
-  const { kafka, clearing, invalidator, jobs, metrics, logger } = options;
+  const { kafka, clearer, invalidator, jobs, metrics, logger } = options;
   const {
     topic = cacheInvalidation.topic,
     group = cacheInvalidation.group,
@@ -30,18 +30,17 @@ export function createEvents(options: EventsOptions) {
   } = options;
   const broker = createBroker(kafka, topic, group);
 
-  /** Nobody knows which events those were, so everything is cleared; if there were any, a failed job says so. */
+  /** Clears everything, since the lost events are unknown. Stores a failed job unless the partitions were empty. */
   async function onLost(lost: LostPartition[], topicIsNew: boolean): Promise<void> {
     logger.warn({ lost }, 'events may have been lost: everything is cleared');
-    await invalidator.clearAll(clearing, { source: 'recovery', requestedBy: 'content-cache' });
-    // Where nothing has ever been, nothing was lost.
+    await invalidator.clearAll(clearer, { source: 'recovery', requestedBy: 'content-cache' });
     const held = lost.filter(({ committed, high, position }) => Math.max(committed, high, position) > 0);
     if (topicIsNew || held.length === 0) return;
     const list = held.map(
       ({ partition, committed, low }) =>
         `${partition} (${committed < 0 ? 'none' : committed}, oldest ${low})`,
     );
-    await jobs.add({
+    const isNew = await jobs.add({
       class: 'events_lost',
       error: `Events may have been lost; everything was cleared. Partitions and their committed offsets: ${list.join(', ')}.`,
       topic,
@@ -49,40 +48,33 @@ export function createEvents(options: EventsOptions) {
       offset: String(held[0]!.low),
       key: null,
       value: null,
-      // No message stands for it: each loss that is noticed is a job of its own.
+      // Offsets of a recreated topic start at 0 again. While a job of the topic is open, no second job is stored.
       messageAt: String(Date.now()),
       model: null,
     });
-    metrics.failedJobs.inc({ class: 'events_lost' });
+    if (isNew) metrics.failedJobs.inc({ class: 'events_lost' });
   }
 
   const processBatch = createProcessBatch(options);
-  const consumer = createConsumer({
-    kafka,
-    broker,
-    topic,
-    group,
-    sessionTimeoutMs,
-    processBatch,
-    onLost,
-    logger,
-  });
-  const queue = createQueue({ broker, metrics, onOffsets: consumer.look, logger });
+  const names = { topic, group, sessionTimeoutMs };
+  const consumer = createConsumer({ kafka, broker, ...names, processBatch, onLost, logger });
+  const queue = createQueue({ broker, metrics, onOffsets: consumer.checkOffsets, logger });
 
   return {
-    /** Connects in the background, now or whenever Kafka is there. */
+    /** Connects in the background, now or as soon as Kafka is reachable. */
     start(): void {
       consumer.start();
       queue.start();
     },
-    /** Rejects while Kafka is away or nothing is consumed. */
+    /** Rejects while Kafka is unreachable or the consumer is not in its group. */
     async check(): Promise<void> {
       if (!queue.isMeasured()) throw new Error('Kafka does not answer');
       if (!consumer.isConsuming()) throw new Error('nothing is consumed');
     },
-    /** Whether every event that the broker has is processed; false while Kafka does not answer. */
-    isDone: async (): Promise<boolean> =>
-      (await Promise.race([queue.next(), sleep(askMs, undefined, { ref: false })])) === 0,
+    /** Returns the number of uncommitted events at the last measurement; 0 before the first. */
+    waiting: queue.known,
+    /** Whether every event on the broker is processed; false while Kafka does not answer. */
+    isDone: async (): Promise<boolean> => (await withTimeout(queue.next(), isDoneMs)) === 0,
     async stop(): Promise<void> {
       queue.stop();
       await consumer.stop();

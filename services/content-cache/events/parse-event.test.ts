@@ -18,11 +18,11 @@ test.each([
     { model: 'webform', id: 1 },
   ],
   ['a byte order mark and spaces', '\uFEFF {"model":"webform","id":1} \n', { model: 'webform', id: 1 }],
-])('%s is cleared', (_, value, target) => {
+])('accepts %s', (_, value, target) => {
   expect(parse(value)).toEqual({ target, occurredAt: undefined });
 });
 
-test('an event from the future is cleared, with its time', () => {
+test('accepts an event from the future, with its time', () => {
   const event = parse(JSON.stringify({ model: 'webform', id: 1, occurred_at: inTwoYears }));
   expect(event).toEqual({ target: { model: 'webform', id: 1 }, occurredAt: Date.parse(inTwoYears) });
 });
@@ -52,12 +52,12 @@ test.each([
   ['id 2^53', '{"model":"webform","id":9007199254740992}', 'invalid_event', 'webform'],
   ['no id', '{"model":"webform"}', 'invalid_event', 'webform'],
   ['a model that is no string', '{"model":12,"id":1}', 'invalid_event', null],
-])('%s is a failed job', (_, value, name, model) => {
+])('turns %s into a failed job', (_, value, name, model) => {
   expect(parse(value)).toEqual({ class: name, model });
 });
 
 test.each(['"occurred_at":"today"', '"change":"restored"', '"event_id":55'])(
-  'what does not matter for the clear does not prevent it: %s',
+  'accepts an event despite %s',
   (malformed) => {
     const parsed = parseEvent(Buffer.from(`{"model":"webform","id":1,${malformed}}`));
     expect(parsed).toEqual({
@@ -67,7 +67,7 @@ test.each(['"occurred_at":"today"', '"change":"restored"', '"event_id":55'])(
   },
 );
 
-test('the text says what is wrong', () => {
+test('says what is wrong', () => {
   const parsed = parseEvent(Buffer.from('{"model":"webform","id":"12"}'));
   expect(parsed).toMatchObject({ failure: { error: expect.stringMatching(/^id: .*number/) } });
 });

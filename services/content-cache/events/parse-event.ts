@@ -9,17 +9,17 @@ import {
 } from '@content-platform/contract';
 import type { Target } from '../target.ts';
 
-/** An event that can never be processed as it is: class and text of its failed job. */
+/** The failed job of an event that can never be processed. */
 export interface Unprocessable {
   class: FailedJobClass;
   error: string;
-  /** The model it names, where it names one of ours. */
+  /** The model that the event names, if it is known. */
   model: Model | null;
 }
 
 export interface Announcement {
   target: Target;
-  /** When the change was committed, if it says so. Ms since 1970. */
+  /** When the change was committed, in ms since 1970, if the event says so. */
   occurredAt: number | undefined;
 }
 
@@ -46,23 +46,23 @@ function interpret(event: object): ParsedEvent {
   const known = knownModel(named);
   if (typeof named === 'string' && !known) return fail('unknown_model', 'The model is not one of ours.');
   if (model === undefined && pattern !== undefined) {
-    const parsed = modelChanged.safeParse(event);
-    if (!parsed.success) return fail('invalid_event', firstIssue(parsed.error), known);
-    return announce({ model: known!, id: null }, parsed.data.occurred_at);
+    const result = modelChanged.safeParse(event);
+    if (!result.success) return fail('invalid_event', firstIssue(result.error), known);
+    return parsed({ model: known!, id: null }, result.data.occurred_at);
   }
-  const parsed = recordChanged.safeParse(event);
-  if (!parsed.success) return fail('invalid_event', firstIssue(parsed.error), known);
-  return announce({ model: parsed.data.model, id: parsed.data.id }, parsed.data.occurred_at);
+  const result = recordChanged.safeParse(event);
+  if (!result.success) return fail('invalid_event', firstIssue(result.error), known);
+  return parsed({ model: result.data.model, id: result.data.id }, result.data.occurred_at);
 }
 
-function announce(target: Target, occurredAt: string | undefined): ParsedEvent {
+function parsed(target: Target, occurredAt: string | undefined): ParsedEvent {
   return {
     ok: true,
     event: { target, occurredAt: occurredAt === undefined ? undefined : Date.parse(occurredAt) },
   };
 }
 
-/** What a message of the topic says. Never throws: whatever the bytes are, they are an event or a failed job. */
+/** Parses a message of the topic: an event, or a failed job. Never throws. */
 export function parseEvent(value: Buffer | null): ParsedEvent {
   if (value === null || value.length === 0) return fail('empty', 'The message has no value.');
   const { maxBytes } = cacheInvalidation;

@@ -3,15 +3,15 @@ import type { Logger } from '@content-platform/chassis';
 import type { CacheMetrics } from '../metrics.ts';
 import type { Broker, PartitionOffsets } from './broker.ts';
 
-/** Events that the group has not committed yet. Without a commit it begins with the oldest there is. */
-export function queueLength(offsets: readonly PartitionOffsets[]): number {
+/** Returns the number of uncommitted events. A group without a commit starts with the oldest event. */
+function queueLength(offsets: readonly PartitionOffsets[]): number {
   return offsets.reduce(
     (sum, { committed, low, high }) => sum + Math.max(0, high - Math.max(committed, low)),
     0,
   );
 }
 
-/** After a failure: a topic that is being made, a coordinator that is loading. */
+/** The pause after a failure: the topic may be new, or the coordinator may be loading. */
 const retryMs = 500;
 
 export interface QueueOptions {
@@ -19,13 +19,14 @@ export interface QueueOptions {
   metrics: CacheMetrics;
   onOffsets: (offsets: PartitionOffsets[]) => void;
   logger: Logger;
-  everyMs?: number;
+  intervalMs?: number;
 }
 
-/** Measures the queue by the broker's offsets: a consumer that is dead, here or elsewhere, does not hide it. */
-export function createQueue({ broker, metrics, onOffsets, logger, everyMs = 2_000 }: QueueOptions) {
+/** Measures the queue by the broker's offsets, which also show the events of a dead consumer. */
+export function createQueue({ broker, metrics, onOffsets, logger, intervalMs = 2_000 }: QueueOptions) {
   const stopping = new AbortController();
   let measured: boolean | undefined;
+  let known = 0;
   let next = Promise.withResolvers<number | undefined>();
 
   async function measure(): Promise<void> {
@@ -35,7 +36,7 @@ export function createQueue({ broker, metrics, onOffsets, logger, everyMs = 2_00
       const offsets = await broker.offsets();
       const length = queueLength(offsets);
       resolve(length);
-      metrics.queueLength.set(length);
+      known = length;
       metrics.queueMeasured.setToCurrentTime();
       measured = true;
       onOffsets(offsets);
@@ -49,7 +50,7 @@ export function createQueue({ broker, metrics, onOffsets, logger, everyMs = 2_00
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       await measure();
-      await sleep(measured ? everyMs : retryMs, undefined, { signal: stopping.signal }).catch(
+      await sleep(measured ? intervalMs : retryMs, undefined, { signal: stopping.signal }).catch(
         () => undefined,
       );
     }
@@ -57,13 +58,15 @@ export function createQueue({ broker, metrics, onOffsets, logger, everyMs = 2_00
 
   return {
     start(): void {
-      // A Kafka that was never there is noticed as one is that goes away: by how old this is.
+      // A Kafka that was never reachable is noticed like a lost one: by the age of this timestamp.
       metrics.queueMeasured.setToCurrentTime();
       void run();
     },
-    /** The length by the next measurement, which begins after this call; undefined where Kafka does not answer it. */
+    /** The length at the last successful measurement; 0 before the first. */
+    known: () => known,
+    /** The length at the next measurement, which begins after this call; undefined if that fails. */
     next: async (): Promise<number | undefined> => (stopping.signal.aborted ? undefined : next.promise),
-    /** Whether the last attempt succeeded. */
+    /** Whether the last measurement succeeded. */
     isMeasured: () => measured === true,
     stop(): void {
       stopping.abort();

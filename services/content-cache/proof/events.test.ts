@@ -13,20 +13,20 @@ import { writeResult } from '../../../test/support/results.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
 import { until } from '../../../test/support/wait.ts';
 
-/** Of a hundred one is poison. PROOF_SEED gives the same poison again. */
+/** One of a hundred is poison. PROOF_SEED repeats the same poison. */
 const EVENTS = Number(process.env['EVENTS'] ?? proofSize(100_000, 2_000));
 const seed = Number(process.env['PROOF_SEED'] ?? Math.floor(Math.random() * 1e9));
-/** of Redis, and of the broker */
+/** of Redis and of the broker, each */
 const LEAST_RESTARTS = 2;
 const restartEveryMs = proofSize(15_000, 8_000);
 const settings = {
   events: EVENTS,
-  /** as long as it takes for the restarts at least */
+  /** slow enough for the restarts */
   perSecond: Math.min(333, Math.ceil((1_000 * EVENTS) / (2 * LEAST_RESTARTS * restartEveryMs))),
   consumers: 2,
   killEveryMs: 5_000,
   restartEveryMs,
-  /** Shorter than the time between two kills: else the group would wait for the dead for ever. */
+  /** Shorter than the time between two kills, or the group would wait for dead members for ever. */
   sessionTimeoutMs: 3_000,
 };
 const DRAIN_MS = 300_000 + EVENTS * 5;
@@ -40,9 +40,9 @@ let server: KafkaServer;
 let kafka: TestKafka;
 const closing: (() => unknown)[] = [];
 beforeAll(async () => {
-  // One after the other: what is up is taken down though the next one does not come up.
+  // One after the other, so that afterAll stops every started store.
   database = await createTestDatabase();
-  // What Redis has answered is in its file: not one clear is undone by a kill, and not one is done by it.
+  // Redis logs before it answers, so a kill neither undoes nor adds a clear.
   redis = await startRedis({ appendonly: 'yes', appendfsync: 'no' });
   server = await startKafkaServer();
   pool = new pg.Pool({ connectionString: database.url, max: 4 });
@@ -61,7 +61,7 @@ async function sql<Row extends pg.QueryResultRow>(text: string, ...values: unkno
 }
 const keyOf = ({ model, id }: { model: string; id: number }) => `${model}:${id}`;
 
-/** Every record is in the database and in the cache, as version 1. */
+/** Puts version 1 of every record into the database and the cache. */
 async function warm(cache: Cache): Promise<void> {
   const events = Array.from({ length: EVENTS }, (_, n) => eventAt(n, seed));
   const all = events.flatMap((event) => ('model' in event ? [event] : []));
@@ -86,7 +86,7 @@ async function warm(cache: Cache): Promise<void> {
 }
 type Cache = Awaited<ReturnType<typeof startCache>>;
 
-/** Two processes of the service, one of which is killed and replaced each time. */
+/** Starts the service's processes. killOne() kills and replaces one of them. */
 function startConsumers() {
   const counts = { kills: 0, spared: 0, joins: 0, clears: 0, clearedAgain: 0, losses: [] as string[] };
   const places = new Set<unknown>();
@@ -104,8 +104,8 @@ function startConsumers() {
     redisUrl: redis.url,
     kafka: { brokers, topic, group },
     sessionTimeoutMs: settings.sessionTimeoutMs,
-    // Nobody but the events may clear a record.
-    staleness: { every: 100_000, settle: 100_000 },
+    // Only events may clear a record.
+    staleness: { intervalSeconds: 100_000, settleSeconds: 100_000 },
   };
   const services = Array.from({ length: settings.consumers }, () => startKilledService(options, hear));
   closing.push(() => Promise.all(services.map((service) => service.stop())));
@@ -113,8 +113,8 @@ function startConsumers() {
     counts,
     haveJoined: () => services.every(({ hasJoined }) => hasJoined()),
     /**
-     * The one that runs longest. On a slow machine they would do nothing but start: one that has not joined yet, or all
-     * if nothing was committed since the last kill, are spared.
+     * Kills the process that runs longest. Spares processes that have not joined yet, and all of them if nothing was
+     * committed since the last kill: a slow machine would only start processes.
      */
     async killOne(isStuck: boolean): Promise<void> {
       const joined = services.filter(({ hasJoined }) => hasJoined());
@@ -129,7 +129,7 @@ function startConsumers() {
   };
 }
 
-/** Redis and the broker in turn: killed, and started again a little later. */
+/** Kills and restarts Redis and the broker in turn. */
 function createRestarts() {
   const counts = { redis: 0, kafka: 0 };
   const restart = async (name: keyof typeof counts, one: Pick<RedisServer, 'kill' | 'restart'>) => {
@@ -142,13 +142,13 @@ function createRestarts() {
   const random = createRandom(seed);
   return {
     counts,
-    /** the fewer of the two */
+    /** the smaller of the two counts */
     least: () => Math.min(counts.redis, counts.kafka),
     next: () => ((turn += 1) % 2 === 1 ? restart('redis', redis) : restart('kafka', server)),
   };
 }
 
-/** Does it every so often, one after the other, until told to stop. */
+/** Repeats `work` with pauses of `ms` until stop(). */
 function every(ms: number, work: () => Promise<unknown>) {
   const stopping = new AbortController();
   const running = (async () => {
@@ -166,7 +166,7 @@ function every(ms: number, work: () => Promise<unknown>) {
   return { stop };
 }
 
-/** Looks, while it goes on, whether what is committed is cleared. */
+/** Checks during the flood that every committed event is cleared. */
 function createWatch(announced: Announced[][], cache: Cache) {
   let committedNow = 0;
   let committedThen = 0;
@@ -177,15 +177,15 @@ function createWatch(announced: Announced[][], cache: Cache) {
   let due: string[] = [];
   return {
     seen,
-    /** Whether events wait of which none was committed since this was last asked with the answer no. */
+    /** Whether events wait and none was committed since the last call that returned false. */
     isStuck(): boolean {
       if (waiting > 0 && committedNow <= committedThen) return true;
       committedThen = committedNow;
       return false;
     },
-    /** Records of their own are read by nobody: once their event is committed, no trace of them is left. */
+    /** Separate records have no readers: once their event is committed, they must be gone from Redis. */
     async look(): Promise<void> {
-      // The broker may be away: then what it has committed is seen the next time.
+      // If the broker is unreachable, the next call sees its commits.
       const offsets = await kafka.offsets().catch(() => []);
       committedNow = offsets.reduce((sum, { committed }) => sum + committed, 0);
       waiting = offsets.reduce((sum, { committed, high }) => sum + high - committed, 0);
@@ -199,7 +199,7 @@ function createWatch(announced: Announced[][], cache: Cache) {
       }
       const looked = due;
       if (looked.length === 0) return;
-      // It may be away: then they are looked at the next time.
+      // If Redis is unreachable, the next call checks these records.
       const left = await redis.admin.exists(looked).catch(() => undefined);
       if (left === undefined) return;
       due = due.slice(looked.length);
@@ -222,7 +222,7 @@ function createWatch(announced: Announced[][], cache: Cache) {
   };
 }
 
-/** Each message of the log that is poison is one failed job, and there is no other. */
+/** Checks that each poison message is one failed job, and that there are no other jobs. */
 async function compareFailedJobs() {
   const log = await readLog(kafka);
   const bad = log.filter(({ n }) => n % 100 === 99);
@@ -237,7 +237,7 @@ async function compareFailedJobs() {
     ({ class: name, partition, offset, value }) => `${partition}/${offset} ${name} ${digestOf(value)}`,
   );
   expect(stored.toSorted()).toEqual(expected.toSorted());
-  // Whatever was acknowledged is there, some of it twice.
+  // Every acknowledged event is in the topic, some of them twice.
   const numbers = new Set(log.map(({ n }) => n));
   expect(numbers.size).toBe(EVENTS);
   return {
@@ -248,7 +248,7 @@ async function compareFailedJobs() {
   };
 }
 
-/** What Redis holds, dead or alive: no record of its own, and none of the hot ones as it was before its last event. */
+/** Returns the records in Redis, and those that are older than their last event. */
 async function leftInRedis(announced: Announced[][]): Promise<{ keys: number; old: string[] }> {
   const last = new Map<string, number>();
   for (const event of announced.flat())
@@ -271,7 +271,7 @@ test(
     closing.push(cache.close);
     await warm(cache);
     const loss = consumers.counts.losses.splice(0);
-    // A new group begins with that.
+    // A new group starts with a clear of everything.
     expect(new Set(loss)).toEqual(new Set(['events may have been lost: everything is cleared']));
 
     const began = performance.now();
@@ -312,7 +312,7 @@ test(
       sent: flood.sent,
       sentAgain: flood.sentAgain,
       log,
-      // More than killEveryMs where consumers were spared: a slow machine.
+      // More than killEveryMs if a slow machine spared consumers.
       secondsPerKill: Math.round((10 * secondsToCommit) / consumers.counts.kills) / 10,
       consumers: consumers.counts,
       restarts: restarts.counts,

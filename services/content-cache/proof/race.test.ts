@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from '@jest/globals';
-import type { ProtocolScripts } from '../cache/scripts.ts';
+import type { ProtocolScripts } from '../cache/connection.ts';
 import { brokenScripts } from '../cache/testing/broken-versions.ts';
 import { createRandom } from '../cache/testing/random.ts';
 import { models, records, scenarios, type Scenario, type Stage } from '../cache/testing/scenarios.ts';
@@ -8,27 +8,27 @@ import { proofSize } from '../../../test/support/proof-size.ts';
 import { writeResult } from '../../../test/support/results.ts';
 
 /**
- * Reads that used the cache while a clear of their record was sent and not yet answered, and something was done to Redis
- * all the time. RACE_SEED repeats a race.
+ * The number of reads that overlap an unanswered clear of their record, under constant disturbances of Redis. RACE_SEED
+ * repeats a race.
  */
 const READS = Number(process.env['RACE_READS'] ?? proofSize(10_000_000, 20_000));
 const seed = Number(process.env['RACE_SEED'] ?? Math.floor(Math.random() * 1e9));
 const settings = { models, records, threads: 2, readersPerThread: 300, writersPerThread: 6 };
 
 const TELL_MS = 30_000;
-/** What is broken is caught sooner, mostly at once. */
+/** A broken protocol is caught sooner, mostly at once. */
 const BROKEN_READS = proofSize(100_000, 10_000);
-/** Slower than 250 reads a second is hung. */
+/** A race below 250 reads a second counts as hanging. */
 const limitFor = (reads: number) => 300_000 + reads * 4;
-/** Below it a leak of 30 bytes a read is seen. */
+/** Low enough to notice a leak of 30 bytes a read. */
 const HEAP_GROWTH_MB = 150;
 
 interface Seen {
   figures: TotalFigures;
   seconds: number;
-  /** how often what was done to Redis */
+  /** the number of each disturbance */
   troubles: Record<string, number>;
-  /** the least that the threads' heaps held in each minute, in MB */
+  /** the lowest heap size of each minute, all threads together, in MB */
   heapLows: number[];
   redisVersion: string;
 }
@@ -39,7 +39,7 @@ interface Broken {
   uncounted?: boolean;
 }
 
-/** Races in the scenario until so many reads were raced, or one was stale. */
+/** Races until `reads` reads overlapped a clear, or until a stale read. */
 async function race(scenario: Scenario, reads: number, { scripts, uncounted }: Broken = {}): Promise<Seen> {
   const stage = await scenario.start(uncounted);
   try {
@@ -72,7 +72,7 @@ async function raceOn(stage: Stage, name: string, reads: number, scripts?: Proto
     const raced = racedOf(figures);
     const minute = Math.floor((performance.now() - began) / 60_000);
     const heap = Math.round(running.heaps().reduce((sum, bytes) => sum + bytes, 0) / 2 ** 20);
-    // None has told yet when it is 0.
+    // 0: no thread has reported yet.
     if (heap > 0) heapLows[minute] = Math.min(heapLows[minute] ?? Infinity, heap);
     if (performance.now() - toldAt > TELL_MS) {
       toldAt = performance.now();
@@ -110,7 +110,7 @@ test.each(scenarios)(
     results.push({ name: scenario.name, does: scenario.does, raced: racedOf(figures), ...seen, figures });
 
     expect(figures).toMatchObject({ stale: 0, mistaken: 0, unmanagedLeft: 0 });
-    // Reads that had to pass the cache by do not count, and both ways of using it are there.
+    // Bypassing reads do not count; hits and misses both occur.
     expect(racedOf(figures)).toBeGreaterThanOrEqual(reads);
     expect(figures.hitsDuringClear).toBeGreaterThan(reads / 4);
     expect(figures.missesDuringClear).toBeGreaterThan(reads / 50);
@@ -119,7 +119,7 @@ test.each(scenarios)(
     expect(patternClears).toBeGreaterThan(0);
     if (scenario.name !== 'undisturbed') expect(Math.min(bypasses, refusedClears)).toBeGreaterThan(0);
     for (const count of Object.values(seen.troubles)) expect(count).toBeGreaterThan(0);
-    // The first minute warms up, the last is cut short.
+    // The first minute warms up, the last is incomplete.
     const heaps = seen.heapLows.slice(1, -1);
     if (heaps.length > 1) expect(heaps.at(-1)! - heaps[0]!).toBeLessThan(HEAP_GROWTH_MB);
   },
@@ -134,7 +134,7 @@ const allBroken: [string, string, Broken][] = [
   ['failover', 'replicas that nobody counts', { uncounted: true }],
   ['cluster', 'CLEAR that leaves the lease', { scripts: brokenScripts.clearThatLeavesTheLease }],
 ];
-/** Those without trouble: the others take half a minute each. */
+/** In the quick proof only those without disturbances: the others take half a minute each. */
 const broken = proofSize(allBroken, allBroken.slice(0, 2));
 
 test.each(broken)(

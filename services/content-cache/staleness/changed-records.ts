@@ -1,12 +1,11 @@
-import type { Database } from '@content-platform/chassis';
-import { deleteOld } from '@content-platform/chassis';
+import { deleteExpired, type Database } from '@content-platform/chassis';
 import type { Model } from '@content-platform/contract';
 
-/** A record that was changed, created or deleted, as it is now. */
+/** The current state of a record that was changed, created or deleted. */
 export interface ChangedRecord {
   model: Model;
   id: number;
-  /** Null: it does not exist. */
+  /** null: the record does not exist */
   version: number | null;
   changedAt: Date;
 }
@@ -21,7 +20,7 @@ interface Row {
 
 const pageSize = 1_000;
 
-// Of a record that was made anew after it was deleted, the newer change counts.
+// A record that was created again after its deletion counts as created.
 const changed = `
   SELECT model, id, version, at AS changed_at, at::text AS position
   FROM (SELECT model, id, version, updated_at AS at FROM content.record
@@ -33,13 +32,15 @@ const changed = `
   ORDER BY at, model, id
   LIMIT ${pageSize}`;
 
-const isStill = `SELECT FROM (SELECT) AS one
-  LEFT JOIN content.record ON model = $1 AND id = $2 WHERE version IS NOT DISTINCT FROM $3`;
+const stillSo = `SELECT place
+  FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS seen (model, id, version, place)
+  LEFT JOIN content.record USING (model, id)
+  WHERE record.version IS NOT DISTINCT FROM seen.version`;
 
-/** Which records were changed lately. Everything throws what `query` throws. */
+/** Finds recently changed records. All methods reject with the error of `query`. */
 export function createChangedRecords(query: Database['query']) {
   return {
-    /** Pages of those that were changed between `from` and `to` seconds ago, the oldest first. */
+    /** Yields pages of the records that changed between `from` and `to` seconds ago, the oldest first. */
     async *between(from: number, to: number): AsyncGenerator<ChangedRecord[]> {
       let after: [string, string, string | number] = ['-infinity', '', 0];
       for (;;) {
@@ -56,15 +57,19 @@ export function createChangedRecords(query: Database['query']) {
       }
     },
 
-    /** Whether the record still is as it was then. */
-    async isUnchanged({ model, id, version }: ChangedRecord): Promise<boolean> {
-      const { rowCount } = await query('recheck_record', isStill, [model, id, version]);
-      return rowCount === 1;
+    /** Returns those of `records` that still have the same version. */
+    async unchanged(records: readonly ChangedRecord[]): Promise<ChangedRecord[]> {
+      const { rows } = await query<{ place: string }>('recheck_records', stillSo, [
+        records.map(({ model }) => model),
+        records.map(({ id }) => id),
+        records.map(({ version }) => version),
+      ]);
+      return rows.map(({ place }) => records[Number(place) - 1]!);
     },
 
-    /** Deletions that no cache remembers any more. */
+    /** Deletes the rows of deletions that are older than any cache entry. */
     forget: () =>
-      deleteOld(
+      deleteExpired(
         query,
         'forget_deleted_records',
         'content.deleted_record',

@@ -4,6 +4,7 @@ import { createLogger, createMetrics, type Database } from '@content-platform/ch
 import { until } from '../../../test/support/wait.ts';
 import { startCache } from '../cache/testing/caches.ts';
 import type { ContentCache } from '../cache/index.ts';
+import { createContentStore } from '../content-store.ts';
 import type { InvalidationLog } from '../invalidation-log.ts';
 import { createInvalidator } from '../invalidator.ts';
 import { createCacheMetrics } from '../metrics.ts';
@@ -12,8 +13,8 @@ import { createStalenessWatch, type StalenessWatchOptions } from './watch.ts';
 import type { TestService } from '../testing/service.ts';
 import { read, startWorld, type World } from '../testing/world.ts';
 
-/** Looks often, and thinks a change announced after a third of a second. */
-const staleness = { every: 0.2, settle: 0.3 };
+/** Checks often, and expects an announcement within 0.3 s. */
+const staleness = { intervalSeconds: 0.2, settleSeconds: 0.3 };
 
 let world: World;
 beforeAll(async () => {
@@ -39,7 +40,7 @@ const move = (id: number, to: number) =>
   world.sql(`UPDATE content.record SET id = $2 WHERE model = 'webform' AND id = $1`, id, to);
 const missed = (service: TestService) => service.metric('invalidation_missed_total{model="webform"}');
 
-describe('a service that looks', () => {
+describe('the service', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await world.service({ staleness });
@@ -49,61 +50,23 @@ describe('a service that looks', () => {
   let id = 100;
   beforeEach(() => void (id += 1));
 
-  test.each<[string, () => Promise<unknown>, () => Promise<unknown>, string | null]>([
-    ['a change', () => create(id, 'One'), () => rename(id, 'Two'), 'Two'],
-    ['a deletion', () => create(id, 'One'), () => remove(id), null],
-    ['a record that had not been there', () => Promise.resolve(), () => create(id, 'One'), 'One'],
-    [
-      'a record that is made anew',
-      () => create(id, 'One'),
-      async () => {
-        await remove(id);
-        await create(id, 'Other');
-      },
-      'Other',
-    ],
-    ['a record that gets another key', () => create(id, 'One'), () => move(id, id + 1_000), null],
-    [
-      'another one that gets its key',
-      async () => {
-        await create(id, 'One');
-        await create(id + 1_000, 'Other');
-      },
-      async () => {
-        await remove(id);
-        await move(id + 1_000, id);
-      },
-      'Other',
-    ],
-  ])('%s that is not announced is seen and counted once', async (_, before, change, expected) => {
-    await before();
+  test('clears and counts a change that is not announced', async () => {
+    await create(id, 'One');
     await title(service, id);
-    const old = await title(service, id);
-    expect(old.cache).toBe('hit');
+    expect(await title(service, id)).toEqual({ title: 'One', cache: 'hit' });
     const count = await missed(service);
-    await change();
-    await until('it is read as it is', async () => (await title(service, id)).title === expected);
-    expect((await title(service, id)).cache).toBe('hit');
-    await until('it is counted', async () => (await missed(service)) > count);
-    const [{ source }] = (await until('it is recorded', async () => {
-      const rows = await world.sql<{ source: string }>(
-        'SELECT source FROM content.invalidation WHERE target = $1',
-        `webform:${id}`,
-      );
-      return rows.length > 0 && rows;
-    })) as [{ source: string }];
-    expect(source).toBe('watch');
-    // Several looks later it is still one.
-    const looks = () =>
-      service.metric(
-        'db_query_duration_seconds_count{service="content-cache",operation="lock_staleness_watch"}',
-      );
-    const begun = await looks();
-    await until('it has looked again', async () => (await looks()) > begun + 3);
-    expect(await missed(service)).toBe(count + 1);
+    await rename(id, 'Two');
+    await until('the new record is read', async () => (await title(service, id)).title === 'Two');
+    await until('the change is counted', async () => (await missed(service)) === count + 1);
+    const rows = await until('the clear is recorded', async () => {
+      const text = 'SELECT source FROM content.invalidation WHERE target = $1';
+      const found = await world.sql<{ source: string }>(text, `webform:${id}`);
+      return found.length > 0 && found;
+    });
+    expect(rows).toEqual([{ source: 'watch' }]);
   });
 
-  test('both views', async () => {
+  test('finds a stale summary', async () => {
     await create(id, 'One');
     await read(service, 'webform', id, { view: 'summary' });
     expect((await read(service, 'webform', id, { view: 'summary' })).cache).toBe('hit');
@@ -114,7 +77,7 @@ describe('a service that looks', () => {
     });
   });
 
-  test('what was changed before the service came', async () => {
+  test('finds changes from before its start', async () => {
     await create(id, 'One');
     await title(service, id);
     await service.stop();
@@ -124,10 +87,10 @@ describe('a service that looks', () => {
   });
 });
 
-describe('a look', () => {
+describe('one check', () => {
   let cache: ContentCache;
   beforeAll(async () => {
-    // Migrates, and goes.
+    // Only to migrate.
     await (await world.service()).stop();
     cache = await startCache(world.redis.url);
   });
@@ -138,7 +101,7 @@ describe('a look', () => {
     transaction: <T>(work: (query: Database['query']) => Promise<T>) => work(world.query),
   };
 
-  /** Looks until it has looked twice; says how many were counted and cleared. */
+  /** Checks twice. Returns the counted and the cleared records. */
   async function look(more: Partial<StalenessWatchOptions> = {}) {
     const metrics = createCacheMetrics(createMetrics('content-cache'));
     const cleared: string[] = [];
@@ -161,12 +124,12 @@ describe('a look', () => {
       database: counting,
       cache,
       invalidator,
-      pending: { isFor: () => Promise.resolve(false) },
+      pending: { among: () => Promise.resolve(new Set<string>()) },
       isQueueEmpty: () => Promise.resolve(true),
       metrics,
       logger,
       ttlSeconds: 300,
-      timing: { every: 0.05, settle: 0 },
+      timing: { intervalSeconds: 0.05, settleSeconds: 0 },
       ...more,
     });
     const running = watch.run(stopping.signal);
@@ -188,22 +151,41 @@ describe('a look', () => {
     await cached(id, 1);
   }
 
-  test('what is old is cleared and counted', async () => {
-    await stale(201);
+  test.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
+    ['a change', () => create(201, 'One'), () => rename(201, 'Two')],
+    ['a deletion', () => create(201, 'One'), () => remove(201)],
+    ['a new record', () => Promise.resolve(), () => create(201, 'One')],
+    ['a new key', () => create(201, 'One'), () => move(201, 1_201)],
+    ['a recreated record', () => create(201, 'One'), () => remove(201).then(() => create(201, 'Other'))],
+    [
+      'another record with its key',
+      () => create(201, 'One').then(() => create(2_201, 'Other')),
+      () => remove(201).then(() => move(2_201, 201)),
+    ],
+  ])('clears and counts the stale entry of %s once', async (_, before, change) => {
+    const records = createContentStore(world.query);
+    await world.sql('TRUNCATE content.record, content.deleted_record');
+    await before();
+    const read = () => cache.read('webform', 201, 'full', () => records.load('webform', 201, 'full'));
+    await read();
+    await change();
     expect(await look()).toEqual({ cleared: ['webform:201'], missed: 1 });
+    await read();
+    expect(await look()).toEqual({ cleared: [], missed: 0 });
+    await cache.clearModel('webform', 201);
   });
 
   test.each<[string, Partial<StalenessWatchOptions>]>([
     ['in the queue', { isQueueEmpty: () => Promise.resolve(false) }],
-    ['a clear that was refused and waits', { pending: { isFor: () => Promise.resolve(true) } }],
-  ])('what is announced already, %s, is cleared and not counted', async (_, options) => {
+    ['a stored clear', { pending: { among: () => Promise.resolve(new Set(['webform:202'])) } }],
+  ])('clears but does not count an entry whose announcement is %s', async (_, options) => {
     await stale(202);
     expect(await look(options)).toEqual({ cleared: ['webform:202'], missed: 0 });
     await remove(202);
     await cache.clearModel('webform', 202);
   });
 
-  test('what is announced while it looks is not counted', async () => {
+  test('does not count an entry that is announced during the check', async () => {
     await stale(203);
     const isQueueEmpty = async () => {
       await cache.clearModel('webform', 203);
@@ -212,10 +194,10 @@ describe('a look', () => {
     expect(await look({ isQueueEmpty })).toEqual({ cleared: [], missed: 0 });
   });
 
-  test('what is changed again while it looks is left for the next look', async () => {
+  test('leaves a record that changes during the check to the next check', async () => {
     await create(204, 'One');
     await rename(204, 'Two');
-    // Newer than what the look has read.
+    // Newer than the version that the check has read.
     await cached(204, 3);
     const isQueueEmpty = async () => {
       await rename(204, 'Three');
@@ -224,14 +206,14 @@ describe('a look', () => {
     expect(await look({ isQueueEmpty })).toEqual({ cleared: [], missed: 0 });
   });
 
-  test('what is too large for the cache is never old', async () => {
+  test('never counts a too large record as stale', async () => {
     await create(205, 'One');
     const large = () => Promise.resolve({ version: 7, payload: 'x'.repeat(300_000) });
     await cache.read('webform', 205, 'full', large);
     expect(await look()).toEqual({ cleared: [], missed: 0 });
   });
 
-  test('thousands of changes', async () => {
+  test('handles thousands of changes', async () => {
     await world.sql(
       `INSERT INTO content.record (model, id, title, body, version)
        SELECT 'pathway', id, 'One', '{}', 1 FROM generate_series(1, 2500) AS id`,
@@ -242,7 +224,27 @@ describe('a look', () => {
     expect(missed).toBe(4);
   });
 
-  test('only one process looks at a time', async () => {
+  test('clears many records with one scan', async () => {
+    await world.sql(
+      `INSERT INTO content.record (model, id, title, body, version)
+       SELECT 'accesscode', id, 'One', '{}', 1 FROM generate_series(1, 200) AS id`,
+    );
+    for (let id = 1; id <= 200; id += 1) await cache.read('accesscode', id, 'full', load(7));
+    await world.redis.admin.set('accesscode:200:of-another-program', 'x');
+    const scans = async () => {
+      const [, calls = '0'] =
+        /cmdstat_scan:calls=(\d+)/.exec(await world.redis.admin.info('commandstats')) ?? [];
+      return Number(calls);
+    };
+    const before = await scans();
+    const { cleared, missed } = await look();
+    expect([cleared.length, missed]).toEqual([200, 200]);
+    // Each scan is a few calls: 200 scans would be at least 200.
+    expect((await scans()) - before).toBeLessThan(100);
+    expect(await world.redis.admin.keys('accesscode:*')).toEqual([]);
+  });
+
+  test('only one process checks at a time', async () => {
     await stale(206);
     const other = new pg.Client(world.databaseUrl);
     await other.connect();
@@ -252,7 +254,7 @@ describe('a look', () => {
     expect(await look()).toEqual({ cleared: ['webform:206'], missed: 1 });
   });
 
-  test('deletions are forgotten after a day', async () => {
+  test('deletes the rows of deletions after a day', async () => {
     await world.sql(`INSERT INTO content.deleted_record VALUES
       ('condition', 1, now() - interval '25 hours'), ('condition', 2, now() - interval '23 hours')`);
     await look();

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database, Logger } from '@content-platform/chassis';
-import { CacheError, type ContentCache } from '../cache/index.ts';
+import type { ContentCache } from '../cache/index.ts';
 import type { Invalidator } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
 import type { PendingClears } from '../pending-clears.ts';
+import { repeat } from '../repeat.ts';
 import { targetName } from '../target.ts';
 import { createChangedRecords, type ChangedRecord } from './changed-records.ts';
 
@@ -11,8 +11,8 @@ export interface StalenessWatchOptions {
   database: Pick<Database, 'transaction'>;
   cache: Pick<ContentCache, 'state' | 'cachedVersions' | 'clearModel' | 'clearPattern'>;
   invalidator: Invalidator;
-  pending: Pick<PendingClears, 'isFor'>;
-  /** Whether no announcement waits to be processed. */
+  pending: Pick<PendingClears, 'among'>;
+  /** Whether every announcement has been processed. */
   isQueueEmpty: () => Promise<boolean>;
   metrics: Pick<CacheMetrics, 'missed'>;
   logger: Logger;
@@ -22,27 +22,26 @@ export interface StalenessWatchOptions {
 }
 
 export interface StalenessTiming {
-  /** Seconds from one look to the next. */
-  every: number;
-  /** Seconds that an announcement may take. */
-  settle: number;
+  /** The time between two checks. */
+  intervalSeconds: number;
+  /** The time that an announcement may take. */
+  settleSeconds: number;
 }
 
-/** A transaction that took as long as this before its commit is still seen. Seconds. */
-const overlap = 300;
+/** A change is found even if its transaction committed this long after its timestamp. */
+const overlapSeconds = 300;
 
-// Until the end of the look's transaction: the number says nothing.
+// Held until the end of the check's transaction. The number is arbitrary.
 const lock = 'SELECT pg_try_advisory_xact_lock(2026112101) AS is_ours';
 
 /**
- * Looks for records that were changed and are still in the cache as they were before: their change was never announced.
- * They are cleared and counted; what is only late, as its announcement waits in the queue, is cleared and not counted.
- * One process looks at a time.
+ * Finds stale cache entries: records whose change was never announced. Clears and counts them. Entries whose announcement
+ * still waits in the queue are cleared and not counted. Only one process checks at a time.
  */
 export function createStalenessWatch(options: StalenessWatchOptions) {
   const { database, cache, invalidator, pending, isQueueEmpty, metrics, logger, ttlSeconds } = options;
-  const { every, settle } = options.timing ?? { every: 30, settle: 5 };
-  let lookedAt: number | undefined;
+  const { intervalSeconds, settleSeconds } = options.timing ?? { intervalSeconds: 30, settleSeconds: 5 };
+  let checkedAt: number | undefined;
 
   async function isStale({ model, id, version }: ChangedRecord): Promise<boolean> {
     return (await cache.cachedVersions(model, id)).some((cached) => cached !== version);
@@ -53,12 +52,8 @@ export function createStalenessWatch(options: StalenessWatchOptions) {
     return records.filter((_, index) => stale[index]);
   }
 
-  /** What was changed once more meanwhile may be cached as it is now: the next look sees it. */
-  async function clear(record: ChangedRecord, isUnchanged: boolean, isQuiet: boolean): Promise<void> {
-    // Asked for again: its announcement may have been processed since the first time.
-    if (!isUnchanged || !(await isStale(record))) return;
+  async function clear(record: ChangedRecord, isMissed: boolean): Promise<void> {
     const { model, id, changedAt } = record;
-    const isMissed = isQuiet && !(await pending.isFor(record));
     const requester = { source: 'watch', requestedBy: 'content-cache', since: changedAt.getTime() } as const;
     await invalidator.clear(cache, { model, id }, requester);
     if (!isMissed) return;
@@ -66,46 +61,49 @@ export function createStalenessWatch(options: StalenessWatchOptions) {
     logger.warn({ target: targetName(record), changed_at: changedAt }, 'a change was not announced');
   }
 
-  /** @param since seconds: how far back it looks */
-  async function look(query: Database['query'], since: number): Promise<void> {
+  /** Clears all records at once, so that they share a sweep. Rejects with the first refusal when all have settled. */
+  async function clearAll(records: ChangedRecord[], isQuiet: boolean): Promise<void> {
+    const waiting = isQuiet ? await pending.among(records) : undefined;
+    const isMissed = (record: ChangedRecord) => waiting !== undefined && !waiting.has(targetName(record));
+    const outcomes = await Promise.allSettled(records.map((record) => clear(record, isMissed(record))));
+    const refused = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (refused) throw refused.reason;
+  }
+
+  /** @param since how far back to look, in seconds */
+  async function check(query: Database['query'], since: number): Promise<void> {
     const records = createChangedRecords(query);
-    for await (const page of records.between(since, settle)) {
+    for await (const page of records.between(since, settleSeconds)) {
       const stale = await staleOf(page);
       if (stale.length === 0) continue;
       const isQuiet = await isQueueEmpty();
-      for (const record of stale) await clear(record, await records.isUnchanged(record), isQuiet);
+      // A record that changed again may be cached in its newest version: the next check sees it. And the announcement may
+      // have been processed since the entry was found stale.
+      await clearAll(await staleOf(await records.unchanged(stale)), isQuiet);
     }
     await records.forget();
   }
 
-  async function lookIfFirst(): Promise<void> {
+  async function checkIfFirst(): Promise<void> {
     const now = performance.now();
-    // The first time, whatever may be cached: nobody knows when another process last looked.
-    const since = lookedAt === undefined ? ttlSeconds * 1.1 : (now - lookedAt) / 1_000;
+    // The first check covers everything that may be cached: another process's last check is unknown.
+    const since = checkedAt === undefined ? ttlSeconds * 1.1 : (now - checkedAt) / 1_000;
     await database.transaction(async (query) => {
       const { rows } = await query<{ is_ours: boolean }>('lock_staleness_watch', lock);
       if (!rows[0]!.is_ours) return;
-      await look(query, since + overlap);
-      lookedAt = now;
+      await check(query, since + overlapSeconds);
+      checkedAt = now;
     });
   }
 
   return {
-    /** Looks now and every 30 s until `signal` says stop. Never throws. */
-    async run(signal: AbortSignal): Promise<void> {
-      let failing = false;
-      while (!signal.aborted) {
-        try {
-          if (cache.state === 'usable') await lookIfFirst();
-          failing = false;
-        } catch (error) {
-          // The cache's state has lines of its own in the log.
-          if (!failing && !(error instanceof CacheError))
-            logger.warn({ error }, 'the cache was not compared with the records');
-          failing = true;
-        }
-        await sleep(every * 1_000, undefined, { signal }).catch(() => undefined);
-      }
+    /** Checks now and every 30 s until `signal` aborts. Never throws. */
+    run(signal: AbortSignal): Promise<void> {
+      const work = async () => {
+        if (cache.state === 'usable') await checkIfFirst();
+      };
+      const failure = 'the cache was not compared with the records';
+      return repeat(work, { intervalMs: intervalSeconds * 1_000, signal, logger, failure });
     },
   };
 }

@@ -7,7 +7,7 @@ import type { TestKafka } from './kafka.ts';
 import { poison } from './poison.ts';
 import type { World } from './world.ts';
 
-/** One record, which this event alone announces, or one of a few that are announced again and again. */
+/** A record: with its own event, or a hot record that many events announce. */
 export interface ChangedRecord {
   model: Model;
   id: number;
@@ -15,7 +15,7 @@ export interface ChangedRecord {
 }
 export type FloodEvent = ChangedRecord | { class: FailedJobClass; value: Buffer | null };
 
-/** An event that the broker has taken, and the version that its change has made. */
+/** An event that the broker has accepted, and the version of its change. */
 export interface Announced extends ChangedRecord {
   version: number;
   offset: number;
@@ -25,7 +25,7 @@ const PARTITIONS = 8;
 const BATCH = 50;
 export const HOT = 50;
 
-/** The n-th event, from 0: of a hundred one is poison, nine are of hot records, and ninety of records of their own. */
+/** Returns the n-th event, from 0. Of a hundred, one is poison, nine are of hot records, ninety of separate records. */
 export function eventAt(n: number, seed: number): FloodEvent {
   if (n % 100 === 99) return poison((n + 1) / 100, createRandom(seed + n));
   if (n % 10 === 0) return { model: 'condition', id: 1 + ((n / 10) % HOT), isHot: true };
@@ -38,7 +38,7 @@ const update = `UPDATE content.record AS r SET title = 'Changed' FROM unnest($1:
 export const digestOf = (value: Buffer | null): string | null =>
   value && createHash('sha256').update(value).digest('hex');
 
-/** Commits each change and sends its event until the broker has taken it, so many a second. */
+/** Commits changes at a given rate, and sends each event until the broker accepts it. */
 export function createFlood({ sql }: Pick<World, 'sql'>, kafka: TestKafka, events: number, seed: number) {
   const producer = kafka.kafka.producer({ allowAutoTopicCreation: false });
   /** By partition, in the order of their offsets. */
@@ -96,7 +96,7 @@ export function createFlood({ sql }: Pick<World, 'sql'>, kafka: TestKafka, event
     get sent() {
       return sent;
     },
-    /** events of batches whose answer was lost: they may be there twice */
+    /** events of batches whose reply was lost: the topic may have them twice */
     get sentAgain() {
       return sentAgain;
     },
@@ -119,7 +119,7 @@ export interface LogEntry {
   digest: string | null;
 }
 
-/** Everything that the topic holds. */
+/** Reads all messages of the topic. */
 export async function readLog(kafka: TestKafka): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
   const total = (await kafka.offsets()).reduce((sum, { high }) => sum + high, 0);

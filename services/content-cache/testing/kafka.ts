@@ -6,7 +6,7 @@ import { createBroker } from '../events/broker.ts';
 
 export type TestKafka = Awaited<ReturnType<typeof createTestKafka>>;
 
-/** A topic and a group of its own, on the stack's Kafka unless told. The topic is made by the service, or by `makeTopic`. */
+/** Creates names for a topic and a group, by default on the stack's Kafka. The service or `makeTopic` creates the topic. */
 export async function createTestKafka(brokers = stack().kafka) {
   if (!brokers) throw new Error('the stack has no Kafka');
   const kafka = new Kafka({
@@ -38,9 +38,9 @@ export async function createTestKafka(brokers = stack().kafka) {
       await admin.deleteTopics({ topics: [topic] });
       await until('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
     },
-    /** As retention does. */
+    /** Deletes events, as retention does. */
     async deleteEventsBefore(offset: number, partition = 0): Promise<void> {
-      // kafkajs must have seen the topic.
+      // kafkajs must know the topic.
       await admin.fetchTopicOffsets(topic);
       await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] });
     },
@@ -56,13 +56,13 @@ export async function createTestKafka(brokers = stack().kafka) {
       });
     },
     offsets,
-    /** Resolves when every event is committed; says where the partitions stand. */
+    /** Resolves with the offsets when every event is committed. */
     consumed: () =>
       until('every event is committed', async () => {
         const all = await offsets();
         return all.every(({ committed, high }) => committed === high) ? all : undefined;
       }),
-    /** Everything that happens in the group: a generation is one round of joining. */
+    /** Returns the number of the group's members. */
     async members(): Promise<number> {
       const { groups } = await admin.describeGroups([group]);
       return groups[0]!.members.length;

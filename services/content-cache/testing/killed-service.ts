@@ -7,27 +7,27 @@ import type { TestServiceOptions } from './service.ts';
 const main = fileURLToPath(new URL('service-process.ts', import.meta.url));
 
 export interface KilledService {
-  /** When the process that runs now was started, by performance.now(). */
+  /** The start of the current process, by performance.now(). */
   startedAt(): number;
-  /** Whether that one has joined the consumer group. */
+  /** Whether the current process has joined the consumer group. */
   hasJoined(): boolean;
-  /** kill -9; resolves when it is gone and another process has been started in its place. */
+  /** Kills the process with SIGKILL and starts another one. */
   killAndReplace(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** The service in a process of its own, to be killed. `onLine` hears its log, also that of those that take its place. */
+/** Runs the service in a separate process. `onLine` gets each log line of this process and of its replacements. */
 export function startKilledService(
   options: TestServiceOptions,
   onLine: (line: Record<string, unknown>) => void,
 ): KilledService {
-  // Only what can be sent.
+  // Options as JSON.
   const argument = JSON.stringify(options);
   function start() {
     const state = { startedAt: performance.now(), hasJoined: false };
     const child = spawn(process.execPath, [main, argument], { stdio: ['ignore', 'pipe', 'inherit'] });
     createInterface({ input: child.stdout }).on('line', (line) => {
-      // The last line of one that was killed may be half of one.
+      // The last line of a killed process may be cut.
       if (!line.endsWith('}')) return;
       const said = JSON.parse(line) as Record<string, unknown>;
       if (said['message'] === 'joined the consumer group') state.hasJoined = true;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { FailedJobClass } from '@content-platform/contract';
 import { pick, type Random } from '../cache/testing/random.ts';
 
-/** What can never be processed, by the class of its failed job. The n-th is like no other. */
+/** Unprocessable values, by the class of their failed job. Each n gives a different value. */
 const kinds: [FailedJobClass, (n: number, random: Random) => Buffer | string | null][] = [
   ['not_json', (n) => `not JSON ${n}`],
   ['not_json', (n) => `{"model":"webform","id":${n}`],
@@ -23,7 +23,7 @@ export interface Poison {
   value: Buffer | null;
 }
 
-/** The n-th (from 1) event that must become a failed job: each kind in turn. */
+/** Returns the n-th (from 1) event that must become a failed job: each kind in turn. */
 export function poison(n: number, random: Random): Poison {
   const [name, make] = kinds[n % kinds.length]!;
   const value = make(n, random);

@@ -1,4 +1,4 @@
-// The service as a process of its own, to be killed: argv has the options as JSON, stdout the log.
+// Runs the service as a process: argv has the options as JSON, stdout the log.
 import { startTestService, type TestServiceOptions } from './service.ts';
 
 const options = JSON.parse(process.argv[2]!) as TestServiceOptions;

@@ -1,22 +1,21 @@
-import { createServer } from 'node:http';
 import { createLogger, createMetrics, createSlowLog, readConfig } from '@content-platform/chassis';
 import { contentCacheConfig } from '../config.ts';
 import type { StalenessTiming } from '../staleness/watch.ts';
 import { startContentCache } from '../start.ts';
-import { listen } from './listen.ts';
+import { startHttpServer } from '../../../test/support/http-server.ts';
 import { createTestTokens } from './tokens.ts';
 
 export interface TestService {
   url: string;
-  /** A token of a machine client with these scopes. */
+  /** Signs a token of a machine client with these scopes. */
   token(...scopes: string[]): string;
-  /** Lines of the log so far. */
+  /** The log lines so far. */
   log: Record<string, unknown>[];
-  /** The value of a series, as it would be scraped: `name` or `name{label="value"}`. */
+  /** Returns the scraped value of a series: `name` or `name{label="value"}`. */
   metric(series: string): Promise<number>;
-  /** What readiness says of one check. */
+  /** Returns whether a readiness check passes. */
   check(name: string): Promise<boolean>;
-  /** As SIGTERM does. */
+  /** Stops as SIGTERM does. */
   stop(): Promise<void>;
 }
 
@@ -29,7 +28,7 @@ export interface TestServiceOptions {
   env?: Record<string, string>;
 }
 
-/** The whole service, as main.ts runs it, in this process. */
+/** Starts the whole service in this process, as main.ts does. */
 export async function startTestService(options: TestServiceOptions): Promise<TestService> {
   const { databaseUrl, redisUrl, kafka, sessionTimeoutMs = 10_000, staleness, env } = options;
   const tokens = await createTestTokens();
@@ -57,10 +56,9 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
       sessionTimeoutMs,
     },
   );
-  const server = createServer(app);
-  const url = await listen(server);
+  const server = await startHttpServer(app);
   return {
-    url,
+    url: server.origin,
     token: tokens.token,
     log,
     async metric(series) {
@@ -77,7 +75,6 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
       ),
     async stop() {
       server.close();
-      server.closeAllConnections();
       for (const close of closers.toReversed()) await close();
     },
   };

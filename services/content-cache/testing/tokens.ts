@@ -1,25 +1,23 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { createServer } from 'node:http';
 import jwt from 'jsonwebtoken';
 import { audience } from '@content-platform/chassis';
-import { listen } from './listen.ts';
+import { startHttpServer } from '../../../test/support/http-server.ts';
 
-const jwksPath = '/.well-known/jwks.json';
+const kid = 'test';
+const issuer = 'http://platform.test';
 
-/** An auth service that only tells its keys, and that nothing was revoked, and tokens that are signed with them. */
+/** Starts an auth service that serves its keys and an empty revocation list; `token` signs with these keys. */
 export async function createTestTokens() {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const kid = 'test';
   const jwk = { ...publicKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid };
-  const server = createServer(({ url }, response) =>
-    response.end(JSON.stringify(url === jwksPath ? { keys: [jwk] } : { revocations: [], last: 0 })),
-  );
-  const authUrl = await listen(server);
-  const issuer = 'http://platform.test';
+  const { origin, close } = await startHttpServer(({ url }, response) => {
+    const isKeys = url === '/.well-known/jwks.json';
+    response.end(JSON.stringify(isKeys ? { keys: [jwk] } : { revocations: [], last: 0 }));
+  });
   return {
-    authUrl,
+    authUrl: origin,
     issuer,
-    /** Of the machine client `cms`. */
+    /** Signs a token of the machine client `cms`. */
     token: (...scopes: string[]) =>
       jwt.sign({ client_id: 'cms', scope: scopes.join(' ') }, privateKey, {
         algorithm: 'RS256',
@@ -30,9 +28,6 @@ export async function createTestTokens() {
         jwtid: 'test',
         expiresIn: 900,
       }),
-    close(): void {
-      server.close();
-      server.closeAllConnections();
-    },
+    close,
   };
 }

@@ -8,7 +8,7 @@ import { startTestService, type TestService, type TestServiceOptions } from './s
 
 export type World = Awaited<ReturnType<typeof startWorld>>;
 
-/** A Redis and a database of a test file's own, and as many services on them as it likes. */
+/** Starts a Redis and a database for one test file, and any number of services on them. */
 export async function startWorld() {
   const [database, redis] = await Promise.all([createTestDatabase(), startRedis()]);
   const owner = new pg.Pool({ connectionString: database.url, max: 2 });
@@ -18,9 +18,9 @@ export async function startWorld() {
   return {
     databaseUrl: database.url,
     redis,
-    /** For parts that are tested without the service around them. */
+    /** For tests of parts without a service. */
     query: ((_, text, values = []) => owner.query(text, [...values])) as Database['query'],
-    /** As the database's owner. */
+    /** Runs a query as the database's owner. */
     async sql<Row extends pg.QueryResultRow>(text: string, ...values: unknown[]): Promise<Row[]> {
       return (await owner.query<Row>(text, values)).rows;
     },
@@ -42,7 +42,7 @@ export async function startWorld() {
   };
 }
 
-/** Reads a record through the service: what the cache did, and the reply. */
+/** Reads a record through the service. Returns the reply and the cache's outcome. */
 export async function read(
   service: TestService,
   model: contract.Model,

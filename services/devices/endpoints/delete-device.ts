@@ -4,9 +4,8 @@ import type { DeviceStore } from '../device-store.ts';
 
 export function deleteDevice({ devices }: { devices: DeviceStore }): Handler<typeof contract> {
   return async ({ caller, params: { id } }) => {
-    // Another's is no other answer than none.
-    if (!(await devices.delete(caller.id, id)))
-      throw new HttpError(404, 'not_found', `You have no device ${id}.`);
+    // Another user's device gets the same reply as a device that does not exist.
+    if (!(await devices.delete(caller.id, id))) throw new HttpError('not_found', `You have no device ${id}.`);
     return { status: 204 };
   };
 }

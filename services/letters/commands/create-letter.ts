@@ -1,15 +1,16 @@
 import { parseArgs } from 'node:util';
-import { line } from '@content-platform/contract';
+import { singleLineText } from '@content-platform/contract';
 import type { Database } from '@content-platform/chassis';
 import { createLetterStore } from '../letter-store.ts';
 import { command } from '../letters.ts';
+import type { FindUser } from '../users.ts';
 
 interface Webform {
   webform_id: number;
   required: boolean;
 }
 
-const title = line(1, 200);
+const title = singleLineText(1, 200);
 
 function webformOf(given: string): Webform {
   const [, digits, required] = /^([1-9]\d{0,15})(:required)?$/.exec(given) ?? [];
@@ -25,20 +26,13 @@ function webformsOf(given: readonly string[]): Webform[] {
   return webforms;
 }
 
-/**
- * The user with this address or id. The one look into another service's schema: who types knows people by their
- * addresses, and a letter for somebody who is not there would be nobody's.
- */
-async function findUser(query: Database['query'], whom: string): Promise<{ id: number; email: string }> {
-  const condition = /^\d+$/.test(whom) ? 'id::text = $1' : 'lower(email) = lower($1)';
-  const statement = `SELECT id, email FROM auth.user WHERE ${condition}`;
-  const { rows } = await query<{ id: string; email: string }>('find_user', statement, [whom]);
-  if (rows[0]) return { id: Number(rows[0].id), email: rows[0].email };
-  throw new Error(`There is no user ${whom}.`);
+export interface CreateLetterDeps {
+  open: () => Promise<Database>;
+  findUser: FindUser;
 }
 
-/** create-letter EMAIL-or-USER-ID TITLE [--webform ID[:required]]…; returns what to print. */
-export async function createLetter(args: string[], open: () => Promise<Database>): Promise<string> {
+/** Runs `create-letter EMAIL-or-USER-ID TITLE [--webform ID[:required]]…` and returns the text to print. */
+export async function createLetter(args: string[], { open, findUser }: CreateLetterDeps): Promise<string> {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
@@ -51,13 +45,14 @@ export async function createLetter(args: string[], open: () => Promise<Database>
   if (!title.safeParse(name).success)
     throw new Error('TITLE must have 1 to 200 characters, and none that cannot be seen.');
   const webforms = webformsOf(values.webform);
+  const userId = await findUser(/^\d+$/.test(whom) ? { id: whom } : { email: whom });
+  if (userId === undefined) throw new Error(`There is no user ${whom}.`);
   const database = await open();
   try {
-    const { id: userId, email } = await findUser(database.query, whom);
     const letter = { userId, title: name, state: 'draft', webforms } as const;
     const id = await createLetterStore(database.query).create(letter, command);
     const many = `${webforms.length} webform${webforms.length === 1 ? '' : 's'}`;
-    return `Created letter ${id} of user ${userId}, ${email}: a draft with ${many}.`;
+    return `Created letter ${id} of user ${userId}: a draft with ${many}.`;
   } finally {
     await database.close();
   }

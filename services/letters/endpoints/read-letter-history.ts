@@ -1,4 +1,4 @@
-import type { Handler } from '@content-platform/chassis';
+import { page, type Handler } from '@content-platform/chassis';
 import type { readLetterHistory as contract } from '@content-platform/contract';
 import type { LetterStore } from '../letter-store.ts';
 import { readableBy } from '../readable-by.ts';
@@ -7,9 +7,6 @@ import { noLetter } from '../replies.ts';
 export function readLetterHistory({ letters }: { letters: LetterStore }): Handler<typeof contract> {
   return async ({ caller, params: { id }, query: { limit, cursor } }) => {
     if (!(await letters.find(id, readableBy(caller)))) throw noLetter(id);
-    const found = await letters.history(id, cursor, limit + 1);
-    const items = found.slice(0, limit);
-    const next = found.length > limit ? String(items.at(-1)!.id) : null;
-    return { status: 200, body: { items, next_cursor: next } };
+    return { status: 200, body: await page(limit, (rows) => letters.history(id, cursor, rows)) };
   };
 }

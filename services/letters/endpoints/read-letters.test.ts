@@ -17,7 +17,7 @@ const history = (id: number, token: string, query: Record<string, string | numbe
   call(letters.origin, contract.readLetterHistory, { params: { id }, token, query });
 
 describe('by its id', () => {
-  test("one's own; with letters:write anybody's; otherwise the same 404 as for none", async () => {
+  test('returns own letters, with letters:write all; otherwise the same 404 as for an unknown letter', async () => {
     const id = await letters.letter();
     const own = await read(id, 'user.1');
     expect(own).toMatchObject({ status: 200, body: { id, user_id: 1, title: 'A letter', version: 1 } });
@@ -33,7 +33,7 @@ describe('by its id', () => {
     }
   });
 
-  test('who has the current one gets 304, who has an older one the letter', async () => {
+  test('returns 304 for the current ETag and the letter for an outdated one', async () => {
     const id = await letters.letter();
     const { etag } = await letters.read(id);
     const known = await read(id, 'user.1', { 'If-None-Match': `"other", W/${etag}` });
@@ -43,7 +43,7 @@ describe('by its id', () => {
     expect((await read(id, 'user.1', { 'If-None-Match': etag })).status).toBe(200);
   });
 
-  test('its history is newest first, a page at a time', async () => {
+  test('returns the history newest first, in pages', async () => {
     const id = await letters.letter();
     for (const skipped of [true, false]) await letters.skip({ letter_id: id, webform_id: 2, skipped });
     const all = (await history(id, 'user.1')).body!;
@@ -58,7 +58,7 @@ describe('by its id', () => {
 });
 
 describe('the list', () => {
-  test("is of one's own alone, newest first, also for staff; by state; a page at a time", async () => {
+  test('has own letters only, also for staff, newest first, by state, in pages', async () => {
     const states = ['draft', 'open', 'open', 'sent'] as const;
     const ids: number[] = [];
     for (const state of states) ids.unshift(await letters.letter({ userId: 5, state }));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { until } from '../../../test/support/wait.ts';
+import { untilBlocked } from '../../../test/support/locks.ts';
 import { createLetterStore } from '../letter-store.ts';
 import { startLetters, type TestLetters } from '../testing.ts';
 
@@ -12,8 +12,8 @@ afterAll(() => letters.stop());
 const stale = { 'If-Match': '"stale"' };
 
 describe('skipping a webform', () => {
-  test('the reply is the letter as it is now, with its ETag', async () => {
-    const id = await letters.letter();
+  test("returns the changed letter and its ETag, also a draft's", async () => {
+    const id = await letters.letter({ state: 'draft' });
     const before = (await letters.read(id)).letter;
     const { status, body, headers } = await letters.skip({
       letter_id: id,
@@ -37,14 +37,7 @@ describe('skipping a webform', () => {
     ]);
   });
 
-  test("a draft's, too", async () => {
-    const id = await letters.letter({ state: 'draft' });
-    expect(await letters.skip({ letter_id: id, webform_id: 2, skipped: true })).toMatchObject({
-      status: 200,
-    });
-  });
-
-  test('taking it back leaves no trace but in the history', async () => {
+  test('an unskipped webform is as before; only the history shows the change', async () => {
     const id = await letters.letter();
     const before = (await letters.read(id)).letter;
     await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: 'No.' });
@@ -59,8 +52,8 @@ describe('skipping a webform', () => {
 
   test.each([
     ['skipped with this reason', { skipped: true, reason: 'No.' }],
-    ['skipped, nothing said of a reason', { skipped: true }],
-  ])('the same again, %s: nothing new', async (_, again) => {
+    ['skipped without a reason', { skipped: true }],
+  ])('repeating the request changes nothing: %s', async (_, again) => {
     const id = await letters.letter();
     await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: 'No.' });
     const { letter, etag } = await letters.read(id);
@@ -71,7 +64,7 @@ describe('skipping a webform', () => {
     expect(await letters.history(id)).toEqual(history);
   });
 
-  test.each([1, 2])('what is not skipped, webform %i, is not taken back: nothing new', async (webform_id) => {
+  test.each([1, 2])('unskipping webform %i, which is not skipped, changes nothing', async (webform_id) => {
     const id = await letters.letter();
     const { letter } = await letters.read(id);
     const answer = await letters.skip({ letter_id: id, webform_id, skipped: false, reason: 'x' });
@@ -79,7 +72,7 @@ describe('skipping a webform', () => {
     expect(await letters.history(id)).toHaveLength(1);
   });
 
-  test('another reason is a change of the reason alone; an empty one is none', async () => {
+  test('another reason changes the reason only; an empty reason removes it', async () => {
     const id = await letters.letter();
     const first = await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: 'No.' });
     const { skipped_at } = first.body!.letter.webforms[1]!;
@@ -96,8 +89,8 @@ describe('skipping a webform', () => {
   });
 });
 
-describe('what is refused changes nothing', () => {
-  test("another user's letter, also by staff, and none: the same 404", async () => {
+describe('a refused request changes nothing', () => {
+  test("returns the same 404 for another user's letter, also to staff, and for an unknown letter", async () => {
     const id = await letters.letter();
     const wish = { webform_id: 99, skipped: true };
     const texts = await Promise.all(
@@ -116,20 +109,23 @@ describe('what is refused changes nothing', () => {
     expect(await letters.history(id)).toHaveLength(1);
   });
 
-  test.each(['sent', 'closed'] as const)('a letter that is %s: 409 before anything else', async (state) => {
-    const id = await letters.letter({ state });
-    for (const webform_id of [1, 2, 99]) {
-      const { error } = await letters.skip({ letter_id: id, webform_id, skipped: true }, stale);
-      expect(error).toMatchObject({
-        error: 'letter_closed',
-        code: 409,
-        details: [{ path: 'state', message: state }],
-      });
-    }
-    expect((await letters.read(id)).letter.version).toBe(1);
-  });
+  test.each(['sent', 'closed'] as const)(
+    'returns 409 for a letter that is %s before any other error',
+    async (state) => {
+      const id = await letters.letter({ state });
+      for (const webform_id of [1, 2, 99]) {
+        const { error } = await letters.skip({ letter_id: id, webform_id, skipped: true }, stale);
+        expect(error).toMatchObject({
+          error: 'letter_closed',
+          code: 409,
+          details: [{ path: 'state', message: state }],
+        });
+      }
+      expect((await letters.read(id)).letter.version).toBe(1);
+    },
+  );
 
-  test('an old ETag: 412; the current one, or *: done', async () => {
+  test('returns 412 for an outdated ETag; accepts the current one and *', async () => {
     const id = await letters.letter();
     const { etag } = await letters.read(id);
     const wish = (webform_id: number) => ({ letter_id: id, webform_id, skipped: true });
@@ -144,7 +140,7 @@ describe('what is refused changes nothing', () => {
     expect(await letters.skip(wish(3), { 'If-Match': '*' })).toMatchObject({ status: 200 });
   });
 
-  test('a webform that the letter does not have: 422', async () => {
+  test('returns 422 for a webform that the letter does not have', async () => {
     const id = await letters.letter();
     for (const skipped of [true, false]) {
       const { error } = await letters.skip({ letter_id: id, webform_id: 99, skipped });
@@ -155,7 +151,7 @@ describe('what is refused changes nothing', () => {
     }
   });
 
-  test('a required one: 422', async () => {
+  test('returns 422 for a required webform', async () => {
     const id = await letters.letter();
     const { error } = await letters.skip({ letter_id: id, webform_id: 1, skipped: true });
     expect(error).toMatchObject({ error: 'webform_required', code: 422 });
@@ -164,7 +160,7 @@ describe('what is refused changes nothing', () => {
 });
 
 describe('with an Idempotency-Key', () => {
-  test('the same again has the same reply to the byte, though the letter has changed since', async () => {
+  test('a repeated request gets the identical reply, although the letter has changed since', async () => {
     const id = await letters.letter();
     const { etag } = await letters.read(id);
     const request = () =>
@@ -193,7 +189,7 @@ describe('with an Idempotency-Key', () => {
     });
   });
 
-  test('another body, or another If-Match: 422', async () => {
+  test('returns 422 for another body or another If-Match', async () => {
     const id = await letters.letter();
     const wish = { letter_id: id, webform_id: 2, skipped: true };
     await letters.skip(wish, { 'Idempotency-Key': 'b' });
@@ -207,7 +203,7 @@ describe('with an Idempotency-Key', () => {
     expect((await letters.read(id)).letter.version).toBe(2);
   });
 
-  test('a refusal is kept, too', async () => {
+  test('a repeated request gets the same refusal', async () => {
     const id = await letters.letter({ state: 'draft' });
     const wish = { letter_id: id, webform_id: 1, skipped: true };
     const first = await letters.skip(wish, { 'Idempotency-Key': 'c' });
@@ -219,39 +215,35 @@ describe('with an Idempotency-Key', () => {
   });
 });
 
-describe('at once', () => {
-  const rounds = Array.from({ length: 5 }, (_, round) => round + 1);
+describe('concurrent requests', () => {
+  const ids = Array.from({ length: 20 }, (_, n) => n + 1);
+  const webforms = ids.map((webform_id) => ({ webform_id, required: false }));
 
-  test.each(rounds)('20 on as many webforms: all land, each is one version (round %i)', async () => {
-    const ids = Array.from({ length: 20 }, (_, n) => n + 1);
-    const id = await letters.letter({
-      webforms: ids.map((webform_id) => ({ webform_id, required: false })),
-    });
-    const answers = await Promise.all(
-      ids.map((webform_id) => letters.skip({ letter_id: id, webform_id, skipped: true })),
-    );
-    const versions = answers.map(({ body }) => body!.letter.version);
-    expect(versions.toSorted((a, b) => a - b)).toEqual(ids.map((n) => n + 1));
-    // Each has seen what came before it.
-    for (const { body } of answers) {
-      const skipped = body!.letter.webforms.filter((webform) => webform.skipped);
-      expect(skipped).toHaveLength(body!.letter.version - 1);
+  test('20 webforms are skipped at once: each is one version that contains the earlier ones', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const id = await letters.letter({ webforms });
+      const answers = await Promise.all(
+        ids.map((webform_id) => letters.skip({ letter_id: id, webform_id, skipped: true })),
+      );
+      const versions = answers.map(({ body }) => body!.letter.version);
+      expect(versions.toSorted((a, b) => a - b)).toEqual(ids.map((n) => n + 1));
+      for (const { body } of answers) {
+        const skipped = body!.letter.webforms.filter((webform) => webform.skipped);
+        expect(skipped).toHaveLength(body!.letter.version - 1);
+      }
+      expect((await letters.read(id)).letter.version).toBe(21);
+      expect(await letters.history(id)).toHaveLength(21);
     }
-    const { letter } = await letters.read(id);
-    expect(letter.version).toBe(21);
-    expect(letter.webforms.every(({ skipped }) => skipped)).toBe(true);
-    expect(await letters.history(id)).toHaveLength(21);
   });
 
-  test('who had to wait comes later: times grow with versions', async () => {
+  test('a request that waited for the lock gets a later time than the change before it', async () => {
     const id = await letters.letter();
     const { database } = letters;
     const [waited, before] = await database.transaction(async (query) => {
       await createLetterStore(query).lock(id, 'anybody');
       const waiting = letters.skip({ letter_id: id, webform_id: 2, skipped: true });
-      const blocked = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-      await until('it waits', async () => (await database.query('test', blocked)).rowCount === 1);
-      // As somebody does who began after it and was faster.
+      await untilBlocked(database);
+      // A change that began after the waiting one and was faster.
       const change =
         'UPDATE letters.letter SET updated_at = clock_timestamp() WHERE id = $1 RETURNING updated_at';
       const { rows } = await query<{ updated_at: Date }>('test', change, [id]);
@@ -261,27 +253,27 @@ describe('at once', () => {
     expect(after).toBeGreaterThanOrEqual(before.getTime());
   });
 
-  test.each(rounds)('20 times the same: one change (round %i)', async () => {
-    const id = await letters.letter();
-    const wish = { letter_id: id, webform_id: 2, skipped: true };
-    await Promise.all(rounds.flatMap(() => [1, 2, 3, 4].map(() => letters.skip(wish))));
-    expect((await letters.read(id)).letter.version).toBe(2);
-    expect(await letters.history(id)).toHaveLength(2);
+  test('of 20 identical requests one changes the letter', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const id = await letters.letter();
+      await Promise.all(ids.map(() => letters.skip({ letter_id: id, webform_id: 2, skipped: true })));
+      expect((await letters.read(id)).letter.version).toBe(2);
+      expect(await letters.history(id)).toHaveLength(2);
+    }
   });
 
-  test.each(rounds)('20 with the same If-Match: one lands, the others have 412 (round %i)', async () => {
-    const ids = Array.from({ length: 20 }, (_, n) => n + 1);
-    const id = await letters.letter({
-      webforms: ids.map((webform_id) => ({ webform_id, required: false })),
-    });
-    const { etag } = await letters.read(id);
-    const answers = await Promise.all(
-      ids.map((webform_id) =>
-        letters.skip({ letter_id: id, webform_id, skipped: true }, { 'If-Match': etag }),
-      ),
-    );
-    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
-    expect(statuses).toEqual([200, ...Array.from({ length: 19 }, () => 412)]);
-    expect((await letters.read(id)).letter.version).toBe(2);
+  test('of 20 requests with the same If-Match one succeeds, the others get 412', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const id = await letters.letter({ webforms });
+      const { etag } = await letters.read(id);
+      const answers = await Promise.all(
+        ids.map((webform_id) =>
+          letters.skip({ letter_id: id, webform_id, skipped: true }, { 'If-Match': etag }),
+        ),
+      );
+      const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+      expect(statuses).toEqual([200, ...Array.from({ length: 19 }, () => 412)]);
+      expect((await letters.read(id)).letter.version).toBe(2);
+    }
   });
 });

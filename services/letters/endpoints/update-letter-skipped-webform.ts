@@ -2,35 +2,35 @@ import { createHash } from 'node:crypto';
 import { updateLetterSkippedWebform as contract, type Body, type Letter } from '@content-platform/contract';
 import { actorOf, HttpError, type Database, type Handler, type Idempotency } from '@content-platform/chassis';
 import { isSettled } from '../letter-states.ts';
-import { createLetterStore, type Happening } from '../letter-store.ts';
+import { createLetterStore, type HistoryEntry } from '../letter-store.ts';
 import { checkIfMatch, etagOfLetter, letterClosed, noLetter } from '../replies.ts';
 
-type Wish = Body<typeof contract>;
+type SkipRequest = Body<typeof contract>;
 
-interface Change extends Happening {
+interface Change extends HistoryEntry {
   skip: { reason: string | null } | null;
 }
 
-/** Throws 422 when the letter does not have the webform. */
+/** Throws 422 if the letter does not have the webform. */
 function webformOf(letter: Letter, id: number): Letter['webforms'][number] {
   const webform = letter.webforms.find(({ webform_id }) => webform_id === id);
   if (webform) return webform;
-  throw new HttpError(422, 'validation_failed', 'The request is not valid.', [
-    { path: 'body.webform_id', message: `Letter ${letter.id} has no webform ${id}.` },
-  ]);
+  throw new HttpError('validation_failed', 'The request is not valid.', {
+    details: [{ path: 'body.webform_id', message: `Letter ${letter.id} has no webform ${id}.` }],
+  });
 }
 
-/** What the wish changes; undefined: it is so already. Throws 422 when it cannot come true. */
-function changeOf(letter: Letter, { webform_id, skipped, reason: given }: Wish): Change | undefined {
+/** Returns the change to make; undefined: the webform is already so. Throws 422 for a required webform. */
+function changeOf(letter: Letter, { webform_id, skipped, reason: given }: SkipRequest): Change | undefined {
   const webform = webformOf(letter, webform_id);
   if (!skipped) {
     if (!webform.skipped) return undefined;
     return { event: 'webform_unskipped', details: { webform_id, reason: given || null }, skip: null };
   }
   if (webform.required) {
-    throw new HttpError(422, 'webform_required', `Webform ${webform_id} of letter ${letter.id} is required.`);
+    throw new HttpError('webform_required', `Webform ${webform_id} of letter ${letter.id} is required.`);
   }
-  // Who does not speak of a reason leaves the one there is.
+  // Without a reason in the request the current one stays.
   const reason = given === undefined ? webform.reason : given || null;
   if (!webform.skipped)
     return { event: 'webform_skipped', details: { webform_id, reason }, skip: { reason } };
@@ -62,7 +62,7 @@ export function updateLetterSkippedWebform({ database, idempotency }: Deps): Han
       if (!change) return letter;
       const { skip, event, details } = change;
       await letters.setSkip(letter.id, body.webform_id, skip);
-      return letters.changed(letter, actorOf(caller), [{ event, details }]);
+      return letters.saveChange(letter, actorOf(caller), [{ event, details }]);
     }
 
     return idempotency.once(request, async () => {

@@ -1,27 +1,29 @@
 import type { Body, Letter, updateLetter as contract } from '@content-platform/contract';
 import { actorOf, HttpError, type Database, type Handler } from '@content-platform/chassis';
 import { isSettled, mayGo } from '../letter-states.ts';
-import { createLetterStore, type Happening } from '../letter-store.ts';
+import { createLetterStore, type HistoryEntry } from '../letter-store.ts';
 import { checkIfMatch, etagOfLetter, letterClosed, noLetter } from '../replies.ts';
 
-/** What differs. Throws 409 when the letter is past that, or cannot go there from where it is. */
-function differences(before: Letter, { title, state }: Body<typeof contract>): Happening[] {
-  const happenings: Happening[] = [];
+/** Returns history entries of the changes. Throws 409 if the letter's state does not allow them. */
+function differences(before: Letter, { title, state }: Body<typeof contract>): HistoryEntry[] {
+  const entries: HistoryEntry[] = [];
   if (title !== undefined && title !== before.title) {
     if (isSettled(before.state)) throw letterClosed(before);
-    happenings.push({ event: 'title_changed', details: { from: before.title, to: title } });
+    entries.push({ event: 'title_changed', details: { from: before.title, to: title } });
   }
   if (state !== undefined && state !== before.state) {
     if (!mayGo(before.state, state)) {
       const message = `A letter that is ${before.state} cannot become ${state}.`;
-      throw new HttpError(409, 'state_change_not_allowed', message, [
-        { path: 'state', message: before.state },
-        { path: 'body.state', message: state },
-      ]);
+      throw new HttpError('state_change_not_allowed', message, {
+        details: [
+          { path: 'state', message: before.state },
+          { path: 'body.state', message: state },
+        ],
+      });
     }
-    happenings.push({ event: 'state_changed', details: { from: before.state, to: state } });
+    entries.push({ event: 'state_changed', details: { from: before.state, to: state } });
   }
-  return happenings;
+  return entries;
 }
 
 export function updateLetter({ database }: { database: Database }): Handler<typeof contract> {
@@ -32,13 +34,13 @@ export function updateLetter({ database }: { database: Database }): Handler<type
       const before = await letters.lock(id, 'anybody');
       if (!before) throw noLetter(id);
       if (ifMatch === undefined) {
-        throw new HttpError(428, 'precondition_required', "Send the letter's ETag in If-Match.");
+        throw new HttpError('precondition_required', "Send the letter's ETag in If-Match.");
       }
       checkIfMatch(ifMatch, before);
-      const happenings = differences(before, body);
-      if (happenings.length === 0) return before;
+      const entries = differences(before, body);
+      if (entries.length === 0) return before;
       const after = { id, title: body.title ?? before.title, state: body.state ?? before.state };
-      return letters.changed(after, actorOf(caller), happenings);
+      return letters.saveChange(after, actorOf(caller), entries);
     });
     return { status: 200, body: letter, headers: { ETag: etagOfLetter(letter) } };
   };

@@ -1,14 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Handler, Logger } from '@content-platform/chassis';
+import { withTimeout, type Handler, type Logger } from '@content-platform/chassis';
 import type { deleteMedia as contract } from '@content-platform/contract';
 import type { FileStore } from '../file-store.ts';
-import { keysOf } from '../media-file.ts';
-import { noSuchFile } from '../no-such-file.ts';
+import { keysOf, noSuchFile } from '../media-file.ts';
 import type { Store } from '../stores/store.ts';
 
-const removeMs = 5_000;
+const maxRemovalMs = 5_000;
 
-/** The row goes first: what a crash leaves then is files that nobody can ask for, and the sweep finds. */
+/** Deletes the row first: after a crash nobody can read the remaining files, and the sweep removes them. */
 export function deleteMedia(deps: {
   files: FileStore;
   store: Store;
@@ -22,8 +20,8 @@ export function deleteMedia(deps: {
         deps.logger.warn({ error, key }, 'a deleted file stays in the store until it is swept');
       }),
     );
-    // It is gone for everybody: the client need not wait for a store that hangs.
-    await Promise.race([Promise.all(removals), sleep(removeMs, undefined, { ref: false })]);
+    // Without its row nobody can read the file, so the client need not wait for a store that hangs.
+    await withTimeout(Promise.all(removals), maxRemovalMs);
     return { status: 204 };
   };
 }

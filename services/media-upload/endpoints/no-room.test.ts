@@ -23,19 +23,30 @@ afterAll(async () => {
 test.each([
   ['is full', Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })],
   ['is read-only', Object.assign(new Error("EROFS: read-only file system, mkdir 'x'"), { code: 'EROFS' })],
+  ['is broken', Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' })],
+  [
+    'cannot be opened, as the process has too many open files',
+    Object.assign(new Error("EMFILE: too many open files, open 'x'"), { code: 'EMFILE' }),
+  ],
   [
     'is full, in the words of libvips',
     new Error('wbuffer_write: write failed\nunix error: No space left on device'),
   ],
-])('a disk that %s: 503, nothing is left behind, and it goes on when there is room', async (_, why) => {
-  // Another one each time: what is there already needs no room.
-  const bytes = (await corpus
-    .picture((width += 1), 40)
-    .jpeg()
-    .toBuffer()) as Buffer<ArrayBuffer>;
-  reason = why;
-  expect(await service.upload(bytes)).toMatchObject({ status: 503, body: { error: 'service_unavailable' } });
-  expect(await service.underWay()).toEqual([]);
-  reason = undefined;
-  expect([200, 201]).toContain((await service.upload(bytes)).status);
-});
+])(
+  'a disk that %s: returns 503 and leaves nothing behind, and uploads succeed once it works again',
+  async (_, why) => {
+    // Another one each time: what is there already needs no room.
+    const bytes = (await corpus
+      .picture((width += 1), 40)
+      .jpeg()
+      .toBuffer()) as Buffer<ArrayBuffer>;
+    reason = why;
+    expect(await service.upload(bytes)).toMatchObject({
+      status: 503,
+      body: { error: 'service_unavailable' },
+    });
+    expect(await service.underWay()).toEqual([]);
+    reason = undefined;
+    expect([200, 201]).toContain((await service.upload(bytes)).status);
+  },
+);

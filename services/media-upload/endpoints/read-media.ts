@@ -1,8 +1,7 @@
 import type { Handler } from '@content-platform/chassis';
 import type { readMedia as contract } from '@content-platform/contract';
 import type { FileStore } from '../file-store.ts';
-import { mediaFile } from '../media-file.ts';
-import { noSuchFile } from '../no-such-file.ts';
+import { mediaFile, noSuchFile } from '../media-file.ts';
 
 export function readMedia(deps: { files: FileStore; publicUrl: string }): Handler<typeof contract> {
   return async ({ params: { id }, caller }) => {

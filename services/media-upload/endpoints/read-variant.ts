@@ -3,24 +3,23 @@ import type { readVariant as contract } from '@content-platform/contract';
 import { parseRange } from '../byte-range.ts';
 import { disposition, webpName } from '../file-name.ts';
 import type { File, FileStore } from '../file-store.ts';
-import { keyOf } from '../media-file.ts';
-import { noSuchFile } from '../no-such-file.ts';
+import { keyOf, noSuchFile } from '../media-file.ts';
 import type { Store } from '../stores/store.ts';
 
-/** What every answer with the file, a part of it or none of it says. */
+/** The headers of every reply: with the file, a part of it, or 304. */
 function headersOf(etag: string): Record<string, string> {
   return {
     ETag: etag,
     'Cache-Control': 'private, max-age=31536000, immutable',
     'Accept-Ranges': 'bytes',
     'X-Content-Type-Options': 'nosniff',
-    // Whatever it is taken for: it runs nothing and loads nothing.
+    // Whatever type a browser takes it for, it runs and loads nothing.
     'Content-Security-Policy': "default-src 'none'; sandbox",
   };
 }
 
-/** Only what we have made is shown in a browser. */
-function kindOf({ mime, name }: File): Record<string, string> {
+/** Browsers show only images that we have encoded; PDFs are downloaded. */
+function contentHeaders({ mime, name }: File): Record<string, string> {
   const isPdf = mime === 'application/pdf';
   return {
     'Content-Type': isPdf ? mime : 'image/webp',
@@ -28,15 +27,13 @@ function kindOf({ mime, name }: File): Record<string, string> {
   };
 }
 
-export function readVariant({
-  files,
-  store,
-  logger,
-}: {
+export interface ReadVariantDeps {
   files: FileStore;
   store: Store;
   logger: Logger;
-}): Handler<typeof contract> {
+}
+
+export function readVariant({ files, store, logger }: ReadVariantDeps): Handler<typeof contract> {
   return async ({ params, caller, header, signal }) => {
     const file = await files.find(caller.id, params.id);
     const variant = file?.variants.find(({ name }) => name === params.variant);
@@ -50,7 +47,7 @@ export function readVariant({
     const ifRange = header('if-range');
     const range = ifRange === undefined || ifRange === etag ? parseRange(header('range'), bytes) : undefined;
     if (range === 'unsatisfiable') {
-      throw new HttpError(416, 'range_not_satisfiable', `The file has ${bytes} bytes.`, undefined, {
+      throw new HttpError('range_not_satisfiable', `The file has ${bytes} bytes.`, {
         headers: { 'Content-Range': `bytes */${bytes}` },
       });
     }
@@ -59,7 +56,7 @@ export function readVariant({
       logger.error({ key, id: file.id }, 'a file is missing in the store');
       throw noSuchFile();
     }
-    const all = { ...headers, ...kindOf(file) };
+    const all = { ...headers, ...contentHeaders(file) };
     if (!range) return { status: 200, body, headers: { ...all, 'Content-Length': String(bytes) } };
     const { start, end } = range;
     const part = {

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { type Handler, HttpError, type Idempotency, unavailable } from '@content-platform/chassis';
+import {
+  type Handler,
+  HttpError,
+  type Idempotency,
+  singleFlight,
+  unavailable,
+} from '@content-platform/chassis';
 import { imageVariants, upload as contract } from '@content-platform/contract';
 import { cleanName } from '../file-name.ts';
 import type { File, FileStore, NewFile } from '../file-store.ts';
@@ -11,8 +17,7 @@ import type { Pool } from '../processing/pool.ts';
 import { receiveFile, type ReceivedFile } from '../receive-file.ts';
 import type { Store } from '../stores/store.ts';
 import type { Workspace } from '../workspace.ts';
-import { createJoining } from './joining.ts';
-import { createPlaces } from './places.ts';
+import { perUserLimit } from './per-user-limit.ts';
 
 export interface UploadDeps {
   files: FileStore;
@@ -24,41 +29,44 @@ export interface UploadDeps {
   publicUrl: string;
 }
 
-/** Uploads that are taken in or worked on at once; each may be a file on the disk, and a slow client. */
+/** Uploads that are received or processed at a time. Each may be a file on the disk, and a slow client. */
 const maxUploads = 64;
-/** Less than may wait for a child, so that one user fills neither. */
-const maxUploadsOfOne = 8;
+/** Fewer than may wait for a worker process, so that one user cannot fill that queue. */
+const maxUploadsPerUser = 8;
 
 const refusals: Record<Refusal, () => HttpError> = {
   unsupported_media_type: () =>
-    new HttpError(415, 'unsupported_media_type', 'The file is no JPEG, PNG, WebP, AVIF, GIF or PDF.'),
-  animated_image: () => new HttpError(422, 'animated_image', 'The picture has more than one frame.'),
+    new HttpError('unsupported_media_type', 'The file is no JPEG, PNG, WebP, AVIF, GIF or PDF.'),
+  animated_image: () => new HttpError('animated_image', 'The picture has more than one frame.'),
   image_too_large: () =>
-    new HttpError(422, 'image_too_large', 'The picture has too many megapixels, or a side that is too long.'),
+    new HttpError('image_too_large', 'The picture has too many megapixels, or a side that is too long.'),
   image_too_costly: () =>
-    new HttpError(422, 'image_too_costly', 'The picture takes more than 20 seconds, or too much memory.'),
-  unreadable_file: () => new HttpError(422, 'unreadable_file', 'The file is damaged.'),
+    new HttpError('image_too_costly', 'The picture takes more than 20 seconds, or too much memory.'),
+  unreadable_file: () => new HttpError('unreadable_file', 'The file is damaged.'),
 };
 
-type Made = Exclude<Outcome, { kind: 'refused' | 'failed' }>;
+type Processed = Exclude<Outcome, { kind: 'refused' | 'failed' }>;
 
-/** The disk is full, or read-only as it is damaged: no other file would help. libvips says it in words alone. */
-const noRoom =
-  /\b(?:ENOSPC|EDQUOT|EROFS)\b|No space left on device|Disk quota exceeded|Read-only file system/i;
+/**
+ * The disk is full, read-only or broken, or the machine has no more open files or memory: any other upload would fail,
+ * too. libvips reports it in words only.
+ */
+const machineFailure =
+  /\b(?:ENOSPC|EDQUOT|EROFS|EIO|ESTALE|EMFILE|ENFILE|ENOMEM)\b|No space left on device|Disk quota exceeded|Read-only file system|Input\/output error|Stale file handle|Too many open files|Cannot allocate memory/i;
 
 function translate(error: unknown): unknown {
-  if (error instanceof HttpError || !noRoom.test(String(error))) return error;
-  return unavailable('There is no room for files at the moment.', error);
+  if (error instanceof HttpError || !machineFailure.test(String(error))) return error;
+  return unavailable('Files cannot be stored at the moment.', error);
 }
 
-/** Throws what the client is told. */
-function made(outcome: Outcome): Made {
+/** Throws the error for the client if the file was refused. */
+function accepted(outcome: Outcome): Processed {
   if (outcome.kind === 'refused') throw refusals[outcome.refusal]();
   if (outcome.kind === 'failed') throw new Error(outcome.message);
   return outcome;
 }
 
-function newFile(userId: number, { checksum, bytes, name }: ReceivedFile, outcome: Made): NewFile {
+function newFile(userId: number, { checksum, bytes, name }: ReceivedFile, outcome: Processed): NewFile {
   const { mime } = outcome;
   const common = { userId, object: randomUUID(), checksum, bytes, mime, name: cleanName(name) };
   if (outcome.kind === 'pdf') {
@@ -72,11 +80,11 @@ function newFile(userId: number, { checksum, bytes, name }: ReceivedFile, outcom
 
 export function upload(deps: UploadDeps): Handler<typeof contract> {
   const { files, store, pool, workspace, idempotency, uploadMetrics, publicUrl } = deps;
-  const places = createPlaces(maxUploads, maxUploadsOfOne);
-  const share = createJoining<{ kept: File; isNew: boolean }>();
+  const admit = perUserLimit(maxUploads, maxUploadsPerUser);
+  const shareUpload = singleFlight<{ kept: File; isNew: boolean }>();
 
-  /** Puts all into the store, or nothing of it. */
-  async function putAll(file: NewFile, path: string, outcome: Made): Promise<void> {
+  /** Puts the upload and its variants into the store, or nothing. */
+  async function putAll(file: NewFile, path: string, outcome: Processed): Promise<void> {
     const variants = outcome.kind === 'pdf' ? [] : outcome.variants;
     const parts = [{ name: 'original' as const, path }, ...variants];
     const done = await Promise.allSettled(
@@ -88,16 +96,16 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
     throw (failed as PromiseRejectedResult).reason;
   }
 
-  /** What stays is swept. */
+  /** The sweep removes what cannot be removed now. */
   async function removeAll(file: NewFile): Promise<void> {
     await Promise.allSettled(keysOf(file).map((key) => store.remove(key)));
   }
 
   /**
-   * The files go into the store first, then the row: a crash in between leaves files that nobody knows of, never a row
-   * without them. When the row's fate is unknown, the files stay: the sweep knows.
+   * Puts the files into the store first, then adds the row: a crash in between leaves files without a row, never a row
+   * without files. If it is unknown whether the row was added, the files stay for the sweep.
    */
-  async function keep(userId: number, received: ReceivedFile, path: string, outcome: Made) {
+  async function keep(userId: number, received: ReceivedFile, path: string, outcome: Processed) {
     const file = newFile(userId, received, outcome);
     await putAll(file, path, outcome);
     const kept = await files.add(file);
@@ -108,7 +116,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
 
   const reply = (status: 200 | 201, file: File) => ({ status, body: mediaFile(publicUrl, file) });
 
-  const take: Handler<typeof contract> = ({ body, caller, header, signal }) =>
+  const receive: Handler<typeof contract> = ({ body, caller, header, signal }) =>
     workspace.use(async (folder) => {
       const path = join(folder, 'upload');
       const received = await receiveFile(body, path);
@@ -119,22 +127,28 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
         fingerprint: received.checksum.toString('hex'),
       };
       return idempotency.once(request, async () => {
-        const { value, joined } = await share(`${caller.id} ${request.fingerprint}`, signal, async () => {
-          const known = await files.findUpload(caller.id, received.checksum);
-          if (known) return { kept: known, isNew: false };
-          const outcome = made(await pool.run({ path, folder, sides: imageVariants }, signal, caller.id));
-          return keep(caller.id, received, path, outcome);
-        });
+        const { value, joined } = await shareUpload(
+          `${caller.id} ${request.fingerprint}`,
+          signal,
+          async () => {
+            const known = await files.findUpload(caller.id, received.checksum);
+            if (known) return { kept: known, isNew: false };
+            const outcome = accepted(
+              await pool.run({ path, folder, sides: imageVariants }, signal, caller.id),
+            );
+            return keep(caller.id, received, path, outcome);
+          },
+        );
         return reply(value.isNew && !joined ? 201 : 200, value.kept);
       });
     });
 
   return async (call) => {
     const count = (outcome: UploadOutcome) => uploadMetrics.uploads.inc({ outcome });
-    const release = places.take(call.caller.id);
+    const release = admit(call.caller.id);
     try {
       if (!release) throw unavailable('There is too much to do at the moment.');
-      const answer = await take(call);
+      const answer = await receive(call);
       count(answer.status === 201 ? 'created' : 'existing');
       return answer;
     } catch (thrown) {

@@ -1,20 +1,16 @@
-import { open } from 'node:fs/promises';
-import { fileTypeFromFile } from 'file-type';
+import { fileTypeFromBuffer } from 'file-type';
 import sharp from 'sharp';
-import { gifLies } from './gif.ts';
-import { pngIsBomb } from './png.ts';
+import { exceedsGifHeader } from './gif.ts';
+import { isPngBomb } from './png.ts';
 import type { Outcome, Refusal } from './job.ts';
 
-/**
- * Pixels of the largest picture: 24 megapixels, as makers of cameras count them. Theirs have up to 24.5 million
- * (5712 × 4284), so a mega is 2^20 here.
- */
+/** 24 megapixels as camera makers count them: up to 24.5 million (5712 × 4284), so a mega is 2^20 here. */
 export const maxPixels = 24 * 2 ** 20;
 
-/** The longest side that WebP knows. Decoders and scalers take memory by the line, so a long thin picture takes gigabytes. */
+/** The longest side of a WebP. Decoders allocate memory by the line, so a long thin image would take gigabytes. */
 const maxSide = 16_383;
 
-/** What sharp calls the pictures that are taken. */
+/** The accepted image types, with sharp's names for them. */
 const formats: Record<string, string> = {
   'image/jpeg': 'jpeg',
   'image/png': 'png',
@@ -23,61 +19,41 @@ const formats: Record<string, string> = {
   'image/avif': 'heif',
 };
 
-/** A picture is still to be decoded. */
+/** The type of a file. Images are not decoded yet. */
 export type Kind = { kind: 'picture'; mime: string } | Extract<Outcome, { kind: 'pdf' | 'refused' }>;
 
 const refused = (refusal: Refusal): Kind => ({ kind: 'refused', refusal });
 
-/** The end of a PDF, which readers look for in its last 1,024 bytes (ISO 32000-1, annex H.3). */
-async function isWholePdf(path: string): Promise<boolean> {
-  const file = await open(path);
-  try {
-    const { size } = await file.stat();
-    const { buffer, bytesRead } = await file.read({
-      buffer: Buffer.alloc(1_024),
-      position: Math.max(0, size - 1_024),
-    });
-    return buffer.subarray(0, bytesRead).includes('%%EOF');
-  } finally {
-    await file.close();
-  }
-}
+/** Readers search for the end of a PDF in its last 1,024 bytes (ISO 32000-1, annex H.3). */
+const isWholePdf = (file: Buffer): boolean => file.subarray(-1_024).includes('%%EOF');
 
-async function inspectPicture(path: string, mime: string): Promise<Kind> {
-  if (mime === 'image/png' && (await pngIsBomb(path))) return refused('unreadable_file');
-  if (mime === 'image/gif' && (await gifLies(path))) return refused('unreadable_file');
-  // Its own limit would not tell a picture that is too large from one that is damaged.
-  const header = sharp(path, { limitInputPixels: false }).metadata();
+async function inspectPicture(file: Buffer, mime: string): Promise<Kind> {
+  if (mime === 'image/png' && isPngBomb(file)) return refused('unreadable_file');
+  if (mime === 'image/gif' && exceedsGifHeader(file)) return refused('unreadable_file');
+  // sharp's own limit would not distinguish images that are too large from damaged ones.
+  const header = sharp(file, { limitInputPixels: false }).metadata();
   const metadata = await header.catch(() => undefined);
   if (!metadata || metadata.format !== formats[mime]) return refused('unreadable_file');
   if ((metadata.pages ?? 1) > 1) return refused('animated_image');
   const { width, height, depth } = metadata;
-  // 16 bits for a colour take twice the memory.
+  // 16 bits for each colour take twice the memory.
   const pixels = width * height * (depth === 'ushort' ? 2 : 1);
   if (pixels > maxPixels || Math.max(width, height) > maxSide) return refused('image_too_large');
   return { kind: 'picture', mime };
 }
 
-/** AVIF as a sequence of frames (AV1 image file format §6.3): sharp would show the first. */
-async function isAvifSequence(path: string): Promise<boolean> {
-  const file = await open(path);
-  try {
-    const { buffer } = await file.read({ buffer: Buffer.alloc(12), position: 0 });
-    return buffer.toString('latin1', 4, 12) === 'ftypavis';
-  } finally {
-    await file.close();
-  }
-}
+/** AVIF as a sequence of frames (AV1 image file format §6.3), of which sharp would decode the first. */
+const isAvifSequence = (file: Buffer): boolean => file.toString('latin1', 4, 12) === 'ftypavis';
 
-/** What a file is by its content. No pixel is decoded for that. */
-export async function inspect(path: string): Promise<Kind> {
-  const type = await fileTypeFromFile(path).catch(() => undefined);
+/** Detects the type of a file from its bytes, without decoding pixels. */
+export async function inspect(file: Buffer): Promise<Kind> {
+  const type = await fileTypeFromBuffer(file).catch(() => undefined);
   const mime: string | undefined = type?.mime;
   if (mime === 'image/apng') return refused('animated_image');
   if (mime === 'application/pdf') {
-    return (await isWholePdf(path)) ? { kind: 'pdf', mime } : refused('unreadable_file');
+    return isWholePdf(file) ? { kind: 'pdf', mime } : refused('unreadable_file');
   }
   if (mime === undefined || !Object.hasOwn(formats, mime)) return refused('unsupported_media_type');
-  if (mime === 'image/avif' && (await isAvifSequence(path))) return refused('animated_image');
-  return inspectPicture(path, mime);
+  if (mime === 'image/avif' && isAvifSequence(file)) return refused('animated_image');
+  return inspectPicture(file, mime);
 }

@@ -1,16 +1,16 @@
 import type { ErrorCode, ImageVariant } from '@content-platform/contract';
 
-/** What goes to a child: paths, never pixels. */
+/** What is sent to a worker process: paths, never pixels. */
 export interface Job {
   /** The upload. */
   path: string;
   /** Where the variants are to be written. */
   folder: string;
-  /** Longest side of each variant in pixels. It comes along as the contract would be a third of a child's memory. */
+  /** The longest side of each variant, in pixels. Importing the contract would take a third of a worker's memory. */
   sides: Readonly<Record<ImageVariant, number>>;
 }
 
-/** Why a file is not taken. */
+/** Why a file is refused. */
 export type Refusal = Extract<
   ErrorCode,
   'unsupported_media_type' | 'animated_image' | 'image_too_large' | 'image_too_costly' | 'unreadable_file'
@@ -27,7 +27,7 @@ export interface MadeVariant {
 export interface Picture {
   kind: 'picture';
   mime: string;
-  /** As it is seen, upright. */
+  /** Of the upright image. */
   width: number;
   height: number;
   /** ThumbHash in base64. */
@@ -35,10 +35,10 @@ export interface Picture {
   variants: MadeVariant[];
 }
 
-/** What comes back. */
+/** The result of a job. */
 export type Outcome =
   | Picture
   | { kind: 'pdf'; mime: string }
   | { kind: 'refused'; refusal: Refusal }
-  /** Not the file's fault. */
+  /** The file is not at fault. */
   | { kind: 'failed'; message: string };

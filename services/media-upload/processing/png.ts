@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { inflateSync } from 'node:zlib';
 
-/** What texts and colour profiles of a picture may be together when they are unpacked, in bytes. */
-const maxUnpacked = 8 * 2 ** 20;
+/** The limit for all texts and colour profiles of an image together, unpacked. */
+const maxUnpackedBytes = 8 * 2 ** 20;
 
-/** Where the deflated part of a chunk begins, behind a keyword and what follows it (PNG specification §11.3). */
+/** The compressed part of a chunk, which follows a keyword and some flags (PNG specification §11.3). */
 function packedPart(type: string, data: Buffer): Buffer | undefined {
   const keyword = data.indexOf(0);
   if (keyword < 0) return undefined;
@@ -16,12 +15,11 @@ function packedPart(type: string, data: Buffer): Buffer | undefined {
 }
 
 /**
- * Whether what stands beside the pixels of a PNG unpacks to more than a picture needs: the decoder unpacks all of it,
- * for seconds. What is damaged is left for the decoder to say.
+ * Whether the metadata of a PNG unpacks to more than an image needs: the decoder would unpack it for seconds. Damaged
+ * files are left to the decoder.
  */
-export async function pngIsBomb(path: string): Promise<boolean> {
-  const file = await readFile(path);
-  let left = maxUnpacked;
+export function isPngBomb(file: Buffer): boolean {
+  let left = maxUnpackedBytes;
   for (let at = 8; at + 8 <= file.length;) {
     const length = file.readUInt32BE(at);
     const packed = packedPart(

@@ -1,18 +1,20 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
+import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { until } from '../../../test/support/wait.ts';
 import * as corpus from '../testing/corpus.ts';
+import { createFailingFork } from '../testing/failing-fork.ts';
 import { createTestPool, type TestPool } from '../testing/pools.ts';
 import { descendantsOf, isAlive } from '../../../test/support/processes.ts';
+import { cpuMsOf, rssOf } from './proc.ts';
 import type { PoolOptions } from './pool.ts';
 
-const worker = new URL('../testing/unruly-worker.ts', import.meta.url);
+const unruly = new URL('../testing/unruly-worker.ts', import.meta.url);
 const pools: TestPool[] = [];
 async function unrulyPool(options: Partial<PoolOptions> = {}): Promise<TestPool> {
-  const pool = await createTestPool({ worker, ...options });
+  const pool = await createTestPool({ program: unruly, ...options });
   pools.push(pool);
   return pool;
 }
@@ -20,22 +22,22 @@ afterEach(() => Promise.all(pools.splice(0).map((pool) => pool.close())));
 
 const order = (pool: TestPool, text: string, signal?: AbortSignal) => pool.process(Buffer.from(text), signal);
 const done = { kind: 'pdf', mime: expect.stringMatching(/^pid \d+$/) };
+const unavailable = { status: 503, headers: { 'Retry-After': expect.stringMatching(/^\d+$/) } };
 
 async function pidOf(pool: TestPool): Promise<number> {
   const outcome = await order(pool, '0');
   return Number((outcome as { mime: string }).mime.slice(4));
 }
 
-test('children are kept, and each does one job at a time', async () => {
+test('keeps its worker process and gives it one job at a time', async () => {
   const pool = await unrulyPool({ size: 1 });
   const pid = await pidOf(pool);
-  const begun = performance.now();
-  await Promise.all([order(pool, '200'), order(pool, '200'), order(pool, '200')]);
-  expect(performance.now() - begun).toBeGreaterThan(595);
-  expect(await pidOf(pool)).toBe(pid);
+  const same = { kind: 'pdf', mime: `pid ${pid}` };
+  const outcomes = await Promise.all(['50', '50', '50'].map((text) => order(pool, text)));
+  expect(outcomes).toEqual([same, same, same]);
 });
 
-test('a child that crashes takes its own job along, and no other', async () => {
+test('refuses a file that crashes its worker process; other jobs go on', async () => {
   const pool = await unrulyPool();
   const outcomes = await Promise.all(
     ['1000', 'crash', '10', '10', 'crash', '10'].map((text) => order(pool, text)),
@@ -45,36 +47,22 @@ test('a child that crashes takes its own job along, and no other', async () => {
   expect(pool.log).toMatchObject([{ signal: 'SIGSEGV' }, { signal: 'SIGSEGV' }]);
 });
 
-test('a job that takes too long is ended', async () => {
-  const pool = await unrulyPool({ size: 1, jobMs: 1_000 });
-  const pid = await pidOf(pool);
-  expect(await order(pool, 'hang')).toEqual({ kind: 'refused', refusal: 'image_too_costly' });
-  expect(isAlive(pid)).toBe(false);
-  expect(await order(pool, '10')).toEqual(done);
-});
-
-test('one that had a core for half of its time only is told to come again', async () => {
-  const pool = await unrulyPool({ size: 1, jobMs: 2_000 });
-  await expect(order(pool, 'starved')).rejects.toMatchObject({ status: 503 });
-  expect(await order(pool, '10')).toEqual(done);
-});
-
-test('who has many jobs does not keep the others waiting for all of them', async () => {
+test("a user's many jobs do not keep another user waiting for all of them", async () => {
   const pool = await unrulyPool({ size: 1 });
-  const jobs = await Promise.all(Array.from({ length: 5 }, () => pool.jobOf(Buffer.from('300'))));
+  const jobs = await Promise.all(Array.from({ length: 5 }, () => pool.jobOf(Buffer.from('50'))));
   const { signal } = new AbortController();
   const ended: number[] = [];
-  const owners = [1, 1, 1, 1, 2];
+  const users = [1, 1, 1, 1, 2];
   await Promise.all(
     jobs.map(async (job, index) => {
-      await pool.run(job, signal, owners[index]);
-      ended.push(owners[index]!);
+      await pool.run(job, signal, users[index]);
+      ended.push(users[index]!);
     }),
   );
   expect(ended).toEqual([1, 2, 1, 1, 1]);
 });
 
-test('who hangs up ends its work, or its waiting', async () => {
+test('ends the job or the wait of a client that disconnects', async () => {
   const pool = await unrulyPool({ size: 1, jobMs: 600_000 });
   const pid = await pidOf(pool);
   const [hang, quick] = [await pool.jobOf(Buffer.from('hang')), await pool.jobOf(Buffer.from('0'))];
@@ -83,39 +71,32 @@ test('who hangs up ends its work, or its waiting', async () => {
   const waited = pool.run(quick, waiting.signal);
   worked.catch(() => undefined);
   await turn();
-  waiting.abort(new Error('gone'));
-  await expect(waited).rejects.toThrow('gone');
-  working.abort(new Error('gone, too'));
-  await expect(worked).rejects.toThrow('gone, too');
+  waiting.abort(new Error('left the queue'));
+  await expect(waited).rejects.toThrow('left the queue');
+  working.abort(new Error('left the job'));
+  await expect(worked).rejects.toThrow('left the job');
   expect(isAlive(pid)).toBe(false);
   expect(await order(pool, '10')).toEqual(done);
 });
 
-test('too many: 503 at once; waiting too long: 503', async () => {
-  const pool = await unrulyPool({ size: 1, maxWaiting: 1, waitMs: 500 });
-  await pidOf(pool);
-  const [long, quick] = [await pool.jobOf(Buffer.from('3000')), await pool.jobOf(Buffer.from('0'))];
+test('returns 503 when too many jobs wait, and when one waited too long', async () => {
+  const pool = await unrulyPool({ size: 1, maxWaiting: 1, waitMs: 500, jobMs: 600_000 });
+  const [hang, quick] = [await pool.jobOf(Buffer.from('hang')), await pool.jobOf(Buffer.from('0'))];
+  const working = new AbortController();
   const { signal } = new AbortController();
-  const first = pool.run(long, signal);
+  const first = pool.run(hang, working.signal);
+  first.catch(() => undefined);
   const second = pool.run(quick, signal);
   second.catch(() => undefined);
   await turn();
-  const busy = { status: 503, headers: { 'Retry-After': expect.any(String) } };
-  await expect(pool.run(quick, signal)).rejects.toMatchObject(busy);
-  await expect(second).rejects.toMatchObject(busy);
-  expect(await first).toEqual(done);
+  await expect(pool.run(quick, signal)).rejects.toMatchObject(unavailable);
+  await expect(second).rejects.toMatchObject(unavailable);
+  working.abort(new Error('over'));
+  await expect(first).rejects.toThrow('over');
   expect(await order(pool, '0')).toEqual(done);
 });
 
-test('a child that dies while it has nothing to do is replaced', async () => {
-  const pool = await unrulyPool({ size: 1 });
-  const pid = await pidOf(pool);
-  process.kill(pid, 'SIGKILL');
-  await until('it is noticed', () => pool.log.length > 0);
-  expect(await order(pool, '0')).toEqual(done);
-});
-
-test('a child knows nothing of our environment', async () => {
+test('a worker process has none of our environment variables', async () => {
   const pool = await unrulyPool({ size: 1 });
   expect(process.env['STACK_FILE']).toBeDefined();
   const { mime } = (await order(pool, 'environment')) as { mime: string };
@@ -126,80 +107,143 @@ test('a child knows nothing of our environment', async () => {
   ]);
 });
 
-// Where there is no /proc, memory is not held.
+describe('failures of the machine are no fault of the file', () => {
+  test('replaces an idle worker process that was killed from outside', async () => {
+    const pool = await unrulyPool({ size: 1 });
+    process.kill(await pidOf(pool), 'SIGKILL');
+    await until('the pool has noticed', () => pool.log.length > 0);
+    await pool.check();
+    expect(await order(pool, '0')).toEqual(done);
+  });
+
+  test('returns 503 when a worker process crashes before it is ready', async () => {
+    const program = new URL('../testing/aborting-worker.ts', import.meta.url);
+    const pool = await unrulyPool({ program });
+    await expect(order(pool, '0')).rejects.toMatchObject(unavailable);
+  });
+
+  test('an upload that cannot be read from the disk is neither damaged nor of an unknown kind', async () => {
+    const pool = await createTestPool({ size: 1 });
+    pools.push(pool);
+    const job = await pool.jobOf(corpus.pdf);
+    const outcome = await pool.run({ ...job, path: job.folder }, new AbortController().signal);
+    expect(outcome).toEqual({ kind: 'failed', message: expect.stringContaining('EISDIR') });
+  });
+
+  test.each(['event', 'throw'] as const)(
+    'is unavailable, closes, and recovers when worker processes fail to start (%s)',
+    async (failure) => {
+      const { state, fork } = createFailingFork(failure);
+      const pool = await unrulyPool({ size: 2, startProcess: fork });
+      await expect(pool.check()).rejects.toMatchObject({ status: 503 });
+      state.failure = undefined;
+      await pool.check();
+      expect(await order(pool, '0')).toEqual(done);
+      const failing = createFailingFork(failure);
+      await (await createTestPool({ program: unruly, startProcess: failing.fork })).close();
+    },
+  );
+
+  test('answers, starts a limited number of processes, and closes when the kernel does not end a killed process', async () => {
+    const started: ChildProcess[] = [];
+    const startProcess = ((program: URL, options: object) => {
+      const child = fork(program, options);
+      started.push(child);
+      // A process that waits for a stalled disk ends only when the disk answers.
+      child.kill = () => true;
+      return child;
+    }) as typeof fork;
+    const pool = await unrulyPool({ size: 1, jobMs: 1_000, startProcess });
+    try {
+      for (let count = 0; count < 4; count += 1) {
+        await expect(order(pool, 'hang')).rejects.toMatchObject(unavailable);
+      }
+      expect(started).toHaveLength(2);
+      await expect(pool.check()).rejects.toMatchObject({ status: 503 });
+      await pool.close();
+    } finally {
+      for (const { pid } of started) process.kill(pid!, 'SIGKILL');
+    }
+  });
+});
+
+describe('a job that takes too long', () => {
+  const jobMs = 500;
+  test.each([
+    ['used a core all the time: the file is too costly', 1, { kind: 'refused', refusal: 'image_too_costly' }],
+    ['had a core for half of the time: unavailable', 0.5, unavailable],
+    ['used no core, as with a stalled disk: unavailable', 0, unavailable],
+  ])('%s', async (_, share, expected) => {
+    let reads = 0;
+    const usage = { rssOf, cpuMsOf: () => (reads += 1) * share * jobMs };
+    const pool = await unrulyPool({ size: 1, jobMs, usage });
+    expect(await order(pool, 'hang').catch((error: unknown) => error)).toMatchObject(expected);
+  });
+});
+
+// CPU time and memory of a process are read from /proc.
 if (existsSync('/proc/self/status')) {
-  describe('all together take too much memory', () => {
-    const poolWith = (size: number, megabytes: number) =>
-      unrulyPool({ size, maxBytes: process.memoryUsage.rss() + megabytes * 2 ** 20 });
+  test('reads the CPU time that a process has used', () => {
+    const before = cpuMsOf(process.pid);
+    const from = process.cpuUsage();
+    while (process.cpuUsage(from).user < 300_000);
+    expect(cpuMsOf(process.pid) - before).toBeGreaterThanOrEqual(200);
+  });
 
-    test('the oldest job gets through, the youngest is done again, alone', async () => {
-      const pool = await poolWith(2, 1_000);
-      const first = order(pool, 'fill 600');
-      await sleep(100);
-      const second = order(pool, 'fill 600');
-      expect(await Promise.all([first, second])).toEqual([done, done]);
-      expect(pool.log.length).toBeGreaterThan(0);
+  describe('memory', () => {
+    const megabytes = (count: number) => count * 2 ** 20;
+    /** This process's memory depends on the tests that ran before. */
+    const usage = { cpuMsOf, rssOf: (pid: number) => (pid === process.pid ? 0 : rssOf(pid)) };
+    const limits = { maxBytes: megabytes(300), jobMs: 600_000, usage };
+
+    test('refuses a file that uses too much of it by itself', async () => {
+      const pool = await unrulyPool(limits);
+      expect(await order(pool, 'fill 400')).toEqual({ kind: 'refused', refusal: 'image_too_costly' });
       expect(await order(pool, '0')).toEqual(done);
     });
 
-    test('one that is alone is too costly', async () => {
-      // More than this process takes itself, which depends on what it has tested before: so the job has the larger half.
-      const megabytes = Math.max(600, Math.ceil(process.memoryUsage.rss() / 2 ** 20) + 200);
-      const pool = await poolWith(1, megabytes);
-      const tooMuch = `fill ${megabytes + 400}`;
-      expect(await order(pool, tooMuch)).toEqual({ kind: 'refused', refusal: 'image_too_costly' });
+    test('runs the youngest job again when two together use too much of it', async () => {
+      const pool = await unrulyPool(limits);
+      const outcomes = await Promise.all(['fill 150', 'fill 150'].map((text) => order(pool, text)));
+      expect(outcomes).toEqual([done, done]);
       expect(await order(pool, '0')).toEqual(done);
-    });
-
-    test('one that is alone and takes little is told to come again: others are to blame', async () => {
-      const pool = await poolWith(1, 300);
-      const ours = Buffer.alloc(1_000 * 2 ** 20, 1);
-      await expect(order(pool, 'fill 10')).rejects.toMatchObject({ status: 503 });
-      expect(ours.length).toBeGreaterThan(0);
-    });
-
-    test('a child that has nothing to do goes first', async () => {
-      const pool = await poolWith(2, 1_000);
-      const jobs = await Promise.all(
-        ['fill 600', '1', 'fill 600'].map((text) => pool.jobOf(Buffer.from(text))),
-      );
-      const { signal } = new AbortController();
-      expect(await pool.run(jobs[0]!, signal)).toEqual(done);
-      // The child that is full now does the next job, too, and then has nothing to do.
-      const both = jobs.slice(1).map((job) => pool.run(job, signal));
-      expect(await Promise.all(both)).toEqual([done, done]);
     });
   });
 }
 
-test('closing ends the children', async () => {
-  const pool = await createTestPool({ worker });
+test('ends its worker processes when it is closed', async () => {
+  const pool = await createTestPool({ program: unruly });
   const pid = await pidOf(pool);
   await pool.close();
   expect(isAlive(pid)).toBe(false);
   expect(pool.log).toEqual([]);
 });
 
-test('children never outlive their parent, not even in the middle of a picture', async () => {
-  const bytes = await corpus.picture(5_700, 4_200).avif({ effort: 0, quality: 90 }).toBuffer();
-  const pool = await createTestPool();
-  pools.push(pool);
-  const jobs = [await pool.jobOf(bytes), await pool.jobOf(bytes)];
-  const begun = performance.now();
-  await Promise.all(jobs.map((job) => pool.run(job, new AbortController().signal)));
-  const whole = performance.now() - begun;
-
+describe('worker processes never outlive a parent that is killed', () => {
   const main = new URL('../testing/pool-process.ts', import.meta.url).pathname;
-  const parent = spawn(process.execPath, [main, jobs[0]!.path], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(parent.stdout, 'data');
-  const children = descendantsOf(parent.pid!);
-  expect(children).toHaveLength(2);
-  // As a Ctrl-C does, or what stops a container.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) for (const pid of children) process.kill(pid, signal);
-  await sleep(whole / 10);
-  expect(children.every(isAlive)).toBe(true);
-  parent.kill('SIGKILL');
-  const killed = performance.now();
-  await until('they are gone', () => !children.some(isAlive), 60_000);
-  expect(performance.now() - killed).toBeLessThan(whole / 2);
+  const worker = new URL('worker.ts', import.meta.url);
+
+  test.each([
+    ['during an encode', worker, 'image', ''],
+    ['during native code that never returns', unruly, 'native', ''],
+    ['while they load, with a job that never ends', unruly, 'busy', 'loading'],
+  ])('%s', async (_, program, upload, when) => {
+    const pool = await createTestPool();
+    pools.push(pool);
+    const bytes = upload === 'image' ? corpus.blackPng(5_712, 4_284) : Buffer.from(upload);
+    const { path } = await pool.jobOf(bytes);
+    const options = { stdio: ['ignore' as const, 'pipe' as const, 'inherit' as const] };
+    const parent = spawn(process.execPath, [main, path, program.href, when], options);
+    await once(parent.stdout!, 'data');
+    const workers = descendantsOf(parent.pid!);
+    expect(workers).toHaveLength(2);
+    if (when !== 'loading') {
+      // A Ctrl-C and the stop of a container reach worker processes, too: the parent decides when they end.
+      for (const signal of ['SIGINT', 'SIGTERM'] as const)
+        for (const pid of workers) process.kill(pid, signal);
+      expect(workers.every(isAlive)).toBe(true);
+    }
+    parent.kill('SIGKILL');
+    await until('the worker processes are gone', () => !workers.some(isAlive), 60_000);
+  });
 });

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Memory that a process has in use, in bytes (proc_pid_status(5), VmRSS); 0 when it is gone, or where there is no /proc.
- * Read at once: it is no file on a disk, and what is asked for must not have changed meanwhile.
+ * Memory that a process uses, in bytes (proc_pid_status(5), VmRSS); 0 if it has ended, or without /proc. It reads
+ * synchronously: /proc is not on a disk, and the value must not be outdated.
  */
-export function rssOf(pid: number | undefined): number {
+export function rssOf(pid: number): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1');
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1_024;
@@ -13,16 +13,16 @@ export function rssOf(pid: number | undefined): number {
   }
 }
 
-/** Ticks of a second in /proc/<pid>/stat: on Linux always these (proc_pid_stat(5), USER_HZ). */
-const ticks = 100;
+/** Unit of time in /proc/<pid>/stat on Linux (proc_pid_stat(5), USER_HZ). */
+const ticksPerSecond = 100;
 
-/** Time on a core that a process has had, in ms (proc_pid_stat(5), utime and stime); 0 where rssOf is. */
-export function cpuMsOf(pid: number | undefined): number {
+/** CPU time that a process has used, in ms (proc_pid_stat(5), utime and stime); 0 where rssOf is 0. */
+export function cpuMsOf(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // Behind the name, which may hold anything: the fields from the third on.
+    // The fields from the third on follow the name, which may contain anything.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return ((Number(fields[11]) + Number(fields[12])) * 1_000) / ticks;
+    return ((Number(fields[11]) + Number(fields[12])) * 1_000) / ticksPerSecond;
   } catch {
     return 0;
   }

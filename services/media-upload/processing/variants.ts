@@ -11,7 +11,7 @@ interface Pixels {
   info: OutputInfo;
 }
 
-/** The decoder gives up: the file is damaged. */
+/** The file cannot be decoded. */
 export class Unreadable extends Error {}
 
 const from = ({ data, info: { width, height, channels } }: Pixels): Sharp =>
@@ -22,14 +22,14 @@ interface Sides {
   height: number;
 }
 
-/** The sides of what fits into a square; what is smaller stays as it is. */
+/** The sides that fit into a square; smaller images keep theirs. */
 function within(side: number, { width, height }: Sides): Sides {
   const scale = Math.min(1, side / Math.max(width, height));
   const scaled = (length: number) => Math.max(1, Math.round(length * scale));
   return { width: scaled(width), height: scaled(height) };
 }
 
-/** `whole` is the upload's, so that what is rounded does not add up from one variant to the next. */
+/** `whole` has the sides of the upload, so that rounding errors do not add up from one variant to the next. */
 const fit = (picture: Sharp, side: number, whole: Sides): Sharp =>
   picture.resize({ ...within(side, whole), fit: 'fill' });
 
@@ -37,16 +37,16 @@ const pixels = (picture: Sharp): Promise<Pixels> => picture.raw().toBuffer({ res
 
 type FailOn = 'warning' | 'error';
 
-/** What libjpeg says when pixels are missing that the header speaks of; it makes grey ones, and calls that a warning. */
+/** The warning of libjpeg when pixels are missing, which it then makes grey. */
 const missingPixels = /premature end of data/i;
 
 /**
- * The one time that the upload is decoded. What is cut off or has wrong checksums is an error; bytes behind the end are
- * never looked at. Phones write JPEGs that deserve a warning: those are decoded once more, without minding it.
+ * Decodes the upload. Missing bytes and wrong checksums are errors; bytes after the end of the image are ignored. Phones
+ * write JPEGs that cause warnings: those are decoded once more without regard to warnings.
  */
-async function decode(path: string, mime: string, side: number, whole: Sides): Promise<Pixels> {
+async function decode(file: Buffer, mime: string, side: number, whole: Sides): Promise<Pixels> {
   const attempt = (failOn: FailOn) => {
-    const upload = sharp(path, { failOn, limitInputPixels: maxPixels }).autoOrient();
+    const upload = sharp(file, { failOn, limitInputPixels: maxPixels }).autoOrient();
     return pixels(fit(upload, side, whole).toColourspace('srgb'));
   };
   try {
@@ -71,19 +71,19 @@ async function placeholderOf(picture: Pixels): Promise<string> {
   return Buffer.from(rgbaToThumbHash(info.width, info.height, data)).toString('base64');
 }
 
-/** How a picture is seen: its sides upright. */
-async function sidesOf(path: string): Promise<Sides> {
-  const { autoOrient } = await sharp(path).metadata();
+/** The sides of the upright image. */
+async function sidesOf(file: Buffer): Promise<Sides> {
+  const { autoOrient } = await sharp(file).metadata();
   return { width: autoOrient.width, height: autoOrient.height };
 }
 
 /**
- * Makes the variants of a picture, each of the next larger one's pixels, so that nothing of the upload but those gets
- * into them. Throws Unreadable.
+ * Makes the variants of an image, each from the pixels of the next larger one, so that they contain nothing else of the
+ * upload. Throws Unreadable.
  */
-export async function makeVariants({ path, folder, sides }: Job, mime: string): Promise<Picture> {
-  const whole = await sidesOf(path);
-  const large = await decode(path, mime, sides.large, whole);
+export async function makeVariants(file: Buffer, { folder, sides }: Job, mime: string): Promise<Picture> {
+  const whole = await sidesOf(file);
+  const large = await decode(file, mime, sides.large, whole);
   const medium = await pixels(fit(from(large), sides.medium, whole));
   const thumb = await pixels(fit(from(medium), sides.thumb, whole));
   return {

@@ -1,34 +1,33 @@
-// A child process that looks at uploads and makes their variants, one at a time. What a file may do to a decoder, it
-// does here: see pool.ts.
+import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
 import { inspect } from './inspect.ts';
 import type { Job, Outcome } from './job.ts';
+import { endWithParent, tellParent } from './parent.ts';
 import { makeVariants, Unreadable } from './variants.ts';
 
-// Nothing comes twice, and there are as many children as cores, or fewer.
+// No file is processed twice, and there are at most as many worker processes as cores.
 sharp.cache(false);
 sharp.concurrency(1);
-// Only what is taken: libvips reads many more kinds.
+// libvips reads many formats; only the accepted ones are enabled.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
-  operation: ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif'].map((kind) => `VipsForeignLoad${kind}File`),
+  operation: ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif'].map((kind) => `VipsForeignLoad${kind}Buffer`),
 });
 
+/** Reads the whole file first: so a failing disk is an error here, and every decoder error is the fault of the bytes. */
 async function carryOut(job: Job): Promise<Outcome> {
-  const kind = await inspect(job.path);
-  return kind.kind === 'picture' ? makeVariants(job, kind.mime) : kind;
+  const file = await readFile(job.path);
+  const kind = await inspect(file);
+  return kind.kind === 'picture' ? makeVariants(file, job, kind.mime) : kind;
 }
 
+endWithParent();
 process.on('message', (job: Job) => {
   void carryOut(job)
     .catch((error: unknown): Outcome => {
       if (error instanceof Unreadable) return { kind: 'refused', refusal: 'unreadable_file' };
       return { kind: 'failed', message: String(error) };
     })
-    .then((outcome) => process.send!(outcome));
+    .then(tellParent);
 });
-
-// The parent ends us when it is done. A Ctrl-C reaches us as well, and must not.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
-// It is gone: not even a picture that is being decoded keeps us.
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+tellParent('ready');

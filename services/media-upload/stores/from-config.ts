@@ -7,7 +7,7 @@ import type { Store } from './store.ts';
 
 type Config = z.output<z.ZodObject<typeof storeConfig>>;
 
-/** The bucket when one is named, otherwise the folder. Throws ConfigError when S3 is configured in part. */
+/** The bucket if one is configured, otherwise the folder. Throws ConfigError if S3 is configured in part. */
 export async function storeFromConfig(config: Config): Promise<Store> {
   const { S3_BUCKET, S3_ENDPOINT, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY } = config;
   const needed = { S3_BUCKET, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY };
@@ -18,7 +18,7 @@ export async function storeFromConfig(config: Config): Promise<Store> {
       throw new ConfigError(`${name} is not set; S3 needs all of ${Object.keys(needed).join(', ')}`);
     }
   }
-  // The SDK is as much memory again as the rest of the service: only for those who need it.
+  // The SDK needs as much memory as the rest of the service, so it is loaded only if it is used.
   const { createS3Store } = await import('./s3.ts');
   return createS3Store({
     bucket: S3_BUCKET!,

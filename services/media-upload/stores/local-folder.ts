@@ -5,7 +5,7 @@ import type { Store } from './store.ts';
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
 
-/** What was written may be in memory only, until it is asked for. */
+/** Writes to the disk what may be only in memory. */
 async function sync(path: string): Promise<void> {
   const handle = await open(path);
   try {
@@ -16,20 +16,20 @@ async function sync(path: string): Promise<void> {
 }
 
 /**
- * Files in `folder`, which is made when it is missing. What is put must come from the same file system: it is complete
- * before it gets its name.
+ * Files in `folder`, which is made if it is missing. `put` renames, so that a file is complete before it has its name:
+ * its source must be on the same file system.
  */
 export async function createLocalFolderStore(folder: string): Promise<Store> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const pathOf = (key: string) => join(folder, key);
 
   return {
-    // Not where it is: a folder may be moved, or be mounted elsewhere.
+    // Without the path: a folder may be moved, or mounted elsewhere.
     name: 'folder',
     async put(key, path) {
       await sync(path);
       await rename(path, pathOf(key));
-      // The name, too, is lost in a crash unless the folder is written.
+      // In a crash the name is lost unless the folder is written, too.
       await sync(folder);
     },
     async get(key, range) {

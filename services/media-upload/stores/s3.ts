@@ -16,14 +16,14 @@ import type { Store } from './store.ts';
 
 export interface S3Settings {
   bucket: string;
-  /** Undefined: Amazon's in `region`. */
+  /** Undefined: Amazon's endpoint in `region`. */
   endpoint: string | undefined;
   region: string;
   accessKeyId: string;
   secretAccessKey: string;
 }
 
-/** In ms, of each of two attempts, so that a client is told before the gateway gives up: until there is a connection, while nothing comes or goes, and for a reply. */
+/** In ms, for each of two attempts, so that the client gets an error before the gateway times out. */
 const timeouts = {
   connectionTimeout: 2_000,
   socketTimeout: 5_000,
@@ -31,39 +31,39 @@ const timeouts = {
   throwOnRequestTimeout: true,
 };
 
-/** What goes wrong is thrown, and logged by who catches it; on its own the SDK writes to the console. */
+/** The SDK would log to the console; its errors are logged where they are caught. */
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * What the server answers below 500 is a fault of ours; anything else means that it is away. Our key or the bucket may
- * have been changed: then it is away until somebody tells us.
+ * Replies below 500 are our fault and stay as they are; anything else means that S3 is unavailable. So do a wrong key
+ * and a missing bucket: somebody may have changed them.
  */
 function translate(error: unknown): unknown {
   const status = error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? 500) : 500;
   const { name, code } = error as NodeJS.ErrnoException;
   const isOurs = status < 500 && status !== 403 && name !== 'NoSuchBucket';
-  // Not S3's: a file that cannot be read, and a client that has hung up.
+  // Not from S3: a local file that cannot be read, and a client that has disconnected.
   if (isOurs || code === 'ENOENT' || name === 'AbortError') return error;
   return unavailable('The file store does not answer at the moment.', error);
 }
 
-/** Files in a bucket of a server that speaks S3. The bucket must be there. Everything throws 503 while it is away. */
+/** Files in an existing bucket of a server that speaks S3. Everything throws 503 while it is unavailable. */
 export function createS3Store(settings: S3Settings): Store {
   const { bucket: Bucket, endpoint, region, accessKeyId, secretAccessKey } = settings;
   const client = new S3Client({
     region,
     credentials: { accessKeyId, secretAccessKey },
-    // Other servers than Amazon's are seldom reachable under a name for each bucket.
+    // Servers other than Amazon's seldom have a host name for each bucket.
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     maxAttempts: 2,
     logger: silent,
     requestHandler: timeouts,
-    // Not all of those servers know the checksums that Amazon added.
+    // Not all of them know the checksums that Amazon has added.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
 
-  async function answered<T>(work: Promise<T>): Promise<T> {
+  async function translated<T>(work: Promise<T>): Promise<T> {
     return work.catch((error: unknown) => Promise.reject(translate(error)));
   }
 
@@ -72,8 +72,14 @@ export function createS3Store(settings: S3Settings): Store {
     async put(Key, path) {
       const { size: ContentLength } = await stat(path);
       const Body = createReadStream(path);
+      const reading = new AbortController();
+      // The SDK does not listen for this error: a disk that fails would end this process.
+      Body.once('error', (error) => reading.abort(error));
       try {
-        await answered(client.send(new PutObjectCommand({ Bucket, Key, Body, ContentLength })));
+        const command = new PutObjectCommand({ Bucket, Key, Body, ContentLength });
+        await translated(client.send(command, { abortSignal: reading.signal }));
+      } catch (error) {
+        throw reading.signal.aborted ? reading.signal.reason : error;
       } finally {
         Body.destroy();
       }
@@ -92,13 +98,13 @@ export function createS3Store(settings: S3Settings): Store {
       }
     },
     async remove(Key) {
-      await answered(client.send(new DeleteObjectCommand({ Bucket, Key })));
+      await translated(client.send(new DeleteObjectCommand({ Bucket, Key })));
     },
     async *list() {
       let ContinuationToken: string | undefined;
       do {
         const next = ContinuationToken ? { ContinuationToken } : {};
-        const page = await answered(client.send(new ListObjectsV2Command({ Bucket, ...next })));
+        const page = await translated(client.send(new ListObjectsV2Command({ Bucket, ...next })));
         for (const { Key, LastModified } of page.Contents ?? []) {
           yield { key: Key!, ageMs: Date.now() - LastModified!.getTime() };
         }
@@ -106,7 +112,7 @@ export function createS3Store(settings: S3Settings): Store {
       } while (ContinuationToken !== undefined);
     },
     async check() {
-      await answered(client.send(new HeadBucketCommand({ Bucket })));
+      await translated(client.send(new HeadBucketCommand({ Bucket })));
     },
     close: () => client.destroy(),
   };

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** Bytes of a file, both ends included. */
+/** Offsets of the first and the last byte. */
 export interface ByteRange {
   start: number;
   end: number;
@@ -8,22 +8,22 @@ export interface ByteRange {
 
 export interface StoredFile {
   key: string;
-  /** Since it was put there. */
+  /** Time since it was stored. */
   ageMs: number;
 }
 
-/** Where files lie. A key is letters, digits, dots and dashes, made by us. */
+/** Where files are stored. A key has letters, digits, dots and dashes, and is made by us. */
 export interface Store {
-  /** Which store it is, for the rows of its files. */
+  /** Names the store in the rows of its files. */
   readonly name: string;
-  /** Keeps the file at `path` under `key`; once it resolves, the file outlives a crash. It may be gone from `path` then. */
+  /** Stores the file at `path` under `key`. Once it resolves, the file survives a crash; `path` may not exist any more. */
   put(key: string, path: string): Promise<void>;
-  /** What is kept under `key`, or a part of it; undefined when nothing is. */
+  /** The file under `key`, or a part of it; undefined if there is none. */
   get(key: string, range?: ByteRange, signal?: AbortSignal): Promise<Readable | undefined>;
-  /** Removes what is kept under `key`, if anything is. */
+  /** Removes the file under `key`, if there is one. */
   remove(key: string): Promise<void>;
   list(): AsyncIterable<StoredFile>;
-  /** Resolves when files can be put and read. */
+  /** Rejects if files cannot be stored and read. */
   check(): Promise<void>;
   close(): void;
 }

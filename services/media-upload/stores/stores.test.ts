@@ -1,3 +1,4 @@
+import { within } from '../../../test/support/wait.ts';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
@@ -158,14 +159,13 @@ test('S3 that hangs, or is not there: 503 in time', async () => {
   await store.put('there', await fileOf(Buffer.from('x')));
   const away = { status: 503, error: 'service_unavailable' };
   server.pause();
-  const begun = performance.now();
   try {
-    await Promise.all([
+    const answers = Promise.all([
       expect(store.get('there')).rejects.toMatchObject(away),
       expect(store.remove('nothing')).rejects.toMatchObject(away),
       expect(store.check()).rejects.toMatchObject(away),
     ]);
-    expect(performance.now() - begun).toBeLessThan(30_000);
+    await within('the answers', answers);
     const hangUp = AbortSignal.timeout(100);
     await expect(store.get('there', undefined, hangUp)).rejects.toMatchObject({ name: 'AbortError' });
   } finally {
@@ -214,4 +214,11 @@ describe('the configuration', () => {
   ])('in part or wrong, %j: it does not start', async (env, message) => {
     await expect(open(env)).rejects.toThrow(message);
   });
+});
+
+test('rejects when the disk fails in the middle of an upload to S3', async () => {
+  const store = s3();
+  // A folder can be opened, and fails when it is read.
+  await expect(store.put(`${randomUUID()}-large`, root)).rejects.toThrow('EISDIR');
+  store.close();
 });

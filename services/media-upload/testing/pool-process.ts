@@ -1,25 +1,27 @@
-// A process with a pool whose children are at work, to be killed: argv has the file that they are given.
+// A process with a pool whose worker processes are busy, to be killed. Arguments: the upload of both jobs, the module
+// that the worker processes run, and 'loading' to report before the worker processes have loaded it.
 import { dirname } from 'node:path';
 import { createLogger } from '@content-platform/chassis';
 import { imageVariants } from '@content-platform/contract';
 import { createPool } from '../processing/pool.ts';
 
-const [, main = '', path = ''] = process.argv;
+const [, main = '', path = '', program = '', when = ''] = process.argv;
 const logger = createLogger('media-upload', 'info', { write: () => undefined });
 const pool = createPool({
   size: 2,
   maxWaiting: 0,
   waitMs: 60_000,
-  jobMs: 60_000,
+  jobMs: 600_000,
   maxBytes: Infinity,
   logger,
+  program: new URL(program),
 });
 const both = (upload: string) =>
   [1, 2].map(() => {
     const job = { path: upload, folder: dirname(path), sides: imageVariants };
     return pool.run(job, new AbortController().signal);
   });
-// This file is no picture: what is over at once shows that both have started.
-await Promise.all(both(main));
+// This file is no image: two quick results show that both have loaded their module.
+if (when !== 'loading') await Promise.all(both(main));
 void both(path);
-process.stdout.write('at work\n');
+process.stdout.write('busy\n');

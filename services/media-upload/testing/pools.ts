@@ -8,11 +8,11 @@ import type { Job, Outcome } from '../processing/job.ts';
 import { createPool, type Pool, type PoolOptions } from '../processing/pool.ts';
 
 export interface TestPool extends Pool {
-  /** Has a child look at these bytes; the variants stay until the pool is closed. */
-  process(bytes: Buffer, signal?: AbortSignal, owner?: number): Promise<Outcome>;
+  /** Processes these bytes; the variants stay until the pool is closed. */
+  process(bytes: Buffer, signal?: AbortSignal, userId?: number): Promise<Outcome>;
   /** A job whose upload is these bytes. */
   jobOf(bytes: Buffer): Promise<Job>;
-  /** What the children and their keeper have said. */
+  /** What the pool has logged. */
   log: Record<string, unknown>[];
 }
 
@@ -44,8 +44,8 @@ export async function createTestPool(options: Partial<PoolOptions> = {}): Promis
     ...pool,
     log,
     jobOf,
-    process: async (bytes, signal = new AbortController().signal, owner) =>
-      pool.run(await jobOf(bytes), signal, owner),
+    process: async (bytes, signal = new AbortController().signal, userId) =>
+      pool.run(await jobOf(bytes), signal, userId),
     async close() {
       await pool.close();
       await rm(root, { recursive: true, force: true });

@@ -2,8 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createDatabase, createLogger, createMetrics, createSlowLog } from '@content-platform/chassis';
-import { createTestDatabase } from '../../../test/support/test-database.ts';
+import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import { createFileStore, type NewFile } from '../file-store.ts';
 import { migrateMedia } from '../schema.ts';
 import { createLocalFolderStore } from '../stores/local-folder.ts';
@@ -12,23 +11,14 @@ export type Scene = Awaited<ReturnType<typeof setScene>>;
 
 /** A database and a folder of a test file's own. */
 export async function setScene() {
-  const testDatabase = await createTestDatabase();
-  const { url } = testDatabase;
+  const service = await openTestService('media-upload', migrateMedia);
   const folder = await mkdtemp(join(tmpdir(), 'media-'));
-  const logger = createLogger('media-upload', 'error', { write: () => undefined });
-  const metrics = createMetrics('media-upload');
-  const slowLog = createSlowLog(undefined, metrics, logger);
-  await migrateMedia(url, logger);
-  const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs: 60_000 });
   const store = await createLocalFolderStore(join(folder, 'files'));
   return {
-    databaseUrl: url,
+    ...service,
     /** MEDIA_FOLDER. */
     folder,
-    database,
-    logger,
-    metrics,
-    files: createFileStore(database.query, store.name),
+    files: createFileStore(service.database.query, store.name),
     store,
     /** A file to be put into the store. */
     async fileOf(bytes: Buffer): Promise<string> {
@@ -37,8 +27,7 @@ export async function setScene() {
       return path;
     },
     async close(): Promise<void> {
-      await database.close();
-      await testDatabase.drop();
+      await service.close();
       await rm(folder, { recursive: true, force: true });
     },
   };

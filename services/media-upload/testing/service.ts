@@ -9,6 +9,7 @@ import { createUploadMetrics } from '../metrics.ts';
 import { schema } from '../schema.ts';
 import type { Store } from '../stores/store.ts';
 import { createWorkspace } from '../workspace.ts';
+import type { PoolOptions } from '../processing/pool.ts';
 import { createTestPool } from './pools.ts';
 import type { Scene } from './scene.ts';
 
@@ -27,9 +28,13 @@ const tokens = {
 export type TestService = Awaited<ReturnType<typeof startService>>;
 
 /** The service in this process, with the scene's database, over `store`. */
-export async function startService({ database, files, folder, logger, metrics }: Scene, store: Store) {
+export async function startService(
+  { database, files, folder, logger, metrics }: Scene,
+  store: Store,
+  poolOptions: Partial<PoolOptions> = {},
+) {
   let processed = 0;
-  const pool = await createTestPool({ onDone: () => (processed += 1) });
+  const pool = await createTestPool({ onDone: () => (processed += 1), ...poolOptions });
   const root = join(folder, 'tmp');
   const app = createMediaUpload({
     files,
@@ -48,16 +53,25 @@ export async function startService({ database, files, folder, logger, metrics }:
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const as = (user: number) => ({ Authorization: `Bearer ${user}` });
   return {
-    async upload(bytes: Buffer<ArrayBuffer>, user = 1, signal?: AbortSignal) {
+    async upload(
+      bytes: Buffer<ArrayBuffer>,
+      user = 1,
+      signal?: AbortSignal,
+      headers: Record<string, string> = {},
+    ) {
       const body = new FormData();
       body.set('file', new File([bytes], 'file'));
       const response = await fetch(`${origin}/api/upload`, {
         method: 'POST',
         body,
-        headers: as(user),
+        headers: { ...as(user), ...headers },
         signal: signal ?? null,
       });
-      return { status: response.status, body: (await response.json()) as { id: number; error?: string } };
+      return {
+        status: response.status,
+        retryAfter: response.headers.get('retry-after'),
+        body: (await response.json()) as { id: number; error?: string },
+      };
     },
     async get(path: string, headers: Record<string, string> = {}, user = 1) {
       const response = await fetch(origin + path, { headers: { ...as(user), ...headers } });
@@ -67,7 +81,7 @@ export async function startService({ database, files, folder, logger, metrics }:
       const response = await fetch(`${origin}/api/media/${id}`, { method: 'DELETE', headers: as(user) });
       return response.status;
     },
-    /** How many files the children have looked at. */
+    /** How many files the worker processes have inspected. */
     processed: () => processed,
     /** Uploads that are under way, or were left behind. */
     underWay: () => readdir(root),

@@ -3,7 +3,7 @@ import { sessionMs } from './sessions.ts';
 
 const name = 'pulse';
 
-/** The cookie that a viewer's browser sends to the page and to nothing else; by https alone where clients come so. */
+/** The cookie of a viewer's session, sent to /pulse only and, if `publicUrl` is https, over https only. */
 export function createCookie(publicUrl: string) {
   const shape = {
     name,
@@ -13,11 +13,11 @@ export function createCookie(publicUrl: string) {
     path: '/pulse',
   } as const;
   return {
-    /** Its value in a Cookie header. */
+    /** Returns the value in a Cookie header. */
     read: (header: string | undefined): string | undefined => parseCookie(header ?? '')[name],
-    /** As Set-Cookie. */
+    /** Returns the Set-Cookie header that sets the cookie. */
     give: (value: string): string => stringifySetCookie({ ...shape, value, maxAge: sessionMs / 1_000 }),
-    /** As Set-Cookie. */
+    /** Returns the Set-Cookie header that deletes the cookie. */
     take: (): string => stringifySetCookie({ ...shape, value: '', maxAge: 0 }),
   };
 }

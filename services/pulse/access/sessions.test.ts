@@ -6,7 +6,7 @@ const minute = 60_000;
 const from = { 'X-Forwarded-For': '10.1.2.3' };
 
 let now: number;
-/** What auth was asked to renew. */
+/** The refresh tokens that auth was asked to renew. */
 let renewed: string[];
 let answer: () => Promise<Tokens | undefined>;
 let sessions: Sessions;

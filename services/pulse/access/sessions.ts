@@ -5,28 +5,28 @@ interface Session {
   tokens: Tokens;
   /** ms */
   renewAt: number;
-  /** When the access token ends, in ms. */
-  goodUntil: number;
+  /** When the access token expires, in ms. */
+  validUntil: number;
   /** When the session ends, in ms. */
   endsAt: number;
   renewal?: Promise<string | undefined>;
 }
 
 const maxSessions = 1_000;
-/** A wall screen's day. */
+/** The day of a wall screen. */
 export const sessionMs = 12 * 3_600_000;
 
-/** So long before an access token ends a new one is asked for. */
+/** An access token is renewed this long before it expires. */
 const renewBeforeMs = 60_000;
-const given = (tokens: Tokens, now: number) => ({
+const withTimes = (tokens: Tokens, now: number) => ({
   tokens,
   renewAt: now + Math.max(0, tokens.lifetime - renewBeforeMs),
-  goodUntil: now + tokens.lifetime,
+  validUntil: now + tokens.lifetime,
 });
 
 /**
- * Who is signed in: the tokens stay here, a browser holds a random value that leads to them. In memory alone, so a
- * restart asks everybody again. Of more than 1,000 the oldest goes. `now` in ms.
+ * Holds the sessions of viewers in memory: the tokens stay here, and the browser has a random value. After a restart
+ * viewers sign in again. The 1,001st session replaces the oldest one. `now` in ms.
  */
 export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => number = Date.now) {
   const sessions = new Map<string, Session>();
@@ -37,20 +37,20 @@ export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => numbe
       sessions.delete(value);
       return undefined;
     }
-    Object.assign(session, given(tokens, now()));
+    Object.assign(session, withTimes(tokens, now()));
     return tokens.accessToken;
   }
 
   return {
-    /** Returns the value for the browser's cookie. */
+    /** Opens a session and returns the value for the browser's cookie. */
     open(tokens: Tokens): string {
       const value = randomBytes(32).toString('base64url');
-      sessions.set(value, { ...given(tokens, now()), endsAt: now() + sessionMs });
+      sessions.set(value, { ...withTimes(tokens, now()), endsAt: now() + sessionMs });
       if (sessions.size > maxSessions) sessions.delete(sessions.keys().next().value!);
       return value;
     },
 
-    /** An access token that is valid at the moment; undefined: there is no such session any more. Throws 503. */
+    /** Returns a valid access token; undefined: the session has ended. Throws 503. */
     async tokenOf(value: string, from: From): Promise<string | undefined> {
       const session = sessions.get(value);
       if (!session) return undefined;
@@ -59,11 +59,11 @@ export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => numbe
         return undefined;
       }
       if (session.renewAt > now()) return session.tokens.accessToken;
-      // A refresh token is good for once: two tabs that ask at once share it.
+      // A refresh token is accepted once, so that concurrent requests of two tabs must share the renewal.
       session.renewal ??= renew(value, session, from).finally(() => delete session.renewal);
       return session.renewal.catch((error: unknown) => {
-        // Who looks whether auth is away must not be kept out by that as long as their token is good.
-        if (session.goodUntil > now()) return session.tokens.accessToken;
+        // While auth is unavailable, a viewer with a valid token must still see the page.
+        if (session.validUntil > now()) return session.tokens.accessToken;
         throw error;
       });
     },

@@ -9,33 +9,31 @@ import type { From } from './auth-client.ts';
 import type { Cookie } from './cookie.ts';
 import type { Sessions } from './sessions.ts';
 
-/** Who looks at the page. */
 export interface Viewer {
   caller: Caller;
-  /** Their access token. */
   token: string;
 }
 
-/** What of a request tells who sent it. */
+/** The parts of a request that identify its sender. */
 export interface Sender {
   header(name: string): string | undefined;
   address: string;
 }
 
-/** Passes on whose request it is. */
+/** Returns the headers that pass the sender's identity on to auth. */
 export function fromOf({ header, address }: Sender): From {
-  const told = { 'User-Agent': header('user-agent'), 'X-Request-Id': header('x-request-id') };
-  const known = Object.entries(told).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const headers = { 'User-Agent': header('user-agent'), 'X-Request-Id': header('x-request-id') };
+  const known = Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return { ...Object.fromEntries(known), 'X-Forwarded-For': address };
 }
 
-/** Finds out who sent a request, by its token or its cookie. */
+/** Identifies the sender of a request by its access token or its cookie. */
 export function createViewers(tokens: TokenVerifier, sessions: Sessions, cookie: Cookie) {
   async function bySession(sender: Sender, value: string): Promise<Viewer> {
     const token = await sessions.tokenOf(value, fromOf(sender));
     const ended = () => {
       sessions.end(value);
-      return new HttpError(401, 'invalid_token', 'You were signed out. Sign in again.');
+      return new HttpError('invalid_token', 'You were signed out. Sign in again.');
     };
     if (token === undefined) throw ended();
     const caller = await tokens.verify(token).catch((error: unknown) => {
@@ -44,7 +42,7 @@ export function createViewers(tokens: TokenVerifier, sessions: Sessions, cookie:
     return { caller, token };
   }
 
-  /** Throws 401 without a token or a session, 403 without the scope pulse:view. */
+  /** Returns the viewer. Throws 401 without a token or a session, 403 without the scope pulse:view. */
   return async (sender: Sender): Promise<Viewer> => {
     const authorization = sender.header('authorization');
     const value = cookie.read(sender.header('cookie'));

@@ -24,14 +24,13 @@ export function pulseSignIn(deps: SignInDeps): Handler<typeof contract> {
     try {
       if (login.mustChangePassword) {
         throw new HttpError(
-          403,
           'password_change_required',
           'This was a temporary password, which is good for one login. Ask for another one, and set a password of your own with it, where you use the platform, before you come here.',
         );
       }
       authorize(await tokens.verify(login.accessToken), { access: 'pulse:view' });
     } catch (refusal) {
-      // Nobody would ever use this session.
+      // The session would never be used.
       await auth.logOut(login.accessToken, from);
       throw refusal;
     }

@@ -6,14 +6,11 @@ import { card, clock, mark, moment, table } from './parts.ts';
 const notAvailable = html`<p>Not available at the moment.</p>`;
 const orDash = <T>(value: T | null, format: (value: T) => string) => (value === null ? '–' : format(value));
 const ms = (value: number) => formatSeconds(value / 1_000);
+/** Columns of figures. */
+const figures = (...headings: string[]) => headings.map((heading) => ({ heading, figure: true }));
 
 export function routesCard({ routes }: PulseReport): Html {
-  const columns = [
-    { heading: 'Route' },
-    { heading: '95 % within', figure: true },
-    { heading: 'Requests', figure: true },
-    { heading: 'Failed', figure: true },
-  ];
+  const columns = [{ heading: 'Route' }, ...figures('95 % within', 'Requests', 'Failed')];
   const rows = routes
     .slice(0, 15)
     .map(({ method, route, p95, requests, failed }) => [
@@ -22,40 +19,38 @@ export function routesCard({ routes }: PulseReport): Html {
       requests,
       failed,
     ]);
-  const none = 'No requests.';
-  return card(
-    'routes',
-    'Routes',
-    'At the gateway in the last 5 minutes, slowest first.',
-    table('routes', columns, rows, none),
-  );
+  const body = table('routes', columns, rows, 'No requests.');
+  return card('routes', 'Routes', 'At the gateway in the last 5 minutes, slowest first.', body);
 }
 
-/** `traces`: the address of Jaeger. */
+/** `traces`: the URL of Jaeger. */
 function traceLink(id: string, traceId: string | null, traces: string | undefined): Content {
   if (traceId === null) return '–';
   const short = html`<code>${traceId.slice(0, 8)}</code>`;
   return traces ? html`<a id="${id}" href="${traces}/trace/${traceId}">${short}</a>` : short;
 }
 
-/** JSON has some more. */
+/** Rows on the page; the JSON report has more. */
 const shownSlow = 6;
-const slowColumns = [
-  { heading: 'Count', figure: true },
-  { heading: 'Slowest', figure: true },
-  { heading: 'Newest', figure: true },
-  { heading: 'Trace' },
+const slowColumns = [...figures('Count', 'Slowest', 'Newest'), { heading: 'Trace' }];
+
+type SlowGroup = Pick<
+  NonNullable<PulseReport['slow']>['requests'][number],
+  'count' | 'slowest_ms' | 'newest_at' | 'trace_id'
+>;
+const slowFigures = (group: SlowGroup, id: string, traces: string | undefined): Content[] => [
+  group.count,
+  ms(group.slowest_ms),
+  clock(group.newest_at),
+  traceLink(id, group.trace_id, traces),
 ];
 
 export function slowRequestsCard({ slow }: PulseReport, traces: string | undefined): Html {
   const rows = slow?.requests
     .slice(0, shownSlow)
-    .map((one, index) => [
-      html`<code>${one.method} ${one.route}</code>`,
-      one.count,
-      ms(one.slowest_ms),
-      clock(one.newest_at),
-      traceLink(`request-trace-${index}`, one.trace_id, traces),
+    .map((group, index) => [
+      html`<code>${group.method} ${group.route}</code>`,
+      ...slowFigures(group, `request-trace-${index}`, traces),
     ]);
   const columns = [{ heading: 'Route' }, ...slowColumns];
   const body = rows ? table('slow-requests', columns, rows, 'None.') : notAvailable;
@@ -65,24 +60,21 @@ export function slowRequestsCard({ slow }: PulseReport, traces: string | undefin
 export function slowQueriesCard({ slow }: PulseReport, traces: string | undefined): Html {
   const rows = slow?.queries
     .slice(0, shownSlow)
-    .map((one, index) => [
-      html`<span>${one.service}</span> <code class="statement">${one.statement}</code>`,
-      one.count,
-      ms(one.slowest_ms),
-      clock(one.newest_at),
-      traceLink(`query-trace-${index}`, one.trace_id, traces),
+    .map((group, index) => [
+      html`<span>${group.service}</span> <code class="statement">${group.statement}</code>`,
+      ...slowFigures(group, `query-trace-${index}`, traces),
     ]);
   const columns = [{ heading: 'Query' }, ...slowColumns];
   const body = rows ? table('slow-queries', columns, rows, 'None.') : notAvailable;
   return card('slow-queries', 'Slow queries', 'Of the last hour, newest first.', body);
 }
 
-/** `mayRetry`: the viewer has the right to see jobs, and to have them tried again. */
+/** `mayRetry`: the viewer may see jobs and retry them. */
 export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boolean): Html {
   if (!mayRetry) {
     return card('jobs', 'Failed jobs', null, html`<p>Who has jobs:manage sees them here.</p>`);
   }
-  // The button is named by its class: it keeps the focus when a newer job comes into its row.
+  // The button's id is the class, so that it keeps the focus when a newer job replaces the example.
   const rows = jobs?.map(({ class: name, count, first_failed_at: first, last_failed_at: last, example }) => [
     html`<span>${name}</span> <span class="note">Job ${example.id}: ${example.error}</span>`,
     count,
@@ -94,7 +86,7 @@ export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boo
   ]);
   const columns = [
     { heading: 'Class' },
-    { heading: 'Count', figure: true },
+    ...figures('Count'),
     { heading: 'First' },
     { heading: 'Last' },
     { heading: 'Again' },
@@ -106,10 +98,10 @@ export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boo
 
 export function cacheCard({ cache }: PulseReport): Html {
   const { memory_bytes: used, memory_limit_bytes: limit } = cache;
-  const columns = ['Hits', 'Misses', 'Bypasses', 'Hit ratio', 'Not announced'].map((heading) => ({
-    heading,
-    figure: true,
-  }));
+  const columns = [
+    { heading: 'Model' },
+    ...figures('Hits', 'Misses', 'Bypasses', 'Hit ratio', 'Not announced'),
+  ];
   const rows = cache.models.map((one) => [
     one.model,
     one.hits,
@@ -121,14 +113,15 @@ export function cacheCard({ cache }: PulseReport): Html {
   const room = limit === null ? 'without a limit' : `of ${formatBytes(limit)}`;
   const memory = used === null ? '' : `Redis uses ${formatBytes(used)} ${room}.`;
   const note = `Reads of the last 5 minutes; changes that nobody announced in the last hour. ${memory}`;
-  return card('cache', 'Cache by model', note, table('cache', [{ heading: 'Model' }, ...columns], rows, ''));
+  return card('cache', 'Cache by model', note, table('cache', columns, rows, ''));
 }
 
 export function processesCard({ processes }: PulseReport): Html {
-  const columns = ['CPU', 'Memory', 'Event loop', 'Started', 'Restarts'].map((heading) => ({
-    heading,
-    figure: true,
-  }));
+  const columns = [
+    { heading: 'Process' },
+    { heading: 'State' },
+    ...figures('CPU', 'Memory', 'Event loop', 'Started', 'Restarts'),
+  ];
   const rows = processes.map((one) => [
     html`${one.service ?? '?'} <span class="note">${one.address.replace('http://', '')}</span>`,
     mark(one.up, 'up', 'down'),
@@ -140,10 +133,5 @@ export function processesCard({ processes }: PulseReport): Html {
   ]);
   const note =
     'CPU of one core over a minute; delay of the event loop, 99th percentile; restarts in the last hour.';
-  return card(
-    'processes',
-    'Processes',
-    note,
-    table('processes', [{ heading: 'Process' }, { heading: 'State' }, ...columns], rows, 'None is known.'),
-  );
+  return card('processes', 'Processes', note, table('processes', columns, rows, 'None is known.'));
 }

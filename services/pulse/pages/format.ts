@@ -19,7 +19,7 @@ export function formatSeconds(value: number): string {
   return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
 }
 
-/** `98.2 %`; never rounded to all or to none of it. */
+/** `98.2 %`; a value between 0 and 1 is never rounded to 0 % or 100 %. */
 export function formatRatio(value: number): string {
   const percent = value * 100;
   const rounded = value > 0 && value < 1 ? Math.min(99.9, Math.max(0.1, percent)) : percent;

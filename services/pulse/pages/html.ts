@@ -1,4 +1,4 @@
-/** Text that is HTML already. */
+/** Text that is already HTML. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -24,8 +24,8 @@ function textOf(content: Content): string {
 }
 
 /**
- * A template whose values are escaped unless they are HTML of this kind; null, undefined and false are nothing. Values
- * stand in text or in quoted attributes.
+ * Makes HTML of a template. Values are escaped unless they are Html; null, undefined and false become empty text. Values
+ * may stand in text and in quoted attributes only.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
   return new Html(strings.reduce((text, string, index) => text + textOf(values[index - 1]) + string));

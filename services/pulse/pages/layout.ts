@@ -2,16 +2,16 @@ import { html, type Content, type Html } from './html.ts';
 
 export interface Page {
   title: string;
-  /** Beside the heading. */
+  /** Content beside the heading. */
   aside?: Content;
   body: Content;
-  /** Is fetched again and again. */
+  /** The page's script refreshes it periodically. */
   live?: boolean;
-  /** Is asked for once more, at once and from here. */
+  /** The page's script reloads it once, immediately. */
   again?: boolean;
 }
 
-/** A whole page. */
+/** Renders a complete page. */
 export function layout({ title, aside, body, live = false, again = false }: Page): Html {
   return html`<!doctype html>
     <html lang="en">

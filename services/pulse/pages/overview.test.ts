@@ -29,6 +29,18 @@ test('what is missed, and what is not known, is said in words', () => {
   expect(show({ report: { ...report, at: null } })).toContain('the first look is under way');
 });
 
+test('a target with a note shows it', () => {
+  const note = 'HTTP only: pending clears';
+  const queue = {
+    name: 'invalidation_queue',
+    value: 3,
+    goal: 100,
+    comparison: 'below',
+    unit: 'count',
+  } as const;
+  expect(show({ report: { ...report, targets: [{ ...queue, ok: true, note }] } })).toContain(note);
+});
+
 test('links where they lead somewhere', () => {
   expect(show()).not.toContain('href="http');
   const text = show({

@@ -24,7 +24,7 @@ export interface Overview {
   samples: readonly Sample[];
   links: Links;
   mayRetry: boolean;
-  /** What came of a job that was just tried again. */
+  /** The outcome of a job that was just retried. */
   retried?: { job: number; outcome: Outcome } | undefined;
 }
 

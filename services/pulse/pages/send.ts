@@ -4,7 +4,7 @@ import type { Endpoint, Reply } from '@content-platform/contract';
 import type { Html } from './html.ts';
 import { forbiddenPage, signInPage } from './sign-in.ts';
 
-/** Only what we serve ourselves is loaded, nothing is written into the page, and nobody frames it. */
+/** Allows only files of the platform, no inline script or style, and no frames. */
 const policy = [
   "default-src 'none'",
   "style-src 'self'",
@@ -16,11 +16,11 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Whether a page is wanted rather than JSON. */
+/** Whether the client wants a page instead of JSON. */
 export const isBrowser = (header: Call<Endpoint>['header']): boolean =>
   (header('accept') ?? '').includes('text/html');
 
-/** A page as a reply. */
+/** Makes a reply of a page. */
 export function page<S extends number>(status: S, content: Html, headers: Record<string, string> = {}) {
   const bytes = Buffer.from(content.text);
   return {
@@ -30,7 +30,7 @@ export function page<S extends number>(status: S, content: Html, headers: Record
       'Content-Type': 'text/html; charset=utf-8',
       'Content-Length': String(bytes.length),
       'Content-Security-Policy': policy,
-      // Without it a browser tells nobody, ourselves included, which page a form was sent from.
+      // With the default policy a browser would send no Origin with forms of this page.
       'Referrer-Policy': 'same-origin',
       Vary: 'Accept',
       ...headers,
@@ -43,7 +43,7 @@ function errorPage({ status, error, message }: HttpError, fromElsewhere: boolean
   return error === 'token_required' ? signInPage(undefined, fromElsewhere) : signInPage(message);
 }
 
-/** Has a browser get its errors as pages, where the contract has a page with the error's status. */
+/** Sends errors to browsers as pages, if the contract has a page for the error's status. */
 export function withPages<E extends Endpoint>(endpoint: E, handler: Handler<E>): Handler<E> {
   return async (call) => {
     try {

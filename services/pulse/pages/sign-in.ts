@@ -2,8 +2,8 @@ import { html, type Html } from './html.ts';
 import { layout } from './layout.ts';
 
 /**
- * The form to sign in; `problem`: why it is shown again. `fromElsewhere`: a link on somebody else's page led here, so the
- * browser has kept back the cookie it may have, which it sends when a page of ours asks.
+ * The form to sign in. `problem`: why it is shown again. `fromElsewhere`: a link of another site led here, so that the
+ * browser did not send its cookie; it does when the page reloads itself.
  */
 export function signInPage(problem?: string, fromElsewhere = false): Html {
   return layout({
@@ -36,7 +36,7 @@ export function signInPage(problem?: string, fromElsewhere = false): Html {
   });
 }
 
-/** Says why somebody may not see or do this. */
+/** Explains a 403. */
 export function forbiddenPage(reason: string): Html {
   return layout({
     title: 'Not allowed – Pulse',

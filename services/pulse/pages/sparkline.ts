@@ -5,7 +5,7 @@ import { html, type Html } from './html.ts';
 const width = 240;
 const height = 40;
 const hourMs = 3_600_000;
-/** A pulse that has just begun has a line, too: over less time. */
+/** The shortest time that a line shows, soon after the start. */
 const shortestMs = 300_000;
 
 export interface Point {
@@ -14,7 +14,7 @@ export interface Point {
   value: number | null;
 }
 
-/** Joined points; a gap where a value is missing. */
+/** Joins the points, with a gap where a value is missing. */
 function path(points: readonly Point[], x: (at: number) => string, y: (value: number) => string): string {
   return points
     .map(({ at, value }, index) => {
@@ -25,7 +25,7 @@ function path(points: readonly Point[], x: (at: number) => string, y: (value: nu
     .join('');
 }
 
-/** A line of the hour before `now` (ms), or of what is known of it, with the goal as another. */
+/** Draws the known values of the hour before `now` (ms), and the goal as a second line. */
 export function sparkline(points: readonly Point[], { goal, unit }: Target, now: number): Html {
   const values = points.map(({ value }) => value).filter((value) => value !== null);
   if (values.length < 2) return html`<p class="line note">The line begins with the second value.</p>`;

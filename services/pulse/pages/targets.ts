@@ -5,14 +5,14 @@ import { html, type Html } from './html.ts';
 import { mark } from './parts.ts';
 import { sparkline } from './sparkline.ts';
 
-/** What each target is, and what it says while there is too little to judge by. */
+/** The texts of each target; `idle`: the text while there is too little data. */
 const texts: Record<Target['name'], { title: string; about: string; idle: string }> = {
   response_time_p95: {
     title: 'Response time',
     about: '95 % of requests, last 5 minutes',
     idle: 'fewer than 20 requests',
   },
-  invalidation_queue: { title: 'Invalidation queue', about: 'events that wait', idle: '' },
+  invalidation_queue: { title: 'Invalidation queue', about: 'events and refused clears that wait', idle: '' },
   failed_jobs: { title: 'Failed jobs', about: 'open', idle: '' },
   hit_ratio: { title: 'Cache hits', about: 'of reads, last 5 minutes', idle: 'fewer than 100 reads' },
   cache_memory: { title: 'Cache memory', about: 'in use, of its limit', idle: '' },
@@ -24,7 +24,7 @@ function goalOf({ goal, comparison, unit }: Target): string {
 }
 
 function tile(target: Target, samples: readonly Sample[], now: number): Html {
-  const { name, value, unit, ok } = target;
+  const { name, value, unit, ok, note } = target;
   const { title, about, idle } = texts[name];
   const points = samples.map(({ at, values }) => ({ at, value: values.get(name) ?? null }));
   const shown = value === null ? (ok ? '–' : '?') : format(value, unit);
@@ -39,18 +39,18 @@ function tile(target: Target, samples: readonly Sample[], now: number): Html {
     <p>
       ${value === null && !ok ? mark(false, '', 'not known') : mark(ok)}${value === null && ok && html` <span class="note">${idle}</span>`}
     </p>
-    <p class="note">${about}; ${goalOf(target)}</p>
+    <p class="note">${note ?? about}; ${goalOf(target)}</p>
     ${sparkline(points, target, now)}
   </section>`;
 }
 
-/** The five targets with a line of the last hour each. */
+/** Renders the five targets, each with a line of the last hour. */
 export function targetTiles({ targets }: PulseReport, samples: readonly Sample[]): Html {
   const now = samples.at(-1)?.at ?? 0;
   return html`<div class="tiles">${targets.map((target) => tile(target, samples, now))}</div>`;
 }
 
-/** The whole in a few words. */
+/** Summarizes the targets in a few words. */
 export function verdict({ targets, at }: PulseReport): { ok: boolean; text: string } {
   if (at === null) return { ok: false, text: 'the first look is under way' };
   const missed = targets.filter(({ ok }) => !ok).map(({ name }) => texts[name].title.toLowerCase());

@@ -1,8 +1,8 @@
 import type { Scrape } from './scrape.ts';
 
 /**
- * What is counted, each under a name of its own: `request|GET /api/me|0.05` took at most 0.05 s and more than the bound
- * before, at the gateway; `failed|GET /api/me`; `read|webform|hit`; `missed|webform`.
+ * Counters by name: `request|GET /api/me|0.05` (requests at the gateway in the bucket up to 0.05 s),
+ * `failed|GET /api/me`, `read|webform|hit` and `missed|webform`.
  */
 export type Counts = ReadonlyMap<string, number>;
 
@@ -29,7 +29,7 @@ function addRequests(counts: Map<string, number>, scrape: Scrape): void {
   }
   for (const [route, buckets] of routes) {
     let below = 0;
-    // Each counts those below, too.
+    // Prometheus's buckets are cumulative.
     for (const [bound, value] of [...buckets].toSorted(([a], [b]) => a - b)) {
       add(counts, `request|${route}|${bound}`, value - below);
       below = value;
@@ -37,7 +37,7 @@ function addRequests(counts: Map<string, number>, scrape: Scrape): void {
   }
 }
 
-/** The counters that the page needs of a process, as they stand. */
+/** Extracts the page's counters from a scrape. */
 export function countersOf(scrape: Scrape): Counts {
   const counts = new Map<string, number>();
   addRequests(counts, scrape);
@@ -50,7 +50,7 @@ export function countersOf(scrape: Scrape): Counts {
   return counts;
 }
 
-/** What has come since `before`. A counter that went down has begun anew. */
+/** Returns the increases since `before`. A counter that went down was reset. */
 export function increase(now: Counts, before: Counts): Counts {
   const increases = new Map<string, number>();
   for (const [key, value] of now) {
@@ -60,14 +60,14 @@ export function increase(now: Counts, before: Counts): Counts {
   return increases;
 }
 
-/** All of them together. */
+/** Adds up counters by name. */
 export function sum(all: Iterable<Counts>): Counts {
   const total = new Map<string, number>();
   for (const counts of all) for (const [key, value] of counts) add(total, key, value);
   return total;
 }
 
-/** The value of a gauge: the largest of its series, as every replica measures for all. */
+/** Returns the largest series of a gauge, because every replica measures the same shared value. */
 export function gauge(scrape: Scrape, name: string): number | undefined {
   const values = scrape.get(name)?.map(({ value }) => value) ?? [];
   return values.length > 0 ? Math.max(...values) : undefined;

@@ -1,10 +1,10 @@
 import { durationBuckets } from '@content-platform/chassis';
 import type { Counts } from './counters.ts';
 
-/** How many took at most so many seconds, and more than the bound before. */
+/** Number of requests by bucket; the key is the bucket's upper bound in seconds. */
 export type Buckets = ReadonlyMap<number, number>;
 
-/** The requests of all routes (`GET /api/me`) that `takes` says yes to. */
+/** Returns the buckets of all routes (`GET /api/me`) for which `takes` is true. */
 export function bucketsOf(counted: Counts, takes: (route: string) => boolean): Buckets {
   const buckets = new Map<number, number>();
   for (const [key, value] of counted) {
@@ -19,12 +19,12 @@ export function countOf(buckets: Buckets): number {
   return [...buckets.values()].reduce((sum, count) => sum + count, 0);
 }
 
-/** A bucket without a request is not kept, so its bound has to be known. */
+/** All bounds, because buckets without requests are not kept. */
 const bounds = [0, ...durationBuckets];
 
 /**
- * The 95th percentile in seconds, as Prometheus's histogram_quantile has it: evenly spread within a bucket, and the last
- * bound for what is above it. null without a request.
+ * Returns the 95th percentile in seconds as Prometheus's histogram_quantile does: linear within a bucket, and the last
+ * bound for larger values. null without requests.
  */
 export function p95(buckets: Buckets): number | null {
   const rank = countOf(buckets) * 0.95;

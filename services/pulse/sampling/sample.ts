@@ -2,25 +2,25 @@ import type { Target } from '@content-platform/contract';
 import { gauge, sum, type Counts } from './counters.ts';
 import type { Scrape } from './scrape.ts';
 
-/** What one look at all processes has shown. */
+/** The result of one round of scraping all processes. */
 export interface Sample {
   /** ms */
   at: number;
-  /** What was counted since the sample before. */
+  /** Increases of the counters since the previous sample. */
   increases: Counts;
   gauges: Gauges;
-  /** How the targets stood. */
+  /** Values of the targets. */
   values: ReadonlyMap<Target['name'], number | null>;
 }
 
-/** undefined: no process told. */
+/** The gauges of all processes; undefined: no process reported the value. */
 export interface Gauges {
-  /** Whether a gateway answered: without one nothing is known of requests. */
+  /** Whether a gateway answered; only gateways count requests. */
   gateway: boolean;
-  /** The same of reads. */
+  /** Whether a content-cache answered; only content-cache counts reads. */
   contentCache: boolean;
   queue: number | undefined;
-  /** When the queue was measured, in ms; 0: there is none. */
+  /** When the queue length was last read from Kafka, in ms; 0: Kafka is not configured. */
   queueMeasuredAt: number | undefined;
   failedJobs: number | undefined;
   memoryBytes: number | undefined;
@@ -46,7 +46,7 @@ export function gaugesOf(scrapes: readonly Scrape[]): Gauges {
   };
 }
 
-/** What was counted in the `ms` before `at`. */
+/** Sums the increases in the `ms` before `at`. */
 export function countedSince(samples: readonly Sample[], at: number, ms: number): Counts {
   return sum(samples.filter((sample) => sample.at > at - ms).map(({ increases }) => increases));
 }

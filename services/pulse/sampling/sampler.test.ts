@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { createMetrics } from '@content-platform/chassis';
+import { startHttpServer } from '../../../test/support/http-server.ts';
 import { until } from '../../../test/support/wait.ts';
 import { startSampler } from './sampler.ts';
 import { processesAt } from './scrape.ts';
@@ -13,10 +12,9 @@ afterEach(async () => {
 });
 
 async function listen(answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closers.push(() => server.close().closeAllConnections());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { origin, close } = await startHttpServer(answer);
+  closers.push(close);
+  return origin;
 }
 
 test('processes that hang, are away or say something else are down; the others are sampled', async () => {
@@ -30,8 +28,6 @@ test('processes that hang, are away or say something else are down; the others a
   closers.push(() => sampler.close());
   await until('there are two samples', () => sampler.samples().length === 2, 30_000);
   expect(sampler.processes().map(({ up }) => up)).toEqual([true, false, false, false, false]);
-  const [first, second] = sampler.samples().map(({ at }) => at);
-  expect(second! - first!).toBeLessThan(20_000);
   expect(sampler.samples()[1]!.values.get('cache_memory')).toBeNull();
 });
 
@@ -66,7 +62,7 @@ test('what no process of ours says ends nothing: who says it is down, and the lo
   );
   const sampler = startSampler(await Promise.all(addresses));
   closers.push(() => sampler.close());
-  await until('there is a sample', () => sampler.samples().length > 0, 30_000);
+  await until('the last process is up', () => sampler.processes().at(-1)?.up);
   expect(sampler.processes().map(({ up }) => up)).toEqual([...Array(12).fill(false), true]);
 });
 

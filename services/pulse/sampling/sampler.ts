@@ -6,12 +6,12 @@ import { measure } from './targets.ts';
 import { watchAddresses } from './watched-addresses.ts';
 import type { WatchedProcess } from './watched-process.ts';
 
-const everyMs = 5_000;
-/** An hour. */
+const intervalMs = 5_000;
+/** The samples of an hour. */
 const maxSamples = 720;
 export const windowMs = 300_000;
 
-/** Looks at all processes every 5 seconds, and remembers an hour of it. */
+/** Samples all processes every 5 seconds, and keeps the samples of an hour. */
 export function startSampler(bases: readonly string[]) {
   const samples: Sample[] = [];
   const watch = watchAddresses();
@@ -34,7 +34,7 @@ export function startSampler(bases: readonly string[]) {
 
   const running = (async () => {
     while (!closing.signal.aborted) {
-      const pause = sleep(everyMs, undefined, { signal: closing.signal }).catch(() => undefined);
+      const pause = sleep(intervalMs, undefined, { signal: closing.signal }).catch(() => undefined);
       await take();
       await pause;
     }

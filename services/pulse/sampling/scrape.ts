@@ -1,28 +1,26 @@
 import { lookup } from 'node:dns/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { withTimeout } from '@content-platform/chassis';
 
-/** A family of metrics as prom-client tells it in JSON. `metricName` is that of a part: a bucket, a sum, a count. */
+/** A metric in prom-client's JSON. `metricName`: the name of a part, such as a bucket, sum or count. */
 export interface Family {
   name: string;
   values: { labels: Readonly<Record<string, string | number>>; value: number; metricName?: string }[];
 }
 
-/** A process that does not answer within this is down. */
-const withinMs = 2_000;
-/** Ten times what a process with all its series tells. */
+/** A process that does not answer in this time is down. */
+const timeoutMs = 2_000;
+/** Ten times the metrics of a process with all its series. */
 const maxBytes = 10_000_000;
 
 /**
- * The addresses of the processes behind an internal address: its host may be a name with one address for each replica.
- * A process that has an address of either family is asked by IPv4. Without an answer: the address as it is.
+ * Returns the URLs of the processes behind an internal URL, whose host name may have an address for each replica. IPv4 is
+ * preferred. If the name cannot be resolved, returns the URL itself.
  */
 export async function processesAt(base: string): Promise<string[]> {
   const url = new URL(base);
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  const found = await Promise.race([
-    lookup(host, { all: true }).catch(() => []),
-    sleep(withinMs, [], { ref: false }),
-  ]);
+  const lookedUp = lookup(host, { all: true }).catch(() => []);
+  const found = await withTimeout(lookedUp, timeoutMs, []);
   const four = found.filter(({ family }) => family === 4);
   const addresses = (four.length > 0 ? four : found).map(({ address, family }) => {
     url.hostname = family === 6 ? `[${address}]` : address;
@@ -31,7 +29,7 @@ export async function processesAt(base: string): Promise<string[]> {
   return addresses.length > 0 ? addresses : [url.origin];
 }
 
-/** The body as text. Throws when it is longer than anything of ours. */
+/** Reads the body as text. Throws if it is longer than `maxBytes`. */
 async function bodyOf(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -44,32 +42,32 @@ async function bodyOf(response: Response): Promise<string> {
 }
 
 const isSeries = (one: Partial<Family['values'][number]> | null) =>
-  // JSON has no NaN, which a gauge is before it was ever measured: null counts as 0.
+  // JSON has null for NaN, the value of a gauge before its first measurement.
   (typeof one?.value === 'number' || one?.value === null) &&
   typeof (one.labels ?? undefined) === 'object' &&
   typeof (one.metricName ?? '') === 'string';
 const isFamily = (one: Partial<Family> | null) =>
   typeof one?.name === 'string' && Array.isArray(one.values) && one.values.every(isSeries);
 
-/** Every process of ours tells when it began. */
-function tellsItsStart(scrape: Map<string, Family['values']>): boolean {
+/** Whether the scrape is from a process of the platform, all of which report their start. */
+function hasStartTime(scrape: Map<string, Family['values']>): boolean {
   const started = scrape.get('process_start_time_seconds')?.[0]?.value ?? NaN;
   return !Number.isNaN(new Date(started * 1_000).getTime());
 }
 
-/** What a process measures, by the family's name; undefined when it does not answer as one of ours does. */
+/** Scrapes a process and returns its metrics by name; undefined: the process is down or not of the platform. */
 export async function scrape(address: string): Promise<Map<string, Family['values']> | undefined> {
   try {
     const response = await fetch(`${address}/metrics`, {
       headers: { Accept: 'application/json' },
       redirect: 'error',
-      signal: AbortSignal.timeout(withinMs),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     const families = JSON.parse(await bodyOf(response)) as Family[];
-    // What is not of this form would stop the look at all others, too.
+    // A malformed reply must not stop the round of all other processes.
     if (!families.every(isFamily)) return undefined;
     const scrape = new Map(families.map(({ name, values }) => [name, values]));
-    return tellsItsStart(scrape) ? scrape : undefined;
+    return hasStartTime(scrape) ? scrape : undefined;
   } catch {
     return undefined;
   }

@@ -43,8 +43,15 @@ test.each<[string, Partial<Gauges>, unknown]>([
   ['100', { queue: 100 }, [100, false]],
   ['measured too long ago', { queueMeasuredAt: at - 60_001 }, [null, false]],
   ['no Kafka', { queueMeasuredAt: 0 }, [0, true]],
+  ['no Kafka, and clears that were refused', { queueMeasuredAt: 0, queue: 100 }, [100, false]],
   ['nobody tells', { queue: undefined, queueMeasuredAt: undefined }, [null, false]],
 ])('the queue: %s', (_, gauges, expected) => expect(stand(1, {}, gauges)).toEqual(expected));
+
+test('the queue says what it counts where there is no Kafka', () => {
+  const noteOf = (queueMeasuredAt: number) => measure(new Map(), { ...well, queueMeasuredAt }, at)[1]!.note;
+  expect(noteOf(0)).toMatch(/^HTTP only/);
+  expect(noteOf(at)).toBeUndefined();
+});
 
 test.each<[number | undefined, unknown]>([
   [0, [0, true]],

@@ -1,44 +1,39 @@
-import type { Target } from '@content-platform/contract';
+import { minRequests, pathsWithOwnLimit, targetGoals, type Target } from '@content-platform/contract';
 import type { Counts } from './counters.ts';
 import { bucketsOf, countOf, p95 } from './quantile.ts';
 import type { Gauges } from './sample.ts';
 
-/** Logins and tokens take long on purpose, and an upload is as long as its file; each path has POST alone. */
-const notJudged = new Set(['/api/login', '/pulse/sign-in', '/api/token', '/api/upload']);
+const notJudged = new Set(pathsWithOwnLimit);
 
-/** Of fewer requests the slowest alone would decide, and few reads are mostly first reads. */
-const fewestRequests = 20;
-const fewestReads = 100;
-/** A queue that was measured longer ago is not known. */
+/** With fewer reads most of them are first reads, which miss. */
+const minReads = 100;
+/** An older measurement of the queue counts as unknown. */
 const queueKnownMs = 60_000;
 
 function responseTime(counted: Counts, { gateway }: Gauges): Target {
   const buckets = bucketsOf(counted, (route) => !notJudged.has(route.split(' ')[1]!));
-  const value = countOf(buckets) < fewestRequests ? null : p95(buckets);
-  const ok = gateway && (value === null || value < 0.5);
-  return { name: 'response_time_p95', value, goal: 0.5, comparison: 'below', unit: 'seconds', ok };
+  const value = countOf(buckets) < minRequests ? null : p95(buckets);
+  const ok = gateway && (value === null || value < targetGoals.response_time_p95.goal);
+  return { name: 'response_time_p95', value, ...targetGoals.response_time_p95, ok };
 }
 
 function queue({ queue: length, queueMeasuredAt }: Gauges, at: number): Target {
-  // 0: it was never measured, as where there is no Kafka.
-  const isKnown = queueMeasuredAt === 0 || (queueMeasuredAt ?? 0) > at - queueKnownMs;
+  const isWithoutKafka = queueMeasuredAt === 0;
+  const isKnown = isWithoutKafka || (queueMeasuredAt ?? 0) > at - queueKnownMs;
   const value = isKnown ? (length ?? null) : null;
-  const ok = value !== null && value < 100;
-  return { name: 'invalidation_queue', value, goal: 100, comparison: 'below', unit: 'count', ok };
+  const ok = value !== null && value < targetGoals.invalidation_queue.goal;
+  const target = { name: 'invalidation_queue', value, ...targetGoals.invalidation_queue, ok } as const;
+  return isWithoutKafka
+    ? { ...target, note: 'HTTP only: pending clears, as Kafka is not configured' }
+    : target;
 }
 
 function failedJobs({ failedJobs: open }: Gauges): Target {
-  return {
-    name: 'failed_jobs',
-    value: open ?? null,
-    goal: 0,
-    comparison: 'equal',
-    unit: 'count',
-    ok: open === 0,
-  };
+  const ok = open === targetGoals.failed_jobs.goal;
+  return { name: 'failed_jobs', value: open ?? null, ...targetGoals.failed_jobs, ok };
 }
 
-/** Reads of content by what the cache did; of all models, or of one. */
+/** Counts reads of content by the cache's outcome, of all models or of one. */
 export function readsOf(counted: Counts, model?: string) {
   const of = (outcome: string) => {
     const end = model === undefined ? `|${outcome}` : `|${model}|${outcome}`;
@@ -52,29 +47,22 @@ const isRead = (key: string) => key.startsWith('read|');
 
 function hitRatio(counted: Counts, { contentCache }: Gauges): Target {
   const { all, ratio } = readsOf(counted);
-  const value = all < fewestReads ? null : ratio;
-  const ok = contentCache && (value === null || value > 0.8);
-  return { name: 'hit_ratio', value, goal: 0.8, comparison: 'above', unit: 'ratio', ok };
+  const value = all < minReads ? null : ratio;
+  const ok = contentCache && (value === null || value > targetGoals.hit_ratio.goal);
+  return { name: 'hit_ratio', value, ...targetGoals.hit_ratio, ok };
 }
 
 function cacheMemory({ memoryBytes, memoryLimitBytes = 0 }: Gauges): Target {
-  const of = (value: number | null, goal: number | null, unit: Target['unit'], ok: boolean): Target => ({
-    name: 'cache_memory',
-    value,
-    goal,
-    comparison: 'below',
-    unit,
-    ok,
-  });
-  if (memoryBytes === undefined) return of(null, 0.9, 'ratio', false);
-  if (memoryLimitBytes === 0) return of(memoryBytes, null, 'bytes', true);
+  const target = { name: 'cache_memory', ...targetGoals.cache_memory } as const;
+  if (memoryBytes === undefined) return { ...target, value: null, ok: false };
+  if (memoryLimitBytes === 0) return { ...target, value: memoryBytes, goal: null, unit: 'bytes', ok: true };
   const value = memoryBytes / memoryLimitBytes;
-  return of(value, 0.9, 'ratio', value < 0.9);
+  return { ...target, value, ok: value < target.goal };
 }
 
 /**
- * How the five targets stand, by the same thresholds as the alerts: `counted` in the last 5 minutes, `gauges` at `at`
- * (ms). Too little to judge by is null, and ok; what no process tells is null, and not.
+ * Evaluates the five targets with the alerts' thresholds: `counted` in the last 5 minutes, `gauges` at `at` (ms). Too
+ * little data is null and ok; a value that no process reports is null and not ok.
  */
 export function measure(counted: Counts, gauges: Gauges, at: number): Target[] {
   return [

@@ -5,7 +5,7 @@ import { watchAddresses } from './watched-addresses.ts';
 const address = 'http://10.0.0.1:9080';
 const minutes = (n: number) => n * 60_000;
 
-/** What a process tells that began at `startedAt` (ms) and has counted so much. */
+/** The scrape of a process that started at `startedAt` (ms), with this count. */
 function tell(startedAt: number, missed: number): Scrape {
   return new Map([
     ['process_start_time_seconds', [{ labels: {}, value: startedAt / 1_000 }]],

@@ -1,17 +1,17 @@
 import { watchProcess, type WatchedProcess } from './watched-process.ts';
 
-/** So long what is known of a process outlives its address: as long as the window that its counts are judged in. */
+/** A process is remembered this long after its address was last resolved: the window of the targets. */
 const keptMs = 300_000;
 
 interface Watched {
   process: WatchedProcess;
-  /** When the address was last there, in ms. */
+  /** When the address was last resolved, in ms. */
   at: number;
 }
 
 /**
- * What is remembered of the process at each address. A name loses an address while its process is not ready, and gets it
- * back: what the process counted before is not new then.
+ * Remembers the process at each address. A name loses the address of a process that is not ready; when the address
+ * returns, the process's earlier counts must not count as new.
  */
 export function watchAddresses() {
   const watched = new Map<string, Watched>();
@@ -22,7 +22,7 @@ export function watchAddresses() {
     return process;
   }
 
-  /** The processes at these addresses, at `now` (ms). */
+  /** Returns the processes at these addresses, at `now` (ms). */
   return (addresses: readonly string[], now: number): WatchedProcess[] => {
     for (const [address, { at }] of watched) if (at < now - keptMs) watched.delete(address);
     return addresses.map((address) => watch(address, now));

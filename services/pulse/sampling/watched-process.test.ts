@@ -3,7 +3,7 @@ import { createMetrics, observe } from '@content-platform/chassis';
 import type { Family, Scrape } from './scrape.ts';
 import { watchProcess } from './watched-process.ts';
 
-/** What a gateway tells that was started at `startedAt` (s) and has counted so much. */
+/** The scrape of a gateway that started at `startedAt` (s), with this count. */
 async function tell(startedAt: number, requests: number, missed: number): Promise<Scrape> {
   const { registry, requestDuration } = createMetrics('gateway');
   const labels = { service: 'gateway', method: 'GET', route: '/api/me' };

@@ -4,19 +4,18 @@ import type { Scrape } from './scrape.ts';
 
 const cpuWindowMs = 60_000;
 const restartWindowMs = 3_600_000;
-/** What a process counted that began within the window that targets look at is new, whoever looked. */
+/** All counts of a process that started within the window of the targets are new. */
 const youngMs = 300_000;
 const nothing: Counts = new Map();
 
 type ProcessState = PulseReport['processes'][number];
 
-/** Every process observes requests of its own service, from its start on. */
 function serviceOf(scrape: Scrape): string | undefined {
   const service = scrape.get('http_request_duration_seconds')?.[0]?.labels['service'];
   return service === undefined ? undefined : String(service);
 }
 
-/** What is remembered of the process at an address. `watchedSince` in ms: what it counted before is not known to be new. */
+/** Remembers the process at an address. Counts from before `watchedSince` (ms) may be old, so that they are ignored. */
 export function watchProcess(address: string, watchedSince: number) {
   let state: ProcessState = {
     service: null,
@@ -33,20 +32,20 @@ export function watchProcess(address: string, watchedSince: number) {
   let cpu: { at: number; seconds: number }[] = [];
   let restarts: number[] = [];
 
-  /** Counters of before that those of now go on from; undefined: it counted before we looked. */
+  /** Returns the counters to subtract; undefined: unknown, as the process was running before it was watched. */
   function baseline(started: number, at: number): Counts | undefined {
     if (started === startedAt) return counters;
     return started >= Math.min(watchedSince, at - youngMs) ? nothing : undefined;
   }
 
   function cpuSince(at: number, seconds: number): number | null {
-    cpu = [...cpu.filter((one) => at - one.at <= cpuWindowMs), { at, seconds }];
+    cpu = [...cpu.filter(({ at: time }) => at - time <= cpuWindowMs), { at, seconds }];
     const first = cpu[0]!;
     return at > first.at ? Math.max(0, (seconds - first.seconds) / ((at - first.at) / 1_000)) : null;
   }
 
   return {
-    /** Takes a sample at `at` (ms); `scrape` undefined: it did not answer. Returns what was counted since the last one. */
+    /** Takes a sample at `at` (ms) and returns the increases since the last one. `scrape` undefined: the process is down. */
     take(at: number, scrape: Scrape | undefined): Counts {
       restarts = restarts.filter((time) => at - time <= restartWindowMs);
       if (!scrape) {

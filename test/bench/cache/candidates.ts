@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { PEERS } from '../gateway/install.ts';
+import { peersFolder } from '../gateway/install.ts';
 import { startNode } from '../gateway/processes.ts';
 import { issuer, startContentCache } from '../own-services.ts';
 
@@ -27,7 +27,7 @@ const ours =
 const peer =
   (file: string, settings: Record<string, string> = {}): Candidate['start'] =>
   (port, { postgres, redis, publicKeyPem }) =>
-    startNode(`${PEERS}/${file}`, {
+    startNode(`${peersFolder}/${file}`, {
       PORT: String(port),
       DATABASE_URL: postgres,
       REDIS_URL: redis,

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { freePort, freeRow } from '../../../deploy/local/ports.ts';
 import { issuer, startGateway } from '../own-services.ts';
-import { PEERS } from './install.ts';
+import { peersFolder } from './install.ts';
 import { nginx, startNginx } from './nginx.ts';
 import { startNode } from './processes.ts';
 
@@ -29,7 +29,7 @@ const ours =
 const peer =
   (file: string, hasDuties: boolean): Candidate['start'] =>
   async (port, { upstream, redis, publicKeyPem }) => [
-    startNode(`${PEERS}/${file}`, {
+    startNode(`${peersFolder}/${file}`, {
       PORT: String(port),
       UPSTREAM: upstream,
       REDIS_URL: redis,

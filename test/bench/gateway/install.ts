@@ -5,18 +5,18 @@ import { Problem } from '../../../deploy/local/problem.ts';
 import { runCommand } from '../../../deploy/local/run-command.ts';
 
 /** Where the peers are: a package of its own, so that nobody else installs them. */
-export const PEERS = 'test/bench/peers';
+export const peersFolder = 'test/bench/peers';
 
 /** The versions of some of them, as they are installed. */
 export function versionsOf(...names: string[]): Record<string, string> {
-  const file = readFileSync(join(ROOT, PEERS, 'package.json'), 'utf8');
+  const file = readFileSync(join(ROOT, peersFolder, 'package.json'), 'utf8');
   const { dependencies } = JSON.parse(file) as { dependencies: Record<string, string> };
   return Object.fromEntries(names.map((name) => [name, dependencies[name]!]));
 }
 
 /** Installs what the peers' lock file says, if that was not done yet. @throws Problem with what npm said */
 export async function installPeers(): Promise<void> {
-  const folder = join(ROOT, PEERS);
+  const folder = join(ROOT, peersFolder);
   const wanted = readFileSync(join(folder, 'package-lock.json'), 'utf8');
   const note = join(folder, 'node_modules', '.installed');
   try {
@@ -28,6 +28,6 @@ export async function installPeers(): Promise<void> {
   const { code, output } = await runCommand('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
     cwd: folder,
   });
-  if (code !== 0) throw new Problem(`${output.trimEnd()}\nnpm ci failed in ${PEERS}: see above.`);
+  if (code !== 0) throw new Problem(`${output.trimEnd()}\nnpm ci failed in ${peersFolder}: see above.`);
   writeFileSync(note, wanted);
 }

@@ -43,7 +43,7 @@ test('every process is restarted, one after the other: no request fails', async 
 }, 400_000);
 
 // That a failover then does bring back what was cleared is shown where the split is made by hand, in
-// services/content-cache/cache/*.test.ts.
+// services/content-cache/cache/redis/*.test.ts.
 test('a process that counts on no replica, at a Redis that does not either, says so once', async () => {
   const setTo = async (count: number) =>
     redisCli(await primary(), 'config', 'set', 'min-replicas-to-write', String(count));

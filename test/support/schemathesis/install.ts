@@ -5,9 +5,9 @@ import { Problem } from '../../../deploy/local/problem.ts';
 import { lastLines, onPath, runCommand } from '../../../deploy/local/run-command.ts';
 
 /** Every package with its exact version, as `pip freeze` writes it. */
-const REQUIREMENTS = join(import.meta.dirname, 'requirements.txt');
-export const requirements = (): string => readFileSync(REQUIREMENTS, 'utf8');
-const FOLDER = join(DOWNLOADS, 'schemathesis');
+const requirementsFile = join(import.meta.dirname, 'requirements.txt');
+export const requirements = (): string => readFileSync(requirementsFile, 'utf8');
+const installFolder = join(DOWNLOADS, 'schemathesis');
 
 /** @throws Problem when there is no Python 3.10 or newer */
 async function findPython(): Promise<string> {
@@ -29,15 +29,15 @@ async function run(command: string, args: string[]): Promise<void> {
 /** Installs what the requirements say into `.local`, if that was not done yet. @returns its folder of programs @throws Problem */
 export async function installSchemathesis(): Promise<string> {
   const wanted = requirements();
-  const note = join(FOLDER, '.installed');
-  const programs = join(FOLDER, 'bin');
+  const note = join(installFolder, '.installed');
+  const programs = join(installFolder, 'bin');
   try {
     if (readFileSync(note, 'utf8') === wanted) return programs;
   } catch {
     // never yet
   }
-  await run(await findPython(), ['-m', 'venv', '--clear', FOLDER]);
-  await run(join(programs, 'pip'), ['install', '--quiet', '--no-deps', '-r', REQUIREMENTS]);
+  await run(await findPython(), ['-m', 'venv', '--clear', installFolder]);
+  await run(join(programs, 'pip'), ['install', '--quiet', '--no-deps', '-r', requirementsFile]);
   writeFileSync(note, wanted);
   return programs;
 }

@@ -7,9 +7,9 @@ import { machine } from '../accounts.ts';
 import { stack } from '../stack.ts';
 import { patternsForPython } from './patterns.ts';
 import type { Asker } from './roles.ts';
-import { writeFiles } from './things.ts';
+import { writeFiles } from './fixtures.ts';
 
-const FOLDER = import.meta.dirname;
+const ownFolder = import.meta.dirname;
 
 export interface Settings {
   seed: number;
@@ -80,7 +80,7 @@ async function count(file: string, { paths }: Document): Promise<{ checks: Count
 
 /** The settings that are the same for all, and who asks. */
 function configuration({ logins, peers }: Asker): string {
-  const common = readFileSync(join(FOLDER, 'schemathesis.toml'), 'utf8');
+  const common = readFileSync(join(ownFolder, 'schemathesis.toml'), 'utf8');
   if (logins.length === 0) return common;
   const quoted = logins.map(({ name }) => JSON.stringify(name));
   const auth = [
@@ -142,7 +142,7 @@ export async function runSchemathesis(
     {
       cwd: folder,
       env: {
-        PYTHONPATH: FOLDER,
+        PYTHONPATH: ownFolder,
         PYTHONDONTWRITEBYTECODE: '1',
         SCHEMATHESIS_AROUND: JSON.stringify(surrounding(asker, accounts)),
         SCHEMATHESIS_SEED: String(seed),

@@ -1,10 +1,9 @@
-import { Redis } from 'ioredis';
-
-import type { LoadedRecord, LoadRecord } from '../record-cache.ts';
-import { protocolScripts, type ProtocolScripts } from '../scripts.ts';
+import type { LoadedRecord, LoadRecord } from '../protocol/record-cache.ts';
+import type { ProtocolScripts } from '../connection.ts';
+import { protocolScripts } from './caches.ts';
 import type { RaceCache } from './race.ts';
 
-/** The protocol with one guard taken out: each of these must be caught, or the proof proves nothing. */
+/** The protocol with one guard removed: the proof must catch each of these, or it proves nothing. */
 export const brokenScripts = {
   fillWithoutLeaseCheck: {
     ...protocolScripts,
@@ -23,32 +22,22 @@ export const brokenScripts = {
     ),
   },
   withoutIncarnation: each((script) =>
-    swapAll(script, `return run .. '-' .. replication`, `return 'always'`),
+    script.replaceAll(`return run .. '-' .. replication`, `return 'always'`),
   ),
-  runIdOnly: each((script) => swapAll(script, `return run .. '-' .. replication`, `return run`)),
+  runIdOnly: each((script) => script.replaceAll(`return run .. '-' .. replication`, `return run`)),
   withoutHeader: each((script) => script.replace(/^#!lua.*\n/, '')),
-  /** The sweeps' question is answered whatever the server is: as if it were not asked. */
+  /** Every server passes the sweep's check, as if the sweep did not check. */
   sweepWithoutChecks: { ...protocolScripts, incarnation: `return 'not asked'` },
 } satisfies Record<string, ProtocolScripts>;
 
 function each(breakOne: (script: string) => string): ProtocolScripts {
-  const { read, fill, clear, peek, incarnation } = protocolScripts;
-  return {
-    read: breakOne(read),
-    fill: breakOne(fill),
-    clear: breakOne(clear),
-    peek: breakOne(peek),
-    incarnation: breakOne(incarnation),
-  };
+  const broken = Object.entries(protocolScripts).map(([name, script]) => [name, breakOne(script)]);
+  return Object.fromEntries(broken) as unknown as ProtocolScripts;
 }
 
 function swap(script: string, guard: string, replacement: string): string {
   if (!script.includes(guard)) throw new Error(`the script has no such guard: ${guard}`);
   return script.replace(guard, replacement);
-}
-
-function swapAll(script: string, guard: string, replacement: string): string {
-  return script.replaceAll(guard, replacement);
 }
 
 /** Reads the database before it asks for the lease. */
@@ -62,33 +51,7 @@ export function readingDatabaseFirst(cache: RaceCache): RaceCache {
   };
 }
 
-/** A cache in the process's memory in front, which hears of its own process's clears only. */
-export function withMemoryInFront(cache: RaceCache): RaceCache {
-  const memory = new Map<string, LoadedRecord | null>();
-  return {
-    async read(model, id, view, load) {
-      const key = `${model}:${id}:${view}`;
-      const known = memory.get(key);
-      if (known !== undefined) return { outcome: 'hit', record: known };
-      const answer = await cache.read(model, id, view, load);
-      memory.set(key, answer.record);
-      return answer;
-    },
-    async clearModel(model, id) {
-      const count = await cache.clearModel(model, id);
-      memory.delete(`${model}:${id}:full`);
-      memory.delete(`${model}:${id}:summary`);
-      return count;
-    },
-    async clearPattern(model) {
-      const count = await cache.clearPattern(model);
-      memory.clear();
-      return count;
-    },
-  };
-}
-
-/** Readers of one process share a database read that is under way, also one that began before the clear. */
+/** Readers of one process share a running database read, even if it began before the clear. */
 export function joiningLoads(cache: RaceCache): RaceCache {
   const underWay = new Map<string, Promise<LoadedRecord | null>>();
   const join = (key: string, load: LoadRecord) => {
@@ -99,24 +62,5 @@ export function joiningLoads(cache: RaceCache): RaceCache {
   return {
     ...cache,
     read: (model, id, view, load) => cache.read(model, id, view, () => join(`${model}:${id}:${view}`, load)),
-  };
-}
-
-/** What one writes without thinking: GET, else read the database and SET; a clear is DEL. */
-export function cacheAside(redis: Redis): RaceCache {
-  return {
-    async read(model, id, view, load) {
-      const key = `${model}:${id}:${view}`;
-      const cached = await redis.get(key);
-      if (cached !== null) return { outcome: 'hit', record: JSON.parse(cached) };
-      const record = await load();
-      await redis.set(key, JSON.stringify(record), 'PX', 300_000);
-      return { outcome: 'miss', record };
-    },
-    clearModel: (model, id) => redis.del(`${model}:${id}:full`, `${model}:${id}:summary`),
-    async clearPattern(model) {
-      const keys = await redis.keys(`${model}:*`);
-      return keys.length === 0 ? 0 : redis.del(keys);
-    },
   };
 }

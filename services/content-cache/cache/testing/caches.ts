@@ -1,8 +1,14 @@
+import type { CacheConnection } from '../connection.ts';
 import { createContentCache, type ContentCache, type ContentCacheOptions } from '../index.ts';
+import { createScripts } from '../protocol/scripts.ts';
+import { createCacheConnection } from '../redis/connect.ts';
+
+/** The scripts for a primary that needs no replicas. */
+export const protocolScripts = createScripts({ atLeast: 0, maxLagSeconds: 0 });
 
 /**
- * Starts a cache of the test's own, as one process has it, with the times of production. Nothing waits to be cleared
- * after a connect unless `options.recover` says so.
+ * Starts a cache as one process has it, with the times of production. By default there is nothing to clear after a
+ * connect.
  */
 export async function startCache(
   url: string,
@@ -18,4 +24,11 @@ export async function startCache(
   });
   await cache.start();
   return cache;
+}
+
+/** Starts a connection without a cache on it. */
+export async function startConnection(url: string): Promise<CacheConnection> {
+  const connection = createCacheConnection({ url, scripts: protocolScripts, recover: async () => {} });
+  await connection.start();
+  return connection;
 }

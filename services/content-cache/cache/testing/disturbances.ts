@@ -7,22 +7,22 @@ import type { RedisServer } from '../../../../test/support/redis-server.ts';
 
 export type Disturbance = keyof typeof disturbances;
 
-/** What befalls a Redis in its life. Each resolves when Redis answers again. */
+/** Disturbances of a Redis. Each resolves when Redis answers again. */
 const disturbances = {
-  /** Longer than a command's timeout, mostly. */
+  /** Usually longer than a command's timeout. */
   async hang(redis: RedisServer, random: Random) {
     redis.pause();
     await sleep(100 + random() * 600);
     redis.resume();
   },
-  /** Comes back with what it had saved: clears since then are undone. */
+  /** Restarts from a snapshot: later clears are undone. */
   async crash(redis: RedisServer, random: Random) {
     await redis.admin.save();
     await sleep(random() * 400);
     await redis.kill();
     await redis.restart();
   },
-  /** Comes back without the end of its append-only file (`appendonly yes`): the last clears are undone. */
+  /** Restarts without the end of its append-only file (`appendonly yes`): the last clears are undone. */
   async cutTail(redis: RedisServer, random: Random) {
     await redis.kill();
     const folder = join(redis.dir, 'appendonlydir');
@@ -36,7 +36,7 @@ const disturbances = {
   async forgetScripts(redis: RedisServer) {
     await redis.admin.script('FLUSH');
   },
-  /** Half of what is not another program's, records among it, ten times in a row. */
+  /** Deletes half of our keys at random, ten times. */
   async evict(redis: RedisServer, random: Random) {
     for (let count = 0; count < 10; count += 1) {
       const keys = (await redis.admin.keys('*')).filter((key) => !key.startsWith('other:'));
@@ -45,7 +45,7 @@ const disturbances = {
       await sleep(random() * 20);
     }
   },
-  /** Another program fills the memory: Redis evicts what it likes, and refuses writes where that is not enough. */
+  /** Another program fills the memory: Redis evicts random keys, and refuses writes if that is not enough. */
   async runFull(redis: RedisServer, random: Random) {
     const used = Number(/used_memory:(\d+)/.exec(await redis.admin.info('memory'))![1]);
     await redis.admin.config('SET', 'maxmemory-policy', 'allkeys-random');
@@ -62,7 +62,7 @@ const disturbances = {
   },
 };
 
-/** All of them in turn, each time in another order, once and then again and again until `over`. */
+/** Yields every kind once, in random order, and repeats that in other orders until `over`. */
 export function* inTurn<T>(kinds: readonly T[], random: Random, over: AbortSignal): Generator<T> {
   const shuffled = () =>
     kinds
@@ -79,16 +79,16 @@ export function* inTurn<T>(kinds: readonly T[], random: Random, over: AbortSigna
 }
 
 export interface DisturbOptions {
-  /** ends it before its time */
+  /** ends the disturbances early */
   over?: AbortSignal;
-  /** how long caches may recover and fill after each, in ms, or a little longer */
+  /** minimal pause after each, in which caches recover and fill */
   calmMs?: number;
 }
 
 /**
- * Brings them upon Redis one after the other, with calm after each.
+ * Disturbs Redis in each way, one after the other, with a pause after each.
  *
- * @returns how often each has befallen it
+ * @returns the number of disturbances of each kind
  */
 export async function disturb(
   redis: RedisServer,

@@ -7,7 +7,7 @@ import type { Replication } from '../../../../test/support/redis-replication.ts'
 import type { RedisServer } from '../../../../test/support/redis-server.ts';
 import { until } from '../../../../test/support/wait.ts';
 
-/** How long caches may recover and fill after each. */
+/** The pause after each failover, in which caches recover and fill. */
 const CALM_MS = 2_500;
 
 type Counts = Record<string, number>;
@@ -16,7 +16,7 @@ const isPrimary = async ({ admin }: RedisServer) => String(await admin.role()).s
 const replicasOf = async ({ admin }: RedisServer) =>
   [...(await admin.info('replication')).matchAll(/state=online/g)].length;
 
-/** Replaces the primary that the sentinels watch again and again until `over`, in each way at least once. Answers how often. */
+/** Causes failovers by sentinels until `over`, each way at least once. Returns the number of each. */
 export async function replacePrimary(
   stores: Replication,
   random: Random,
@@ -58,7 +58,7 @@ export async function replacePrimary(
   return counts;
 }
 
-/** Takes away primaries of a cluster and moves slots of `keys` until `over`, each at least once. Answers how often. */
+/** Causes failovers in a cluster and moves slots of `keys` until `over`, each way at least once. Returns the number of each. */
 export async function upsetCluster(
   cluster: RedisCluster,
   keys: string[],
@@ -67,12 +67,12 @@ export async function upsetCluster(
 ): Promise<Counts> {
   const counts = { slotsMoved: 0, sleptThroughFailover: 0, killed: 0 };
   const shards = cluster.primaries.map((primary, index) => [primary, ...cluster.replicas[index]!]);
-  /** Its primary as it is now, and one that may follow it. */
+  /** The shard's current primary, and a node that may follow it. */
   async function shard(index: number): Promise<[ClusterMember, ClusterMember]> {
     const [one, other] = shards[index] as [ClusterMember, ClusterMember];
     return (await isPrimary(one)) ? [one, other] : [other, one];
   }
-  /** A replica that lags for a moment makes its primary refuse that. */
+  /** A primary refuses while its replica lags, so this retries. */
   const move = (slot: number, from: ClusterMember, to: ClusterMember) =>
     until('the slot is moved', () => cluster.move(slot, from, to).then(() => true));
   const hasTakenOver = (heir: ClusterMember) => until('the heir has taken over', () => isPrimary(heir));

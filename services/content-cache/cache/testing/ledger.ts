@@ -2,38 +2,38 @@
 export interface Cell {
   readonly value: number;
   add(by: number): void;
-  /** As if nobody else could come in between. Answers the new value. */
+  /** Changes the value atomically, and returns the new value. */
   update(change: (value: number) => number): number;
   /** Never lowers it. */
   raise(to: number): void;
 }
 
-/** What is known of one record, in memory that threads may share. All begin with 0: version 1 exists, nothing was done. */
+/** The facts of one record, in memory that threads may share. Every cell starts at 0: version 1 exists. */
 export interface Ledger {
   model: string;
   id: number;
-  /** what the database holds, as the versioned store writes it */
+  /** the state in the database, as the versioned store encodes it */
   stored: Cell;
-  /** the highest version whose commit was answered */
+  /** the highest version whose commit was acknowledged */
   committed: Cell;
-  /** the highest version that was committed when an acknowledged clear was sent: no read that starts now may be below */
+  /** the highest version committed when an acknowledged clear was sent: the minimum for every read that starts now */
   floor: Cell;
-  /** the version of the last deletion, and deletions whose commit is under way */
+  /** the version of the last deletion, and the number of deletions being committed */
   deletedAt: Cell;
   deleting: Cell;
-  /** clears that are sent and not answered, and clears that were ever sent */
+  /** unanswered clears, and all clears that were sent */
   clearing: Cell;
   clearsSent: Cell;
 }
 
 const CELLS = 7;
 
-/** Memory for the ledgers of so many records. */
+/** Allocates memory for the ledgers of `records` records. */
 export function ledgerMemory(records: number): SharedArrayBuffer {
   return new SharedArrayBuffer(records * CELLS * Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** One for each record, by model: ids count from 1. */
+/** Creates the ledgers by model; ids start at 1. */
 export function createLedgers(models: string[], records: number, memory: SharedArrayBuffer): Ledger[][] {
   const numbers = new Int32Array(memory);
   let next = 0;

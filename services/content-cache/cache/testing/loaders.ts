@@ -1,10 +1,10 @@
-import type { LoadedRecord, LoadRecord } from '../record-cache.ts';
+import type { LoadedRecord, LoadRecord } from '../protocol/record-cache.ts';
 
 export function recordOf(version: number): LoadedRecord {
   return { version, payload: JSON.stringify({ version, title: `Tëst ${version}` }) };
 }
 
-/** A database in which the record has this version, and which counts how often it is asked. */
+/** A database in which the record has this version. Counts its calls. */
 export function loadVersion(version: number, delayMs = 0): LoadRecord & { calls: number } {
   const load = async () => {
     load.calls += 1;
@@ -15,5 +15,5 @@ export function loadVersion(version: number, delayMs = 0): LoadRecord & { calls:
   return load;
 }
 
-/** A database that must not be asked. */
+/** A database that must not be read. */
 export const loadNothing: LoadRecord = () => Promise.reject(new Error('the database was read'));

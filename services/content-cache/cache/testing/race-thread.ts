@@ -1,4 +1,4 @@
-// A part of a race, in a thread with an event loop and connections of its own: see threads.ts.
+// One thread of a race, with its own event loop and connections: see threads.ts.
 import { parentPort, workerData } from 'node:worker_threads';
 
 import { Redis } from 'ioredis';
@@ -19,7 +19,7 @@ const closing: (() => unknown)[] = [];
 const foreign = foreignUrl === undefined ? undefined : new Redis(foreignUrl);
 const caches = await Promise.all(settings.map(open));
 
-/** Readers of one with `readsFrom` know of no other address; who clears does. */
+/** With `readsFrom`, reads go to that address only, clears to `url`. */
 async function open({ readsFrom, ...options }: CacheSettings): Promise<RaceCache> {
   const cache = await startCache(options.url, options);
   closing.push(cache.close);

@@ -4,18 +4,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 
 import { CacheError, type ContentCache } from '../index.ts';
-import { VIEWS } from '../keys.ts';
+import { views } from '../protocol/keys.ts';
 import { createLedgers, ledgerMemory, type Ledger } from './ledger.ts';
 import { createRandom, pick, type Random } from './random.ts';
 import { createVersionedStore, type RaceDatabase } from './versioned-store.ts';
 
-/** What is raced: the cache, or a broken one of the same shape. */
+/** The cache, or a broken cache with the same interface. */
 export type RaceCache = Pick<ContentCache, 'read' | 'clearModel' | 'clearPattern'>;
 
 export interface RaceOptions {
-  /** Gives every choice of the race; what the machine's scheduling adds is not repeatable. */
+  /** Determines every random choice. The machine's scheduling is not repeatable. */
   seed: number;
-  /** One for each process that is played; readers and writers are dealt out over them. */
+  /** One per simulated process; readers and writers are distributed over them. */
   caches: RaceCache[];
   /** Another program's connection, which writes unmanaged keys; a restart from an old file would bring them back. */
   foreign?: Redis;
@@ -24,11 +24,11 @@ export interface RaceOptions {
   records: number;
   readers: number;
   writers: number;
-  /** Of the ledgers, where several threads race for the same records. */
+  /** Memory of the ledgers, if several threads race for the same records. */
   memory?: SharedArrayBuffer;
-  /** Asked after each read; true ends the race. */
+  /** Called after each read; true ends the race. */
   done: (figures: RaceFigures) => boolean;
-  /** A race that takes longer, in milliseconds, hangs and is an error. */
+  /** A race that takes longer, in milliseconds, fails. */
   limitMs: number;
 }
 
@@ -39,18 +39,18 @@ export const noFigures = {
   hits: 0,
   misses: 0,
   bypasses: 0,
-  /** reads during which a clear of the same record was sent and not yet answered, and what they were */
+  /** reads that overlap an unanswered clear of their record, and their outcomes */
   readsDuringClear: 0,
   hitsDuringClear: 0,
   missesDuringClear: 0,
   bypassesDuringClear: 0,
-  /** acknowledged clears of one record, and of a model */
+  /** acknowledged clears of a record, and of a model */
   clears: 0,
   patternClears: 0,
-  /** clears that were refused and tried again */
+  /** clears that were refused and retried */
   refusedClears: 0,
   unmanagedKeys: 0,
-  /** unmanaged keys that were still there after the acknowledgement */
+  /** unmanaged keys that still existed after the acknowledgement */
   unmanagedLeft: 0,
   /** reads that started after a clear's acknowledgement and returned less than was committed when it was sent */
   stale: 0,
@@ -58,10 +58,10 @@ export const noFigures = {
   mistaken: 0,
 };
 
-/** A reader that had to pass the cache by comes again after so long, in ms: an outage is not what is to be counted. */
+/** A reader that bypassed the cache pauses: the race should not count outages. */
 const BYPASS_PAUSE_MS = 100;
 
-/** Lets readers and writers race until `done`, and counts what they saw. */
+/** Runs readers and writers until `done`, and counts their observations. */
 export async function runRace(options: RaceOptions): Promise<RaceFigures> {
   const { seed, caches, models, records, done, limitMs } = options;
   const memory = options.memory ?? ledgerMemory(models.length * records);
@@ -84,7 +84,7 @@ export async function runRace(options: RaceOptions): Promise<RaceFigures> {
   const reader = (cache: RaceCache, random: Random) =>
     readOnce(cache, database, choose(ledgers, random), figures, random);
   const writer = (cache: RaceCache, random: Random) =>
-    changeAndClear(cache, database, options.foreign, ledgers, figures, random);
+    changeAndClear(cache, database, options.foreign, ledgers, figures, random, over.signal);
   const running = [
     ...Array.from({ length: options.readers }, (_, index) => loop(index, reader)),
     ...Array.from({ length: options.writers }, (_, index) => loop(options.readers + index, writer)),
@@ -112,7 +112,7 @@ async function readOnce(
 ): Promise<void> {
   if (random() < 0.1) await sleep(random() * 5);
   const { model, id } = ledger;
-  const view = VIEWS[pick(random, VIEWS.length)]!;
+  const view = views[pick(random, views.length)]!;
   const floor = ledger.floor.value;
   const sentBefore = ledger.clearsSent.value;
   const isBeingCleared = ledger.clearing.value > 0;
@@ -138,9 +138,9 @@ async function readOnce(
   if (outcome === 'bypass') await sleep(BYPASS_PAUSE_MS);
 }
 
-/** "It does not exist" was true once the record was deleted at the floor or later. */
+/** "Absent" is correct if the record was deleted at the floor or later. */
 function wasDeletedSince({ deleting, deletedAt }: Ledger, floor: number): boolean {
-  // In this order: a deletion that is over by now has written its version.
+  // In this order: a finished deletion has written its version.
   return deleting.value > 0 || deletedAt.value >= floor;
 }
 
@@ -151,6 +151,7 @@ async function changeAndClear(
   ledgers: Ledger[][],
   figures: RaceFigures,
   random: Random,
+  signal: AbortSignal,
 ): Promise<void> {
   await sleep(random() * 8);
   const wholeModel = random() < 0.03;
@@ -163,9 +164,9 @@ async function changeAndClear(
     if (foreign && random() < 0.3) planted.push(await plant(foreign, ledger, figures));
     await change(database, ledger, random() < 0.9);
   }
-  await clearUntilAcknowledged(figures, cleared, () =>
-    wholeModel ? cache.clearPattern(model[0]!.model) : cache.clearModel(changed[0]!.model, changed[0]!.id),
-  );
+  const clear = () =>
+    wholeModel ? cache.clearPattern(model[0]!.model) : cache.clearModel(changed[0]!.model, changed[0]!.id);
+  if (!(await clearUntilAcknowledged(figures, cleared, clear, signal))) return;
   figures[wholeModel ? 'patternClears' : 'clears'] += 1;
   figures.unmanagedLeft += (await foreign?.exists(...planted, 'none')) ?? 0;
 }
@@ -179,13 +180,17 @@ async function change(database: RaceDatabase, ledger: Ledger, exists: boolean): 
   ledger.deleting.add(-1);
 }
 
-/** A sender that does not give up. Only what was committed when the acknowledged attempt was sent counts. */
+/**
+ * A sender that does not give up until the race is over; false: it had no acknowledgement by then. Only what was committed
+ * when the acknowledged attempt was sent counts.
+ */
 async function clearUntilAcknowledged(
   figures: RaceFigures,
   cleared: Ledger[],
   clear: () => Promise<number>,
-): Promise<void> {
-  for (;;) {
+  signal: AbortSignal,
+): Promise<boolean> {
+  while (!signal.aborted) {
     const sent = cleared.map(({ committed }) => committed.value);
     for (const { clearing, clearsSent } of cleared) {
       clearing.add(1);
@@ -194,7 +199,7 @@ async function clearUntilAcknowledged(
     try {
       await clear();
       cleared.forEach(({ floor }, index) => floor.raise(sent[index]!));
-      return;
+      return true;
     } catch (error) {
       if (!(error instanceof CacheError)) throw error;
       figures.refusedClears += 1;
@@ -203,9 +208,10 @@ async function clearUntilAcknowledged(
     }
     await sleep(20);
   }
+  return false;
 }
 
-/** What another program keeps for the record: its name is used once, so after the clear it must be gone. */
+/** Writes another program's key for the record. The name is used once, so it must be gone after the clear. */
 async function plant(foreign: Redis, { model, id }: Ledger, figures: RaceFigures): Promise<string> {
   figures.unmanagedKeys += 1;
   const key = `${model}:${id}:other-${randomUUID()}`;
@@ -218,7 +224,7 @@ function choose(ledgers: Ledger[][], random: Random): Ledger {
   return model[pick(random, model.length)]!;
 }
 
-/** Races on the records that all tests share, and prints what was seen: `what: {…}`. */
+/** Runs a race and prints its figures: `what: {…}`. */
 export async function raceAndTell(
   what: string,
   options: Omit<RaceOptions, 'models' | 'records'> & Partial<RaceOptions>,

@@ -1,4 +1,4 @@
-/** A source of numbers from 0 to 1 that gives the same ones for the same seed (mulberry32). */
+/** A source of random numbers from 0 to 1, repeatable by its seed (mulberry32). */
 export type Random = () => number;
 
 export function createRandom(seed: number): Random {
@@ -11,7 +11,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** An integer from 0 to `below` - 1. */
+/** Returns an integer from 0 to `below` - 1. */
 export function pick(random: Random, below: number): number {
   return Math.floor(random() * below);
 }

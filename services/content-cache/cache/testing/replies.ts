@@ -3,11 +3,11 @@ import { tracingChannel } from 'node:diagnostics_channel';
 export type ReplyFigures = typeof noReplies;
 
 export const noReplies = {
-  /** READs that Redis answered, by their answer: one may serve several readers who wait for the same fill */
+  /** replies to READ; one reply may serve several waiting readers */
   redisHits: 0,
   redisWaits: 0,
   leases: 0,
-  /** FILLs that were stored, and those that were refused, mostly since a clear had taken the lease */
+  /** stored and refused FILLs; most are refused because a clear deleted the lease */
   fills: 0,
   refusedFills: 0,
 };
@@ -20,7 +20,7 @@ const NAMES: Record<string, keyof ReplyFigures> = {
   REFUSED: 'refusedFills',
 };
 
-/** Counts from now on what the scripts answer to this thread, whichever client asked. */
+/** Counts the scripts' replies to all clients of this thread from now on. */
 export function countReplies(): ReplyFigures {
   const figures = { ...noReplies };
   tracingChannel('ioredis:command').asyncEnd.subscribe((message) => {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 
 import type { Redis } from 'ioredis';
 
-import { recordKey } from '../keys.ts';
-import type { ReplicaGuard } from '../scripts.ts';
+import { recordKey } from '../protocol/keys.ts';
+import type { ReplicaGuard } from '../protocol/scripts.ts';
 import { disturb, inTurn, type Disturbance } from './disturbances.ts';
 import { replacePrimary, upsetCluster } from './failovers.ts';
 import type { Random } from './random.ts';
@@ -12,32 +12,32 @@ import { startCluster } from '../../../../test/support/redis-cluster.ts';
 import { startReplication } from '../../../../test/support/redis-replication.ts';
 import { startRedis } from '../../../../test/support/redis-server.ts';
 
-/** A Redis that is raced on, and what befalls it meanwhile. */
+/** A Redis for a race, and its disturbances. */
 export interface Scenario {
   name: string;
   does: string;
-  /** so many times the reads that are asked for: those with trouble share them, the calm one comes on top */
+  /** share of the requested reads; the disturbed scenarios add up to more than 1 */
   share: number;
-  /** Where there are replicas they are counted, by Redis and by the caches, unless `uncounted`. */
+  /** Redis and the caches count replicas, unless `uncounted`. */
   start(uncounted?: boolean): Promise<Stage>;
 }
 
 export interface Stage extends Pick<RaceThread, 'caches' | 'foreignUrl'> {
   admin: Redis;
-  /** Goes on until `over`; answers how often what has happened. */
+  /** Disturbs Redis until `over`. Returns the number of each disturbance. */
   trouble(random: Random, over: AbortSignal): Promise<Record<string, number>>;
   stop(): Promise<void>;
 }
 
-/** Few and hot: whoever reads one reads it while it is being cleared. */
+/** So few that most reads overlap a clear. */
 export const models = ['webform', 'pathway'];
 export const records = 4;
 
 const CALM_MS = 2_500;
-/** So many that a sweep takes more than one page. */
+/** So many that a sweep needs several pages. */
 const OTHER_KEYS = 12_000;
 
-/** Of one server, which all caches use. */
+/** One server for all caches. */
 async function alone(settings: Record<string, string>, kinds: Disturbance[]): Promise<Stage> {
   const redis = await startRedis(settings);
   const { url, admin, stop } = redis;
@@ -54,7 +54,7 @@ async function alone(settings: Record<string, string>, kinds: Disturbance[]): Pr
   };
 }
 
-/** What the servers are told to ask for, too. */
+/** The same guard as settings of Redis. */
 const settingsFor = ({ atLeast, maxLagSeconds }: ReplicaGuard) => ({
   'min-replicas-to-write': String(atLeast),
   'min-replicas-max-lag': String(maxLagSeconds),

@@ -7,14 +7,14 @@ import { ledgerMemory } from './ledger.ts';
 import { noFigures, type RaceFigures, type RaceOptions } from './race.ts';
 import { noReplies, type ReplyFigures } from './replies.ts';
 
-/** A cache of a thread's own, as one process has it. */
+/** The cache of one thread, as one process has it. */
 export interface CacheSettings extends Partial<Omit<ContentCacheOptions, 'recover' | 'onStateChange'>> {
   url: string;
-  /** Its reads go to this address instead. */
+  /** Its reads go to this URL instead. */
   readsFrom?: string;
 }
 
-/** What a thread is told; what several of them race for is the same. */
+/** The options of one thread; all threads race for the same records. */
 export interface RaceThread extends Omit<RaceOptions, 'caches' | 'done' | 'foreign'> {
   caches: CacheSettings[];
   /** Another program's connection, for unmanaged keys. */
@@ -25,19 +25,19 @@ export type ThreadFigures = RaceFigures & ReplyFigures & { heapUsed: number };
 export type TotalFigures = RaceFigures & ReplyFigures;
 
 export interface ThreadedRace {
-  /** What all threads have seen so far. */
+  /** The figures of all threads so far. */
   figures(): TotalFigures;
   /** Bytes that each thread's heap has in use. */
   heaps(): number[];
-  /** Resolves when `isOver`, which is asked twice a second, or with the first thread that fails. */
+  /** Resolves when `isOver` returns true, which is called twice a second. Rejects when a thread fails. */
   until(isOver: (figures: TotalFigures) => boolean): Promise<void>;
-  /** Ends the race; after that `figures` are the last ones. */
+  /** Ends the race; `figures` are then final. */
   stop(): Promise<void>;
 }
 
 const ASK_MS = 500;
 
-/** Starts a race in several threads, which read, change and clear the same records side by side. */
+/** Starts a race in several threads, which read, change and clear the same records. */
 export function startThreads(threads: number, race: RaceThread): ThreadedRace {
   const memory = ledgerMemory(race.models.length * race.records);
   const latest: ThreadFigures[] = [];

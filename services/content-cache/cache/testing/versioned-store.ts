@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { View } from '../keys.ts';
-import type { LoadedRecord } from '../record-cache.ts';
+import type { View } from '../connection.ts';
+import type { LoadedRecord } from '../protocol/record-cache.ts';
 import type { Ledger } from './ledger.ts';
 import type { Random } from './random.ts';
 
-/** What the race runs against. `change` may be answered later than the commit, `load` later than what it saw. */
+/** The database of a race. Replies may arrive later than the commit or the snapshot. */
 export interface RaceDatabase {
   load(ledger: Ledger, view: View): Promise<LoadedRecord | null>;
-  /** Answers the version that was committed. `exists` false: the change deletes the record. */
+  /** Returns the committed version. With `exists` false the change deletes the record. */
   change(ledger: Ledger, exists: boolean): Promise<number>;
 }
 
 /**
- * A database of versions in memory. What a load returns was true at one moment; how long it takes to reach the reader
- * after that is what the race is about: mostly little, now and then long enough for several clears.
+ * A database of versions in memory. A load returns the state of one moment, after a random delay: mostly short, sometimes
+ * long enough for several clears.
  */
 export function createVersionedStore(random: Random): RaceDatabase {
   const delay = async () => {
@@ -42,7 +42,7 @@ interface State {
   exists: boolean;
 }
 
-/** Version and existence change at once, so both are one number; 0 is version 1, which exists. */
+/** Encodes version and existence in one number, as they change together; 0 is version 1, which exists. */
 function numberOf({ version, exists }: State): number {
   return (version - 1) * 2 + (exists ? 0 : 1);
 }

@@ -1,0 +1,62 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { openState, type State } from './state.ts';
+import { type StackContext, startKafka, startPostgres, startRedis } from './stores.ts';
+
+const { PATH, JAVA_HOME } = process.env;
+let folder: string;
+let state: State;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'stores-test-'));
+  state = openState(folder, '');
+});
+afterEach(() => {
+  Object.assign(process.env, { PATH });
+  if (JAVA_HOME !== undefined) process.env.JAVA_HOME = JAVA_HOME;
+  rmSync(folder, { recursive: true });
+});
+
+const context = (changed: Partial<StackContext> = {}): StackContext => ({
+  state,
+  external: {},
+  usualPorts: false,
+  needsKafka: true,
+  signal: new AbortController().signal,
+  up: () => Promise.reject(new Error('a server was started')),
+  ...changed,
+});
+const report = (): void => {};
+
+test('refuses named servers that do not answer', async () => {
+  await expect(
+    startRedis(context({ external: { redisUrl: 'redis://127.0.0.1:1' } }), report),
+  ).rejects.toThrow(/^REDIS_URL: no Redis answers at 127\.0\.0\.1:1 /);
+  await expect(startKafka(context({ external: { kafkaBrokers: '127.0.0.1:1' } }), report)).rejects.toThrow(
+    /^KAFKA_BROKERS: nothing listens at 127\.0\.0\.1:1\./,
+  );
+  const databaseUrl = 'postgres://a@127.0.0.1:1/platform';
+  await expect(startPostgres(context({ external: { databaseUrl } }), report)).rejects.toThrow(
+    /^PostgreSQL at 127\.0\.0\.1:1 refuses: /,
+  );
+});
+
+test('says what to install where a server is missing; without Kafka it goes on, unless Kafka is needed', async () => {
+  process.env.PATH = folder;
+  delete process.env.JAVA_HOME;
+  await expect(startRedis(context(), report)).rejects.toThrow(/^There is no Redis: install redis-server/);
+  await expect(startKafka(context(), report)).rejects.toThrow(/^There is no Kafka: .*KAFKA_BROKERS/);
+  expect(await startKafka(context({ needsKafka: false }), report)).toBeNull();
+});
+
+test('refuses the data of another PostgreSQL, and leaves it as it is', async () => {
+  const file = state.path('postgres', 'PG_VERSION');
+  mkdirSync(state.path('postgres'));
+  writeFileSync(file, '15\n');
+  await expect(startPostgres(context(), report)).rejects.toThrow(
+    /made by PostgreSQL 15, this is 18\.\d+: move the folder away/,
+  );
+  expect(readFileSync(file, 'utf8')).toBe('15\n');
+});

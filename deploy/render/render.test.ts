@@ -1,0 +1,16 @@
+import { expect, test } from '@jest/globals';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../local/config.ts';
+import { renderFiles } from './files.ts';
+
+test('generated files are up to date', async () => {
+  const outdated: string[] = [];
+  for await (const [file, text] of renderFiles()) {
+    const path = join(ROOT, file);
+    if (!existsSync(path) || readFileSync(path, 'utf8') !== text) outdated.push(file);
+  }
+  if (outdated.length > 0)
+    throw new Error(`Run npm run render, look at the change and commit it. Outdated: ${outdated.join(', ')}`);
+  expect(outdated).toEqual([]);
+});

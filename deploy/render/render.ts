@@ -1,0 +1,7 @@
+// `npm run render`: writes every file that follows from the list of services, the settings or the dashboards' code.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../local/config.ts';
+import { renderFiles } from './files.ts';
+
+for await (const [file, text] of renderFiles()) writeFileSync(join(ROOT, file), text);

@@ -1,0 +1,96 @@
+import { expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import {
+  addressSettings,
+  endpoints,
+  internalPortOffset,
+  portOf,
+  type Service,
+  services,
+} from '@content-platform/contract';
+import { ROOT } from './local/config.ts';
+import { connectionsOfContainers } from './render/connections.ts';
+
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+
+interface Container {
+  build?: { args?: { SERVICE?: string } };
+  environment?: Record<string, string | number>;
+  mem_limit?: string;
+  stop_grace_period?: string;
+  command?: string[];
+}
+const compose = parse(read('docker-compose.yml'), { merge: true }) as { services: Record<string, Container> };
+const faultGroups = read('test/faults/groups.ts');
+const changelog = read('CHANGELOG.md');
+
+const storeSettings = {
+  postgres: { DATABASE_URL_FILE: '/run/secrets/database-url' },
+  redis: { REDIS_URL_FILE: '/run/secrets/redis-url' },
+  kafka: { KAFKA_BROKERS: 'kafka:9092' },
+};
+
+/** What docker-compose.yml must say of a service, by its key. */
+function wantedInCompose(service: Service): Record<string, string> {
+  const urlOf = (name: Service['name'], listener: 'public' | 'internal') =>
+    `http://${name}:${portOf(name) + (listener === 'internal' ? internalPortOffset : 0)}`;
+  const environment = {
+    PORT: String(service.port),
+    ...addressSettings(service, urlOf),
+    ...Object.assign({}, ...service.stores.map((store) => storeSettings[store])),
+  };
+  return {
+    'build.args.SERVICE': service.name,
+    mem_limit: `${service.memoryMb}m`,
+    stop_grace_period: `${service.stopSeconds}s`,
+    ...Object.fromEntries(Object.entries(environment).map(([key, value]) => [`environment.${key}`, value])),
+  };
+}
+
+const valueAt = (value: unknown, path: string): unknown =>
+  path.split('.').reduce((part, key) => (part as Record<string, unknown> | undefined)?.[key], value);
+
+function problemsOf(service: Service): string[] {
+  const { name } = service;
+  const problems: string[] = [];
+  const container = compose.services[name];
+  if (!container) problems.push(`docker-compose.yml: services.${name} is missing`);
+  else
+    for (const [key, wanted] of Object.entries(wantedInCompose(service))) {
+      const found = String(valueAt(container, key) ?? 'missing');
+      if (found !== wanted)
+        problems.push(`docker-compose.yml: services.${name}.${key} is ${found}, must be ${wanted}`);
+    }
+  const own = endpoints.filter((endpoint) => endpoint.service === name);
+  if (own.length === 0) problems.push(`services/contract: no endpoint has service '${name}'`);
+  if (!own.some((endpoint) => new RegExp(`contract\\.${endpoint.name}\\b`).test(faultGroups)))
+    problems.push(`test/faults/groups.ts: no group calls an endpoint of ${name}`);
+  if (!name.split('-').some((word) => changelog.includes(word)))
+    problems.push(`CHANGELOG.md: ${name} is not mentioned`);
+  return problems;
+}
+
+function problemsOfPostgres(): string[] {
+  const command = compose.services['postgres']!.command!.join(' ');
+  const found = Number(/max_connections=(\d+)/.exec(command)?.[1]);
+  // A content server opens some connections, too.
+  const wanted = connectionsOfContainers(3) + 30;
+  if (found >= wanted) return [];
+  return [
+    `docker-compose.yml: services.postgres.command has max_connections=${found}, must be ${wanted} or more: three containers of each service and a content server open so many`,
+  ];
+}
+
+test('files written by hand agree with services/contract/services.ts', () => {
+  const problems = [...services.flatMap(problemsOf), ...problemsOfPostgres()];
+  if (problems.length > 0) throw new Error(`Change these to agree with the list:\n${problems.join('\n')}`);
+  expect(problems).toEqual([]);
+});
+
+test('each service has a port and a name of its own', () => {
+  const ports = services.flatMap(({ port }) => [port, port + internalPortOffset]);
+  expect(new Set(ports).size).toBe(ports.length);
+  expect(new Set(services.map(({ name }) => name)).size).toBe(services.length);
+});

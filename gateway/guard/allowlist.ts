@@ -1,0 +1,60 @@
+import type { Endpoint } from '@content-platform/contract';
+import { comparePaths, HttpError, requestMethods } from '@content-platform/chassis';
+import type { Middleware } from '../request-context.ts';
+
+/** The endpoints at one path, by method. */
+export type Methods = ReadonlyMap<string, Endpoint>;
+
+/** Finds the endpoints at a path; undefined if there are none. */
+export type Allowlist = (path: string) => Methods | undefined;
+
+function matches(template: string[], segments: string[]): boolean {
+  return (
+    template.length === segments.length &&
+    template.every((part, index) =>
+      part.startsWith(':') ? segments[index] !== '' : part === segments[index],
+    )
+  );
+}
+
+/**
+ * Looks up paths exactly as the client sent them: case and trailing slash count, nothing is decoded, and `:name` matches one
+ * segment that is not empty. A path without parameters takes precedence over templates.
+ */
+export function createAllowlist(endpoints: readonly Endpoint[]): Allowlist {
+  const byPath = Map.groupBy(endpoints, (endpoint) => endpoint.path as string);
+  const templates = [...byPath].map(([path, group]) => ({
+    path,
+    segments: path.split('/'),
+    methods: new Map(
+      group.flatMap((endpoint) => requestMethods(endpoint).map((method) => [method, endpoint])),
+    ),
+  }));
+  const fixed = new Map(
+    templates.filter(({ path }) => !path.includes('/:')).map(({ path, methods }) => [path, methods]),
+  );
+  const patterns = templates
+    .filter(({ path }) => !fixed.has(path))
+    .toSorted((a, b) => comparePaths(a.path, b.path));
+  return (path) => {
+    const known = fixed.get(path);
+    if (known) return known;
+    const segments = path.split('/');
+    return patterns.find((pattern) => matches(pattern.segments, segments))?.methods;
+  };
+}
+
+/** Finds the endpoint. Throws 404, or 405 with Allow. */
+export function findEndpoint(allowlist: Allowlist): Middleware {
+  return (request, response, next) => {
+    const methods = allowlist(response.locals.path);
+    if (!methods) throw new HttpError('not_found', 'There is nothing at this path.');
+    const endpoint = methods.get(request.method);
+    if (!endpoint) {
+      const headers = { Allow: [...methods.keys()].join(', ') };
+      throw new HttpError('method_not_allowed', `${request.method} is not possible here.`, { headers });
+    }
+    response.locals.endpoint = endpoint;
+    next();
+  };
+}

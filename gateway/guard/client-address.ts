@@ -1,0 +1,56 @@
+import { isIP, type Socket } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import type { EarlyStep } from '../request-context.ts';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** Parses an IP address without its zone, which has a meaning on one machine only. */
+function parse(text: string): Address | undefined {
+  return isIP(text) ? ipaddr.process(text.replace(/%.*$/, '')) : undefined;
+}
+
+/**
+ * Creates the step that finds the client's address. From `trustedProxies` (CIDRs) X-Forwarded-For is believed: the client
+ * is its rightmost hop that is not a trusted proxy, because that hop wrote everything further left. X-Forwarded-For of
+ * other peers is ignored.
+ */
+export function createClientAddress(trustedProxies: readonly string[]): EarlyStep {
+  const networks = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));
+  const isTrusted = (address: Address) =>
+    networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+
+  const peers = new WeakMap<Socket, Address>();
+  function peerOf(socket: Socket): Address | undefined {
+    const peer = peers.get(socket) ?? parse(socket.remoteAddress ?? '');
+    if (peer) peers.set(socket, peer);
+    return peer;
+  }
+
+  function clientOf(peer: Address, forwardedFor: string): Address {
+    const hops = forwardedFor.split(',');
+    let client = peer;
+    while (isTrusted(client)) {
+      const hop = parse(hops.pop()?.trim() ?? '');
+      if (!hop) break;
+      client = hop;
+    }
+    return client;
+  }
+
+  return ({ socket, headers }, { locals: context }) => {
+    const peer = peerOf(socket);
+    const forwardedFor = String(headers['x-forwarded-for'] ?? '');
+    // Without a peer the socket is closed, and the reply will not be read.
+    context.address = peer ? clientOf(peer, forwardedFor).toString() : 'unknown';
+  };
+}
+
+/** Returns the address that rate limits count: an IPv6 host may use any address of its /64. */
+export function limitedAddress(address: string): string {
+  const parsed = parse(address);
+  if (!(parsed instanceof ipaddr.IPv6)) return address;
+  return parsed.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':');
+}

@@ -1,0 +1,43 @@
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { Allowlist } from './allowlist.ts';
+import type { Middleware } from '../request-context.ts';
+
+const exposed = 'ETag, Retry-After, X-Cache, X-Request-Id';
+const common = ['Authorization', 'Content-Type', 'X-Request-Id'];
+const preflightSeconds = '600';
+
+/** Returns the headers that let the request's page read the reply; undefined if its origin is not allowed. */
+export type CorsHeaders = (request: IncomingMessage) => OutgoingHttpHeaders | undefined;
+
+export function createCorsHeaders(origins: readonly string[]): CorsHeaders {
+  const allowed = new Set(origins);
+  return ({ headers: { origin } }) =>
+    origin === undefined || !allowed.has(origin)
+      ? undefined
+      : { 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': exposed };
+}
+
+/**
+ * Lets pages of allowed origins call the API, and answers their preflights for paths of the contract. Tokens are sent in
+ * Authorization, so no credentials are allowed. Other origins get no CORS headers.
+ */
+export function cors(headersFor: CorsHeaders, allowlist: Allowlist): Middleware {
+  return (request, response, next) => {
+    // For every origin: a cache must not give an allowed origin a reply without CORS headers.
+    response.vary('Origin');
+    const headers = headersFor(request);
+    if (!headers) return next();
+    response.set(headers);
+    const isPreflight =
+      request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
+    const methods = allowlist(response.locals.path);
+    if (!isPreflight || !methods) return next();
+    const endpointHeaders = [...methods.values()].flatMap(({ headers: asked = {} }) => Object.keys(asked));
+    response.set({
+      'Access-Control-Allow-Methods': [...methods.keys()].join(', '),
+      'Access-Control-Allow-Headers': [...new Set([...common, ...endpointHeaders])].join(', '),
+      'Access-Control-Max-Age': preflightSeconds,
+    });
+    response.status(204).end();
+  };
+}

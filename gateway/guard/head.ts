@@ -1,0 +1,46 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { HttpError } from '@content-platform/chassis';
+import type { EarlyStep } from '../request-context.ts';
+
+function malformed(message: string): HttpError {
+  return new HttpError('malformed_request', message, { headers: { Connection: 'close' } });
+}
+
+/**
+ * Finds heads that another parser may read differently (request smuggling). RFC 9112 §3.2 wants exactly one Host: a proxy
+ * in front may route by the other one. Node's parser also accepts versions 0.9 and 2.0, and transfer codings before
+ * `chunked`, which would hide the body; HTTP/1.0 has no transfer codings (§6.1).
+ */
+function complaintOf({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
+  const isOld = httpVersion === '1.0';
+  if (httpVersion !== '1.1' && !isOld) return 'The version must be HTTP/1.1 or HTTP/1.0.';
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || isOld))
+    return 'The body must be sent plainly or chunked.';
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
+  return hosts === 1 || (hosts === 0 && isOld) ? undefined : 'The request must have one Host header.';
+}
+
+/** The check of request heads: `inspect` finds malformed heads, and `refuse` answers them once a context exists. */
+export function createHeadCheck() {
+  /** What is wrong with the last head that a connection may send; Node's parser goes on behind it. */
+  const complaints = new WeakMap<Socket, string>();
+  const isMalformed = ({ socket }: IncomingMessage): boolean => complaints.has(socket);
+
+  /** Ignores requests behind a malformed head: they may be part of its body. */
+  const inspect: EarlyStep = (request, response) => {
+    if (isMalformed(request)) return false;
+    const complaint = complaintOf(request);
+    if (complaint !== undefined) complaints.set(request.socket, complaint);
+    // No upgrade is made, and Node's parser discards what follows the request, so the connection has to end.
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
+  };
+
+  const refuse: EarlyStep = ({ socket }) => {
+    const complaint = complaints.get(socket);
+    if (complaint !== undefined) throw malformed(complaint);
+  };
+
+  return { inspect, isMalformed, refuse };
+}

@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { etagOf, HttpError, isCurrent } from '@content-platform/chassis';
+import { asyncapi } from '@content-platform/contract/asyncapi';
+import { openapi } from '@content-platform/contract/openapi';
+import type { Middleware } from '../request-context.ts';
+
+interface Document {
+  type: string;
+  body: Buffer;
+  etag: string;
+}
+
+function document(type: string, content: string | Buffer): Document {
+  const body = Buffer.from(content);
+  return { type, body, etag: etagOf(body) };
+}
+
+const ours = (name: string) => readFileSync(new URL(`docs/${name}`, import.meta.url));
+const swagger = (name: string) => readFileSync(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)));
+
+/** Answers from memory; 304 if the client has the current version. */
+function send({ type, body, etag }: Document, headers: Record<string, string> = {}): Middleware {
+  return (request, response) => {
+    response.set({ 'Cache-Control': 'public, no-cache', ETag: etag, ...headers });
+    if (isCurrent(request.headers['if-none-match'], etag)) response.status(304).end();
+    else response.set({ 'Content-Type': type, 'Content-Length': String(body.length) }).end(body);
+  };
+}
+
+/** Builds the page's Content-Security-Policy. The page sends its requests to `publicUrl`. */
+function pagePolicy(publicUrl: string): string {
+  const { origin } = new URL(publicUrl);
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    // Swagger UI renders Markdown with style attributes.
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    `connect-src 'self' ${origin}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+/** Creates the answers of the contract's documents and of the page that shows them, by the endpoint's name. */
+export function createDocuments(publicUrl: string): Record<string, Middleware> {
+  const json = (value: unknown) => send(document('application/json; charset=utf-8', JSON.stringify(value)));
+  const script = 'text/javascript; charset=utf-8';
+  const assets = new Map<string, Middleware>([
+    ['start.js', send(document(script, ours('start.js')))],
+    ['swagger-ui-bundle.js', send(document(script, swagger('swagger-ui-bundle.js')))],
+    ['swagger-ui.css', send(document('text/css; charset=utf-8', swagger('swagger-ui.css')))],
+    ['favicon-32x32.png', send(document('image/png', swagger('favicon-32x32.png')))],
+  ]);
+  return {
+    openapiDocument: json(openapi(publicUrl)),
+    asyncapiDocument: json(asyncapi()),
+    docs: send(document('text/html; charset=utf-8', ours('index.html')), {
+      'Content-Security-Policy': pagePolicy(publicUrl),
+    }),
+    docsAsset(request, response, next) {
+      const { path } = response.locals;
+      const asset = assets.get(path.slice(path.lastIndexOf('/') + 1));
+      if (!asset) throw new HttpError('not_found', 'The page has no such file.');
+      return asset(request, response, next);
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import {
+  endAfterBody,
+  envelope,
+  hasBody,
+  toHttpError,
+  type HttpError,
+  type Logger,
+} from '@content-platform/chassis';
+import type { RequestContext } from '../request-context.ts';
+
+/** An error's reply: the headers and the body in the envelope. */
+export function errorReply(error: HttpError, requestId: string) {
+  const body = JSON.stringify(envelope(error, requestId));
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Request-Id': requestId,
+    ...error.headers,
+  };
+  return { headers, body };
+}
+
+/**
+ * Sends an error's reply. If the request's body is still arriving, the reply is sent first and the rest of the body is
+ * read and discarded for `drainMs` at most.
+ */
+export function sendError(
+  request: IncomingMessage,
+  response: ServerResponse & { locals?: RequestContext },
+  error: HttpError,
+  { requestId, drainMs, headers: more = {} }: SendErrorOptions,
+): void {
+  const { headers, body } = errorReply(error, requestId);
+  const context = response.locals;
+  // A streamed request has lost the client's headers to the request to the service.
+  const isArriving = (hasBody(request) || context?.bodyStream !== undefined) && !request.complete;
+  response.writeHead(error.status, {
+    ...headers,
+    ...more,
+    ...(isArriving ? { Connection: 'close' } : {}),
+  });
+  if (!isArriving) return void response.end(body);
+  response.write(body);
+  if (context) context.answeredAt = performance.now();
+  endAfterBody(request, response, drainMs);
+}
+
+export interface SendErrorOptions {
+  requestId: string;
+  drainMs: number;
+  /** Sent in addition to the error's own. */
+  headers?: OutgoingHttpHeaders | undefined;
+}
+
+/** Answers a request with an error; after load shedding, which creates no context, it has no effect. */
+export type Refuse = (
+  request: IncomingMessage,
+  response: ServerResponse & { locals?: RequestContext },
+  thrown: unknown,
+) => void;
+
+/** Answers with what was thrown; anything but an HttpError is a masked 500. The cause of a 5xx goes to the log. */
+export function createRefusal(logger: Logger, drainMs: number): Refuse {
+  return (request, response, thrown) => {
+    const { locals: context } = response;
+    if (response.headersSent || response.destroyed || !context) return;
+    const { requestId, span, endpoint, bodyStream } = context;
+    const error = toHttpError(thrown);
+    // The service must not wait for the rest of the body.
+    bodyStream?.destroy(error);
+    if (error.status >= 500) {
+      const ids = { request_id: requestId, trace_id: span?.traceId };
+      logger.error({ ...ids, route: endpoint?.path, error: error.cause ?? error }, 'a request failed');
+    }
+    sendError(request, response, error, { requestId, drainMs });
+  };
+}

@@ -1,0 +1,257 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { until } from '../../test/support/wait.ts';
+import { sendRaw, statusOf } from '../../test/support/raw-http.ts';
+import { startGateway, type TestGateway } from '../testing/gateway.ts';
+import { startUpstream, type RecordingUpstream } from '../testing/upstream.ts';
+
+let upstream: RecordingUpstream;
+let gateway: TestGateway;
+/** Megabytes are sent to this one, on a machine that may be busy. */
+let patient: TestGateway;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  const services = { auth: upstream.url, 'content-cache': upstream.url };
+  gateway = await startGateway({ services, timeouts: { drain: 2_000 } });
+  patient = await startGateway({ services, timeouts: { drain: 60_000 } });
+});
+afterAll(async () => {
+  await gateway.close();
+  await patient.close();
+  await upstream.close();
+});
+beforeEach(() => void upstream.received.splice(0));
+
+const send = (text: string, to = gateway) => sendRaw(to.origin, Buffer.from(text, 'latin1'));
+const host = 'Host: gateway.test\r\n';
+const post = `POST /api/login HTTP/1.1\r\n${host}Connection: close\r\nContent-Type: application/json\r\n`;
+const get = `GET /.well-known/jwks.json HTTP/1.1\r\n${host}`;
+const chunked = 'Transfer-Encoding: chunked\r\n';
+
+/** The error in the envelope, and that it is one. */
+function errorOf(raw: string): string {
+  const body = raw.slice(raw.indexOf('\r\n\r\n') + 4);
+  const envelope = JSON.parse(body) as { error: string; code: number; request_id: string };
+  expect(envelope.code).toBe(statusOf(raw));
+  expect(envelope.request_id).toMatch(/^[0-9a-f-]{36}$/);
+  expect(raw).toContain(`X-Request-Id: ${envelope.request_id}`);
+  expect(raw).toMatch(/^Connection: close\r$/m);
+  return envelope.error;
+}
+
+describe('framing that can be read in two ways is refused, and nothing of it arrives', () => {
+  test.each([
+    ['two lengths', 'Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}'],
+    ['two lengths that differ', 'Content-Length: 2\r\nContent-Length: 30\r\n\r\n{}'],
+    ['a list of lengths', 'Content-Length: 2, 2\r\n\r\n{}'],
+    ['a signed length', 'Content-Length: +2\r\n\r\n{}'],
+    ['a negative length', 'Content-Length: -2\r\n\r\n{}'],
+    ['a hexadecimal length', 'Content-Length: 0x2\r\n\r\n{}'],
+    ['a length of 30 digits', `Content-Length: ${'9'.repeat(30)}\r\n\r\n{}`],
+    ['length, then chunked', `Content-Length: 4\r\n${chunked}\r\n0\r\n\r\n`],
+    ['chunked, then length', `${chunked}Content-Length: 4\r\n\r\n0\r\n\r\n`],
+    ['chunked twice', `${chunked}${chunked}\r\n0\r\n\r\n`],
+    ['chunked with a space before the colon', 'Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n'],
+    ['another transfer coding', 'Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n'],
+    ['identity', 'Transfer-Encoding: identity\r\n\r\n{}'],
+    ['gzip, chunked', 'Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'],
+    ['a chunk size that is none', `${chunked}\r\nzz\r\n{}\r\n0\r\n\r\n`],
+    ['chunks ended by bare LF', `${chunked}\r\n2\n{}\n0\n\n`],
+    ['a chunk longer than its size', `${chunked}\r\n1\r\n{}\r\n0\r\n\r\n`],
+    ['a folded header', 'X-A: 1\r\n 2\r\nContent-Length: 2\r\n\r\n{}'],
+    ['a header ended by bare LF', 'X-A: 1\nContent-Length: 2\r\n\r\n{}'],
+    ['a header with bare CR', 'X-A: 1\rContent-Length: 2\r\n\r\n{}'],
+    ['NUL in a header', 'X-A: a\0b\r\nContent-Length: 2\r\n\r\n{}'],
+    ["a space in a header's name", 'X A: 1\r\nContent-Length: 2\r\n\r\n{}'],
+    ['a line without a colon', 'garbage\r\nContent-Length: 2\r\n\r\n{}'],
+    ['a second Host', 'Host: other\r\nContent-Length: 2\r\n\r\n{}'],
+  ])('%s', async (_, rest) => {
+    expect(errorOf(await send(post + rest))).toBe('malformed_request');
+    expect(upstream.received).toEqual([]);
+  });
+
+  test.each([
+    ['no Host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['chunked in HTTP/1.0', post.replace('HTTP/1.1', 'HTTP/1.0') + `${chunked}\r\n2\r\n{}\r\n0\r\n\r\n`],
+    [
+      'two codings, where there is no token',
+      `POST /api/password HTTP/1.1\r\n${host}Transfer-Encoding: x\r\n${chunked}\r\n0\r\n\r\n${get}\r\n`,
+    ],
+    ['two Hosts, and a request behind it', `GET /x HTTP/1.1\r\n${host}${host}\r\n${get}\r\n`],
+    ['another version', `GET /health HTTP/3.0\r\n${host}\r\n`],
+    ["a version that is not this protocol's", `GET /health HTTP/2.0\r\n${host}Connection: close\r\n\r\n`],
+    ['a version without headers', `GET /health HTTP/0.9\r\n${host}Connection: close\r\n\r\n`],
+    ['a method in lower case', `get /health HTTP/1.1\r\n${host}\r\n`],
+    ['a method nobody knows', `STEAL /health HTTP/1.1\r\n${host}\r\n`],
+    ['a space in the target', `GET /health me HTTP/1.1\r\n${host}\r\n`],
+    ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['noise', '\x16\x03\x01\x02\x00\x01\x00\r\n\r\n'],
+  ])('%s', async (_, text) => {
+    expect(errorOf(await send(text))).toBe('malformed_request');
+    expect(upstream.received).toEqual([]);
+  });
+});
+
+test.each(['/\xc3\xa9', '/a\0', '/a\tb', '/a\x7f', 'api/me', '?a', 'x:80', '\\api'])(
+  'the target %j, which the parser refuses, is malformed',
+  async (target) => {
+    expect(errorOf(await send(`GET ${target} HTTP/1.1\r\n${host}\r\n`))).toBe('malformed_target');
+  },
+);
+
+test('a chunked body arrives with its length, and trailers and chunk extensions do not', async () => {
+  const body = '3;x="y"\r\n{"a\r\n3\r\n":1\r\n1\r\n}\r\n0\r\nX-User-Id: 1\r\nAuthorization: Bearer x\r\n\r\n';
+  expect(statusOf(await send(`${post}${chunked}\r\n${body}`))).toBe(200);
+  expect(upstream.received).toHaveLength(1);
+  const [{ body: arrived, headers }] = upstream.received as [(typeof upstream.received)[0]];
+  expect(arrived).toBe('{"a":1}');
+  expect(headers['content-length']).toBe('7');
+  expect(headers).not.toHaveProperty('transfer-encoding');
+  expect(headers).not.toHaveProperty('x-user-id');
+  expect(headers).not.toHaveProperty('authorization');
+});
+
+test('what follows a body is a request of its own, checked as one', async () => {
+  const inner = `GET /api/me HTTP/1.1\r\n${host}Connection: close\r\n\r\n`;
+  const raw = await send(
+    `POST /api/login HTTP/1.1\r\n${host}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}${inner}`,
+  );
+  expect(raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 401']);
+  expect(upstream.received.map(({ url }) => url)).toEqual(['/api/login']);
+});
+
+test("a malformed request behind a good one gets no answer that could be taken for the first one's", async () => {
+  for (const first of [get, `${get}\r\n${get}`]) {
+    const raw = await send(`${first}\r\nGARBAGE\r\n\r\n`);
+    expect(new Set(raw.match(/HTTP\/1\.1 \d+/g))).toEqual(new Set(['HTTP/1.1 200']));
+    expect(raw.match(/{"ok":true}/g)).toHaveLength(first.split('GET').length - 1);
+    expect(raw).not.toContain('malformed');
+  }
+});
+
+test.each([
+  ['404', 'POST /api/nothing', 'not_found'],
+  ['405', 'POST /health', 'method_not_allowed'],
+])('who is refused with %s keeps that reply when the body behind it is malformed', async (_, line, error) => {
+  const head = `${line} HTTP/1.1\r\n${host}${chunked}\r\n`;
+  for (const body of ['zz\r\n{}\r\n0\r\n\r\n', `zz\r\n${'x'.repeat(300_000)}`])
+    expect(errorOf(await send(head + body))).toBe(error);
+});
+
+test("a tunnel that is asked for behind a good request gets no answer that could be taken for that one's", async () => {
+  const raw = await send(`${get}\r\nCONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`);
+  expect(raw).toMatch(/^HTTP\/1\.1 200/);
+  expect(raw).not.toContain('malformed');
+});
+
+test('headers over 16 KB or over 1,000 answer 431, which says so, also when much more is sent', async () => {
+  const many = 'X: y\r\n'.repeat(1_100);
+  for (const headers of [`X: ${'x'.repeat(17_000)}\r\n`, `X: ${'x'.repeat(5_000_000)}\r\n`, many]) {
+    const raw = await send(`${get}${headers}\r\n`, patient);
+    expect(errorOf(raw)).toBe('headers_too_large');
+    expect(raw).toContain('larger than 16 KB or has more than 1,000 headers');
+  }
+  expect(errorOf(await send(`GET /${'x'.repeat(17_000)} HTTP/1.1\r\n${host}\r\n`))).toBe('headers_too_large');
+  expect(errorOf(await send(`${get}${'X: y\r\n'.repeat(4_000)}\r\n`))).toBe('headers_too_large');
+  const fits = `${get}Connection: close\r\nX-Large: ${'x'.repeat(15_500)}\r\n\r\n`;
+  expect(statusOf(await send(fits))).toBe(200);
+});
+
+test.each([
+  ['headers', `${get}X-Large: `, 'headers_too_large'],
+  ['something for a tunnel', `CONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`, 'malformed_target'],
+])('a client that sends megabytes of %s before it reads still gets its answer', async (_, start, error) => {
+  const socket = connect(Number(new URL(patient.origin).port), '127.0.0.1').pause();
+  await new Promise((resolve, reject) => {
+    socket.once('error', reject).write(start);
+    socket.write(Buffer.alloc(20_000_000, 'x'), resolve);
+  });
+  expect(errorOf(await text(socket))).toBe(error);
+});
+
+test('one that never stops sending is left after a while', async () => {
+  const port = Number(new URL(gateway.origin).port);
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => undefined).resume();
+  socket.write('noise\r\n\r\n');
+  const sending = setInterval(() => socket.write('more'), 20);
+  await Promise.race([
+    // Not `once`, which an error would end.
+    new Promise((resolve) => socket.once('close', resolve)),
+    new Promise((_, reject) => setTimeout(() => reject(new Error('it is still open')), 30_000).unref()),
+  ]);
+  clearInterval(sending);
+});
+
+test('a tunnel is not opened', async () => {
+  const raw = await send(`CONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`);
+  expect(errorOf(raw)).toBe('malformed_target');
+  expect(upstream.received).toEqual([]);
+});
+
+test('an upgrade is not made: the request is answered as if it had not been asked for', async () => {
+  const upgrade = 'Connection: Upgrade, close, X-Drop\r\nUpgrade: websocket\r\nX-Drop: 1\r\n';
+  expect(statusOf(await send(`${get}${upgrade}\r\n`))).toBe(200);
+  const { headers } = upstream.received[0]!;
+  expect(headers['connection']).toBe('keep-alive');
+  expect(headers).not.toHaveProperty('upgrade');
+  expect(headers).not.toHaveProperty('x-drop');
+});
+
+test('behind a request for an upgrade nothing is read: the reply says so', async () => {
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+  const raw = await send(`${get}${upgrade}\r\n${get}\r\n`);
+  expect(raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+  expect(raw).toMatch(/^Connection: close\r$/m);
+});
+
+test('Expect is answered here and goes no further', async () => {
+  const raw = await send(`${post}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}`);
+  expect(raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 100', 'HTTP/1.1 200']);
+  expect(statusOf(await send(`${post}Expect: the-unexpected\r\nContent-Length: 2\r\n\r\n{}`))).toBe(200);
+  expect(upstream.received.map(({ headers }) => headers.expect)).toEqual([undefined, undefined]);
+});
+
+describe('requests that do not come to an end', () => {
+  let impatient: TestGateway;
+  beforeAll(async () => {
+    impatient = await startGateway({
+      services: { auth: upstream.url, 'content-cache': upstream.url },
+      server: { headersTimeout: 200, requestTimeout: 400, connectionsCheckingInterval: 50 },
+    });
+  });
+  afterAll(() => impatient.close());
+
+  async function begin(text: string): Promise<string> {
+    const socket = connect(Number(new URL(impatient.origin).port), '127.0.0.1');
+    let raw = '';
+    socket.setEncoding('latin1').on('data', (chunk: string) => (raw += chunk));
+    socket.write(text);
+    await until('the whole answer is here', () => raw.includes('\r\n\r\n') && raw.endsWith('}'));
+    socket.destroy();
+    return raw;
+  }
+
+  test('half a head answers 408', async () => {
+    expect(errorOf(await begin('GET /health HTTP/1.1\r\nHost:'))).toBe('request_timeout');
+  });
+
+  test('half a body answers 408, and the service has not heard of it', async () => {
+    expect(errorOf(await begin(`${post}Content-Length: 10\r\n\r\n{`))).toBe('request_timeout');
+    expect(upstream.received).toEqual([]);
+  });
+});
+
+test('a client that goes away in the middle of its body leaves nothing behind', async () => {
+  const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write(`${post}Content-Length: 10\r\n\r\n{`);
+  gateway.log.splice(0);
+  socket.end();
+  socket.destroy();
+  await until('the gateway is done with it', () => /"\/api\/login","status":4/.test(gateway.log.join('')));
+  expect(upstream.received).toEqual([]);
+});

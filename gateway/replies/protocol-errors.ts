@@ -1,0 +1,92 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { HttpError, requestId, type Logger } from '@content-platform/chassis';
+import { onFinished } from '../request-context.ts';
+import { errorReply } from './errors.ts';
+
+const notAPath = () => new HttpError('malformed_target', 'The target must be a path.');
+
+/** The errors of Node's parser and timers, by code, that are not simply `malformed_request`. */
+const known: Record<string, () => HttpError> = {
+  HPE_INVALID_URL: notAPath,
+  HPE_HEADER_OVERFLOW: () =>
+    new HttpError(
+      'headers_too_large',
+      'The header block is larger than 16 KB or has more than 1,000 headers.',
+    ),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: () =>
+    new HttpError('payload_too_large', "The body's chunk extensions are too large."),
+  ERR_HTTP_REQUEST_TIMEOUT: () => new HttpError('request_timeout', 'The request did not arrive in time.'),
+};
+
+function toError({ code = '' }: NodeJS.ErrnoException): HttpError {
+  return known[code]?.() ?? new HttpError('malformed_request', 'The request is not well-formed HTTP.');
+}
+
+/** Ends a connection once everything is written. What the client still sends is discarded for `drainMs` at most. */
+function end(socket: Duplex, drainMs: number): void {
+  socket.end();
+  const timer = setTimeout(() => socket.destroy(), drainMs);
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** Writes an error's reply to a connection that has no request, and ends the connection. */
+function answer(socket: Duplex, error: HttpError, drainMs: number): void {
+  const { headers, body } = errorReply(error, requestId(undefined));
+  const head = Object.entries({ ...headers, Connection: 'close' }).map(
+    ([name, value]) => `${name}: ${value}`,
+  );
+  socket.write(`HTTP/1.1 ${error.status} ${error.error}\r\n${head.join('\r\n')}\r\n\r\n${body}`);
+  end(socket, drainMs);
+}
+
+export interface ProtocolErrorOptions {
+  logger: Logger;
+  drainMs: number;
+  /** Answers a request whose head was well-formed. */
+  refuse: (request: IncomingMessage, response: ServerResponse, error: HttpError) => void;
+}
+
+/** Answers in the envelope what Node does not turn into a request: malformed heads, timeouts, CONNECT. */
+export function answerProtocolErrors(
+  server: Server,
+  { logger, drainMs, refuse }: ProtocolErrorOptions,
+): void {
+  /** Unfinished replies, by connection: several if the client pipelines requests. */
+  const pending = new WeakMap<Duplex, Set<ServerResponse>>();
+  /** The parser reports each later chunk of a malformed connection as another error, which drains the connection. */
+  const answered = new WeakSet<Duplex>();
+  server.prependListener('request', (request, response) => {
+    const replies = pending.get(request.socket) ?? new Set();
+    pending.set(request.socket, replies.add(response));
+    onFinished(response, () => replies.delete(response));
+  });
+
+  const lastPending = (socket: Duplex) => [...(pending.get(socket) ?? [])].at(-1);
+
+  /** The client would take an error for the reply to an earlier request, so earlier replies go first and the last ends. */
+  function endAfter(response: ServerResponse, socket: Duplex): void {
+    response.once('finish', () => end(socket, drainMs));
+  }
+
+  server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
+    if (answered.has(socket)) return;
+    answered.add(socket);
+    logger.debug({ code: cause.code }, 'a malformed request');
+    if (cause.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    const response = lastPending(socket);
+    if (!response) answer(socket, toError(cause), drainMs);
+    else if (response.req.complete) endAfter(response, socket);
+    // The body of this request is malformed. A reply that has begun stays, and ends the connection by itself.
+    else if (!response.headersSent) refuse(response.req, response, toError(cause));
+  });
+
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => undefined).resume();
+    const response = lastPending(socket);
+    if (response) endAfter(response, socket);
+    else answer(socket, notAPath(), drainMs);
+  });
+  // Unknown expectations may be ignored (RFC 9110 §10.1.1); Node's own reply has no envelope.
+  server.on('checkExpectation', (request, response) => void server.emit('request', request, response));
+}

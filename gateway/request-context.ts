@@ -1,0 +1,65 @@
+import type { ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { NextFunction, Request, Response } from 'express';
+import type { Endpoint } from '@content-platform/contract';
+import type { Caller, Span } from '@content-platform/chassis';
+
+/** What the gateway knows of one request. Each step reads what earlier steps have written. */
+export interface RequestContext {
+  requestId: string;
+  /** The request's span; undefined where the process is not traced. */
+  span: Span | undefined;
+  /** performance.now() when the head was read. */
+  startedAt: number;
+  /** The client's IP address in canonical form; IPv4 addresses are not written as IPv6. */
+  address: string;
+  /** The path as the client sent it, checked by `checkTarget`; without the query. */
+  path: string;
+  /** Undefined until the allowlist has found the endpoint. */
+  endpoint?: Endpoint;
+  /** Undefined for public endpoints. */
+  caller?: Caller;
+  /** The whole body; undefined if there is none or it is streamed. */
+  body?: Buffer;
+  /** The body of an upload while it arrives; destroyed with the error if it is refused. */
+  bodyStream?: Duplex;
+  /** performance.now() when the last byte of an upload was read. */
+  bodyEndedAt?: number;
+  /** The service's Server-Timing header. */
+  serverTiming?: string;
+  /** performance.now() when a reply was written whose request body is still being drained. */
+  answeredAt?: number;
+}
+
+/** express hands the context on as response.locals. */
+export type GatewayResponse = Response<unknown, RequestContext>;
+
+/** A step of a request within express: throws HttpError, calls next, or answers. */
+export type Middleware = (
+  request: Request,
+  response: GatewayResponse,
+  next: NextFunction,
+) => void | Promise<void>;
+
+/** A step of a request before express: throws HttpError, or returns false where the request ends. */
+export type EarlyStep = (request: Request, response: GatewayResponse) => boolean | void;
+
+const callbacks = new WeakMap<ServerResponse, Set<() => void>>();
+
+/**
+ * Calls `done` when the reply was sent or its connection has closed. All callbacks of a response share one listener. A
+ * response that is already destroyed calls nothing: check `response.destroyed` first.
+ * @returns a function that cancels the call
+ */
+export function onFinished(response: ServerResponse, done: () => void): () => void {
+  let registered = callbacks.get(response);
+  if (!registered) {
+    const all = (registered = new Set());
+    callbacks.set(response, all);
+    response.once('close', () => {
+      for (const each of all) each();
+    });
+  }
+  registered.add(done);
+  return () => void registered.delete(done);
+}

@@ -1,0 +1,221 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Request } from 'express';
+import {
+  beginSpan,
+  endRequestSpan,
+  HttpError,
+  type Logger,
+  type Release,
+  type Span,
+} from '@content-platform/chassis';
+import type { GatewayMetrics, UpstreamReason } from '../metrics.ts';
+import type { Refuse } from '../replies/errors.ts';
+import { onFinished, type GatewayResponse } from '../request-context.ts';
+import { NotConnected } from './connect.ts';
+import { isBroken, isForeign, reasonOf, TimedOut, upstreamErrors } from './failures.ts';
+import { forwardBuffered } from './forward-buffered.ts';
+import type { Instance, Instances } from './instances.ts';
+import { replyHeaders, type RequestHeaders } from './proxy-headers.ts';
+import type { Transfer, Transport } from './transport.ts';
+
+/** What all attempts at one service share. */
+export interface Service {
+  name: string;
+  instances: Instances;
+  requestHeaders: RequestHeaders;
+  forwardStream: Transport;
+  /** Longest wait for the head of a reply, and then for each next chunk; endpoints may allow more. */
+  responseMs: number;
+  logger: Logger;
+  metrics: GatewayMetrics;
+  refuse: Refuse;
+}
+
+/**
+ * connecting -> sending (until the client's body is whole) -> waiting -> replying -> ended. A retry leads back to
+ * connecting, and every state can be followed by ended.
+ */
+type State = 'connecting' | 'sending' | 'waiting' | 'replying' | 'ended';
+
+/** The end of an attempt: the reply is complete, the client has disconnected, its body was refused, or the service failed. */
+type EndReason = 'complete' | 'disconnected' | 'refused' | UpstreamReason;
+
+/** A request at a service. */
+interface Attempt {
+  readonly service: Service;
+  readonly request: Request;
+  readonly response: GatewayResponse;
+  readonly headers: IncomingHttpHeaders;
+  readonly span: Span | undefined;
+  readonly limitMs: number;
+  readonly timer: NodeJS.Timeout;
+  readonly releaseSlot: Release;
+  state: State;
+  instance: Instance;
+  /** The instance that could not be connected to before this one. */
+  unreachable?: Instance;
+  transfer?: Transfer;
+  /** Status of the service's reply. */
+  status?: number;
+}
+
+/** Sends a checked request to the service and its reply to the client. Calls `releaseSlot` when the service is done. */
+export function startAttempt(
+  service: Service,
+  request: Request,
+  response: GatewayResponse,
+  releaseSlot: Release,
+): void {
+  const { bodyStream, endpoint } = response.locals;
+  const span = beginSpan(`${request.method} ${service.name}`, { kind: 'client' });
+  const limitMs = Math.max(service.responseMs, (endpoint?.replyWithinSeconds ?? 0) * 1_000);
+  const attempt: Attempt = {
+    service,
+    request,
+    response,
+    headers: service.requestHeaders(request.headers, response.locals, span?.headers()),
+    span,
+    limitMs,
+    timer: setTimeout(() => handleTimeout(attempt), limitMs),
+    releaseSlot,
+    state: 'connecting',
+    instance: service.instances.choose(),
+  };
+  attempt.instance.inFlight += 1;
+  onFinished(response, () => end(attempt, 'disconnected'));
+  if (bodyStream) followBody(attempt, bodyStream);
+  send(attempt);
+}
+
+function send(attempt: Attempt): void {
+  const { service, request, response, headers, instance } = attempt;
+  attempt.state = 'connecting';
+  const transport = response.locals.bodyStream ? service.forwardStream : forwardBuffered;
+  attempt.transfer = transport(request, headers, response, instance, {
+    onSending() {
+      if (attempt.state === 'connecting') attempt.state = request.complete ? 'waiting' : 'sending';
+    },
+    onHeaders: (status, replied) => passHeaders(attempt, status, replied),
+    onData: () => attempt.timer.refresh(),
+    onEnd: () => end(attempt, 'complete'),
+    onError: (error) => handleError(attempt, error),
+  });
+}
+
+/** Follows a streamed body: the service's time begins when it is whole, and an error in it ends the attempt. */
+function followBody(attempt: Attempt, body: Duplex): void {
+  const { service, request, response, timer } = attempt;
+  request.on('data', () => timer.refresh());
+  request.once('end', () => {
+    if (attempt.state === 'sending') attempt.state = 'waiting';
+  });
+  body.once('error', (error) => {
+    if (attempt.state === 'replying' || attempt.state === 'ended') return;
+    end(attempt, 'refused');
+    service.refuse(request, response, error);
+  });
+}
+
+/** Passes the head of a reply to the client; returns false if that is impossible. */
+function passHeaders(attempt: Attempt, status: number, headers: IncomingHttpHeaders): boolean {
+  const { request, response, timer } = attempt;
+  const { locals: context } = response;
+  attempt.status = status;
+  const timing = headers['server-timing'];
+  if (typeof timing === 'string') context.serverTiming = timing;
+  try {
+    if (isForeign(status, headers)) throw new Error(`a ${status} that is not the service's`);
+    const passed = replyHeaders(headers, context.endpoint);
+    if (!request.complete) passed.connection = 'close';
+    response.writeHead(status, passed);
+  } catch (error) {
+    handleError(attempt, error);
+    return false;
+  }
+  attempt.state = 'replying';
+  timer.refresh();
+  return true;
+}
+
+function handleTimeout(attempt: Attempt): void {
+  const { request, response, state, timer, limitMs } = attempt;
+  // The client reads nothing of its reply; the server's idle timeout covers that.
+  if (response.writableNeedDrain) return void timer.refresh();
+  const { bodyStream } = response.locals;
+  // While the stream is full the service does not read, and the gateway does not read from the client.
+  const mayClientSend = bodyStream !== undefined && !request.complete && !bodyStream.writableNeedDrain;
+  if (mayClientSend && (state === 'connecting' || state === 'sending')) {
+    const error = new HttpError('request_timeout', 'The body does not come any more.');
+    return void bodyStream.destroy(error);
+  }
+  handleError(attempt, new TimedOut(`nothing came for ${limitMs} ms`));
+}
+
+/** Retries a request whose connection failed if that is safe; answers with an error otherwise. */
+function handleError(attempt: Attempt, error: unknown): void {
+  const { response, instance, service } = attempt;
+  if (attempt.state === 'ended') return;
+  // The client disconnected or was answered already; this is not the service's failure.
+  if (response.destroyed || response.writableEnded) return end(attempt, 'disconnected');
+  if (isStale(attempt, error)) {
+    // The next connection is new, unless another request releases one just now.
+    instance.pool.closeIdle();
+    return send(attempt);
+  }
+  if (error instanceof NotConnected) {
+    service.instances.markUnreachable(instance);
+    if (moveToAnother(attempt)) return send(attempt);
+  }
+  fail(attempt, error);
+}
+
+/**
+ * Tells whether the service closed a pooled connection just as the request was sent. GET and HEAD may be repeated
+ * (RFC 9110 §9.2.2); another method may have been executed.
+ */
+function isStale({ request, state, transfer }: Attempt, error: unknown): boolean {
+  const isRepeatable = ['GET', 'HEAD'].includes(request.method) && state !== 'replying';
+  return isRepeatable && isBroken(error) && transfer?.isReused === true;
+}
+
+/** Moves a request that was never sent to another instance, once; a body that is being streamed cannot move. */
+function moveToAnother(attempt: Attempt): boolean {
+  const { instance, service, response } = attempt;
+  const other = service.instances.choose(instance);
+  if (!other || attempt.unreachable || response.locals.bodyStream) return false;
+  instance.inFlight -= 1;
+  other.inFlight += 1;
+  attempt.unreachable = instance;
+  attempt.instance = other;
+  return true;
+}
+
+/** Ends an attempt with an error for the client. A reply that has begun is cut, so that it does not look complete. */
+function fail(attempt: Attempt, error: unknown): void {
+  const { service, request, response, span } = attempt;
+  const { name, logger, metrics, refuse } = service;
+  const reason = reasonOf(error);
+  span?.fail(error);
+  end(attempt, reason);
+  metrics.upstreamErrors.inc({ service: name, reason });
+  if (!response.headersSent) return refuse(request, response, upstreamErrors[reason](error));
+  const { requestId, span: requestSpan } = response.locals;
+  const ids = { request_id: requestId, trace_id: requestSpan?.traceId };
+  logger.warn({ ...ids, service: name, error }, 'a reply broke off');
+  response.destroy();
+}
+
+/**
+ * Ends an attempt and releases its slot. A complete reply does not wait for the response to close: a client that pipelines
+ * and does not read would keep the slot.
+ */
+function end(attempt: Attempt, reason: EndReason): void {
+  if (attempt.state === 'ended') return;
+  attempt.state = 'ended';
+  attempt.instance.inFlight -= 1;
+  clearTimeout(attempt.timer);
+  attempt.releaseSlot();
+  endRequestSpan(attempt.span, attempt.status);
+  if (reason !== 'complete') attempt.transfer?.abort();
+}

@@ -1,0 +1,61 @@
+import http from 'node:http';
+import type { LookupFunction, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { callbackify } from 'node:util';
+import type { Timeouts } from '../timeouts.ts';
+
+/** No connection to the service could be opened, so it has seen nothing of the request. */
+export class NotConnected extends Error {}
+
+/** A service that is being replaced may listen again after this pause. */
+const pauseMs = 100;
+
+/** Waits until `socket` is connected; destroys it after `limitMs`. */
+function connected(socket: Socket, limitMs: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => socket.destroy(new Error(`not connected after ${limitMs} ms`)), limitMs);
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      resolve(socket);
+    });
+    // Kept after 'connect': an idle pooled socket has no other error handler.
+    socket.on('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+  });
+}
+
+/**
+ * Connects to `url` with the sockets that `open` creates. The attempt has a time limit and is repeated once, which is safe
+ * for any method because no request was sent yet. Rejects with NotConnected.
+ */
+export async function connect(url: URL, timeouts: Timeouts, open: () => Socket): Promise<Socket> {
+  const start = performance.now();
+  try {
+    return await connected(open(), timeouts.connect).catch(async () => {
+      await sleep(pauseMs);
+      return connected(open(), Math.max(1, timeouts.connectTotal - (performance.now() - start)));
+    });
+  } catch (cause) {
+    throw new NotConnected(`${url.host} cannot be reached`, { cause });
+  }
+}
+
+/**
+ * Creates the agent for streamed uploads: each gets a connection of its own, because a body that broke off would spoil the
+ * next request. `keepAlive` leaves out `Connection: close`, at which a service would close the connection with its reply,
+ * and the reply would be lost if the body is still arriving.
+ */
+export function createUploadAgent(url: URL, timeouts: Timeouts, lookup: LookupFunction): http.Agent {
+  const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 0, lookup });
+  const open = agent.createConnection.bind(agent);
+  const connectWithCallback = callbackify((target: http.ClientRequestArgs) =>
+    connect(url, timeouts, () => open(target) as Socket),
+  );
+  agent.createConnection = (target, done) => {
+    connectWithCallback(target, done!);
+    return undefined;
+  };
+  return agent;
+}

@@ -1,0 +1,84 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Request } from 'express';
+import { createProxyMiddleware } from 'http-proxy-middleware';
+import { endAfterBody } from '@content-platform/chassis';
+import type { GatewayResponse } from '../request-context.ts';
+import type { Instance } from './instances.ts';
+import type { Transfer, TransferEvents, Transport } from './transport.ts';
+
+interface ProxiedTransfer extends Transfer {
+  instance: Instance;
+  events: TransferEvents;
+  request?: ClientRequest;
+}
+
+/**
+ * Creates the transport for bodies that are streamed to the service at `url`, over http-proxy-middleware. What a client
+ * still sends after the service has replied is read and discarded for `drainMs` at most.
+ */
+export function createForwardStream(url: URL, drainMs: number): Transport {
+  const transfers = new WeakMap<GatewayResponse, ProxiedTransfer>();
+
+  const proxy = createProxyMiddleware<Request, GatewayResponse>({
+    // The only hook that sees the options of a single request.
+    router(_request, response, options) {
+      const { address, agent } = transfers.get(response!)!.instance;
+      options.buffer = response!.locals.bodyStream!;
+      options.agent = agent;
+      // Without path and query: the target is sent exactly as it was checked.
+      return { protocol: url.protocol, hostname: address, port: url.port };
+    },
+    pathFilter: () => true,
+    selfHandleResponse: true,
+    // The default plugins parse URLs again for every log line and answer errors in their own form.
+    ejectPlugins: true,
+    plugins: [
+      (server) => {
+        server.on('proxyReq', (sent, _request, response) => watch(sent, response));
+        server.on('proxyRes', (reply, request, response) => pass(reply, request, response));
+        server.on('error', (error, _request, response) => {
+          if (response) transfers.get(response as GatewayResponse)!.events.onError(error);
+        });
+      },
+    ],
+  });
+
+  function watch(sent: ClientRequest, response: GatewayResponse): void {
+    const transfer = transfers.get(response)!;
+    transfer.request = sent;
+    transfer.events.onSending();
+    // Not every end of a request is an error to Node: an unexpected 101 is followed by nothing but 'close'.
+    sent.once('close', () => {
+      if (response.headersSent) transfer.events.onEnd();
+      else transfer.events.onError(new Error('the connection was closed without a reply'));
+    });
+  }
+
+  function pass(reply: IncomingMessage, request: Request, response: GatewayResponse): void {
+    const { events, abort } = transfers.get(response)!;
+    reply.once('error', (error) => events.onError(error));
+    if (!events.onHeaders(reply.statusCode!, reply.headers)) return void reply.destroy();
+    reply.on('data', () => events.onData());
+    reply.pipe(response, { end: false });
+    reply.once('end', () => {
+      if (request.complete) return void response.end();
+      response.locals.answeredAt = performance.now();
+      endAfterBody(request, response, drainMs);
+      // The service has replied and gets no more of the body.
+      abort();
+    });
+  }
+
+  return (request, headers, response, instance, events) => {
+    const transfer: ProxiedTransfer = {
+      instance,
+      events,
+      isReused: false,
+      abort: () => transfer.request?.destroy(),
+    };
+    transfers.set(response, transfer);
+    request.headers = headers;
+    void proxy(request, response, (error) => error && events.onError(error));
+    return transfer;
+  };
+}

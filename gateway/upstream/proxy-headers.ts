@@ -1,0 +1,81 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import type { Endpoint } from '@content-platform/contract';
+import type { RequestContext } from '../request-context.ts';
+
+/** Headers of one connection, not of the message (RFC 9110 §7.6.1). */
+const hopByHop = new Set([
+  'connection',
+  'proxy-connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-authentication-info',
+]);
+
+/**
+ * Headers by which a client could forge its identity or address, change the method or target, or join a trace. `expect` is
+ * answered by the gateway; forwarded, it would keep http-proxy-middleware from emitting proxyReq.
+ */
+const notForClients =
+  /^(?:x-user-.*|x-forwarded(?:-.*)?|x-real-ip|forwarded|(?:x-(?:cluster-)?|true-)client-ip|cf-connecting-ip|(?:x-)?remote-user|traceparent|tracestate|baggage|x-http-method(?:-override)?|x-method-override|x-original-.*|x-rewrite-url|expect)$/;
+
+/** Returns the headers that `isMeant` accepts, without headers of the connection and headers that Connection names. */
+function endToEnd(
+  headers: IncomingHttpHeaders,
+  isMeant: (name: string) => boolean = () => true,
+): IncomingHttpHeaders {
+  const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
+  const kept: IncomingHttpHeaders = {};
+  // No lists of pairs: this runs twice for each request.
+  for (const name of Object.keys(headers)) {
+    if (!hopByHop.has(name) && !named.has(name) && isMeant(name)) kept[name] = headers[name];
+  }
+  return kept;
+}
+
+/** Builds the headers for a service from the client's headers and those of our trace. */
+export type RequestHeaders = (
+  headers: IncomingHttpHeaders,
+  context: RequestContext,
+  trace?: Record<string, string>,
+) => IncomingHttpHeaders;
+
+/** `host` is the service's; `publicUrl` is the URL at which clients reach the gateway. */
+export function createRequestHeaders(host: string, publicUrl: string): RequestHeaders {
+  const { protocol, host: publicHost } = new URL(publicUrl);
+  return (headers, { address, requestId, body, endpoint }, trace = {}) => {
+    const isForServices = (name: string) =>
+      // Some servers read _ as -, for example content_length as a second Content-Length.
+      !name.includes('_') &&
+      !notForClients.test(name) &&
+      // Browsers send cookies unasked: only endpoints that set them get them.
+      (name !== 'cookie' || endpoint?.cookies === true);
+    return {
+      ...endToEnd(headers, isForServices),
+      ...(body ? { 'content-length': String(body.length) } : {}),
+      host,
+      'x-forwarded-for': address,
+      'x-forwarded-host': publicHost,
+      'x-forwarded-proto': protocol.slice(0, -1),
+      'x-request-id': requestId,
+      ...trace,
+    };
+  };
+}
+
+/** Headers for the gateway, and headers that the gateway sets itself. */
+const notForReplies = ['server-timing', 'x-powered-by', 'x-request-id'];
+
+/** Returns the headers of a service's reply for the client; cookies only if the `endpoint` has cookies. */
+export function replyHeaders(headers: IncomingHttpHeaders, endpoint?: Endpoint): OutgoingHttpHeaders {
+  const kept = endToEnd(headers);
+  for (const name of notForReplies) delete kept[name];
+  if (!endpoint?.cookies) delete kept['set-cookie'];
+  // The gateway's own Vary: Origin would be overwritten.
+  return kept.vary ? { ...kept, vary: `Origin, ${kept.vary}` } : kept;
+}

@@ -1,0 +1,163 @@
+import { describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { sendRaw } from '../../test/support/raw-http.ts';
+import { until } from '../../test/support/wait.ts';
+import { errorOf, head, rawGet, useTestGateway } from '../testing/use-test-gateway.ts';
+import { gracePeriodMs, timeouts } from '../timeouts.ts';
+
+const fixture = useTestGateway();
+
+describe('a service that answers badly', () => {
+  test('late: 504, and the request to it has ended', async () => {
+    let ended = 0;
+    const { url } = await fixture.startTcp((socket) => socket.resume().on('close', () => (ended += 1)));
+    await fixture.start(url, { timeouts: { response: 300 } });
+    expect(await errorOf(await fixture.post())).toEqual([504, 'gateway_timeout']);
+    await until('the connection has ended', () => ended === 1);
+    expect(await fixture.upstreamErrors()).toEqual({ timeout: 1 });
+    expect(fixture.gateway.log.join('')).toContain('nothing came for 300 ms');
+  });
+
+  test('not at all: 502', async () => {
+    const { url } = await fixture.startTcp((socket) => socket.once('data', () => socket.destroy()));
+    await fixture.start(url);
+    expect(await errorOf(await fixture.post())).toEqual([502, 'bad_gateway']);
+    expect(await fixture.upstreamErrors()).toEqual({ broken: 1 });
+  });
+
+  test.each([
+    ['noise', 'not HTTP at all\r\n\r\n'],
+    ['an impossible status', 'HTTP/1.1 000 Nothing\r\nContent-Length: 0\r\n\r\n'],
+    [
+      'a tunnel nobody asked for',
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n',
+    ],
+    [
+      'the error of a server that is not ours',
+      'HTTP/1.1 500 Internal Server Error\r\nContent-Length: 16\r\n\r\n<h1>Oh, no</h1>\r\n',
+    ],
+    ['half a head', 'HTTP/1.1 200 OK\r\nContent-Le'],
+  ])('%s: 502, and the gateway lives', async (_, reply) => {
+    const { url } = await fixture.startTcp((socket) => socket.once('data', () => socket.end(reply)));
+    await fixture.start(url);
+    expect(await errorOf(await fixture.get())).toEqual([502, 'bad_gateway']);
+    expect((await fetch(`${fixture.gateway.origin}/api/nothing`)).status).toBe(404);
+  });
+
+  test.each([
+    ['with a length', head(1000)],
+    ['chunked', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n'],
+  ])('half a body %s: the client sees that it is half', async (_, start) => {
+    let service: Socket | undefined;
+    const { url } = await fixture.startTcp((socket) => {
+      service = socket;
+      socket.once('data', () => socket.write(`${start}half`));
+    });
+    await fixture.start(url);
+    const response = await fixture.get();
+    expect(response.status).toBe(200);
+    service!.destroy();
+    await expect(response.text()).rejects.toThrow('terminated');
+    expect(await fixture.upstreamErrors()).toEqual({ broken: 1 });
+    expect(fixture.gateway.log.join('')).toContain('a reply broke off');
+  });
+
+  test("a body that stops coming ends the client's connection", async () => {
+    const { url } = await fixture.startTcp((socket) =>
+      socket.once('data', () => socket.write(`${head(1000)}half`)),
+    );
+    await fixture.start(url, { timeouts: { response: 1_500 } });
+    await expect((await fixture.get()).text()).rejects.toThrow('terminated');
+    expect(await fixture.upstreamErrors()).toEqual({ timeout: 1 });
+  });
+});
+
+test('a client is waited with for as long as the slowest reply may take', () => {
+  expect(timeouts.idle).toBeGreaterThan(timeouts.response + timeouts.connectTotal + gracePeriodMs);
+});
+
+test('a client that hangs up ends the request at the service', async () => {
+  let ended = false;
+  fixture.upstream.answer = (_request, response) => void response.on('close', () => (ended = true));
+  await fixture.start(fixture.upstream.url);
+  const hangUp = new AbortController();
+  const answer = fixture.get({ signal: hangUp.signal });
+  await until('the request has arrived', () => fixture.upstream.received.length === 1);
+  hangUp.abort();
+  await expect(answer).rejects.toThrow();
+  await until('it has ended', () => ended);
+  expect(await fixture.upstreamErrors()).toEqual({});
+  await until('it is logged', () => fixture.gateway.log.join('').includes('"status":499'));
+});
+
+test('a client that hangs up in the middle of a reply ends it, too', async () => {
+  let ended = false;
+  fixture.upstream.answer = (_request, response) => {
+    response.on('close', () => (ended = true));
+    response.write('x'.repeat(1000));
+  };
+  await fixture.start(fixture.upstream.url);
+  const socket = fixture.connect();
+  socket.write(rawGet());
+  await once(socket, 'data');
+  socket.destroy();
+  await until('it has ended', () => ended);
+  expect(await fixture.upstreamErrors()).toEqual({});
+});
+
+test('a client that does not read its reply is left after a while, and the service is not blamed', async () => {
+  fixture.upstream.answer = (_request, response) => void response.end(Buffer.alloc(20_000_000, 'x'));
+  await fixture.start(fixture.upstream.url, { timeouts: { response: 1_000, idle: 3_000 } });
+  const socket = fixture.connect().pause();
+  socket.on('error', () => undefined).write(rawGet());
+  await until('its request is over', () => fixture.gateway.log.join('').includes('"message":"request"'));
+  expect(await fixture.upstreamErrors()).toEqual({});
+  socket.destroy();
+});
+
+test('a client that pauses in the middle of its reply gets all of it', async () => {
+  fixture.upstream.answer = (_request, response) => void response.end(Buffer.alloc(20_000_000, 'x'));
+  await fixture.start(fixture.upstream.url, { timeouts: { response: 1_000, idle: 10_000 } });
+  const socket = fixture.connect();
+  let bytes = 0;
+  socket.on('data', (chunk) => (bytes += chunk.length));
+  socket.once('data', () => {
+    socket.pause();
+    setTimeout(() => socket.resume(), 3_000);
+  });
+  socket.write(rawGet('Connection: close\r\n'));
+  await once(socket, 'close');
+  expect(bytes).toBeGreaterThan(20_000_000);
+  expect(await fixture.upstreamErrors()).toEqual({});
+});
+
+test('a reply goes through as it is: status, body, ETag, 304 and 204', async () => {
+  await fixture.start(fixture.upstream.url);
+  fixture.upstream.answer = (_request, response) =>
+    response.writeHead(201, { ETag: '"x"' }).end('é'.repeat(100_000));
+  const created = await fixture.get();
+  expect([created.status, created.headers.get('etag'), (await created.text()).length]).toEqual([
+    201,
+    '"x"',
+    100_000,
+  ]);
+  for (const status of [304, 204]) {
+    fixture.upstream.answer = (_request, response) => response.writeHead(status, { ETag: '"x"' }).end();
+    const response = await fixture.get();
+    expect([response.status, await response.text()]).toEqual([status, '']);
+  }
+});
+
+test('HTTP/1.0 and Connection: close get their reply and the end of the connection', async () => {
+  await fixture.start(fixture.upstream.url);
+  for (const [version, more] of [
+    ['1.0', ''],
+    ['1.1', 'Connection: close\r\n'],
+  ]) {
+    const raw = await sendRaw(fixture.gateway.origin, rawGet(more, version));
+    expect(raw).toMatch(/^HTTP\/1\.1 200/);
+    expect(raw).toMatch(/^Connection: close\r$/m);
+    expect(raw.endsWith('{"ok":true}')).toBe(true);
+  }
+});

@@ -1,0 +1,89 @@
+import { deleteExpired, type Database } from '@content-platform/chassis';
+import type { AuditEvent } from '@content-platform/contract';
+
+/** Who did something, and from where. */
+export interface Actor {
+  /** `user:<id>`, `client:<name>` or `command` */
+  actor?: string | undefined;
+  address?: string | undefined;
+}
+
+export interface AuditEntry extends Actor {
+  event: AuditEvent;
+  /** The user whom the entry is about. */
+  userId?: number | undefined;
+  /** Never a secret, and nothing that a stranger typed. */
+  details?: Record<string, unknown>;
+}
+
+/** How long entries are kept. Clients ask for tokens all day: their entries would soon outnumber all others. */
+const kept = { clientToken: '30 days', other: '1 year' };
+
+export interface AuditRecord {
+  id: number;
+  at: Date;
+  event: AuditEvent;
+  userId: number | null;
+  actor: string | null;
+  address: string | null;
+  details: Record<string, unknown>;
+}
+
+/** For an entry about what users did to their own account. */
+export function byUser(userId: number, address: string) {
+  return { userId, actor: `user:${userId}`, address };
+}
+
+/** The audit log. Everything throws what `query` throws. */
+export function createAuditStore(query: Database['query']) {
+  return {
+    /** Writes an entry, in the transaction of what it describes if there is one. */
+    async add({ event, userId, actor, address, details = {} }: AuditEntry): Promise<void> {
+      const text = `INSERT INTO auth.audit (event, user_id, actor, address, details) VALUES ($1, $2, $3, $4, $5)`;
+      await query('insert_audit', text, [event, userId ?? null, actor ?? null, address ?? null, details]);
+    },
+
+    /** The records of a user, of an event, or all, newest first, with ids below `before`. */
+    async list(
+      { userId, event }: { userId?: number | undefined; event?: AuditEvent | undefined },
+      before: number | undefined,
+      limit: number,
+    ): Promise<AuditRecord[]> {
+      const text = `SELECT id, at, event, user_id AS "userId", actor, host(address) AS address, details
+                    FROM auth.audit
+                    WHERE ($1::bigint IS NULL OR user_id = $1) AND ($2::text IS NULL OR event = $2)
+                      AND ($3::bigint IS NULL OR id < $3)
+                    ORDER BY id DESC LIMIT $4`;
+      type Row = Omit<AuditRecord, 'id' | 'userId'> & { id: string; userId: string | null };
+      const values = [userId ?? null, event ?? null, before ?? null, limit];
+      const { rows } = await query<Row>('list_audit', text, values);
+      return rows.map((row) => ({
+        ...row,
+        id: Number(row.id),
+        userId: row.userId === null ? null : Number(row.userId),
+      }));
+    },
+
+    /** Records that a machine client got a token: once an hour for each address, because clients may ask all the time. */
+    async addClientToken(name: string, address: string): Promise<void> {
+      const text = `INSERT INTO auth.audit (event, actor, address)
+                    SELECT 'client_token', $1::text, $2::inet
+                    WHERE NOT EXISTS (SELECT FROM auth.audit WHERE event = 'client_token' AND actor = $1
+                                        AND address = $2 AND at > now() - interval '1 hour')`;
+      await query('note_client_use', text, [`client:${name}`, address]);
+    },
+
+    /** Whether the client got a token from this network (in CIDR form) in the last 30 days. */
+    async isNetworkOfClient(name: string, network: string): Promise<boolean> {
+      const text = `SELECT FROM auth.audit WHERE event = 'client_token' AND actor = $1 AND address <<= $2
+                      AND at > now() - interval '30 days' LIMIT 1`;
+      return (await query('find_client_use', text, [`client:${name}`, network])).rowCount === 1;
+    },
+
+    async deleteExpired(): Promise<void> {
+      const tokens = `event = 'client_token' AND at < now() - interval '${kept.clientToken}'`;
+      await deleteExpired(query, 'delete_client_token_audit', 'auth.audit', tokens);
+      await deleteExpired(query, 'delete_audit', 'auth.audit', `at < now() - interval '${kept.other}'`);
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import type { Database } from '@content-platform/chassis';
+
+/** A person at an identity service (OpenID Connect Core §5.7). */
+interface Subject {
+  issuer: string;
+  subject: string;
+}
+
+/** Which user each person at an identity service is. In transactions. Everything throws what `query` throws. */
+export function createIdentityStore(query: Database['query']) {
+  return {
+    /** Keeps other logins of the person waiting until the transaction ends: two at once would create two users. */
+    async lock({ issuer, subject }: Subject): Promise<void> {
+      const person = JSON.stringify([issuer, subject]);
+      await query('lock_identity', 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [person]);
+    },
+
+    async findUserId({ issuer, subject }: Subject): Promise<number | undefined> {
+      const text = 'SELECT user_id FROM auth.identity WHERE issuer = $1 AND subject = $2';
+      const { rows } = await query<{ user_id: string }>('find_identity', text, [issuer, subject]);
+      return rows[0] && Number(rows[0].user_id);
+    },
+
+    /** False if the user is another person at this identity service already. */
+    async link({ issuer, subject }: Subject, userId: number): Promise<boolean> {
+      const text = `INSERT INTO auth.identity (issuer, subject, user_id) VALUES ($1, $2, $3)
+                    ON CONFLICT (user_id, issuer) DO NOTHING`;
+      return (await query('add_identity', text, [issuer, subject, userId])).rowCount === 1;
+    },
+  };
+}

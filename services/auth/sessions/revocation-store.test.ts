@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { until } from '../../../test/support/wait.ts';
+import { createRevocationStore } from './revocation-store.ts';
+import { startAuth, type TestAuth } from '../testing.ts';
+
+let auth: TestAuth;
+beforeAll(async () => {
+  auth = await startAuth();
+});
+afterAll(() => auth.stop());
+
+const revokeNow = (what: { sessions?: number[]; client?: string }) =>
+  auth.stores.transaction(({ revocations }) => revocations.add(what));
+const after = (id: number) => auth.stores.revocations.listAfter(id);
+
+test('the feed tells sessions and clients once, and how far it goes', async () => {
+  const { last: before } = await after(0);
+  await revokeNow({ sessions: [11, 12] });
+  const asked = Math.floor(Date.now() / 1000);
+  await revokeNow({ client: 'cms' });
+  const { revocations, last } = await after(before);
+  expect(revocations).toMatchObject([{ session: '11' }, { session: '12' }, { client: 'cms' }]);
+  const { issued_until: until } = revocations.at(-1) as { issued_until: number };
+  expect(until).toBeGreaterThanOrEqual(asked);
+  expect(await after(last)).toEqual({ revocations: [], last });
+});
+
+test('who has seen one has seen all before it, also when two are made at once', async () => {
+  const { last: before } = await after(0);
+  const both: Promise<void>[] = [];
+  const page = await auth.database.transaction(async (query) => {
+    await createRevocationStore(query).add({ sessions: [21] });
+    let done = false;
+    both.push(revokeNow({ sessions: [22] }).finally(() => (done = true)));
+    await until('the second waits for the first, or has overtaken it', async () => {
+      const text = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'`;
+      return done || (await auth.database.query('waiting', text)).rowCount === 1;
+    });
+    return after(before);
+  });
+  await Promise.all(both);
+  const rest = await after(page.last);
+  expect([...page.revocations, ...rest.revocations]).toMatchObject([{ session: '21' }, { session: '22' }]);
+});
+
+test('what no living token needs is not told and is deleted, but for the newest', async () => {
+  await revokeNow({ sessions: [31] });
+  await auth.database.query('age', `UPDATE auth.revocation SET at = at - interval '17 minutes'`);
+  const { last } = await after(0);
+  expect(last).toBeGreaterThan(0);
+  expect((await after(0)).revocations.filter(({ id }) => id !== last)).toEqual([]);
+  await auth.stores.revocations.deleteExpired();
+  const { rows } = await auth.database.query<{ id: string }>('all', 'SELECT id FROM auth.revocation');
+  expect(rows.map(({ id }) => Number(id))).toEqual([last]);
+});

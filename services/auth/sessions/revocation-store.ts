@@ -1,0 +1,53 @@
+import { deleteExpired, type Database, type RevocationPage } from '@content-platform/chassis';
+import { accessTokenLifetime } from '../access-token-lifetime.ts';
+
+/** No token that a revocation concerns lives longer; a minute is for clocks that differ. */
+const keptSeconds = accessTokenLifetime + 60;
+
+interface Row {
+  id: string;
+  session: string | null;
+  client: string | null;
+  issued_until: string;
+}
+
+/** The revocations of access tokens, which every service reads. Everything throws what `query` throws. */
+export function createRevocationStore(query: Database['query']) {
+  return {
+    /**
+     * Makes every process refuse the tokens of these sessions, or those that the client has until now. Call it late in
+     * a transaction: its lock makes ids follow the order of commits, so that a reader of an id has seen all before it.
+     */
+    async add({ sessions = [], client }: { sessions?: readonly number[]; client?: string }): Promise<void> {
+      if (sessions.length === 0 && client === undefined) return;
+      await query('lock_revocations', `SELECT pg_advisory_xact_lock(hashtext('auth.revocation'))`);
+      const text = `INSERT INTO auth.revocation (session_id, client)
+                    SELECT unnest($1::bigint[]), NULL UNION ALL SELECT NULL, $2::text WHERE $2::text IS NOT NULL`;
+      await query('insert_revocations', text, [sessions, client ?? null]);
+    },
+
+    /** The revocations after the id `after` that still matter, oldest first. */
+    async listAfter(after: number): Promise<RevocationPage> {
+      const text = `SELECT id, session_id AS session, client, ceil(extract(epoch FROM at)) AS issued_until
+                    FROM auth.revocation
+                    WHERE id > $1 AND at > now() - make_interval(secs => $2)
+                      OR id = (SELECT max(id) FROM auth.revocation)
+                    ORDER BY id`;
+      const { rows } = await query<Row>('list_revocations', text, [after, keptSeconds]);
+      const revocations = rows
+        .filter(({ id }) => Number(id) > after)
+        .map(({ id, session, client, issued_until }) =>
+          client === null
+            ? { id: Number(id), session: session! }
+            : { id: Number(id), client, issued_until: Number(issued_until) },
+        );
+      return { last: Number(rows.at(-1)?.id ?? 0), revocations };
+    },
+
+    /** Deletes the revocations that no living token needs, but for the newest: readers compare their position with it. */
+    async deleteExpired(): Promise<void> {
+      const old = 'at < now() - make_interval(secs => $1) AND id < (SELECT max(id) FROM auth.revocation)';
+      await deleteExpired(query, 'delete_revocations', 'auth.revocation', old, [keptSeconds]);
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import type { Database } from '@content-platform/chassis';
+import { createAuditStore } from './audit-store.ts';
+import { createClientStore } from './client-store.ts';
+import { createIdentityCodeStore } from './identity/code-store.ts';
+import { createIdentityStore } from './identity/identity-store.ts';
+import { createIdentityLoginStore } from './identity/login-store.ts';
+import { createSecretStore } from './keys/secret-store.ts';
+import { createSigningKeyStore } from './keys/signing-key-store.ts';
+import { createRevocationStore } from './sessions/revocation-store.ts';
+import { createSessionStore } from './sessions/session-store.ts';
+import { createUserStore } from './user-store.ts';
+
+/** The tables of this service. */
+export type Stores = ReturnType<typeof createStores>;
+
+export function createStores(query: Database['query']) {
+  return {
+    users: createUserStore(query),
+    clients: createClientStore(query),
+    sessions: createSessionStore(query),
+    revocations: createRevocationStore(query),
+    identities: createIdentityStore(query),
+    identityLogins: createIdentityLoginStore(query),
+    identityCodes: createIdentityCodeStore(query),
+    signingKeys: createSigningKeyStore(query),
+    secrets: createSecretStore(query),
+    audit: createAuditStore(query),
+  };
+}
+
+export interface AuthDatabase extends Stores {
+  /** Runs `work` on stores of one transaction: all or nothing. Throws what `work` throws, and 503. */
+  transaction<T>(work: (stores: Stores) => Promise<T>): Promise<T>;
+}
+
+/** The stores on connections of the pool, and in transactions. */
+export function createAuthDatabase(database: Pick<Database, 'query' | 'transaction'>): AuthDatabase {
+  return {
+    ...createStores(database.query),
+    transaction: (work) => database.transaction((query) => work(createStores(query))),
+  };
+}

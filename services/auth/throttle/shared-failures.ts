@@ -1,0 +1,85 @@
+import {
+  createBreaker,
+  HttpError,
+  type Logger,
+  type RedisClient,
+  unavailable,
+} from '@content-platform/chassis';
+import { createMemoryFailures, type Failures, type UpdateFailures } from './failures.ts';
+
+/**
+ * Writes the new values of KEYS if each key still has the expected value, otherwise returns the time in ms and the
+ * values. ARGV: expected value, new value ('' deletes) and time to live in ms for each key; without ARGV it only reads.
+ * The flag keeps counting possible while Redis is out of memory.
+ */
+const compareAndSet = `#!lua flags=allow-oom
+local values, same = {}, #ARGV > 0
+for i, key in ipairs(KEYS) do
+  values[i] = redis.call('GET', key) or ''
+  same = same and values[i] == ARGV[3 * i - 2]
+end
+if not same then
+  local time = redis.call('TIME')
+  return { time[1] * 1000 + math.floor(time[2] / 1000), unpack(values) }
+end
+for i, key in ipairs(KEYS) do
+  if ARGV[3 * i - 1] == '' then redis.call('UNLINK', key)
+  else redis.call('SET', key, ARGV[3 * i - 1], 'PX', ARGV[3 * i]) end
+end
+`;
+
+type Script = (
+  keys: number,
+  ...values: (string | number)[]
+) => Promise<null | [now: number, ...values: string[]]>;
+
+/** In each round one of the competing writers succeeds. Only attempts from the same network compete. */
+const maxRounds = 100;
+
+/** Failures in Redis, for all processes together. Throws 503 after 100 lost rounds, and what ioredis throws. */
+export function createRedisFailures(redis: RedisClient): UpdateFailures {
+  redis.defineCommand('compareAndSetFailures', { lua: compareAndSet });
+  const client = redis as unknown as { compareAndSetFailures: Script };
+  // In a cluster the braces put all keys into one slot, as a script needs. Earlier releases keep hashes in
+  // `guesses:account:…`, and can run beside this one.
+  const prefix = redis.isCluster ? '{guesses}:json:' : 'guesses:json:';
+
+  return async (keys, change) => {
+    const names = keys.map((key) => prefix + key);
+    let reply = await client.compareAndSetFailures(names.length, ...names);
+    for (let round = 0; reply && round < maxRounds; round += 1) {
+      const [now, ...values] = reply;
+      const current = values.map((value) => (value ? (JSON.parse(value) as Failures) : undefined));
+      const { states, result } = change(current, now);
+      if (!states) return result;
+      const writes = states.flatMap((state, index) => {
+        const lifetimeMs = (state?.expiresAt ?? now) - now;
+        return [values[index]!, lifetimeMs > 0 ? JSON.stringify(state) : '', lifetimeMs];
+      });
+      reply = await client.compareAndSetFailures(names.length, ...names, ...writes);
+      if (!reply) return result;
+    }
+    throw unavailable('There is too much to do at the moment.');
+  };
+}
+
+/** Failures in Redis, or in the memory of this process while Redis does not answer. */
+export function createSharedFailures(redis: RedisClient, logger: Logger): UpdateFailures {
+  const updateRedis = createRedisFailures(redis);
+  const updateMemory = createMemoryFailures();
+  const breaker = createBreaker(logger, 'guesses are counted in this process: Redis does not count them');
+
+  return async (keys, change) => {
+    if (!breaker.allows()) return updateMemory(keys, change);
+    try {
+      const result = await updateRedis(keys, change);
+      breaker.report(true);
+      return result;
+    } catch (error) {
+      const answered = error instanceof HttpError;
+      breaker.report(answered, error);
+      if (answered) throw error;
+      return updateMemory(keys, change);
+    }
+  };
+}

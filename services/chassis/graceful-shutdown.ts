@@ -1,0 +1,47 @@
+import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** How long a client between two requests may still send the next one; the reply then says `Connection: close`. */
+const idleGraceMs = 1_000;
+const checkIntervalMs = 50;
+
+/**
+ * Prepares `server` for a graceful shutdown; call it before the server listens. The returned function accepts nothing
+ * new (`close` of `listen` does that), adds `Connection: close` to every reply that has not begun, closes idle
+ * connections and resolves when none is left. It waits for requests as long as they take.
+ */
+export function createGracefulShutdown(server: Server): (close: () => Promise<unknown>) => Promise<void> {
+  const sockets = new Set<Socket>();
+  const pending = new Set<ServerResponse>();
+  let stopping = false;
+
+  /** RFC 9112 §9.6: the client then sends its next request on another connection. */
+  function announceClose(response: ServerResponse): void {
+    if (!response.headersSent) response.setHeader('Connection', 'close');
+  }
+
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.prependListener('request', (_request, response) => {
+    pending.add(response);
+    response.once('close', () => pending.delete(response));
+    if (stopping) announceClose(response);
+  });
+
+  function closeIdle(): void {
+    const busy = new Set([...pending].map(({ req }) => req.socket));
+    for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
+  }
+
+  return async (close) => {
+    stopping = true;
+    const since = performance.now();
+    pending.forEach(announceClose);
+    const closed = close();
+    const timer = setInterval(() => performance.now() - since > idleGraceMs && closeIdle(), checkIntervalMs);
+    await closed;
+    clearInterval(timer);
+  };
+}

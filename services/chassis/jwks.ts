@@ -1,0 +1,115 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { unavailable } from './http-error.ts';
+import type { Logger } from './logger.ts';
+
+/** A source of public keys. `get` throws 503 if it cannot tell whether the key exists. */
+export interface KeySource {
+  get(kid: string): Promise<KeyObject | undefined>;
+}
+
+const keySet = z.object({
+  keys: z.array(
+    z.object({
+      kty: z.literal('RSA'),
+      use: z.literal('sig'),
+      alg: z.literal('RS256'),
+      kid: z.string(),
+      n: z.string(),
+      e: z.string(),
+    }),
+  ),
+});
+
+const fetchTimeoutMs = 2_000;
+/** Shorter than later, because the process is not ready until it has the first set. */
+const firstFetchTimeoutMs = 1_000;
+const firstRetryMs = 50;
+
+/** In ms. */
+const defaultTimes = {
+  /** A set older than this is fetched again, with or without traffic. */
+  refreshAfter: 300_000,
+  /** Age up to which a set is used while fetching fails. */
+  usableFor: 3_600_000,
+  /** Unknown kids cause at most one fetch in this time, because anyone can invent them. */
+  coolDown: 10_000,
+  /** Pause after a failed fetch. */
+  retryAfter: 500,
+};
+
+/** The key set of another process. */
+export interface JwksClient extends KeySource {
+  /** Whether the set was fetched at least once. */
+  isLoaded(): boolean;
+  close(): Promise<void>;
+}
+
+/**
+ * Holds the key set at `url` (RFC 7517) in memory and refreshes it in the background, so that a key is known before it
+ * signs. Until the first success it tries every 50 ms. An unknown kid causes a refresh, with a cool-down. While `url` is
+ * unavailable the last set is used for an hour, and an unknown kid is a 503.
+ */
+export function createJwksClient(url: string, logger: Logger, times = defaultTimes): JwksClient {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let keys = new Map<string, KeyObject>();
+  let fetchedAt = -Infinity;
+  let triedAt = -Infinity;
+  let fetching: Promise<void> | undefined;
+
+  const isLoaded = () => fetchedAt > -Infinity;
+  const failing = () => triedAt > fetchedAt;
+  const isUsable = () => performance.now() - fetchedAt < times.usableFor;
+
+  async function fetchKeys(): Promise<void> {
+    try {
+      const timeout = AbortSignal.timeout(isLoaded() ? fetchTimeoutMs : firstFetchTimeoutMs);
+      const response = await fetch(url, { signal: AbortSignal.any([timeout, signal]), redirect: 'error' });
+      if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+      const set = keySet.parse(await response.json());
+      keys = new Map(set.keys.map((key) => [key.kid, createPublicKey({ key, format: 'jwk' })]));
+      fetchedAt = triedAt = performance.now();
+    } catch (error) {
+      if (!failing() && !signal.aborted) logger.warn({ error }, 'the signing keys could not be fetched');
+      triedAt = performance.now();
+    }
+  }
+
+  /** Concurrent calls share one fetch, which waits for the pause after a failed one. */
+  function refresh(): Promise<void> {
+    const retryAfter = isLoaded() ? times.retryAfter : firstRetryMs;
+    const pause = failing() ? Math.max(0, triedAt + retryAfter - performance.now()) : 0;
+    fetching ??= sleep(pause, undefined, { signal, ref: false })
+      .then(fetchKeys, () => undefined)
+      .finally(() => (fetching = undefined));
+    return fetching;
+  }
+
+  async function keepFresh(): Promise<void> {
+    while (!isLoaded() && !signal.aborted) await refresh();
+    while (!signal.aborted) {
+      const due = triedAt + (failing() ? times.coolDown : times.refreshAfter);
+      if (performance.now() > due) await refresh();
+      await sleep(times.retryAfter, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+  const running = keepFresh();
+
+  return {
+    isLoaded,
+    async get(kid) {
+      if (isUsable() && keys.has(kid)) return keys.get(kid);
+      // A younger set has every key that signs, because keys are published long before they sign.
+      if (performance.now() - fetchedAt > times.coolDown) await refresh();
+      if (!isUsable() || (failing() && !keys.has(kid)))
+        throw unavailable('Tokens cannot be checked at the moment.');
+      return keys.get(kid);
+    },
+    close() {
+      stopping.abort();
+      return running;
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { until } from '../../test/support/wait.ts';
+import { createLogger } from './logger.ts';
+import type { Database } from './postgres.ts';
+import { firstRetentionMs, startRetention } from './retention.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+test('the first run is 30 to 60 seconds after the start, at a random moment', () => {
+  const times = Array.from({ length: 1_000 }, firstRetentionMs);
+  expect(Math.min(...times)).toBeGreaterThanOrEqual(30_000);
+  expect(Math.max(...times)).toBeLessThan(60_000);
+  expect(new Set(times).size).toBeGreaterThan(900);
+});
+
+test('runs repeatedly, but not at the start', async () => {
+  const log: string[] = [];
+  const logger = createLogger('test', 'info', { write: (line) => void log.push(line) });
+  const query = (() => Promise.reject(new Error('unused'))) as Database['query'];
+  let [soon, later] = [0, 0];
+  const count = (add: () => void) => () => ({ rows: async () => add() });
+  closers.push(
+    startRetention(
+      query,
+      count(() => (later += 1)),
+      logger,
+    ),
+    startRetention(
+      query,
+      count(() => (soon += 1)),
+      logger,
+      { firstMs: 10, everyMs: 10 },
+    ),
+  );
+  expect(soon).toBe(0);
+  await until('it is done several times', () => soon > 2);
+  expect(later).toBe(0);
+  expect(log).toEqual([]);
+});

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from './logger.ts';
+import type { Database } from './postgres.ts';
+
+type Query = Database['query'];
+
+/** The deletions of a process, each under the name of its rows. */
+export type RetentionSteps = (query: Query) => Record<string, () => Promise<void>>;
+
+/**
+ * Deletes all rows of `table` for which `condition` is true, `rowsPerStatement` at a time, so that each statement holds
+ * its locks briefly. Rows that another transaction has locked stay until the next run. Throws what `query` throws; batches
+ * deleted before stay deleted.
+ */
+export async function deleteExpired(
+  query: Query,
+  operation: string,
+  table: string,
+  condition: string,
+  values: readonly unknown[] = [],
+  rowsPerStatement = 1_000,
+): Promise<void> {
+  const text = `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+                  SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${rowsPerStatement} FOR UPDATE SKIP LOCKED))`;
+  let deleted: number | null;
+  do deleted = (await query(operation, text, values)).rowCount;
+  while (deleted === rowsPerStatement);
+}
+
+/**
+ * Runs all deletions once, until `signal` is aborted: a backlog is many statements. A failed step is logged and does not
+ * stop the other steps.
+ */
+export async function runRetention(
+  query: Query,
+  stepsOf: RetentionSteps,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const queryUntilAborted: Query = async (...statement) => {
+    signal.throwIfAborted();
+    return query(...statement);
+  };
+  for (const [rows, deleteRows] of Object.entries(stepsOf(queryUntilAborted))) {
+    await deleteRows().catch((error: unknown) => {
+      if (signal.aborted) return;
+      logger.warn({ error, rows }, 'old rows were not deleted; the next try is in an hour');
+    });
+  }
+}
+
+/** Returns the ms until the first run of a process: after its first seconds, and spread over the replicas. */
+export const firstRetentionMs = (): number => 30_000 + Math.random() * 30_000;
+
+/**
+ * Runs the deletions after 30 to 60 seconds and then every `everyMs`. Returns a function that stops this and resolves
+ * when the statement under way has ended.
+ */
+export function startRetention(
+  query: Query,
+  stepsOf: RetentionSteps,
+  logger: Logger,
+  { everyMs = 3_600_000, firstMs = firstRetentionMs() } = {},
+): () => Promise<void> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+
+  async function run(): Promise<void> {
+    const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
+    for (await pause(firstMs); !signal.aborted; await pause(everyMs))
+      await runRetention(query, stepsOf, logger, signal);
+  }
+  const running = run();
+  return () => {
+    stopping.abort();
+    return running;
+  };
+}

@@ -1,0 +1,343 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+
+import type { ContentCache } from '../index.ts';
+import { createRecordCache, type CacheRead } from './record-cache.ts';
+import { startCache, startConnection } from '../testing/caches.ts';
+import { loadNothing, loadVersion, recordOf } from '../testing/loaders.ts';
+import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
+import { until } from '../../../../test/support/wait.ts';
+
+let redis: RedisServer;
+let cache: ContentCache;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.admin.flushall();
+  cache = await startCache(redis.url);
+});
+afterEach(() => cache.close());
+
+const fieldsOf = (key: string) => redis.admin.hgetall(key);
+/** A reader takes the lease and keeps it until release(). */
+async function holdLease(): Promise<() => Promise<unknown>> {
+  const stuck = Promise.withResolvers<null>();
+  const holder = cache.read('webform', 12, 'full', () => stuck.promise);
+  await until('the lease is taken', async () => (await redis.admin.exists('webform:12')) === 1);
+  return () => {
+    stuck.resolve(null);
+    return holder;
+  };
+}
+const ttlOf = async (key: string) => Number((await fieldsOf(key))['full:expiry']) - Date.now();
+
+test('the first read is a miss, the second a hit without the database', async () => {
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toEqual({
+    outcome: 'miss',
+    record: recordOf(1),
+  });
+  expect(await cache.read('webform', 12, 'full', loadNothing)).toEqual({
+    outcome: 'hit',
+    record: recordOf(1),
+  });
+});
+
+test('keeps views, records and models apart', async () => {
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  for (const [model, id, view] of [
+    ['webform', 12, 'summary'],
+    ['webform', 1, 'full'],
+    ['pathway', 12, 'full'],
+  ] as const) {
+    expect(await cache.read(model, id, view, loadVersion(2))).toMatchObject({ outcome: 'miss' });
+  }
+});
+
+test('caches absence for a shorter time, and counts it as a cached view', async () => {
+  expect(await cache.read('webform', 404, 'full', async () => null)).toEqual({
+    outcome: 'miss',
+    record: null,
+  });
+  expect(await cache.read('webform', 404, 'full', loadNothing)).toEqual({ outcome: 'hit', record: null });
+  expect(await ttlOf('webform:404')).toBeLessThanOrEqual(33_000);
+  expect(await cache.clearModel('webform', 404)).toBe(1);
+  expect(await cache.read('webform', 404, 'full', loadVersion(1))).toMatchObject({ outcome: 'miss' });
+});
+
+test('spreads the time to live by 10 % to both sides', async () => {
+  const ids = Array.from({ length: 200 }, (_, index) => index + 1);
+  await Promise.all(ids.map((id) => cache.read('webform', id, 'full', loadVersion(1))));
+  const ttls = await Promise.all(ids.map((id) => ttlOf(`webform:${id}`)));
+  expect(Math.max(...ttls)).toBeLessThanOrEqual(330_000);
+  expect(Math.max(...ttls)).toBeGreaterThan(310_000);
+  // Seconds may have passed since the fills.
+  expect(Math.min(...ttls)).toBeLessThan(290_000);
+  expect(Math.min(...ttls)).toBeGreaterThan(255_000);
+});
+
+test('loads an expired entry again', async () => {
+  const brief = await startCache(redis.url, { ttlMs: 100 });
+  await brief.read('webform', 12, 'full', loadVersion(1));
+  await until('the entry to expire', async () => {
+    return (await brief.read('webform', 12, 'full', loadVersion(2))).record?.version === 2;
+  });
+  await brief.close();
+});
+
+test('reads the database under a lease', async () => {
+  let underLease = false;
+  await cache.read('webform', 12, 'full', async () => {
+    underLease = (await redis.admin.hexists('webform:12', 'full:lease')) === 1;
+    return recordOf(1);
+  });
+  expect(underLease).toBe(true);
+});
+
+test('1,000 readers of one cold record cause one database read', async () => {
+  const load = loadVersion(1, 10);
+  const reads = await Promise.all(
+    Array.from({ length: 1000 }, () => cache.read('webform', 12, 'full', load)),
+  );
+  expect(load.calls).toBe(1);
+  expect(reads.filter(({ outcome }) => outcome === 'miss')).toHaveLength(1);
+  expect(reads.every(({ record }) => record?.version === 1)).toBe(true);
+});
+
+test('limits the payloads that a clear waits behind on the connection', async () => {
+  const connection = await startConnection(redis.url);
+  const inFlight = { read: 0, fill: 0 };
+  const most = { read: 0, fill: 0 };
+  const counted = <T>(kind: 'read' | 'fill', reply: Promise<T>): Promise<T> => {
+    most[kind] = Math.max(most[kind], (inFlight[kind] += 1));
+    return reply.finally(() => (inFlight[kind] -= 1));
+  };
+  const records = createRecordCache({
+    ttlMs: 60_000,
+    negativeTtlMs: 60_000,
+    connection: {
+      forReading(key) {
+        const node = connection.forReading(key);
+        return {
+          ...node,
+          read: (...question) => counted('read', node.read(...question)),
+          fill: (...entry) => counted('fill', node.fill(...entry)),
+        };
+      },
+    },
+  });
+  const ids = Array.from({ length: 100 }, (_, index) => index + 1);
+  await Promise.all(ids.map((id) => records.read('webform', id, 'full', loadVersion(1))));
+  await Promise.all(ids.map((id) => records.read('webform', id, 'full', loadNothing)));
+  expect(Math.max(most.read, most.fill)).toBeLessThanOrEqual(8);
+  await connection.close();
+});
+
+test('serves no reader with a READ that was sent before it came', async () => {
+  const connection = await startConnection(redis.url);
+  let waits = 0;
+  const hit = Promise.withResolvers<void>();
+  const handOver = Promise.withResolvers<void>();
+  // Delays its first hit, the reply to its waiting readers.
+  const slow = createRecordCache({
+    ttlMs: 60_000,
+    negativeTtlMs: 60_000,
+    connection: {
+      forReading: (key) => ({
+        ...connection.forReading(key),
+        async read(...question) {
+          const reply = await connection.forReading(key).read(...question);
+          if (reply.status === 'WAIT') waits += 1;
+          if (reply.status === 'HIT') {
+            hit.resolve();
+            await handOver.promise;
+          }
+          return reply;
+        },
+      }),
+    },
+  });
+
+  /** One reader fills with `version`; another reader with the slow cache waits for the fill. */
+  async function fillWhileAnotherWaits(version: number): Promise<{ waiting: Promise<CacheRead> }> {
+    const loaded = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const filling = cache.read('webform', 12, 'full', async () => {
+      begun.resolve();
+      await loaded.promise;
+      return recordOf(version);
+    });
+    await begun.promise;
+    const before = waits;
+    const waiting = slow.read('webform', 12, 'full', loadNothing);
+    await until('the reader to wait', () => waits > before);
+    loaded.resolve();
+    await filling;
+    return { waiting };
+  }
+
+  const { waiting: early } = await fillWhileAnotherWaits(1);
+  await hit.promise;
+  await cache.clearModel('webform', 12);
+  const { waiting: late } = await fillWhileAnotherWaits(2);
+  handOver.resolve();
+  expect((await early).record?.version).toBe(1);
+  expect((await late).record?.version).toBe(2);
+  await connection.close();
+});
+
+test('a reader whose wait times out reads the database and does not fill', async () => {
+  const release = await holdLease();
+
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toEqual({
+    outcome: 'miss',
+    record: recordOf(1),
+  });
+  expect(Object.keys(await fieldsOf('webform:12')).toSorted()).toEqual(['full:lease', 'full:lease_end']);
+  await release();
+});
+
+test('during a slow fill two impatient readers at a time read the database, the others get the fill', async () => {
+  const filled = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const holder = cache.read('webform', 12, 'full', async () => {
+    begun.resolve();
+    await filled.promise;
+    return recordOf(1);
+  });
+  await begun.promise;
+  let loads = 0;
+  const permit = Promise.withResolvers<void>();
+  const reads = Array.from({ length: 100 }, () =>
+    cache.read('webform', 12, 'full', async () => {
+      loads += 1;
+      await permit.promise;
+      return recordOf(1);
+    }),
+  );
+  await until('the first permits', () => loads === 2);
+  // All of them are impatient by now.
+  await sleep(300);
+  expect(loads).toBe(2);
+  filled.resolve();
+  await holder;
+  permit.resolve();
+  const outcomes = (await Promise.all(reads)).map(({ outcome }) => outcome);
+  expect(outcomes.filter((outcome) => outcome === 'hit')).toHaveLength(98);
+  expect(loads).toBe(2);
+});
+
+test('passes an ended load permit to the next reader', async () => {
+  const release = await holdLease();
+  const load = loadVersion(1, 20);
+  await Promise.all(Array.from({ length: 6 }, () => cache.read('webform', 12, 'full', load)));
+  expect(load.calls).toBe(6);
+  // All were served before the lease ended.
+  expect(Number((await fieldsOf('webform:12'))['full:lease_end'])).toBeGreaterThan(Date.now());
+  await release();
+});
+
+test('a reader without a permit reads the database once the lease must have ended', async () => {
+  const release = await holdLease();
+  // As if new holders kept taking the lease.
+  await redis.admin.hset('webform:12', 'full:lease_end', Date.now() + 3_600_000);
+  await redis.admin.persist('webform:12');
+  let permits = 0;
+  const loaded = Promise.withResolvers<null>();
+  const permitted = [1, 2].map(() =>
+    cache.read('webform', 12, 'full', () => {
+      permits += 1;
+      return loaded.promise;
+    }),
+  );
+  await until('both have their permits', () => permits === 2);
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'miss' });
+  loaded.resolve(null);
+  await Promise.all([release(), ...permitted]);
+});
+
+test('a waiting reader bypasses the cache when Redis begins to refuse', async () => {
+  const release = await holdLease();
+  const waiting = cache.read('webform', 12, 'full', loadVersion(1));
+  await redis.admin.config('SET', 'min-replicas-to-write', '1');
+  try {
+    expect(await waiting).toMatchObject({ outcome: 'bypass', record: { version: 1 } });
+  } finally {
+    await redis.admin.config('SET', 'min-replicas-to-write', '0');
+  }
+  await release();
+});
+
+test('one waiting reader fills when the lease was cleared', async () => {
+  const release = await holdLease();
+  const load = loadVersion(2, 20);
+  const waiting = Array.from({ length: 10 }, () => cache.read('webform', 12, 'full', load));
+  await cache.clearModel('webform', 12);
+  const reads = await Promise.all(waiting);
+  expect(load.calls).toBe(1);
+  expect(reads.filter(({ outcome }) => outcome === 'hit')).toHaveLength(9);
+  await release();
+});
+
+// 131,072 times é and the quotes: less than the limit in characters, two over it in bytes.
+const large = { version: 1, payload: `"${'é'.repeat(131_072)}"` };
+const largest = { version: 1, payload: `"${'é'.repeat(131_071)}"` };
+
+test('caches up to 256 KB', async () => {
+  await cache.read('webform', 12, 'full', async () => largest);
+  expect(await cache.read('webform', 12, 'full', loadNothing)).toEqual({ outcome: 'hit', record: largest });
+
+  const load = async () => large;
+  for (let reads = 0; reads < 3; reads += 1)
+    expect(await cache.read('webform', 13, 'full', load)).toEqual({ outcome: 'miss', record: large });
+  expect(await redis.admin.memory('USAGE', 'webform:13')).toBeLessThan(2_000);
+  expect(Object.keys(await fieldsOf('webform:13'))).not.toContain('full:lease');
+});
+
+test('readers of a too large record do not wait for each other', async () => {
+  await cache.read('webform', 12, 'full', async () => large);
+  const together = Promise.withResolvers<void>();
+  let loads = 0;
+  const load = async () => {
+    loads += 1;
+    if (loads === 20) together.resolve();
+    await together.promise;
+    return large;
+  };
+  // Each load ends only when all have begun.
+  await Promise.all(Array.from({ length: 20 }, () => cache.read('webform', 12, 'full', load)));
+});
+
+test('caches a too large record once it is smaller', async () => {
+  await cache.read('webform', 12, 'full', async () => large);
+  await cache.clearModel('webform', 12);
+  await cache.read('webform', 12, 'full', loadVersion(2));
+  expect(await cache.read('webform', 12, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
+});
+
+test('passes a database error to the reader, and does not cache it', async () => {
+  const failing = cache.read('webform', 12, 'full', () => Promise.reject(new Error('no database')));
+  await expect(failing).rejects.toThrow('no database');
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'miss' });
+});
+
+test('bypasses a refusing Redis, and reports the reason', async () => {
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  await redis.admin.config('SET', 'min-replicas-to-write', '1');
+  try {
+    const read = await cache.read('webform', 12, 'full', loadVersion(2));
+    expect(read).toMatchObject({
+      outcome: 'bypass',
+      record: { version: 2 },
+      reason: { name: 'CacheRefused' },
+    });
+    await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
+    expect(cache.state).toBe('usable');
+  } finally {
+    await redis.admin.config('SET', 'min-replicas-to-write', '0');
+  }
+  expect(await cache.read('webform', 12, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
+});

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import { createSemaphore } from '@content-platform/chassis';
+import type { CacheConnection, View } from '../connection.ts';
+import { CacheError } from '../errors.ts';
+import { createFillWaiters, type WaitReply } from './fill-waiters.ts';
+import { recordKey } from './keys.ts';
+
+/** How long a reader may take to fill before another reader takes over. Correctness does not depend on this value. */
+const leaseMs = 3000;
+/** Larger payloads, in bytes of UTF-8, are not cached. */
+const maxPayloadBytes = 256 * 1024;
+/**
+ * READs in flight, and FILLs. One connection carries all commands in order, so a clear waits for at most this many
+ * payloads (2 MB). Redis executes one command at a time anyway.
+ */
+const maxInFlight = 8;
+
+/** The entry of a record that does not exist: no JSON text is empty. */
+const absent = { version: 0, payload: '' };
+/**
+ * The entry of a record that is too large: its readers go to the database at once. Without it each of them would wait
+ * for a lease that is never filled. A clear deletes it as it does a payload.
+ */
+const tooLarge = { version: 0, payload: 'too large' };
+
+export interface LoadedRecord {
+  version: number;
+  /** the JSON text that is sent to clients; never empty */
+  payload: string;
+}
+
+/**
+ * Reads the record from the database, null when it does not exist: from the primary, with one statement outside any
+ * transaction. The result must not be shared with another call, which may have begun before a clear.
+ */
+export type LoadRecord = () => Promise<LoadedRecord | null>;
+
+export interface CacheRead {
+  /** hit: from the cache; miss: from the database; bypass: from the database because Redis was unusable */
+  outcome: 'hit' | 'miss' | 'bypass';
+  record: LoadedRecord | null;
+  /** why the read bypassed the cache */
+  reason?: CacheError;
+}
+
+export interface RecordCacheOptions {
+  connection: Pick<CacheConnection, 'forReading'>;
+  /** how long a record is cached, in milliseconds, plus or minus 10 % */
+  ttlMs: number;
+  /** how long the absence of a record is cached, in milliseconds, plus or minus 10 % */
+  negativeTtlMs: number;
+}
+
+/**
+ * The reader's side of the protocol. This process keeps no copy in memory, and no reader joins another reader's database
+ * read: both would outlive a clear.
+ */
+export function createRecordCache(options: RecordCacheOptions) {
+  const { connection, ttlMs, negativeTtlMs } = options;
+
+  // Separate queues: the fill that readers wait for must not queue behind a thousand READs.
+  const reads = createSemaphore(maxInFlight);
+  const fills = createSemaphore(maxInFlight);
+  const peeks = createSemaphore(maxInFlight);
+  const sendRead = (key: string, view: View) =>
+    reads.run(async () => connection.forReading(key).read(key, view, randomUUID(), leaseMs));
+  const waiters = createFillWaiters(sendRead);
+
+  async function lookUp(key: string, view: View): Promise<WaitReply> {
+    const reply = await sendRead(key, view);
+    return reply.status === 'WAIT' ? waiters.wait(key, view, leaseMs) : reply;
+  }
+
+  async function store(key: string, view: View, lease: string, record: LoadedRecord | null): Promise<void> {
+    const ttl = record ? ttlMs : negativeTtlMs;
+    const fill = { view, lease, ttlMs: Math.round(ttl * (0.9 + Math.random() * 0.2)), ...entryOf(record) };
+    // A refused or lost FILL is harmless: this request returns what it loaded, the next request loads again.
+    await unlessCacheError(() => fills.run(async () => connection.forReading(key).fill(key, fill)));
+  }
+
+  return {
+    /**
+     * Reads one view of a record through the cache: every change that was committed before an acknowledged clear was
+     * sent is in every read that starts after the acknowledgement. Rejects only with the error of `load`.
+     */
+    async read(model: string, id: number, view: View, load: LoadRecord): Promise<CacheRead> {
+      const key = recordKey(model, id);
+      const found = await unlessCacheError(() => lookUp(key, view));
+      if (found instanceof CacheError) return { outcome: 'bypass', record: await load(), reason: found };
+      if (found.status === 'HIT' && found.payload !== tooLarge.payload) {
+        const { version, payload } = found;
+        return { outcome: 'hit', record: payload === absent.payload ? null : { version, payload } };
+      }
+      const record = await load().finally(found.status === 'LOAD_PERMIT' ? found.end : undefined);
+      if (found.status === 'FILL') await store(key, view, found.lease, record);
+      return { outcome: 'miss', record };
+    },
+    /** Returns the version of each view that a read would now find in the cache, null: absent. @throws CacheError */
+    async cachedVersions(model: string, id: number): Promise<(number | null)[]> {
+      const key = recordKey(model, id);
+      const entries = await peeks.run(async () => connection.forReading(key).peek(key));
+      return entries
+        .filter(({ beginning }) => beginning !== tooLarge.payload)
+        .map(({ version, beginning }) => (beginning === absent.payload ? null : version));
+    },
+  };
+}
+
+function entryOf(record: LoadedRecord | null): LoadedRecord {
+  if (!record) return absent;
+  return Buffer.byteLength(record.payload) > maxPayloadBytes ? tooLarge : record;
+}
+
+async function unlessCacheError<T>(work: () => Promise<T>): Promise<T | CacheError> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof CacheError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,239 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { setImmediate } from 'node:timers/promises';
+
+import type { ContentCache } from '../index.ts';
+import type { ProtocolScripts } from '../connection.ts';
+import { brokenScripts, joiningLoads, readingDatabaseFirst } from '../testing/broken-versions.ts';
+import { protocolScripts, startCache } from '../testing/caches.ts';
+import { loadVersion, recordOf } from '../testing/loaders.ts';
+import type { RaceCache } from '../testing/race.ts';
+import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
+import { until } from '../../../../test/support/wait.ts';
+import { startProxy } from '../../../../test/support/proxy.ts';
+
+/**
+ * Deterministic sequences. In each the record has version 1, becomes version 2, and is cleared. The read after the
+ * acknowledgement must return 2. Without the sequence's guard it returns 1.
+ */
+
+let servers: RedisServer[] = [];
+let caches: ContentCache[] = [];
+
+afterEach(async () => {
+  await Promise.all(caches.map((cache) => cache.close()));
+  await Promise.all(servers.map((server) => server.stop()));
+  caches = [];
+  servers = [];
+});
+
+async function server(settings: Record<string, string> = {}): Promise<RedisServer> {
+  const started = await startRedis({ 'repl-diskless-sync-delay': '0', ...settings });
+  servers.push(started);
+  return started;
+}
+
+async function cacheOn(redis: RedisServer, scripts: ProtocolScripts): Promise<ContentCache> {
+  const cache = await startCache(redis.url, { scripts });
+  caches.push(cache);
+  return cache;
+}
+
+async function readVersion(cache: RaceCache, inDatabase: number): Promise<number | undefined> {
+  return (await cache.read('webform', 12, 'full', loadVersion(inDatabase))).record?.version;
+}
+
+async function follow(replica: RedisServer, primary: RedisServer): Promise<void> {
+  await replica.admin.replicaof('127.0.0.1', primary.port);
+  await until('the replica to be in step', async () => {
+    const info = await replica.admin.info('replication');
+    return info.includes('master_link_status:up') && (await primary.admin.wait(1, 1000)) >= 1;
+  });
+}
+
+async function promote(replica: RedisServer): Promise<void> {
+  await replica.admin.replicaof('NO', 'ONE');
+}
+
+const usable = (cache: ContentCache) => until('the cache to be usable', () => cache.state === 'usable');
+
+/** A reader has loaded version 1 and fills late; meanwhile the record is cleared. */
+async function clearDuringLoad(
+  scripts: ProtocolScripts,
+  reader = (cache: RaceCache) => cache,
+): Promise<unknown> {
+  const redis = await server();
+  const slow = reader(await cacheOn(redis, scripts));
+  const other = await cacheOn(redis, scripts);
+  await slow.read('webform', 12, 'full', async () => {
+    await other.clearModel('webform', 12);
+    return recordOf(1);
+  });
+  return readVersion(other, 2);
+}
+
+test('a clear while a slow reader loads', async () => {
+  expect(await clearDuringLoad(protocolScripts)).toBe(2);
+  expect(await clearDuringLoad(brokenScripts.fillWithoutLeaseCheck)).toBe(1);
+  expect(await clearDuringLoad(brokenScripts.clearThatLeavesTheLease)).toBe(1);
+});
+
+test('the database read before the lease is held', async () => {
+  expect(await clearDuringLoad(protocolScripts, readingDatabaseFirst)).toBe(1);
+});
+
+test('a second reader that joins a read of the database begun before the clear', async () => {
+  const sequence = async (reader: (cache: RaceCache) => RaceCache) => {
+    const redis = await server();
+    const raced = await cacheOn(redis, protocolScripts);
+    const cache = reader(raced);
+    const begun = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const first = cache.read('webform', 12, 'full', async () => {
+      begun.resolve();
+      await goOn.promise;
+      return recordOf(1);
+    });
+    await begun.promise;
+    await cache.clearModel('webform', 12);
+    const second = readVersion(cache, 2);
+    await until('the second lease', async () => (await redis.admin.exists('webform:12')) === 1);
+    // Its reply comes before that of a later command; then the reader begins its load.
+    await raced.memory();
+    await setImmediate();
+    goOn.resolve();
+    await first;
+    return second;
+  };
+  expect(await sequence((cache) => cache)).toBe(2);
+  expect(await sequence(joiningLoads)).toBe(1);
+});
+
+/** Redis restarts from a snapshot from before the clear. */
+async function restartFromOldFile(scripts: ProtocolScripts): Promise<unknown> {
+  const redis = await server();
+  const cache = await cacheOn(redis, scripts);
+  await readVersion(cache, 1);
+  await redis.admin.save();
+  // While Redis saved, the cache may have disconnected.
+  await usable(cache);
+  expect(await cache.clearModel('webform', 12)).toBe(1);
+  await redis.kill();
+  await until('the loss to be noticed', () => cache.state === 'away');
+  await redis.restart();
+  await usable(cache);
+  expect(await redis.admin.hexists('webform:12', 'full:payload')).toBe(1);
+  return readVersion(cache, 2);
+}
+
+test('a restart from persisted data', async () => {
+  expect(await restartFromOldFile(protocolScripts)).toBe(2);
+  expect(await restartFromOldFile(brokenScripts.withoutIncarnation)).toBe(1);
+});
+
+/** A failover from A to B and back without a restart; the way back loses the clear. */
+async function promotionThereAndBack(scripts: ProtocolScripts): Promise<unknown> {
+  const [a, b] = [await server(), await server()];
+  const cacheOfA = await cacheOn(a, scripts);
+  await readVersion(cacheOfA, 1);
+  await follow(b, a);
+
+  await promote(b);
+  await follow(a, b);
+  await a.admin.replicaof('127.0.0.1', 1);
+  const cacheOfB = await cacheOn(b, scripts);
+  expect(await cacheOfB.clearModel('webform', 12)).toBe(1);
+
+  await promote(a);
+  await usable(cacheOfA);
+  expect(await a.admin.hexists('webform:12', 'full:payload')).toBe(1);
+  return readVersion(cacheOfA, 2);
+}
+
+test('a promotion there and back', async () => {
+  expect(await promotionThereAndBack(protocolScripts)).toBe(2);
+  expect(await promotionThereAndBack(brokenScripts.runIdOnly)).toBe(1);
+});
+
+/** A is the old primary and does not know that B has taken over. A needs a replica to accept writes. */
+async function cutOffPrimary(): Promise<{ a: RedisServer; b: RedisServer; takeOver: () => Promise<void> }> {
+  const [a, b] = [await server(), await server()];
+  await follow(b, a);
+  await a.admin.config('SET', 'min-replicas-to-write', '1');
+  const takeOver = async () => {
+    await promote(b);
+    await until('A to be cut off', async () => {
+      const answer = await a.admin.set('probe', '').catch((error: Error) => error.message);
+      return answer?.startsWith('NOREPLICAS') ?? false;
+    });
+  };
+  return { a, b, takeOver };
+}
+
+/** A client still reads from A; the clear goes to B. */
+async function readFromCutOffPrimary(scripts: ProtocolScripts): Promise<unknown> {
+  const { a, b, takeOver } = await cutOffPrimary();
+  const cacheOfA = await cacheOn(a, scripts);
+  await readVersion(cacheOfA, 1);
+  await takeOver();
+  await (await cacheOn(b, scripts)).clearModel('webform', 12);
+  expect(cacheOfA.state).toBe('usable');
+  return readVersion(cacheOfA, 2);
+}
+
+test('a read from a primary that was cut off', async () => {
+  expect(await readFromCutOffPrimary(protocolScripts)).toBe(2);
+  expect(await readFromCutOffPrimary(brokenScripts.withoutHeader)).toBe(1);
+});
+
+/** The clear goes to A, but the record is cached on B. */
+async function clearPatternOnCutOffPrimary(scripts: ProtocolScripts): Promise<unknown> {
+  const { a, b, takeOver } = await cutOffPrimary();
+  const cacheOfA = await cacheOn(a, scripts);
+  await takeOver();
+  const cacheOfB = await cacheOn(b, scripts);
+  await readVersion(cacheOfB, 1);
+  const acknowledged = await cacheOfA.clearPattern('webform').catch((error: Error) => error.name);
+  return { acknowledged, readThen: await readVersion(cacheOfB, 2) };
+}
+
+test('a clear of a model on a primary that was cut off', async () => {
+  expect(await clearPatternOnCutOffPrimary(protocolScripts)).toEqual({
+    acknowledged: 'CacheRefused',
+    readThen: 1,
+  });
+  expect(await clearPatternOnCutOffPrimary(brokenScripts.sweepWithoutChecks)).toEqual({
+    acknowledged: 0,
+    readThen: 1,
+  });
+});
+
+const onReplica: Record<string, (cache: ContentCache) => Promise<unknown>> = {
+  'a clear': (cache) => cache.clearModel('webform', 12),
+  'a clear of a model': (cache) => cache.clearPattern('webform'),
+  'a read': async (cache) => {
+    throw (await cache.read('webform', 12, 'full', loadVersion(2))).reason;
+  },
+};
+
+test.each(Object.entries(onReplica))(
+  'a primary that became a replica refuses %s, and the one at its address is looked for',
+  async (_, ask) => {
+    const [primary, replica] = [await server(), await server()];
+    const way = await startProxy(new URL(replica.url));
+    const cache = await startCache(way.url);
+    caches.push(cache);
+    await readVersion(cache, 1);
+    await follow(replica, primary);
+    await expect(ask(cache)).rejects.toMatchObject({ name: 'CacheRefused' });
+    await until('the connection to be closed', () => cache.state === 'away');
+    expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
+
+    way.lead(new URL(primary.url));
+    await usable(cache);
+    expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
+    expect(await primary.admin.exists('webform:12')).toBe(1);
+    expect(cache.timeouts).toBe(0);
+    await cache.close();
+    await way.close();
+  },
+);

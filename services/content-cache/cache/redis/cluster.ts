@@ -1,0 +1,240 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { HostPort, RedisAddress } from '@content-platform/chassis';
+import { Redis } from 'ioredis';
+
+import type { CacheConnection, CacheNode, CacheState, ClearTransport } from '../connection.ts';
+import { CacheUnavailable, CacheUnfit, SlotElsewhere, SlotsUnsettled } from '../errors.ts';
+import type { CacheConnectionOptions } from './connect.ts';
+import { clientSettings, createPrimary, reconnectMs, type Primary } from './primary.ts';
+import {
+  addressOf,
+  mergeViews,
+  readClusterNodes,
+  slotOf,
+  type ClusterView,
+  type SlotMap,
+} from './slot-map.ts';
+import { withTemporaryClient } from './temporary-client.ts';
+
+/** The least time between two refreshes of the topology, however many commands find a slot elsewhere. */
+const minRefreshPauseMs = 50;
+/** How many times a clear is sent again to the new owner of its key. */
+const maxRedirects = 5;
+
+/**
+ * Connects to all primaries of a Redis Cluster. Each primary has its own connection, with the checks of a single server:
+ * when a primary is lost, the keys of the others stay in use.
+ *
+ * The slot map is our own, so that nothing is sent before the checks of a connection, and no READ twice. It is refreshed
+ * every second, and at once when a primary is lost or reports a slot elsewhere; while a primary is lost, every known
+ * node is asked. A key goes to the owner of its slot. Two replies redirect it:
+ * - MOVED: nothing was executed. A read bypasses the cache, a clear follows to the new owner.
+ * - ASK: the slot is moving, and the key is not on this node (any more). Nothing follows: if the move is reversed, the
+ *   key may come back past a clear that went ahead of it. Reads bypass the cache and clears are refused until it ends.
+ */
+export function createClusterConnection(
+  { nodes: seeds, access }: Extract<RedisAddress, { form: 'cluster' }>,
+  options: CacheConnectionOptions,
+): CacheConnection {
+  // TLS certificates hold names.
+  const byName = access.tls !== undefined;
+  /** By `host:port`: the primaries of the map. */
+  const members = new Map<string, Primary>();
+  let map: SlotMap | undefined;
+  let state: CacheState = 'away';
+  let reason: Error | undefined;
+  let refreshError: Error | undefined;
+  let unfit: CacheUnfit | undefined;
+  let timeoutsOfRemoved = 0;
+  let refreshing: Promise<void> | undefined;
+  let refreshedAt = -Infinity;
+  let running: Promise<void> | undefined;
+  const closing = new AbortController();
+
+  function addNode(at: HostPort): Promise<void> {
+    const address = addressOf(at);
+    const primary = createPrimary({
+      redis: new Redis({ ...clientSettings, ...access, ...at }),
+      scripts: options.scripts,
+      isCluster: true,
+      recover: (node) => options.recover(onlyOf(node)),
+      onStateChange(next) {
+        if (members.get(address) !== primary) return;
+        publishState();
+        if (next === 'away') void refreshTopology();
+      },
+      onError: (error) => error instanceof SlotElsewhere && void refreshTopology(),
+    });
+    members.set(address, primary);
+    return primary.start().catch((error: CacheUnfit) => {
+      unfit = error;
+      // The next refresh adds it again.
+      members.delete(address);
+    });
+  }
+
+  function removeNode(address: string): Promise<void> {
+    const primary = members.get(address)!;
+    members.delete(address);
+    timeoutsOfRemoved += primary.timeouts;
+    return primary.close();
+  }
+
+  /** Publishes the combined state of all primaries. */
+  function publishState(): void {
+    if (state === 'closed') return;
+    const addresses = [...(map?.primaries.keys() ?? [])];
+    const stateOf = (address: string) => members.get(address)?.state ?? 'away';
+    const states = addresses.map(stateOf);
+    const next =
+      map?.isWhole === true && states.every((one) => one === 'usable')
+        ? 'usable'
+        : states.includes('usable')
+          ? 'partial'
+          : states.includes('recovering')
+            ? 'recovering'
+            : 'away';
+    const lost = addresses.find((address) => ['away', 'closed'].includes(stateOf(address)));
+    const lostReason = lost && (members.get(lost)?.reason?.message ?? unfit?.message ?? 'not connected');
+    const why = lost
+      ? new CacheUnavailable(`${lost}: ${lostReason}`)
+      : map && !map.isWhole
+        ? new CacheUnavailable('some slots belong to no primary')
+        : refreshError;
+    const nextReason = next === 'away' || next === 'partial' ? why : undefined;
+    const isNew = next !== state || nextReason?.message !== reason?.message;
+    state = next;
+    reason = nextReason;
+    if (isNew) options.onStateChange?.(next, nextReason);
+  }
+
+  /** Asks the connected primaries, and every other known node while a primary is lost. */
+  async function readViews(): Promise<ClusterView[]> {
+    const connected = [...members].filter(([, member]) => ['usable', 'recovering'].includes(member.state));
+    const views = connected.map(async ([address, primary]) => {
+      const text = await primary.nodeIn('usable', 'recovering').clusterNodes();
+      return readClusterNodes(text, map!.primaries.get(address)!, byName);
+    });
+    const isComplete = map?.isWhole === true && connected.length === map.primaries.size;
+    const others = new Map(
+      (isComplete ? [] : [...seeds, ...(map?.nodes ?? [])]).map((at) => [addressOf(at), at]),
+    );
+    for (const [address] of connected) others.delete(address);
+    for (const at of others.values()) {
+      const read = async (client: Redis) =>
+        readClusterNodes(String(await client.cluster('NODES')), at, byName);
+      views.push(withTemporaryClient({ ...at, ...access }, read));
+    }
+    const results = await Promise.allSettled(views);
+    const errors = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []));
+    refreshError = errors[0];
+    if (errors.some(({ message }) => message.includes('cluster support disabled')))
+      unfit = new CacheUnfit('this Redis is no cluster: redis-cluster:// is for one');
+    return results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  }
+
+  async function refreshNow(): Promise<void> {
+    const pauseMs = refreshedAt + minRefreshPauseMs - performance.now();
+    if (pauseMs > 0) await sleep(pauseMs);
+    const views = await readViews();
+    refreshedAt = performance.now();
+    if (closing.signal.aborted) return;
+    if (views.length > 0) {
+      const { primaries: known } = (map = mergeViews(views));
+      for (const address of members.keys()) if (!known.has(address)) void removeNode(address);
+      const added = [...known].filter(([address]) => !members.has(address));
+      await Promise.all(added.map(([, at]) => addNode(at)));
+    }
+    publishState();
+  }
+
+  /** Calls during a refresh share it: a change that it missed makes a later command fail, which refreshes again. */
+  function refreshTopology(): Promise<void> {
+    refreshing ??= refreshNow().finally(() => (refreshing = undefined));
+    return refreshing;
+  }
+
+  function ownerOf(key: string): Primary {
+    const address = map?.owners[slotOf(key)];
+    const primary = address === undefined ? undefined : members.get(address);
+    if (primary) return primary;
+    throw new CacheUnavailable(reason?.message ?? 'no primary is known for the key');
+  }
+
+  function primaries() {
+    if (!map?.isWhole) throw new CacheUnavailable(reason?.message ?? 'some slots belong to no primary');
+    return [...map.primaries].map(([address, at]) => {
+      const primary = members.get(address);
+      if (!primary) throw new CacheUnavailable(`${address} is not connected`);
+      return { at, node: primary.nodeIn('usable', 'recovering') };
+    });
+  }
+
+  return {
+    get state() {
+      return state;
+    },
+    get timeouts() {
+      return [...members.values()].reduce((sum, primary) => sum + primary.timeouts, timeoutsOfRemoved);
+    },
+    async start() {
+      await refreshTopology();
+      if (unfit) throw unfit;
+      running = (async () => {
+        for (;;) {
+          await sleep(reconnectMs, undefined, { signal: closing.signal }).catch(() => {});
+          if (closing.signal.aborted) return;
+          await refreshTopology();
+        }
+      })();
+    },
+    forReading: (key) => ownerOf(key).nodeIn('usable'),
+    async clear(key) {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await ownerOf(key).nodeIn('usable', 'recovering').clear(key);
+        } catch (error) {
+          const isMoved = error instanceof SlotElsewhere && !error.isAsk;
+          if (!isMoved || attempt === maxRedirects) throw error;
+          await refreshTopology();
+        }
+      }
+    },
+    primaries: () => primaries().map(({ node }) => node),
+    async slotMap() {
+      const views = await Promise.all(
+        primaries().map(async ({ at, node }) => readClusterNodes(await node.clusterNodes(), at, byName)),
+      );
+      const [{ ownership, owners }] = views as [ClusterView];
+      const isAgreed = views.every((view) => view.ownership === ownership && !view.isMoving);
+      // The primaries of the map, which a sweep scans, must be exactly the owners that the nodes report.
+      const isOurs =
+        owners.length === views.length && owners.every(({ at }) => map?.primaries.has(addressOf(at)));
+      if (isAgreed && isOurs) return ownership;
+      await refreshTopology();
+      throw new SlotsUnsettled('slots of the cluster are being moved');
+    },
+    async close() {
+      closing.abort();
+      await Promise.all([running, refreshing]);
+      await Promise.all([...members.keys()].map(removeNode));
+      if (state === 'closed') return;
+      state = 'closed';
+      options.onStateChange?.('closed');
+    },
+  };
+}
+
+/** Clears only the keys of one primary: for the clears that it missed while it was unavailable. */
+function onlyOf(node: CacheNode): ClearTransport {
+  return {
+    clear: (key) =>
+      node.clear(key).catch((error: unknown) => {
+        if (error instanceof SlotElsewhere) return 0;
+        throw error;
+      }),
+    primaries: () => [node],
+    slotMap: async () => 'one primary',
+  };
+}

@@ -1,0 +1,49 @@
+import { parseRedisUrl } from '@content-platform/chassis';
+import { Redis } from 'ioredis';
+import type { CacheConnection, CacheState, ClearTransport, ProtocolScripts } from '../connection.ts';
+import { isDemoted, lacksReplicas } from '../errors.ts';
+import { createClusterConnection } from './cluster.ts';
+import { clientSettings, createPrimary } from './primary.ts';
+import { openThroughSentinels } from './sentinels.ts';
+
+export interface CacheConnectionOptions {
+  /** one of the forms of parseRedisUrl */
+  url: string;
+  /**
+   * Runs after each connect, before the cache is used: carries out the clears that were refused before. In a cluster it
+   * runs for each primary, with that primary's `part`.
+   */
+  recover: (part?: ClearTransport) => Promise<void>;
+  /** Called with each new state, and with each new reason why Redis is unusable. */
+  onStateChange?: ((state: CacheState, reason?: Error) => void) | undefined;
+  scripts: ProtocolScripts;
+}
+
+/** Creates the connection of a process to Redis: to a single server, through sentinels or to a cluster. */
+export function createCacheConnection(options: CacheConnectionOptions): CacheConnection {
+  const address = parseRedisUrl(options.url);
+  if (address.form === 'cluster') return createClusterConnection(address, options);
+  const hasSentinels = address.form === 'sentinel';
+  const primary = createPrimary({
+    redis: hasSentinels ? openThroughSentinels(address) : new Redis(address.url, clientSettings),
+    scripts: options.scripts,
+    recover: () => options.recover(),
+    onStateChange: (state, reason) => options.onStateChange?.(state, reason),
+    // A primary without enough replicas may have been replaced: reconnecting asks the sentinels.
+    isFatal: (error) => isDemoted(error) || (hasSentinels && lacksReplicas(error)),
+  });
+  return {
+    get state() {
+      return primary.state;
+    },
+    get timeouts() {
+      return primary.timeouts;
+    },
+    start: primary.start,
+    forReading: () => primary.nodeIn('usable'),
+    clear: async (key) => primary.nodeIn('usable', 'recovering').clear(key),
+    primaries: () => [primary.nodeIn('usable', 'recovering')],
+    slotMap: async () => 'all slots',
+    close: primary.close,
+  };
+}

@@ -1,0 +1,292 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+
+import type { CacheState, CacheClearer, ContentCache, ContentCacheOptions } from '../index.ts';
+import { protocolScripts, startCache } from '../testing/caches.ts';
+import { loadNothing, loadVersion } from '../testing/loaders.ts';
+import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
+import { until } from '../../../../test/support/wait.ts';
+import { startProxy } from '../../../../test/support/proxy.ts';
+
+let redis: RedisServer;
+let caches: ContentCache[] = [];
+
+beforeEach(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  await Promise.all(caches.map((cache) => cache.close()));
+  caches = [];
+  redis.resume();
+  await redis.stop();
+});
+
+async function start(options: Partial<ContentCacheOptions> = {}, url = redis.url): Promise<ContentCache> {
+  const cache = await startCache(url, options);
+  caches.push(cache);
+  return cache;
+}
+
+const becomes = (cache: ContentCache, state: CacheState) =>
+  until(`the cache to be ${state}`, () => cache.state === state);
+
+const ourClients = async () => {
+  const list = String(await redis.admin.client('LIST'));
+  const own = await redis.admin.client('ID');
+  return [...list.matchAll(/^id=(\d+)/gm)].map(([, id]) => Number(id)).filter((id) => id !== own);
+};
+
+test('bypasses a Redis that is down at the start, refuses clears, and uses it later', async () => {
+  await redis.kill();
+  const cache = await start();
+  expect(cache.state).toBe('away');
+  const read = await cache.read('webform', 12, 'full', loadVersion(1));
+  expect(read).toMatchObject({
+    outcome: 'bypass',
+    reason: { message: expect.stringContaining('ECONNREFUSED') },
+  });
+  await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  await expect(cache.clearPattern('webform')).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  await expect(cache.memory()).rejects.toMatchObject({ name: 'CacheUnavailable' });
+
+  await redis.restart();
+  await becomes(cache, 'usable');
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'miss' });
+});
+
+test('refuses to start if the Redis user may not call INFO', async () => {
+  await redis.admin.acl('SETUSER', 'app', 'on', '>secret', '~*', '+@all', '-info');
+  const starting = start({}, redis.url.replace('redis://', 'redis://app:secret@'));
+  await expect(starting).rejects.toMatchObject({
+    name: 'CacheUnfit',
+    message: expect.stringMatching(/^.*\+info.*$/),
+  });
+});
+
+test('refuses to start if the server does not know script flags', async () => {
+  const scripts = { ...protocolScripts, incarnation: '#not lua, as #!lua is not to Redis 6' };
+  await expect(start({ scripts })).rejects.toMatchObject({
+    name: 'CacheUnfit',
+    message: expect.stringMatching(/^.*7.*$/),
+  });
+});
+
+test('starts with a wrong password, and reports the reason', async () => {
+  await redis.admin.config('SET', 'requirepass', 'secret');
+  const reasons: string[] = [];
+  const cache = await start(
+    { onStateChange: (_, reason) => reasons.push(reason?.message ?? '') },
+    redis.url.replace('redis://', 'redis://:wrong@'),
+  );
+  expect(cache.state).toBe('away');
+  expect(reasons).toEqual([expect.stringContaining('WRONGPASS')]);
+});
+
+test('starts although Redis hangs in the handshake', async () => {
+  await redis.admin.config('SET', 'requirepass', 'secret');
+  redis.pause();
+  const cache = await start({}, redis.url.replace('redis://', 'redis://:secret@'));
+  expect(cache.state).toBe('away');
+  redis.resume();
+  await becomes(cache, 'usable');
+});
+
+test('carries out refused clears after each connect, before reads use the cache', async () => {
+  const first = await start();
+  await first.read('webform', 12, 'full', loadVersion(1));
+
+  const states: CacheState[] = [];
+  const hook = Promise.withResolvers<CacheClearer>();
+  const goOn = Promise.withResolvers<void>();
+  const starting = start({
+    onStateChange: (state) => states.push(state),
+    recover: async (clearer) => {
+      hook.resolve(clearer);
+      await goOn.promise;
+      expect(await clearer.clearModel('webform', 12)).toBe(1);
+    },
+  });
+  await hook.promise;
+  expect(states).toEqual(['recovering']);
+  goOn.resolve();
+  const cache = await starting;
+  expect(states).toEqual(['recovering', 'usable']);
+  expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
+});
+
+test('while recovering, reads bypass the cache and clears are carried out', async () => {
+  let recoveries = 0;
+  let goOn = Promise.withResolvers<void>();
+  goOn.resolve();
+  const cache = await start({
+    recover: async () => {
+      recoveries += 1;
+      await goOn.promise;
+    },
+  });
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  await redis.admin.save();
+  goOn = Promise.withResolvers();
+  await redis.kill();
+  await redis.restart();
+  await becomes(cache, 'recovering');
+
+  expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
+  expect(await cache.clearModel('webform', 12)).toBe(1);
+  goOn.resolve();
+  await becomes(cache, 'usable');
+  expect(recoveries).toBe(2);
+});
+
+test('retries a failed recovery, and leaves the cache unused until then', async () => {
+  let failures = 2;
+  const reasons: Array<string | undefined> = [];
+  const cache = await start({
+    onStateChange: (state, reason) => reasons.push(`${state} ${reason?.message ?? ''}`.trim()),
+    recover: async () => {
+      if (failures-- > 0) throw new Error('no database');
+    },
+  });
+  expect(cache.state).toBe('away');
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'bypass' });
+  await becomes(cache, 'usable');
+  expect(reasons.filter((line) => line === 'away no database')).toHaveLength(2);
+});
+
+test('a hanging Redis costs one timeout a second, not one a read, and clears are refused', async () => {
+  const cache = await start();
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  const started = performance.now();
+  redis.pause();
+
+  const clears = [cache.clearModel('webform', 12), cache.clearPattern('webform')];
+  for (const clear of clears) await expect(clear).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  // One timeout of 250 ms failed all commands in flight.
+  expect(cache.timeouts).toBe(1);
+
+  let reads = 0;
+  const reader = async () => {
+    while (performance.now() < started + 3000) {
+      expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
+      await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+      reads += 1;
+      await sleep(5);
+    }
+  };
+  await Promise.all(Array.from({ length: 20 }, reader));
+  const seconds = (performance.now() - started) / 1000;
+  expect(reads).toBeGreaterThan(100);
+  expect(cache.timeouts).toBeGreaterThan(1);
+  expect(cache.timeouts).toBeLessThanOrEqual(1 + seconds);
+
+  redis.resume();
+  await becomes(cache, 'usable');
+  // An unanswered clear is uncertain, so the sender retries it.
+  await cache.clearModel('webform', 12);
+  expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
+});
+
+test("closes the connection on a command's timeout, so that a waking Redis cannot answer on it", async () => {
+  const cache = await start();
+  const before = await ourClients();
+  redis.pause();
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  redis.resume();
+  await becomes(cache, 'usable');
+  await until('the old connection to go', async () => !(await ourClients()).includes(before[0]!));
+  expect(before).toHaveLength(1);
+  expect(cache.timeouts).toBeGreaterThanOrEqual(1);
+});
+
+const PAYLOAD = `"${'x'.repeat(200_000)}"`;
+const loadLarge = async () => ({ version: 1, payload: PAYLOAD });
+
+test('a slow reply fails only its own command, and is dropped when it arrives', async () => {
+  const way = await startProxy(new URL(redis.url));
+  const cache = await start({}, way.url);
+  await cache.read('webform', 12, 'full', loadLarge);
+  await cache.read('webform', 13, 'full', loadVersion(13));
+  const before = await ourClients();
+
+  // The reply takes a second; the others wait behind it.
+  way.narrow(2_000);
+  const reads = [12, 13].map((id) => cache.read('webform', id, 'full', loadVersion(2)));
+  for (const read of reads)
+    expect(await read).toMatchObject({ outcome: 'bypass', reason: { name: 'CacheUnavailable' } });
+  await expect(cache.clearModel('pathway', 1)).rejects.toMatchObject({ name: 'CacheUnavailable' });
+  expect(cache.state).toBe('usable');
+  way.narrow(Infinity);
+  expect((await cache.read('webform', 13, 'full', loadNothing)).record?.version).toBe(13);
+  expect((await cache.read('webform', 12, 'full', loadNothing)).record?.payload).toBe(PAYLOAD);
+  expect(await ourClients()).toEqual(before);
+  expect(cache.timeouts).toBe(0);
+  await cache.close();
+  await way.close();
+});
+
+test('closes the connection if a reply trickles without end', async () => {
+  const way = await startProxy(new URL(redis.url));
+  const cache = await start({}, way.url);
+  await cache.read('webform', 12, 'full', loadLarge);
+  way.narrow(100);
+  expect(await cache.read('webform', 12, 'full', loadLarge)).toMatchObject({ outcome: 'bypass' });
+  expect(cache.state).toBe('usable');
+  await until('it is given up', () => cache.timeouts === 1);
+  await becomes(cache, 'away');
+  await cache.close();
+  await way.close();
+});
+
+test('closes the connection if Redis falls asleep during a reply', async () => {
+  const way = await startProxy(new URL(redis.url));
+  const cache = await start({}, way.url);
+  await cache.read('webform', 12, 'full', loadLarge);
+  way.narrow(5_000);
+  const reading = cache.read('webform', 12, 'full', loadLarge);
+  await sleep(50);
+  redis.pause();
+  expect(await reading).toMatchObject({ outcome: 'bypass' });
+  await until('it is given up', () => cache.timeouts === 1);
+  await cache.close();
+  await way.close();
+});
+
+test('notices on an idle connection that Redis hangs', async () => {
+  const cache = await start();
+  redis.pause();
+  await becomes(cache, 'away');
+  redis.resume();
+  await becomes(cache, 'usable');
+});
+
+test('a busy process does not mistake Redis for dead', async () => {
+  const cache = await start();
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  const reading = cache.read('webform', 12, 'full', loadNothing);
+  // Blocks this thread for longer than a command's timeout; Redis answers meanwhile.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+  expect(await reading).toMatchObject({ outcome: 'hit' });
+  expect(cache.timeouts).toBe(0);
+});
+
+test('reports memory in bytes', async () => {
+  await redis.admin.config('SET', 'maxmemory', '64mb');
+  const cache = await start();
+  const { usedBytes, limitBytes, evictedKeys } = await cache.memory();
+  expect(usedBytes).toBeGreaterThan(100_000);
+  expect(limitBytes).toBe(64 * 1024 * 1024);
+  expect(evictedKeys).toBe(0);
+});
+
+test.each(['usable', 'hanging', 'away'])('close() ends it while Redis is %s', async (how) => {
+  const cache = await start();
+  if (how === 'hanging') redis.pause();
+  if (how === 'away') {
+    await redis.kill();
+    await becomes(cache, 'away');
+  }
+  await cache.close();
+  expect(cache.state).toBe('closed');
+  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'bypass' });
+});

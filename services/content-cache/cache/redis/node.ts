@@ -1,0 +1,148 @@
+import type { Redis } from 'ioredis';
+
+import type { CacheNode, ProtocolScripts, View } from '../connection.ts';
+import { asCacheError, CacheRefused, type CacheError } from '../errors.ts';
+import { DeadlineExceeded, withDeadline } from './deadline.ts';
+
+/** A command fails after this time. */
+const commandTimeoutMs = 250;
+/** The connection is closed when a reply takes this long. */
+const hungMs = 1000;
+/** Buckets per SCAN: up to 4 ms of Redis's time. Smaller pages take longer in total. */
+const scanCount = 5000;
+
+/** The protocol's commands, and the commands that manage the connection. */
+export interface RedisNode extends CacheNode {
+  /** Returns the reply to CLUSTER NODES. */
+  clusterNodes(): Promise<string>;
+  isInCluster(): Promise<boolean>;
+  ping(): Promise<void>;
+}
+
+interface ScriptCommands {
+  cacheRead(key: string, view: View, token: string, leaseMs: number): Promise<[string, string, string]>;
+  cacheFill(key: string, ...fill: (string | number)[]): Promise<'STORED' | 'REFUSED'>;
+  cachePeek(key: string): Promise<[string, string][]>;
+  cacheClear(key: string): Promise<number>;
+  cacheIncarnation(): Promise<string>;
+}
+
+export interface RedisNodeHooks {
+  /** Closes the connection because Redis hangs, or because of a fatal refusal. */
+  disconnect: (reason: CacheError) => void;
+  /** Whether Redis's reply shows that this connection can no longer be used. */
+  isFatal: (error: unknown) => boolean;
+  /** Called with each error of a command. */
+  onError?: ((error: CacheError) => void) | undefined;
+  /** In a cluster, a command may not touch keys of several slots. */
+  isCluster: boolean;
+}
+
+/** Sends the protocol's commands over `redis`. */
+export function createRedisNode(
+  redis: Redis,
+  scripts: ProtocolScripts,
+  { disconnect, isFatal, onError, isCluster }: RedisNodeHooks,
+): RedisNode {
+  redis.defineCommand('cacheRead', { numberOfKeys: 1, lua: scripts.read });
+  redis.defineCommand('cacheFill', { numberOfKeys: 1, lua: scripts.fill });
+  redis.defineCommand('cachePeek', { numberOfKeys: 1, lua: scripts.peek });
+  redis.defineCommand('cacheClear', { numberOfKeys: 1, lua: scripts.clear });
+  redis.defineCommand('cacheIncarnation', { numberOfKeys: 0, lua: scripts.incarnation });
+  const run = redis as unknown as ScriptCommands;
+
+  async function replyTo<T>(command: string, reply: Promise<T>): Promise<T> {
+    const bytesBefore = redis.stream?.bytesRead;
+    try {
+      return await withDeadline(reply, commandTimeoutMs);
+    } catch (error) {
+      const cacheError = asCacheError(command, error);
+      if (isFatal(error)) disconnect(cacheError);
+      if (error instanceof DeadlineExceeded) void disconnectIfHung(reply, bytesBefore, cacheError);
+      onError?.(cacheError);
+      throw cacheError;
+    }
+  }
+
+  /**
+   * A slow reply fails only its own command. But a primary that slept through a failover must not answer on this
+   * connection when it wakes. A sleeping primary sends nothing, so the first command after its last byte (a PING within
+   * a second at the latest) closes the connection; if bytes were still in transit, `hungMs` does. A sleeping primary is
+   * disconnected after at most two seconds, and every failover takes longer.
+   */
+  async function disconnectIfHung(reply: Promise<unknown>, bytesBefore: number, reason: CacheError) {
+    if (redis.stream.bytesRead === bytesBefore) return disconnect(reason);
+    await withDeadline(reply, hungMs - commandTimeoutMs).catch((error: unknown) => {
+      if (error instanceof DeadlineExceeded) disconnect(reason);
+    });
+  }
+
+  /** Sends all commands of this turn of the event loop in one write. */
+  function corkUntilNextTick(): void {
+    const { stream } = redis;
+    if (!stream || stream.writableCorked > 0) return;
+    stream.cork();
+    process.nextTick(() => stream.uncork());
+  }
+
+  const info = (...sections: string[]) => replyTo('INFO', redis.info(...sections));
+
+  return {
+    async read(key, view, token, leaseMs) {
+      const reply = await replyTo('READ', run.cacheRead(key, view, token, leaseMs));
+      if (reply[0] === 'HIT') return { status: 'HIT', version: Number(reply[1]), payload: reply[2] };
+      return reply[0] === 'FILL' ? { status: 'FILL', lease: reply[1] } : { status: 'WAIT' };
+    },
+    fill(key, { view, lease, ttlMs, version, payload }) {
+      return replyTo('FILL', run.cacheFill(key, view, lease, ttlMs, version, payload));
+    },
+    async peek(key) {
+      const entries = await replyTo('PEEK', run.cachePeek(key));
+      return entries.map(([version, beginning]) => ({ version: Number(version), beginning }));
+    },
+    clear(key) {
+      // A batch of events or a page of a scan sends hundreds: a write for each CLEAR costs more than the CLEAR.
+      corkUntilNextTick();
+      return replyTo('CLEAR', run.cacheClear(key));
+    },
+    incarnation: () => replyTo('INCARNATION', run.cacheIncarnation()),
+    async scan(cursor, glob) {
+      const page = await replyTo('SCAN', redis.scanBuffer(cursor, 'MATCH', glob, 'COUNT', scanCount));
+      return { cursor: page[0].toString(), keys: page[1] };
+    },
+    async unlink(keys) {
+      const groups = isCluster ? keys.map((key) => [key]) : [keys];
+      const counts = await Promise.all(groups.map((group) => replyTo('UNLINK', redis.unlink(group))));
+      return counts.reduce((sum, count) => sum + count, 0);
+    },
+    async memory() {
+      const text = await info('memory', 'stats');
+      const number = (field: string) => Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(text)?.[1]);
+      return {
+        usedBytes: number('used_memory'),
+        limitBytes: number('maxmemory'),
+        evictedKeys: number('evicted_keys'),
+      };
+    },
+    async replication() {
+      const text = await info('replication');
+      const reading = replyTo('CONFIG', redis.config('GET', 'min-replicas-to-write'));
+      // Redis refuses CONFIG if our user lacks the right.
+      const setting = await reading.catch((error: Error) => {
+        if (error instanceof CacheRefused) return undefined;
+        throw error;
+      });
+      const minToWrite = setting === undefined ? undefined : Number((setting as string[])[1]);
+      return { replicas: Number(/^connected_slaves:(\d+)/m.exec(text)?.[1]), minToWrite };
+    },
+    async clusterNodes() {
+      return String(await replyTo('CLUSTER NODES', redis.cluster('NODES')));
+    },
+    async isInCluster() {
+      return (await info('cluster')).includes('cluster_enabled:1');
+    },
+    async ping() {
+      await replyTo('PING', redis.ping());
+    },
+  };
+}

@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { Redis } from 'ioredis';
+
+import type { PrimaryState, ProtocolScripts } from '../connection.ts';
+import { CacheUnavailable, CacheUnfit, isDemoted, type CacheError } from '../errors.ts';
+import { withDeadline } from './deadline.ts';
+import { createRedisNode, type RedisNode } from './node.ts';
+
+const connectTimeoutMs = 1000;
+/** The pause between two attempts to connect: a hanging Redis costs a process one timeout a second. */
+export const reconnectMs = 1000;
+const pingIntervalMs = 1000;
+
+/** Common settings of every client. */
+export const clientSettings = {
+  lazyConnect: true,
+  // Our own loop reconnects: nothing may be sent before the checks of a new connection.
+  retryStrategy: () => null,
+  // A READ sent twice would wait for its own lease.
+  autoResendUnfulfilledCommands: false,
+  enableOfflineQueue: false,
+  // The ready check is INFO without a time limit; our first command does the same with one.
+  enableReadyCheck: false,
+  protocol: 2,
+  disableClientInfo: true,
+} as const;
+
+export interface PrimaryOptions {
+  /** A client with `clientSettings` that has not connected yet. */
+  redis: Redis;
+  scripts: ProtocolScripts;
+  /** Runs after each connect, before the cache is used: carries out the clears that were refused before. */
+  recover: (node: RedisNode) => Promise<void>;
+  /** Called with each new state, and with each new reason why Redis is unusable. */
+  onStateChange: (state: PrimaryState, reason?: Error) => void;
+  /** Whether this is one primary of a cluster. */
+  isCluster?: boolean;
+  /** Called with each error of a command. */
+  onError?: (error: CacheError) => void;
+  /** Whether this refusal closes the connection. Default: a refusal by a replica. */
+  isFatal?: (error: unknown) => boolean;
+}
+
+export type Primary = ReturnType<typeof createPrimary>;
+
+/** Keeps this process's one connection to a primary. Closes it when Redis hangs or becomes a replica, and reconnects. */
+export function createPrimary(options: PrimaryOptions) {
+  const { redis, isFatal = isDemoted, isCluster = false, onError } = options;
+  let state: PrimaryState = 'away';
+  let reason: Error | undefined;
+  let socketError: Error | undefined;
+  let timeouts = 0;
+  let running: Promise<void> | undefined;
+  const closing = new AbortController();
+
+  redis.on('error', (error: Error) => (socketError = error));
+  const node = createRedisNode(redis, options.scripts, { disconnect, isFatal, onError, isCluster });
+
+  /**
+   * Destroys the socket, so that commands in flight fail at once; a graceful end would wait for Redis. Reconnecting
+   * resolves the host name again: after a failover it may lead to the new primary.
+   */
+  function disconnect(why: CacheError): void {
+    if (redis.stream.destroyed) return;
+    if (why instanceof CacheUnavailable) timeouts += 1;
+    redis.stream.destroy(why);
+  }
+
+  function enter(next: PrimaryState, why?: Error): void {
+    const isNew = next !== state || why?.message !== reason?.message;
+    state = next;
+    reason = why;
+    if (isNew) options.onStateChange(next, why);
+  }
+
+  /** Connects and stays until the connection is lost. Always rejects, with the reason of the loss. */
+  async function live(onUsable: () => void): Promise<never> {
+    socketError = undefined;
+    const lost = new Promise<never>((_, reject) => {
+      redis.once('end', () =>
+        reject(new CacheUnavailable(socketError?.message ?? 'the connection was closed')),
+      );
+    });
+    lost.catch(() => {});
+    let pings: NodeJS.Timeout | undefined;
+    try {
+      await withDeadline(redis.connect(), connectTimeoutMs).catch((error: Error) => {
+        throw new CacheUnavailable(socketError?.message ?? error.message);
+      });
+      await node.incarnation();
+      // The other nodes of its cluster would never be cleared.
+      if (!isCluster && (await node.isInCluster()))
+        throw new CacheUnfit('this Redis is part of a cluster: redis-cluster:// is for that');
+      pings = setInterval(() => void node.ping().catch(() => {}), pingIntervalMs);
+      enter('recovering');
+      await Promise.race([options.recover(node), lost]);
+      enter('usable');
+      onUsable();
+      return await lost;
+    } finally {
+      clearInterval(pings);
+      redis.stream?.destroy();
+    }
+  }
+
+  async function run(first: PromiseWithResolvers<void>): Promise<void> {
+    for (let attempt = 1; !closing.signal.aborted; attempt += 1) {
+      const error = await live(first.resolve).catch((why: Error) => why);
+      if (closing.signal.aborted) break;
+      if (attempt === 1 && error instanceof CacheUnfit) {
+        first.reject(error);
+        break;
+      }
+      enter('away', error);
+      first.resolve();
+      await sleep(reconnectMs, undefined, { signal: closing.signal }).catch(() => {});
+    }
+    first.resolve();
+    enter('closed');
+  }
+
+  return {
+    get state() {
+      return state;
+    },
+    get reason() {
+      return reason;
+    },
+    /** How many times the connection was closed because Redis did not answer in time. */
+    get timeouts() {
+      return timeouts;
+    },
+    /** Connects, as CacheConnection.start() does. @throws CacheUnfit */
+    start(): Promise<void> {
+      const first = Promise.withResolvers<void>();
+      running = run(first);
+      return first.promise;
+    },
+    /** The node, if the primary is in one of `states`. @throws CacheUnavailable in any other state */
+    nodeIn(...states: PrimaryState[]): RedisNode {
+      if (states.includes(state)) return node;
+      throw new CacheUnavailable(`Redis is ${state}${reason ? ` (${reason.message})` : ''}`);
+    },
+    async close(): Promise<void> {
+      closing.abort();
+      redis.stream?.destroy();
+      await running;
+      enter('closed');
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { expect, test } from '@jest/globals';
+
+import { adviceFor } from './replica-advice.ts';
+
+const advice = (replicas: number, minToWrite: number | undefined, atLeast: number) =>
+  /to (\d) \(they are (.*)\)/
+    .exec(
+      adviceFor(
+        [
+          { replicas: 0, minToWrite: 0 },
+          { replicas, minToWrite },
+        ],
+        atLeast,
+      ) ?? '',
+    )
+    ?.slice(1);
+
+test.each([
+  // replicas, min-replicas-to-write, CACHE_MIN_REPLICAS, advice
+  [0, 0, 0, undefined],
+  [1, 0, 0, ['1', '0 and 0']],
+  [1, 1, 0, ['1', '1 and 0']],
+  [1, 0, 1, ['1', '0 and 1']],
+  [1, 1, 1, undefined],
+  [2, 1, 1, undefined],
+  [2, 2, 1, ['2', '2 and 1']],
+  [3, 1, 1, ['2', '1 and 1']],
+  [4, 2, 2, undefined],
+  [1, undefined, 0, ['1', 'unknown and 0']],
+  [1, undefined, 1, undefined],
+])('%d replicas, %s asked for by Redis and %d by us: %j', (replicas, minToWrite, atLeast, says) => {
+  expect(advice(replicas, minToWrite, atLeast)).toEqual(says);
+});

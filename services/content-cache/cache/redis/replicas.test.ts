@@ -1,0 +1,105 @@
+import { afterEach, expect, test } from '@jest/globals';
+
+import type { ContentCache } from '../index.ts';
+import type { ProtocolScripts } from '../connection.ts';
+import { createScripts } from '../protocol/scripts.ts';
+import { protocolScripts, startCache } from '../testing/caches.ts';
+import { loadNothing, loadVersion } from '../testing/loaders.ts';
+import { follow } from '../../../../test/support/redis-replication.ts';
+import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
+import { until } from '../../../../test/support/wait.ts';
+
+const guarded = createScripts({ atLeast: 1, maxLagSeconds: 1 });
+
+let closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.toReversed()) await close();
+  closing = [];
+});
+
+async function server(settings: Record<string, string> = {}): Promise<RedisServer> {
+  const started = await startRedis({ 'repl-diskless-sync-delay': '0', ...settings });
+  closing.push(() => {
+    started.resume();
+    return started.stop();
+  });
+  return started;
+}
+
+async function cacheAt(url: string, scripts: ProtocolScripts): Promise<ContentCache> {
+  const cache = await startCache(url, { scripts, unmanagedKeys: 'none' });
+  closing.push(cache.close);
+  return cache;
+}
+
+const usable = (cache: ContentCache) => until('the cache to be usable', () => cache.state === 'usable');
+
+test('refuses a primary whose replica hangs, and uses it again afterwards', async () => {
+  const [primary, replica] = [await server(), await server()];
+  await follow(replica, primary);
+  const cache = await cacheAt(primary.url, guarded);
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  expect(await cache.read('webform', 12, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
+
+  replica.pause();
+  const read = await until('reads bypass the cache', async () => {
+    const answer = await cache.read('webform', 12, 'full', loadVersion(1));
+    return answer.outcome === 'bypass' && answer;
+  });
+  expect(read.reason).toMatchObject({
+    name: 'CacheRefused',
+    message: expect.stringContaining('NOREPLICAS 0 replicas follow this server'),
+  });
+  await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
+  await expect(cache.clearPattern('webform')).rejects.toMatchObject({ name: 'CacheRefused' });
+  await expect(cache.cachedVersions('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
+
+  replica.resume();
+  await until('the cache is used again', async () => {
+    const { outcome } = await cache.read('webform', 12, 'full', loadVersion(1));
+    return outcome === 'hit';
+  });
+  expect(await cache.clearModel('webform', 12)).toBe(1);
+});
+
+test('never uses a primary without a replica, and reports why', async () => {
+  const primary = await server();
+  const reasons: (string | undefined)[] = [];
+  const cache = await startCache(primary.url, {
+    scripts: guarded,
+    onStateChange: (_, reason) => reasons.push(reason?.message),
+  });
+  closing.push(cache.close);
+  expect(cache.state).toBe('away');
+  expect(reasons).toEqual([expect.stringContaining('CACHE_MIN_REPLICAS is 1')]);
+});
+
+/** A sleeps while B takes over and is cleared. Returns the version of the first read at A afterwards. */
+async function sleepThroughFailover(scripts: ProtocolScripts): Promise<unknown> {
+  const [a, b] = [await server(), await server()];
+  await follow(b, a);
+  const cacheOfA = await cacheAt(a.url, scripts);
+  await cacheOfA.read('webform', 12, 'full', loadVersion(1));
+  await a.admin.wait(1, 1000);
+
+  a.pause();
+  await until('the cache to notice', () => cacheOfA.state === 'away');
+  await b.admin.replicaof('NO', 'ONE');
+  await (await cacheAt(b.url, protocolScripts)).clearModel('webform', 12);
+  a.resume();
+  // The unguarded cache uses A again; the guarded cache refuses A, whose replica has left.
+  if (scripts === protocolScripts) await usable(cacheOfA);
+  else
+    await until('A to be up', async () => (await a.admin.info('replication')).includes('connected_slaves:0'));
+  for (let reads = 0; reads < 200; reads += 1) {
+    const { record, outcome } = await cacheOfA.read('webform', 12, 'full', loadVersion(2));
+    if (outcome === 'hit' || record?.version !== 2) return record?.version;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return 2;
+}
+
+test('returns no hit from a primary that slept through a failover', async () => {
+  expect(await sleepThroughFailover(guarded)).toBe(2);
+  expect(await sleepThroughFailover(protocolScripts)).toBe(1);
+});

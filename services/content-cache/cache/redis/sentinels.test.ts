@@ -1,0 +1,89 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { parseRedisUrl } from '@content-platform/chassis';
+
+import type { ContentCache, ContentCacheOptions } from '../index.ts';
+import { findPrimary, type SentinelAddress } from './sentinels.ts';
+import { startCache } from '../testing/caches.ts';
+import { loadNothing, loadVersion } from '../testing/loaders.ts';
+import { startReplication, type Replication } from '../../../../test/support/redis-replication.ts';
+import { startSentinel } from '../../../../test/support/redis-server.ts';
+import { until } from '../../../../test/support/wait.ts';
+
+let closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.toReversed()) await close();
+  closing = [];
+});
+
+async function replication(...of: Parameters<typeof startReplication>): Promise<Replication> {
+  const started = await startReplication(...of);
+  closing.push(started.stop);
+  return started;
+}
+
+async function cacheAt(url: string, options: Partial<ContentCacheOptions> = {}): Promise<ContentCache> {
+  const cache = await startCache(url, options);
+  closing.push(cache.close);
+  return cache;
+}
+
+const usable = (cache: ContentCache) => until('the cache to be usable', () => cache.state === 'usable');
+const addressOf = (url: string) => parseRedisUrl(url) as SentinelAddress;
+
+test('uses a promoted replica, whose entries count as absent', async () => {
+  const stores = await replication(1, { password: 'sec:ret' });
+  let recoveries = 0;
+  const cache = await cacheAt(stores.url, { recover: async () => void (recoveries += 1) });
+  expect(cache.state).toBe('usable');
+  await cache.read('webform', 12, 'full', loadVersion(1));
+  expect(await cache.read('webform', 12, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
+  await stores.servers[0]!.admin.wait(1, 1000);
+
+  await stores.servers[0]!.kill();
+  // The database serves every read until the sentinels have agreed.
+  await until('the replica to have taken over', async () => {
+    const { record } = await cache.read('webform', 12, 'full', loadVersion(2));
+    expect(record?.version).toBe(2);
+    return cache.state === 'usable';
+  });
+  expect(await stores.servers[1]!.admin.exists('webform:12')).toBe(1);
+  expect((await cache.read('webform', 12, 'full', loadVersion(2))).record?.version).toBe(2);
+  expect(await cache.clearModel('webform', 12)).toBe(1);
+  expect(recoveries).toBe(2);
+});
+
+test('finds the primary although one sentinel hangs, one is down and one knows nothing', async () => {
+  const stores = await replication(0);
+  const ignorant = await startSentinel([]);
+  closing.push(ignorant.stop);
+  stores.sentinels[0]!.pause();
+  await stores.sentinels[1]!.kill();
+  const hosts = stores.url.replace('/main', `,127.0.0.1:${ignorant.port}/main`);
+  expect(await findPrimary(addressOf(hosts))).toMatchObject({ port: stores.servers[0]!.port });
+  const cache = await cacheAt(hosts);
+  expect(cache.state).toBe('usable');
+});
+
+test('reports why no sentinel knows the primary, and recovers', async () => {
+  const stores = await replication(0);
+  await Promise.all(stores.sentinels.map((sentinel) => sentinel.kill()));
+  const reasons: string[] = [];
+  const cache = await cacheAt(stores.url, { onStateChange: (_, why) => reasons.push(why?.message ?? '') });
+  expect(cache.state).toBe('away');
+  expect(reasons).toEqual([expect.stringMatching(/^no sentinel knows the primary main \(.*ECONNREFUSED/)]);
+  await stores.sentinels[1]!.restart();
+  await usable(cache);
+});
+
+test('refuses a replica that a sentinel names, even a writable replica', async () => {
+  const stores = await replication(1, { 'replica-read-only': 'no' });
+  const [, replica] = stores.servers;
+  const liar = await startSentinel([`sentinel monitor main 127.0.0.1 ${replica!.port} 9`]);
+  closing.push(liar.stop);
+  const reasons: string[] = [];
+  const cache = await cacheAt(`redis-sentinel://127.0.0.1:${liar.port}/main`, {
+    onStateChange: (state, why) => reasons.push(`${state} ${why?.message ?? ''}`),
+  });
+  expect(cache.state).toBe('away');
+  expect(reasons).toEqual([expect.stringContaining('READONLY this server is a replica')]);
+});

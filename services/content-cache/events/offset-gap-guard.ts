@@ -1,0 +1,130 @@
+import type { Consumer } from 'kafkajs';
+import { retryUntilAborted, type Logger } from '@content-platform/chassis';
+import type { Broker, PartitionOffsets } from './broker.ts';
+
+export interface LostPartition extends PartitionOffsets {
+  /** The offset that this process committed last; negative: none. */
+  position: number;
+}
+
+/** Makes up for events that may have been lost; resolves when everything is cleared. */
+export type OnLost = (lost: LostPartition[], topicIsNew: boolean) => Promise<void>;
+
+export interface OffsetGapGuardOptions {
+  consumer: Pick<Consumer, 'seek' | 'commitOffsets'>;
+  broker: Pick<Broker, 'committed' | 'offsets'>;
+  topic: string;
+  /** Whether the topic has just been created: all of its events are newer and will be consumed. */
+  isNew: boolean;
+  /** Called when the offsets are in order, after any loss has been made up for. */
+  onChecked: () => void;
+  onLost: OnLost;
+  logger: Logger;
+  /** Aborts with the consumer. */
+  signal: AbortSignal;
+}
+
+/** No offset is committed, or it is below the oldest event (retention) or above the newest (a recreated topic). */
+function isLost({ committed, low, high }: PartitionOffsets): boolean {
+  return committed < 0 || committed < low || committed > high;
+}
+
+export type OffsetGapGuard = ReturnType<typeof createOffsetGapGuard>;
+
+/**
+ * Guards that no event is skipped. If the group's offset is missing or out of the broker's range, kafkajs silently
+ * continues with the oldest event; the guard runs `onLost` first.
+ */
+export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
+  const { consumer, broker, topic, onChecked, onLost, logger, signal } = options;
+  let generation = new AbortController();
+  /** The partitions of this member, and the committed offset of each as far as this process knows. */
+  let positions = new Map<number, number>();
+  let checked: Promise<void> = Promise.resolve();
+  let pendingChecks = 0;
+  /** The number of losses so far: batches that were fetched before a loss are obsolete. */
+  let losses = 0;
+  let { isNew } = options;
+
+  async function check(assigned: readonly number[], alive: AbortSignal): Promise<void> {
+    const found = (await broker.offsets()).filter(({ partition }) => assigned.includes(partition));
+    const lost = found.filter(isLost).map((at) => ({ ...at, position: positions.get(at.partition) ?? -1 }));
+    if (lost.length > 0) {
+      losses += 1;
+      await onLost(lost, isNew);
+      alive.throwIfAborted();
+      const starts = lost.map(({ partition, low }) => ({ topic, partition, offset: String(low) }));
+      // seek() discards fetched batches; the commit gives the group an offset to continue from.
+      for (const start of starts) consumer.seek(start);
+      await consumer.commitOffsets(starts);
+    }
+    alive.throwIfAborted();
+    isNew = false;
+    onChecked();
+    positions = new Map(found.map((at) => [at.partition, isLost(at) ? at.low : at.committed]));
+  }
+
+  /** Runs `step` after the earlier steps. Repeats it until it succeeds or this generation of the group ends. */
+  function enqueue(step: (alive: AbortSignal) => Promise<void>): Promise<void> {
+    const alive = AbortSignal.any([signal, generation.signal]);
+    pendingChecks += 1;
+    checked = checked
+      .catch(() => undefined)
+      .then(() =>
+        retryUntilAborted(
+          alive,
+          () => step(alive),
+          (error) => logger.warn({ error }, 'the offsets cannot be checked yet'),
+        ),
+      )
+      .finally(() => (pendingChecks -= 1));
+    checked.catch(() => undefined);
+    return checked;
+  }
+  const recheck = () => enqueue((alive) => check([...positions.keys()], alive));
+
+  return {
+    /** Starts a new generation of the group: all known offsets are obsolete. Resolves as ready() does. */
+    joined(partitions: readonly number[]): Promise<void> {
+      generation.abort();
+      generation = new AbortController();
+      checked = Promise.resolve();
+      positions = new Map(partitions.map((partition) => [partition, positions.get(partition) ?? -1]));
+      return recheck();
+    },
+
+    /** Resolves when every queued check is done, and every loss has been made up for. */
+    ready: (): Promise<void> => checked,
+
+    /**
+     * Checks all offsets if the committed offset differs from ours: a topic that is deleted and recreated loses the
+     * group's offsets. Call it before each commit.
+     */
+    async verify(partition: number): Promise<void> {
+      const committed = (await broker.committed()).get(partition);
+      if (committed !== positions.get(partition)) await recheck();
+    },
+
+    /** Commits `next` for a batch of aborted transactions: kafkajs delivers no batch, so no other code commits it. */
+    skipAborted(partition: number, next: number): void {
+      const lossesBefore = losses;
+      void enqueue(async (alive) => {
+        await check([...positions.keys()], alive);
+        if (losses > lossesBefore || (positions.get(partition) ?? next) >= next) return;
+        await consumer.commitOffsets([{ topic, partition, offset: String(next) }]);
+        positions.set(partition, next);
+      }).catch(() => undefined);
+    },
+
+    /** Notes that this process committed `offset`. */
+    onCommitted(partition: number, offset: number): void {
+      positions.set(partition, offset);
+    },
+
+    /** Looks for a loss in measured offsets: this notices a loss in a partition without new events. */
+    checkOffsets(offsets: readonly PartitionOffsets[]): void {
+      const lost = offsets.some((at) => positions.has(at.partition) && isLost(at));
+      if (lost && pendingChecks === 0) void recheck();
+    },
+  };
+}

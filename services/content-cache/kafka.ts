@@ -1,0 +1,64 @@
+import { Kafka, logLevel, type KafkaConfig, type SASLOptions } from 'kafkajs';
+import { z } from 'zod';
+import { ConfigError, list, type Logger } from '@content-platform/chassis';
+
+const address = /^[\w.-]+:\d{1,5}$/;
+
+/** Settings of the connection to Kafka, for a service's config. */
+export const kafkaConfig = {
+  KAFKA_BROKERS: list(z.string().regex(address, 'addresses host:port, separated by commas'))
+    .default([])
+    .describe('Kafka brokers, host:port, separated by commas; empty: no Kafka'),
+  KAFKA_SSL: z
+    .enum(['true', 'false'], 'true or false')
+    .default('false')
+    .transform((value) => value === 'true')
+    .describe('Use TLS to the brokers'),
+  KAFKA_SASL_MECHANISM: z
+    .enum(['plain', 'scram-sha-256', 'scram-sha-512'], 'plain, scram-sha-256 or scram-sha-512')
+    .optional()
+    .describe('How to log in to the brokers; without it no login'),
+  KAFKA_SASL_USERNAME: z.string().optional().describe('User name for the brokers'),
+  KAFKA_SASL_PASSWORD: z.string().optional().describe('Password for the brokers'),
+};
+
+type Settings = z.output<z.ZodObject<typeof kafkaConfig>>;
+
+function login(settings: Settings): { sasl?: SASLOptions } {
+  const {
+    KAFKA_SASL_MECHANISM: mechanism,
+    KAFKA_SASL_USERNAME: username,
+    KAFKA_SASL_PASSWORD: password,
+  } = settings;
+  if (!mechanism) return {};
+  if (!username || !password) {
+    throw new ConfigError(
+      'KAFKA_SASL_MECHANISM is set, so KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD must be, too',
+    );
+  }
+  return { sasl: { mechanism, username, password } as SASLOptions };
+}
+
+/** kafkajs reports each failed attempt as an error and then tries again: those are our warnings. */
+const levels = { [logLevel.ERROR]: 'warn', [logLevel.WARN]: 'warn' } as const;
+
+/** A Kafka client with time limits, its messages going to our log. Undefined when no brokers are set. */
+export function createKafka(settings: Settings, clientId: string, logger: Logger): Kafka | undefined {
+  if (settings.KAFKA_BROKERS.length === 0) return undefined;
+  const config: KafkaConfig = {
+    clientId,
+    brokers: settings.KAFKA_BROKERS,
+    ssl: settings.KAFKA_SSL,
+    ...login(settings),
+    connectionTimeout: 1_000,
+    requestTimeout: 5_000,
+    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 30 },
+    logCreator:
+      () =>
+      ({ level, log: { message, error } }) => {
+        const name = levels[level as keyof typeof levels] ?? 'debug';
+        logger[name]({ kafka: error as unknown }, `kafka: ${message}`);
+      },
+  };
+  return new Kafka(config);
+}

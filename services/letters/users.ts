@@ -1,0 +1,28 @@
+import { id } from '@content-platform/contract';
+
+const timeoutMs = 5_000;
+
+export type FindUser = (whom: { email: string } | { id: string }) => Promise<number | undefined>;
+
+/**
+ * Looks up a user's id at auth's internal listener at `url`; undefined: the user does not exist. Throws if auth does not
+ * answer within 5 s.
+ */
+export function createFindUser(url: string): FindUser {
+  return async (whom) => {
+    const signal = AbortSignal.timeout(timeoutMs);
+    try {
+      const response = await fetch(`${url}/users?${new URLSearchParams(whom)}`, {
+        signal,
+        redirect: 'error',
+      });
+      if (response.status === 200) return id.parse(((await response.json()) as { id?: unknown }).id);
+      await response.body?.cancel();
+      // 422: a malformed id or email.
+      if (response.status === 404 || response.status === 422) return undefined;
+      throw new Error(`it answered ${response.status}`);
+    } catch (error) {
+      throw new Error('The auth service does not answer at the moment.', { cause: error });
+    }
+  };
+}

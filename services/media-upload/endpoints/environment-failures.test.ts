@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { until } from '../../../test/support/wait.ts';
+import type { PoolOptions } from '../processing/pool.ts';
+import { createFailingFork } from '../testing/failing-fork.ts';
+import { setScene, type Scene } from '../testing/scene.ts';
+import { startService, type TestService } from '../testing/service.ts';
+
+/** More than the service has worker processes, places in the queue, and places for one user. */
+const failures = 20;
+
+let scene: Scene;
+let service: TestService;
+/** The worker processes finish their uploads once this file exists. */
+let gate: string;
+beforeEach(async () => {
+  scene = await setScene();
+  gate = join(scene.folder, 'gate');
+});
+afterEach(async () => {
+  await service.stop();
+  await scene.close();
+});
+
+async function start(options: Partial<PoolOptions>): Promise<void> {
+  const program = new URL('../testing/unruly-worker.ts', import.meta.url);
+  service = await startService(scene, scene.store, { program, size: 2, maxWaiting: 2, ...options });
+}
+
+const uploads = Array.from({ length: failures }, (_, index) => `upload ${index}`);
+
+/** Each upload has its own bytes, its own key and, so that several can run at once, its own user. */
+function send(name: string) {
+  const bytes = Buffer.from(`until ${gate} ${name}`);
+  return service.upload(bytes, uploads.indexOf(name) + 1, undefined, { 'Idempotency-Key': name });
+}
+
+const unavailable = {
+  status: 503,
+  retryAfter: expect.stringMatching(/^\d+$/),
+  body: { error: 'service_unavailable' },
+};
+
+/** Repeats each failed upload with its key. */
+async function expectSuccess(): Promise<void> {
+  expect(await service.underWay()).toEqual([]);
+  expect(await service.counted('busy')).toBe(failures);
+  await writeFile(gate, '');
+  for (const name of uploads) expect(await send(name)).toMatchObject({ status: 201 });
+}
+
+test.each(['event', 'throw'] as const)(
+  'returns 503 while worker processes fail to start (%s), then 201 for the same key',
+  async (failure) => {
+    const failing = createFailingFork(failure);
+    await start({ startProcess: failing.fork });
+    for (const name of uploads) expect(await send(name)).toMatchObject(unavailable);
+    failing.state.failure = undefined;
+    await expectSuccess();
+  },
+);
+
+test('returns 503 when a worker process is killed from outside, then 201 for the same key', async () => {
+  await start({});
+  for (const name of uploads) {
+    const sent = send(name);
+    const pid = await until('a worker process has the upload', () => readFile(`${gate}.pid`, 'utf8'));
+    await rm(`${gate}.pid`);
+    process.kill(Number(pid), 'SIGKILL');
+    expect(await sent).toMatchObject(unavailable);
+  }
+  await expectSuccess();
+});
+
+test('returns 503 when the disk stalls: the time is over and next to no CPU was used; then 201 for the same key', async () => {
+  await start({ size: 10, maxWaiting: failures, jobMs: 5_000 });
+  const answers = await Promise.all(uploads.map(send));
+  for (const answer of answers) expect(answer).toMatchObject(unavailable);
+  await expectSuccess();
+});

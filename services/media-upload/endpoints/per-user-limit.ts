@@ -1,0 +1,23 @@
+import { createSemaphore, type Release } from '@content-platform/chassis';
+
+/**
+ * Allows `max` uploads at a time, and `maxPerUser` of each user, so that one user cannot keep the others out. The returned
+ * function gives a slot to an upload of the user, or undefined if there is none.
+ */
+export function perUserLimit(max: number, maxPerUser: number): (userId: number) => Release | undefined {
+  const all = createSemaphore(max);
+  const held = new Map<number, number>();
+
+  return (userId) => {
+    const own = held.get(userId) ?? 0;
+    const release = own < maxPerUser ? all.take() : undefined;
+    if (!release) return undefined;
+    held.set(userId, own + 1);
+    return () => {
+      release();
+      const left = held.get(userId)! - 1;
+      if (left > 0) held.set(userId, left);
+      else held.delete(userId);
+    };
+  };
+}

@@ -1,0 +1,45 @@
+import { expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createJobQueue } from './job-queue.ts';
+
+const { signal } = new AbortController();
+const unavailable = { status: 503, headers: { 'Retry-After': expect.any(String) } };
+const never = () => Promise.reject(new Error('this attempt must not run'));
+const crowded = () => Promise.resolve('crowded' as const);
+
+test('a job waits for its turn and for a slot within one limit', async () => {
+  const queue = createJobQueue({ size: 1, maxWaiting: 10, waitMs: 2_000 });
+  const work = () => sleep(1_500, 'done');
+  const first = queue.run(1, signal, work, never);
+  const another = queue.run(2, signal, work, never);
+  another.catch(() => undefined);
+  // Its turn comes when `first` is done; the slot is the other user's until later than the limit.
+  await expect(queue.run(1, signal, work, never)).rejects.toMatchObject(unavailable);
+  expect(await first).toBe('done');
+});
+
+test('a crowded job waits for all slots within one limit, and keeps none of them', async () => {
+  const queue = createJobQueue({ size: 2, maxWaiting: 10, waitMs: 1_000 });
+  const release = Promise.withResolvers<string>();
+  const blocking = queue.run(1, signal, () => release.promise, never);
+  await expect(queue.run(2, signal, crowded, never)).rejects.toMatchObject(unavailable);
+  expect(await queue.run(2, signal, () => Promise.resolve('done'), never)).toBe('done');
+  release.resolve('done');
+  expect(await blocking).toBe('done');
+  expect(await queue.run(2, signal, crowded, () => Promise.resolve('alone'))).toBe('alone');
+});
+
+test('a job that is crowded even when alone is unavailable', async () => {
+  const queue = createJobQueue({ size: 2, maxWaiting: 10, waitMs: 1_000 });
+  await expect(queue.run(1, signal, crowded, crowded)).rejects.toMatchObject(unavailable);
+});
+
+test('attempts that throw keep no slot and no turn', async () => {
+  const queue = createJobQueue({ size: 1, maxWaiting: 0, waitMs: 1_000 });
+  const fail = () => Promise.reject(new Error('it failed'));
+  for (let count = 0; count < 20; count += 1) {
+    await expect(queue.run(1, signal, fail, never)).rejects.toThrow('it failed');
+    await expect(queue.run(1, signal, crowded, fail)).rejects.toThrow('it failed');
+  }
+  expect(await queue.run(1, signal, () => Promise.resolve('done'), never)).toBe('done');
+});

@@ -1,0 +1,100 @@
+import { createSemaphore, type Release, type Semaphore, unavailable } from '@content-platform/chassis';
+
+export interface JobQueueOptions {
+  /** Jobs that run at a time, of all users and of each. */
+  size: number;
+  /** Jobs that may wait, of all users and of each. */
+  maxWaiting: number;
+  /** How long a job waits at most before each attempt, in ms. */
+  waitMs: number;
+}
+
+export const tooMuch = () => unavailable('There is too much to do at the moment.');
+
+/**
+ * Decides when each job may run. A user has at most `size` jobs among those that run or are next, so that the next
+ * free slot is another user's.
+ */
+export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
+  const slots = createSemaphore(size, maxWaiting);
+  const alone = createSemaphore(1, maxWaiting);
+  const users = new Map<number, { limit: Semaphore; jobs: number }>();
+
+  /** Throws 503 when `waitMs` have passed. */
+  async function waitAtMost<T>(signal: AbortSignal, wait: (limited: AbortSignal) => Promise<T>): Promise<T> {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+    return wait(limited).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw limited.aborted ? tooMuch() : error;
+    });
+  }
+
+  /** Resolves when the user may have one more job and a slot is free. */
+  async function waitForSlot(
+    userLimit: Semaphore,
+    signal: AbortSignal,
+  ): Promise<[releaseUser: Release, releaseSlot: Release]> {
+    const releaseUser = await userLimit.wait(signal);
+    try {
+      return [releaseUser, await slots.wait(signal)];
+    } catch (error) {
+      releaseUser();
+      throw error;
+    }
+  }
+
+  /** Takes every slot; one job at a time does, or two would wait for each other's slots. */
+  async function waitForAllSlots(signal: AbortSignal): Promise<Release> {
+    const held = [await alone.wait(signal)];
+    const releaseAll = () => held.forEach((release) => release());
+    try {
+      while (held.length <= size) held.push(await slots.wait(signal));
+      return releaseAll;
+    } catch (error) {
+      releaseAll();
+      throw error;
+    }
+  }
+
+  async function runWithin<T>(
+    userLimit: Semaphore,
+    signal: AbortSignal,
+    attempt: () => Promise<T | 'crowded'>,
+    attemptAlone: () => Promise<T | 'crowded'>,
+  ): Promise<T> {
+    const [releaseUser, release] = await waitAtMost(signal, (limited) => waitForSlot(userLimit, limited));
+    try {
+      const first = await attempt().finally(release);
+      if (first !== 'crowded') return first;
+      const releaseAll = await waitAtMost(signal, waitForAllSlots);
+      const second = await attemptAlone().finally(releaseAll);
+      if (second === 'crowded') throw tooMuch();
+      return second;
+    } finally {
+      releaseUser();
+    }
+  }
+
+  return {
+    /**
+     * Runs `attempt`, and when that resolves with 'crowded', `attemptAlone` while no other job runs. Throws what they
+     * throw, 503 when too many jobs wait or this one waited too long, and the signal's reason.
+     */
+    async run<T>(
+      userId: number,
+      signal: AbortSignal,
+      attempt: () => Promise<T | 'crowded'>,
+      attemptAlone: () => Promise<T | 'crowded'>,
+    ): Promise<T> {
+      const user = users.get(userId) ?? { limit: createSemaphore(size, maxWaiting), jobs: 0 };
+      users.set(userId, user);
+      user.jobs += 1;
+      try {
+        return await runWithin(user.limit, signal, attempt, attemptAlone);
+      } finally {
+        user.jobs -= 1;
+        if (user.jobs === 0) users.delete(userId);
+      }
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import type { Outcome } from './job.ts';
+
+/** Ends this worker process. `process.exit` would wait for native code on other threads, such as an encoder. */
+const end = () => process.kill(process.pid, 'SIGKILL');
+
+/**
+ * Ends this worker process when its parent ends, and only then: a Ctrl-C and the stop of a container reach both, and are
+ * ignored here.
+ */
+export function endWithParent(): void {
+  process.on('disconnect', end);
+  // The parent may have ended while this process was loading its modules.
+  if (!process.connected) end();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
+}
+
+/** Sends 'ready' once this worker process can take jobs, then the outcome of each. */
+export function tellParent(message: 'ready' | Outcome): void {
+  process.send!(message, undefined, undefined, (error) => error && end());
+}

@@ -1,0 +1,29 @@
+import { expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { poolSizeFor } from './pool-size.ts';
+
+const MiB = 2 ** 20;
+/** What Node says of a machine without a limit: 2^64, nearly. */
+const unlimited = 18_446_744_073_709_552_000;
+
+test.each([unlimited, 0])('starts a worker process per core where memory has no limit (%d)', (memory) => {
+  expect(poolSizeFor(1, memory).size).toBe(1);
+  expect(poolSizeFor(16, memory)).toEqual({ size: 16, maxBytes: (260 + 16 * 190) * MiB });
+});
+
+test('starts as many worker processes as the memory limit allows, and at least one', () => {
+  expect(poolSizeFor(16, 1_100 * MiB).size).toBe(4);
+  expect(poolSizeFor(16, 256 * MiB).size).toBe(1);
+});
+
+test('the Compose container has the memory for two worker processes, on a machine with any number of cores', () => {
+  const text = readFileSync(new URL('../../../docker-compose.yml', import.meta.url), 'utf8');
+  const { services } = parse(text, { merge: true }) as { services: Record<string, { mem_limit: string }> };
+  const limit = parseInt(services['media-upload']!.mem_limit, 10) * MiB;
+  for (const cores of [2, 4, 64]) {
+    const { size, maxBytes } = poolSizeFor(cores, limit);
+    expect([cores, size]).toEqual([cores, 2]);
+    expect(maxBytes).toBeLessThan(limit);
+  }
+});

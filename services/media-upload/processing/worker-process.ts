@@ -1,0 +1,114 @@
+import { fork } from 'node:child_process';
+import type { Logger } from '@content-platform/chassis';
+import type { Job, Outcome } from './job.ts';
+
+/** Why the pool kills a worker process. */
+export type KillReason =
+  /** Its job used a core for the whole time limit, or too much memory by itself. */
+  | 'costly'
+  /** Its job ran into the time limit without having had a core for most of it. */
+  | 'starved'
+  /** All jobs together use too much memory. */
+  | 'crowded'
+  /** The client disconnected. */
+  | 'aborted'
+  /** It has no job, and its memory is needed. */
+  | 'idle'
+  /** The pool is closed. */
+  | 'closed';
+
+/** Why a worker process ended. 'crashed': a fault in its own code. 'lost': anything else that we did not do. */
+export type EndReason = KillReason | 'crashed' | 'lost';
+
+export interface WorkerProcess {
+  readonly pid: number;
+  /** Whether it was killed or has ended: it takes no more jobs. */
+  readonly isEnding: boolean;
+  /** Resolves when the process has exited, or 5 s after `kill` if the kernel has not ended it by then. Never rejects. */
+  readonly ended: Promise<EndReason>;
+  /** Sends the job. Resolves with its outcome, or with why the process ended before that. Never rejects. */
+  run(job: Job): Promise<Outcome | EndReason>;
+  /** Sends SIGKILL; `reason` is what `ended` resolves with. */
+  kill(reason: KillReason): void;
+}
+
+export interface WorkerProcessOptions {
+  /** The module that the process runs. It sends 'ready' when it is loaded, then an outcome for each job. */
+  program: URL;
+  logger: Logger;
+  /** Called once, when the operating system has no such process any more. */
+  onExit: (worker: WorkerProcess) => void;
+  /** Replaces `fork` of node:child_process in tests. */
+  startProcess?: typeof fork;
+}
+
+/**
+ * Signals for a fault in a process's own code. SIGBUS is not one of them: on Linux it says that a page could not be
+ * read from the disk, or that there is no room for it.
+ */
+const crashSignals = new Set(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS']);
+
+/** SIGKILL waits for a process that the kernel holds in a read of a stalled disk; our callers do not. */
+const exitLimitMs = 5_000;
+
+const forkOptions = {
+  execArgv: [],
+  // Without our environment: a decoder that was taken over finds no URL or password. glibc keeps a heap for each
+  // thread; two are enough for one image at a time. With fixed thresholds it returns the memory of large images.
+  env: {
+    MALLOC_ARENA_MAX: '2',
+    MALLOC_MMAP_THRESHOLD_: '262144',
+    MALLOC_TRIM_THRESHOLD_: '262144',
+  },
+  stdio: ['ignore' as const, 'ignore' as const, 'inherit' as const, 'ipc' as const],
+};
+
+/** Starts a worker process. Throws when the operating system refuses, for example with EAGAIN. */
+export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {
+  const { program, logger, onExit, startProcess = fork } = options;
+  const child = startProcess(program, forkOptions);
+  child.on('error', (error) => logger.error({ error, pid: child.pid }, 'a worker process failed'));
+  const { pid } = child;
+  // Node.js reports a spawn that failed by 'error' alone, and later: there is no 'exit' to wait for.
+  if (pid === undefined) throw new Error('The worker process did not start.');
+
+  let isReady = false;
+  let reason: EndReason | undefined;
+  const end = Promise.withResolvers<EndReason>();
+  let onOutcome: (outcome: Outcome) => void;
+
+  child.on('message', (message) => {
+    if (message === 'ready') isReady = true;
+    else onOutcome(message as Outcome);
+  });
+  child.once('exit', (code, signal) => {
+    if (reason === undefined) {
+      // Before it was ready no file was read: for example, its threads could not be started.
+      reason = isReady && crashSignals.has(signal ?? '') ? 'crashed' : 'lost';
+      logger.warn({ pid, code, signal }, 'a worker process ended unexpectedly');
+    }
+    end.resolve(reason);
+    onExit(worker);
+  });
+
+  const worker: WorkerProcess = {
+    pid,
+    ended: end.promise,
+    get isEnding() {
+      return reason !== undefined;
+    },
+    run(job) {
+      const outcome = new Promise<Outcome>((resolve) => (onOutcome = resolve));
+      // A process that cannot be reached counts as lost.
+      child.send(job, (error) => error && child.kill('SIGKILL'));
+      return Promise.race([outcome, end.promise]);
+    },
+    kill(why) {
+      if (reason !== undefined) return;
+      reason = why;
+      child.kill('SIGKILL');
+      setTimeout(() => end.resolve(why), exitLimitMs).unref();
+    },
+  };
+  return worker;
+}

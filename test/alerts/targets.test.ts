@@ -1,0 +1,52 @@
+import { expect, test } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  endpoints,
+  minRequests,
+  latencyClassOf,
+  pathsWithOwnLimit,
+  targetGoals,
+} from '@content-platform/contract';
+import { ROOT } from '../../deploy/local/config.ts';
+
+const folder = join(ROOT, 'deploy', 'prometheus', 'rules');
+const rules = readdirSync(folder)
+  .map((file) => readFileSync(join(folder, file), 'utf8'))
+  .join('\n');
+/** The alert's expression, in one line. */
+const expressionOf = (alert: string) =>
+  new RegExp(`- alert: ${alert}\n[^]*?expr:([^]*?)\n +for:`).exec(rules)![1]!.replaceAll(/\s+/g, ' ');
+const { response_time_p95: time, invalidation_queue: queue, failed_jobs: jobs } = targetGoals;
+const { hit_ratio: hits, cache_memory: memory } = targetGoals;
+
+test.each([
+  ['ApiLatencyP95High', `gateway:judged_requests:p95_5m > ${time.goal} `],
+  ['ApiLatencyP95High', `* 300 >= ${minRequests}`],
+  ['RouteLatencyP95High', `* 300 >= ${minRequests}`],
+  ['InvalidationQueueLong', `invalidation:queue_length:max >= ${queue.goal}`],
+  ['FailedJobs', `max(failed_jobs_open) > ${jobs.goal}`],
+  ['CacheHitRatioLow', `cache:cache_reads:hit_ratio_10m < ${hits.goal} `],
+  ['CacheMemoryHigh', `cache:memory:ratio > ${memory.goal}`],
+  ['CacheMemoryGrowing', `cache:memory:ratio <= ${memory.goal}`],
+])('%s goes off at the target: %s', (alert, condition) => {
+  expect(`${expressionOf(alert)} `).toContain(condition);
+});
+
+test('the latency budget is that of the target', () => {
+  const bounds = [...rules.matchAll(/_bucket\{service="gateway", [^}]*le="([\d.]+)"\}/g)].map(([, le]) =>
+    Number(le),
+  );
+  expect(new Set(bounds)).toEqual(new Set([time.goal]));
+});
+
+test('the p95 over all routes leaves out exactly the routes that have a limit of their own', () => {
+  const patterns = new Set([...rules.matchAll(/route!~"(.+?)"/g)].map(([, pattern]) => pattern!));
+  expect(patterns.size).toBe(1);
+  for (const pattern of patterns) {
+    const left = endpoints.filter(({ path }) => new RegExp(`^(?:${pattern})$`).test(path));
+    expect(left.map(({ path }) => path)).toEqual(pathsWithOwnLimit);
+    // The rules name paths alone.
+    expect(left.every((endpoint) => latencyClassOf(endpoint) !== 'usual')).toBe(true);
+  }
+});

@@ -1,0 +1,44 @@
+import { freePort, freeRow, HOST, INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
+import { services } from '@content-platform/contract';
+import { startProxy, type Proxy } from '../support/proxy.ts';
+
+/** What stands before a dependency; a service has two listeners, and so two ways to it. */
+export interface Front {
+  port: number;
+  ways: Proxy[];
+}
+
+const address = (port: number) => new URL(`http://${HOST}:${port}`);
+
+/** Proxies of everything, by name, as the launcher asks for them and as a test has them before there is anything. */
+export function createProxies() {
+  const proxies = new Map<string, Front>();
+
+  async function stand(name: string, to: number): Promise<Front> {
+    const isService = services.some((service) => service.name === name);
+    const offsets = isService ? [0, INTERNAL_OFFSET] : [0];
+    const port = isService ? await freeRow(1) : await freePort();
+    const ways = offsets.map((offset) => startProxy(address(to + offset), port + offset));
+    const front = { port, ways: await Promise.all(ways) };
+    proxies.set(name, front);
+    return front;
+  }
+
+  return {
+    stand,
+    of: (name: string): Front => proxies.get(name)!,
+    ports: (): Record<string, number> =>
+      Object.fromEntries([...proxies].map(([name, { port }]) => [name, port])),
+    /** New connections go there, and the old ones end. */
+    async lead(name: string, to: number): Promise<void> {
+      const { ways } = proxies.get(name)!;
+      for (const [index, way] of ways.entries()) {
+        way.lead(address(to + index * INTERNAL_OFFSET));
+        way.cut();
+        await way.mend();
+      }
+    },
+    close: () => Promise.all([...proxies.values()].flatMap(({ ways }) => ways.map((way) => way.close()))),
+  };
+}
+export type Proxies = ReturnType<typeof createProxies>;

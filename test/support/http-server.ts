@@ -1,0 +1,14 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Serves `handler` on a free port of this machine. `close` also ends connections that are in use. */
+export async function startHttpServer(handler: RequestListener) {
+  const server = createServer(handler).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: (): void => void server.close().closeAllConnections(),
+  };
+}
+export type HttpServer = Awaited<ReturnType<typeof startHttpServer>>;

@@ -1,0 +1,39 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import sharp from 'sharp';
+import { announce, closeEvents } from '../events.ts';
+import { newLetter } from '../letters.ts';
+import { newPdf } from '../media.ts';
+import { closeRecords } from '../records.ts';
+import type { Asker } from './roles.ts';
+
+/** What no request can make: letters of who asks, and events that fail. */
+export async function makeFixtures(askers: readonly Asker[]): Promise<void> {
+  for (const { id } of askers.flatMap(({ peers }) => peers))
+    for (const state of ['open', 'open', 'draft', 'sent'] as const) await newLetter({ userId: id, state });
+  for (let count = 0; count < 40; count += 1) await announce(`no JSON ${count}`);
+  await closeEvents();
+  await closeRecords();
+}
+
+const kinds = ['jpeg', 'png', 'webp', 'avif', 'gif'] as const;
+
+/** Files that are taken, for the requests that upload: some of each media type, in folders that are named like it. */
+export async function writeFiles(folder: string): Promise<void> {
+  for (let count = 0; count < 3; count += 1) {
+    for (const kind of kinds) {
+      const raw = { width: 8, height: 6, channels: 3 as const };
+      const picture = await sharp(randomBytes(8 * 6 * 3), { raw })
+        .toFormat(kind)
+        .toBuffer();
+      write(join(folder, 'image', kind), count, picture);
+    }
+    write(join(folder, 'application', 'pdf'), count, newPdf());
+  }
+}
+
+function write(folder: string, name: number, bytes: Uint8Array): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, String(name)), bytes);
+}

@@ -1,0 +1,8 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+
+/** Writes a page that a test generates. @throws Error when the page has changed */
+export function expectPage(file: string, text: string): void {
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
+  writeFileSync(file, text);
+  throw new Error(`${file} was rewritten: look at the change and commit it.`);
+}
