@@ -8,8 +8,9 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DOWNLOADS } from '../deploy/local/config.ts';
 import { freeRow } from '../deploy/local/ports.ts';
-import { printProblem, Stopped } from '../deploy/local/problem.ts';
+import { printProblem, Problem, Stopped } from '../deploy/local/problem.ts';
 import { services } from '@content-platform/contract';
+import { installedRedis } from '../deploy/local/redis.ts';
 import { type RunningStack, startStack } from '../deploy/local/stack.ts';
 import { isAbandoned } from '../deploy/local/state.ts';
 import { createTerminal, type Terminal } from '../deploy/local/terminal.ts';
@@ -115,6 +116,9 @@ await untilStopped(async (signal) => {
   const { selection, withChecks } = readArguments(process.argv.slice(2));
   if (selection.patterns.length > 0) await filesOf(selection, signal);
   await removeOldFolders(terminal);
+  // Tests start servers of their own, some before the stack is there.
+  if (!(await installedRedis(signal)))
+    throw new Problem('The tests need redis-server 7 or newer on your PATH.');
   const results = await Promise.all([
     withChecks ? runChecks(terminal, signal) : { passed: 0, failed: 0 },
     runTests(selection, terminal, signal).catch((error: unknown) => {

@@ -4,11 +4,16 @@ import { onPath, runCommand } from './run-command.ts';
 import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 
-/** True when there is a Docker daemon that answers. */
-export const hasDocker = async (signal: AbortSignal): Promise<boolean> =>
-  onPath('docker') !== undefined &&
-  (await runCommand('docker', ['version', '--format', '{{.Server.Version}}'], { signal, within: 10_000 }))
-    .code === 0;
+/** Tells whether Docker runs and has the image; pulls a missing image. */
+export async function hasImage(image: string, signal: AbortSignal): Promise<boolean> {
+  if (onPath('docker') === undefined) return false;
+  const succeeds = async (args: string[], within: number): Promise<boolean> =>
+    (await runCommand('docker', args, { signal, within })).code === 0;
+  return (
+    (await succeeds(['version', '--format', '{{.Server.Version}}'], 10_000)) &&
+    ((await succeeds(['image', 'inspect', image], 10_000)) || succeeds(['pull', '-q', image], 170_000))
+  );
+}
 
 export interface Container {
   name: string;
@@ -52,7 +57,7 @@ export function containerSpec(state: State, container: Container, ready: () => P
     cwd: state.folder,
     prepare: () => runCommand('docker', ['rm', '-f', name], { within: 20_000 }),
     ready,
-    readyWithinMs: 170_000, // the image may have to be fetched first
+    readyWithinMs: 60_000,
     stopSignal: 'SIGTERM',
   };
 }

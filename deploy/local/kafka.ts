@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { aptInstall, canInstall } from './apt.ts';
-import { containerSpec, hasDocker } from './docker.ts';
+import { containerSpec, hasImage } from './docker.ts';
 import { kafkaJars } from './kafka-jars.ts';
 import { findJava } from './maven-jars.ts';
 import { freePort, HOST, usualOrFree } from './ports.ts';
@@ -12,6 +12,8 @@ import { lastLines, runCommand } from './run-command.ts';
 import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 import type { Report } from './terminal.ts';
+
+const image = `apache/kafka:${kafkaJars.version}`;
 
 const clusterId = 'local-kafka-0000000001';
 const dataInContainer = '/var/lib/kafka/data';
@@ -94,7 +96,7 @@ export async function prepareKafka(
 
   let found = await withJava();
   if (typeof found !== 'string') return found;
-  if (await hasDocker(signal)) {
+  if (await hasImage(image, signal)) {
     report('in Docker');
     return dockerKafka(state, port);
   }
@@ -178,7 +180,7 @@ function dockerKafka(state: State, port: number): PreparedKafka {
   const brokers = `${HOST}:${port}`;
   const container = {
     name: 'kafka',
-    image: `apache/kafka:${kafkaJars.version}`,
+    image,
     port,
     inside: port,
     env,

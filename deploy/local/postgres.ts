@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -79,7 +80,7 @@ export async function preparePostgres(
   const data = state.path('postgres');
   const [, version = ''] =
     /(\d+\.\d+)/.exec((await runCommand(join(native, 'bin', 'postgres'), ['--version'])).output) ?? [];
-  if (existsSync(join(data, 'PG_VERSION'))) refuseOther(data, version);
+  if (existsSync(data)) refuseOther(data, version);
   else await initialize(native, data, state, signal);
 
   const port = await usualOrFree(usual);
@@ -132,21 +133,23 @@ function refuseOther(data: string, version: string): void {
     );
 }
 
+/** Creates the data folder. It gets its name last: initdb that was interrupted leaves a folder that looks complete. */
 async function initialize(native: string, data: string, state: State, signal: AbortSignal): Promise<void> {
-  // Without PG_VERSION it is what an interrupted start has left.
-  rmSync(data, { recursive: true, force: true });
-  mkdirSync(data, { mode: 0o700 });
+  const unfinished = `${data}.unfinished`;
+  rmSync(unfinished, { recursive: true, force: true });
+  mkdirSync(unfinished, { mode: 0o700 });
   const passwordFile = state.path('postgres-password');
   writeFileSync(passwordFile, state.secrets.postgresPassword, { mode: 0o600 });
   try {
     const flags = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-instructions', '--no-sync'];
-    const args = ['-D', data, '-U', owner, `--pwfile=${passwordFile}`, ...flags];
-    const run = asUser(data, join(native, 'bin', 'initdb'), args);
-    const { code, output } = await runCommand(run.command, run.args, { signal, cwd: data, within: 120_000 });
-    if (code !== 0)
-      throw new Problem(`PostgreSQL's data folder ${data} could not be made.`, lastLines(output));
+    const args = ['-D', unfinished, '-U', owner, `--pwfile=${passwordFile}`, ...flags];
+    const run = asUser(unfinished, join(native, 'bin', 'initdb'), args);
+    const limits = { signal, cwd: unfinished, within: 120_000 };
+    const { code, output } = await runCommand(run.command, run.args, limits);
+    if (code !== 0) throw new Problem(`initdb could not create ${data}.`, lastLines(output));
   } finally {
     rmSync(passwordFile, { force: true });
   }
-  chmodSync(data, 0o700);
+  chmodSync(unfinished, 0o700);
+  renameSync(unfinished, data);
 }

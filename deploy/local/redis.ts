@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { aptInstall, canInstall } from './apt.ts';
-import { containerSpec, hasDocker } from './docker.ts';
+import { containerSpec, hasImage } from './docker.ts';
 import { HOST, usualOrFree } from './ports.ts';
 import { Problem } from './problem.ts';
 import { onPath, runCommand } from './run-command.ts';
@@ -10,6 +10,7 @@ import type { ProcessSpec } from './supervised.ts';
 import type { Report } from './terminal.ts';
 
 const oldestVersion = 7;
+const image = 'redis:8';
 const cacheOptions = ['--maxmemory', '256mb', '--maxmemory-policy', 'allkeys-lfu'];
 
 /**
@@ -68,22 +69,27 @@ export async function prepareRedis(
 
   const binary = await newEnough(signal);
   if (binary) return local(binary);
-  if (await hasDocker(signal)) {
+  if (await hasImage(image, signal)) {
     report('in Docker');
     const command = ['redis-server', ...cacheOptions, '--appendonly', 'yes'];
     return {
       url,
-      spec: containerSpec(state, { name: 'redis', image: 'redis:8', port, inside: 6379, command }, ready),
+      spec: containerSpec(state, { name: 'redis', image, port, inside: 6379, command }, ready),
     };
   }
-  if (canInstall()) {
-    report('installing redis-server');
-    const installed = (await aptInstall(['redis-server'], signal)) && (await newEnough(signal));
-    if (installed) return local(installed);
-  }
+  report('installing redis-server');
+  const installed = await installedRedis(signal);
+  if (installed) return local(installed);
   throw new Problem(
     `There is no Redis: install redis-server or valkey-server ${oldestVersion} or newer (apt install redis-server, brew install redis), start Docker, or set REDIS_URL.`,
   );
+}
+
+/** Path of a new enough server, which Debian's package manager installs if necessary; undefined if that is impossible. */
+export async function installedRedis(signal: AbortSignal): Promise<string | undefined> {
+  const binary = await newEnough(signal);
+  if (binary || !canInstall()) return binary;
+  return (await aptInstall(['redis-server'], signal)) ? newEnough(signal) : undefined;
 }
 
 async function newEnough(signal: AbortSignal): Promise<string | undefined> {

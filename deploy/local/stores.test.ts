@@ -1,8 +1,17 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openState, type State } from './state.ts';
+import { until } from '../../test/support/wait.ts';
 import { type StackContext, startKafka, startPostgres, startRedis } from './stores.ts';
 
 const { PATH, JAVA_HOME } = process.env;
@@ -49,6 +58,24 @@ test('says what to install where a server is missing; without Kafka it goes on, 
   await expect(startRedis(context(), report)).rejects.toThrow(/^There is no Redis: install redis-server/);
   await expect(startKafka(context(), report)).rejects.toThrow(/^There is no Kafka: .*KAFKA_BROKERS/);
   expect(await startKafka(context({ needsKafka: false }), report)).toBeNull();
+});
+
+test('goes on without Docker if the image cannot be pulled', async () => {
+  writeFileSync(join(folder, 'docker'), '#!/bin/sh\n[ "$1" = version ]\n', { mode: 0o700 });
+  process.env.PATH = folder;
+  await expect(startRedis(context(), report)).rejects.toThrow(/^There is no Redis: install redis-server/);
+});
+
+test('creates the database again after a start that was interrupted', async () => {
+  const stopping = new AbortController();
+  const interrupted = startPostgres(context({ signal: stopping.signal }), report).catch(() => undefined);
+  const created = () =>
+    readdirSync(folder, { recursive: true }).some((name) => String(name).endsWith('PG_VERSION'));
+  await until('initdb writes', created);
+  stopping.abort(new Error('stopped'));
+  await interrupted;
+  await expect(startPostgres(context(), report)).rejects.toThrow('a server was started');
+  expect(existsSync(state.path('postgres', 'global', 'pg_control'))).toBe(true);
 });
 
 test('refuses the data of another PostgreSQL, and leaves it as it is', async () => {

@@ -218,7 +218,9 @@ test('replies that a service owes are counted by service and reason, and not whe
     return status === 200 && messages.length > 0;
   });
   // A process that listens and is not ready yet answers 503 itself; that reply is no failure of the connection.
-  const failed = messages.filter((message) => /^The service (cannot be reached|broke off)/.test(message)).length;
+  const failed = messages.filter((message) =>
+    /^The service (cannot be reached|broke off)/.test(message),
+  ).length;
   expect(failed).toBeGreaterThan(0);
   expect((await errors()) - before).toBe(failed);
 });
