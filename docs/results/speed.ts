@@ -1,6 +1,5 @@
 import { barChart, lineChart } from '../charts.ts';
-import { judge } from '../../test/bench/gateway/goals.ts';
-import type { Result } from '../../test/bench/gateway/figures.ts';
+import { judge, type Result } from '../../test/bench/gateway/goals.ts';
 import { median } from '../../test/bench/percentiles.ts';
 import { round, table, verdicts, type Kept, type Section } from './section.ts';
 

@@ -73,10 +73,10 @@ export interface ContentCacheAround {
 /** Our content-cache, with the settings it is delivered with unless others are given. */
 export function startContentCache(
   port: number,
-  { auth, logs, ...around }: ContentCacheAround,
+  { auth, postgres, logs, redis, kafka }: ContentCacheAround,
   settings: Record<string, string> = {},
 ): ChildProcess {
-  return start('content-cache', port, auth, around, { LOGS_DATABASE_URL: logs, ...settings });
+  return start('content-cache', port, auth, { postgres, logs, redis, kafka }, settings);
 }
 
 /** Whether the process at `port`, ours or one that stands for it, lacks nothing. */

@@ -2,15 +2,15 @@
 // stores of the stack that is running, with tokens of the bench's own. All of it can be held on one core.
 import { spawnSync } from 'node:child_process';
 import { Redis } from 'ioredis';
-import { ROOT } from '../../deploy/local/config.ts';
 import { freeRow, INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { database } from '../support/records.ts';
 import { pidOf, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
-import { isWell, issuer, startContentCache, startGateway } from './own-services.ts';
-import { start } from './gateway/processes.ts';
-import { createToken } from './gateway/token.ts';
+import { cpuOf } from './cpu.ts';
+import type { Job, Quantiles, Seen } from './load/job.ts';
+import { startLoad, type Load } from './load/start.ts';
+import { isWell, startContentCache, startGateway } from './own-services.ts';
 import { redisVersion } from './redis-figures.ts';
 
 /** The platform is held on this core, and everything else on the other: a load that competes with it measures itself. */
@@ -32,27 +32,20 @@ export interface Stand {
   pids: Record<string, number>;
 }
 
-/** Signs the tokens that the stands take, and tells their key where auth would. */
-export async function startTokens() {
-  const { sign, keySet } = createToken(issuer);
-  const port = await freeRow(1);
-  const args = [...process.execArgv, `${ROOT}/test/bench/gateway/upstream.ts`];
-  const child = start(process.execPath, args, { PORT: String(port), KEY_SET: keySet });
-  pin(child.pid!, otherCore);
-  return { sign, url: `http://127.0.0.1:${port}` };
-}
-
 /** Starts a gateway, and a content-cache behind it where `light` names no other address. */
-export async function startStand(auth: string, light?: string): Promise<Stand> {
+export async function startStand(
+  auth: string,
+  { light, settings = {} }: { light?: string; settings?: Record<string, string> } = {},
+): Promise<Stand> {
   const [port, cachePort] = [await freeRow(1), await freeRow(1)];
   const { postgres, logs, redis } = stack();
   const contentCache = light ?? `http://127.0.0.1:${cachePort}`;
   const pids: Record<string, number> = {
-    gateway: startGateway(port, { upstream: auth, redis, contentCache }).pid!,
+    gateway: startGateway(port, { upstream: auth, redis, contentCache }, settings).pid!,
   };
   if (light === undefined) {
     const around = { auth, postgres, logs, redis, kafka: '' };
-    pids['content-cache'] = startContentCache(cachePort, around).pid!;
+    pids['content-cache'] = startContentCache(cachePort, around, settings).pid!;
     await until('content-cache is ready', () => isWell(cachePort));
   }
   await until('the gateway is ready', () => isWell(port));
@@ -77,4 +70,37 @@ export async function stackVersions(): Promise<Record<string, string>> {
 export function pinStand({ pids }: Stand): void {
   for (const name of [...Object.keys(stack().services), 'kafka']) pin(pidOf(name), otherCore);
   for (const pid of [...Object.values(pids), pidOf('redis'), pidOf('postgres')]) pin(pid, platformCore);
+}
+
+/** CPU that each of some processes took for one of what `count` says there was, in µs, and what `work` resolves with. */
+export async function cpuWhile<Result>(
+  pids: Record<string, number>,
+  work: () => Promise<Result>,
+  count: (result: Result) => number,
+): Promise<{ result: Result; cpu: Record<string, number> }> {
+  const taken = () => Object.entries(pids).map(([name, pid]) => [name, cpuOf(pid)] as const);
+  const before = Object.fromEntries(taken());
+  const result = await work();
+  const each = taken().map(([name, us]) => [name, (us - before[name]!) / count(result)]);
+  return { result, cpu: Object.fromEntries(each) as Record<string, number> };
+}
+
+/** Starts the load, in a process of its own. */
+export const startPeople = () => startLoad<Job, Seen>('test/bench/load/main.ts');
+
+/** One measurement; CPU of one request in each process, in µs. */
+export interface Round {
+  cpu: Record<string, number>;
+  perSecond: number;
+  times: Quantiles;
+  /** Replies other than 200, and requests that had none. */
+  failed: number;
+}
+
+/** Sends a load to a gateway. @throws Error when nothing was answered with 200 */
+export async function measure(load: Load<Job, Seen>, job: Job, pids: Record<string, number>): Promise<Round> {
+  const goodOf = ({ statuses }: Seen) => statuses['200'] ?? 0;
+  const { result: seen, cpu } = await cpuWhile(pids, () => load.send(job), goodOf);
+  if (!seen.good) throw new Error(`${job.path}: ${JSON.stringify(seen.statuses)}`);
+  return { cpu, perSecond: seen.goodput, times: seen.good, failed: seen.due - goodOf(seen) };
 }

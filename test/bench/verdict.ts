@@ -1,12 +1,25 @@
-/** What is held of a goal. */
+import { speed } from '../../docs/results/speed.ts';
+import { dated, writeResult } from '../support/results.ts';
+
+/** Whether a goal is held. */
 export interface Verdict {
   isHeld: boolean;
   /** One line for a person. */
   text: string;
 }
 
-/** Prints them; the process will exit with 1 when a goal was missed. */
-export function conclude(verdicts: readonly Verdict[]): void {
-  for (const { isHeld, text } of verdicts) console.log(`${isHeld ? '✓' : '✗'} ${text}`);
+/**
+ * Keeps what a bench found, and prints its section of docs/results.md. The process will exit with 1 when a goal was
+ * missed.
+ */
+export function conclude(
+  name: string,
+  verdicts: readonly Verdict[],
+  found: object,
+  versions?: Record<string, string>,
+): void {
+  writeResult('bench', name, found, versions);
+  const { title, tell } = speed.find(({ file }) => file === `bench/results/${name}.json`)!;
+  console.log(`\n${title}\n\n${tell(dated(found, versions)).text}`);
   if (verdicts.some(({ isHeld }) => !isHeld)) process.exitCode = 1;
 }

@@ -40,17 +40,8 @@ export function compactJson(value: unknown, indent = ''): string {
   return `${open}\n${parts.map((part) => deeper + part).join(',\n')}\n${indent}${close}`;
 }
 
-/**
- * Keeps what was found in test/<kind>/results/<name>.json, from which docs/results.md is written: with the day, the
- * machine, how busy it was before (the load average of a minute), and the `versions` of what was measured. What a smaller
- * run found is too little for the page, and lies in .local/quick instead.
- */
-export function writeResult(
-  kind: 'bench' | 'faults',
-  name: string,
-  found: object,
-  versions: Record<string, string> = {},
-): void {
+/** What was found, with the day, the machine, how busy it was before, and the `versions` of what was measured. */
+export function dated(found: object, versions: Record<string, string> = {}) {
   const machine = {
     cpu: cpus()[0]!.model,
     cores: cpus().length,
@@ -58,9 +49,21 @@ export function writeResult(
     versions: { node: process.version.slice(1), ...versions },
     loadBefore: Number(process.env['LOAD_BEFORE']),
   };
+  return { date: new Date().toISOString(), machine, ...found };
+}
+
+/**
+ * Keeps what was found in test/<kind>/results/<name>.json, from which docs/results.md is written. What a smaller run found
+ * is too little for the page, and lies in .local/quick instead.
+ */
+export function writeResult(
+  kind: 'bench' | 'faults',
+  name: string,
+  found: object,
+  versions?: Record<string, string>,
+): void {
   const isWhole = settings.every((setting) => process.env[setting] === undefined);
   const folder = isWhole ? join(ROOT, 'test', kind, 'results') : join(DOWNLOADS, 'quick', kind);
   mkdirSync(folder, { recursive: true });
-  const result = { date: new Date().toISOString(), machine, ...found };
-  writeFileSync(join(folder, `${name}.json`), `${compactJson(result)}\n`);
+  writeFileSync(join(folder, `${name}.json`), `${compactJson(dated(found, versions))}\n`);
 }

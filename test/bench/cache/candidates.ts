@@ -1,7 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
-import { peersFolder } from '../gateway/install.ts';
-import { startNode } from '../gateway/processes.ts';
-import { issuer, startContentCache } from '../own-services.ts';
+import { startPeer } from '../gateway/install.ts';
+import { startContentCache } from '../own-services.ts';
 
 /** What they all stand on. */
 export interface Around {
@@ -21,21 +20,13 @@ export interface Candidate {
 
 const ours =
   (settings: Record<string, string> = {}): Candidate['start'] =>
-  (port, { auth, postgres, logs, redis }) =>
-    startContentCache(port, { auth, postgres, logs, redis, kafka: '' }, settings);
+  (port, around) =>
+    startContentCache(port, { ...around, kafka: '' }, settings);
 
 const peer =
   (file: string, settings: Record<string, string> = {}): Candidate['start'] =>
-  (port, { postgres, redis, publicKeyPem }) =>
-    startNode(`${peersFolder}/${file}`, {
-      PORT: String(port),
-      DATABASE_URL: postgres,
-      REDIS_URL: redis,
-      PUBLIC_KEY: publicKeyPem,
-      ISSUER: issuer,
-      NODE_ENV: 'production',
-      ...settings,
-    });
+  (port, around) =>
+    startPeer(file, port, around, { DATABASE_URL: around.postgres, ...settings });
 
 /** For hits, storms and the race. */
 export const caches: Candidate[] = [

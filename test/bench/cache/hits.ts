@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Redis } from 'ioredis';
 import { cpuOf } from '../cpu.ts';
 import type { Job, Seen } from '../gateway/job.ts';
-import { send } from '../gateway/send.ts';
+import type { Load } from '../load/start.ts';
 import { redisCpu } from '../redis-figures.ts';
 
 /** One round of a candidate; CPU for a request, in µs. */
@@ -15,10 +15,10 @@ export interface Processes {
 }
 
 /** One round. */
-export async function measureHits(load: ChildProcess, job: Job, of: Processes): Promise<HitRound> {
+export async function measureHits(load: Load<Job, Seen>, job: Job, of: Processes): Promise<HitRound> {
   const cpu = async () => [cpuOf(of.gateway.pid!), cpuOf(of.service.pid!), await redisCpu(of.admin)] as const;
   const before = await cpu();
-  const seen = await send(load, job);
+  const seen = await load.send(job);
   const after = await cpu();
   const [gateway, service, redis] = after.map((us, index) => (us - before[index]!) / job.requests);
   return { ...seen, gateway: gateway!, service: service!, redis: redis! };

@@ -6,24 +6,39 @@ import { freeRow } from '../../../deploy/local/ports.ts';
 import { startRedis } from '../../support/redis-server.ts';
 import { until } from '../../support/wait.ts';
 import { installPeers, versionsOf } from '../gateway/install.ts';
-import { startHelper, startNode, stopAll } from '../gateway/processes.ts';
-import { connections } from '../gateway/job.ts';
-import { send } from '../gateway/send.ts';
-import { createToken } from '../gateway/token.ts';
-import { isWell, issuer, startGateway } from '../own-services.ts';
+import { startAuth } from '../gateway/auth.ts';
+import { connections, type Job, type Seen } from '../gateway/job.ts';
+import { startHelper, stopAll } from '../gateway/processes.ts';
+import { inTurns } from '../in-turns.ts';
+import { startLoad } from '../load/start.ts';
+import { isWell, startGateway } from '../own-services.ts';
 import { redisVersion } from '../redis-figures.ts';
-import { writeResult } from '../../support/results.ts';
 import { startStores } from '../stores.ts';
 import { conclude } from '../verdict.ts';
 import { caches, waysToClear, type Around, type Candidate, type WayToClear } from './candidates.ts';
-import { cpuAtRest, fill, measureClears, measureTogether, type Together } from './clears.ts';
+import { cpuAtRest, fill, measureClears, measureTogether, type Clears, type Together } from './clears.ts';
 import { judge } from './goals.ts';
-import { measureHits } from './hits.ts';
-import { race } from './race.ts';
+import { measureHits, type HitRound } from './hits.ts';
+import { race, type Race } from './race.ts';
 import { openRecords } from './records.ts';
 import { connectTo, type Service } from './service.ts';
-import { readers, storm } from './storm.ts';
-import { clearTable, hitTable, stormTable, type CacheResult, type ClearResult } from './tables.ts';
+import { readers, storm, type Storm } from './storm.ts';
+
+/** What was measured of one cache. */
+interface CacheResult {
+  name: string;
+  does: string;
+  rounds: HitRound[];
+  /** In one process, and across two. */
+  storms: { one: Storm[]; two: Storm[] };
+  race: Race;
+}
+
+interface ClearResult {
+  name: string;
+  does: string;
+  sizes: Clears[];
+}
 
 /** BENCH_SCALE=0.1: a tenth of it, to see whether it works. */
 const scale = Number(process.env['BENCH_SCALE'] ?? 1);
@@ -42,8 +57,7 @@ const clearCounts = { search: [100, 30, 6].map(some), known: [1_000, 1_000, 1_00
 const slowness = { storm: { least: 0.05, most: 0.05 }, race: { least: 0, most: 0.01 } };
 
 await installPeers();
-const { token, pem, keySet } = createToken(issuer, 'cache:clear');
-const headers = { authorization: `Bearer ${token}` };
+const { url: auth, headers, publicKeyPem } = await startAuth('cache:clear');
 const stores = await startStores({ withKafka: false });
 const [redis, limits, large] = await Promise.all([
   startRedis(),
@@ -51,11 +65,8 @@ const [redis, limits, large] = await Promise.all([
   startRedis({ 'enable-debug-command': 'local' }),
 ]);
 const originOf = (port: number): string => `http://127.0.0.1:${port}`;
-const authPort = await freeRow(1);
-const auth = originOf(authPort);
-startNode('test/bench/gateway/upstream.ts', { PORT: String(authPort), KEY_SET: keySet }, process.execArgv);
 const { postgres, logs } = stores;
-const around: Around = { auth, postgres, logs, redis: redis.url, publicKeyPem: pem };
+const around: Around = { auth, postgres, logs, redis: redis.url, publicKeyPem };
 const records = openRecords(postgres);
 
 interface Started {
@@ -97,21 +108,14 @@ async function bringUp(candidate: Candidate): Promise<Running> {
   return { candidate, processes, gateway, origin: originOf(port), result };
 }
 
-/** Each takes its turn in each round; nobody always follows the same one. */
-async function inTurns(running: readonly Running[], count: number, work: (one: Running) => Promise<void>) {
-  for (let round = 0; round < count; round += 1)
-    for (let turn = 0; turn < running.length; turn += 1)
-      await work(running[(turn + round) % running.length]!);
-}
-
 async function compareHits(running: readonly Running[]): Promise<void> {
-  const load = startHelper('test/bench/gateway/load.ts');
+  const load = startLoad<Job, Seen>('test/bench/gateway/load.ts');
   // More than there are connections, as readers of one key at one moment may share an answer.
   const ids = await records.make(hitRecords);
   const paths = ids.map((id) => `/api/content/webform/${id}`);
   for (const { origin } of running) {
     await until('the gateway lets through', async () => (await fetch(origin + paths[0]!, { headers })).ok);
-    await send(load, { origin, paths, headers, requests: warmUp });
+    await load.send({ origin, paths, headers, requests: warmUp });
   }
   await inTurns(running, rounds, async ({ origin, gateway, processes: [{ child }], result }) => {
     const of = { gateway, service: child, admin: redis.admin };
@@ -173,19 +177,7 @@ try {
   await compareStorms(running);
   await compareRaces(running);
 
-  console.log(`\nA hit through the gateway: CPU for one request; stale reads in a race of ${raceSeconds} s`);
-  console.log(hitTable(results));
-  for (const { name, does } of results) console.log(`    ${name}: ${does}`);
-  console.log(`\n${readers} readers of a cold record, which the database answers in 50 ms: its reads`);
-  console.log(stormTable(results));
-  console.log('\nA clear of a record with its two views and a key of another program');
-  console.log(clearTable(clears.results));
-  for (const { name, does } of clears.results) console.log(`    ${name}: ${does}`);
   const { together } = clears;
-  console.log(
-    `    ours, sweep: 100 clears at once among ${together.keys} keys took ${together.ms.toFixed(0)} ms and ${together.scans.toFixed(2)} scans of them all\n`,
-  );
-
   const clearsOf = (name: string) => clears.results.find((each) => each.name === name)!.sizes;
   const [ours] = results as [CacheResult];
   const verdicts = judge({
@@ -195,19 +187,14 @@ try {
     sweep: clearsOf('ours, sweep'),
     together,
   });
-  conclude(verdicts);
   const settings = { scale, connections, requests, readers, raceSeconds, slowness };
   const versions = {
     ...stores.versions,
     redis: await redisVersion(redis.admin),
     ...versionsOf('bentocache', 'cache-manager', '@keyv/redis', 'ioredis'),
   };
-  writeResult(
-    'bench',
-    'cache',
-    { settings, verdicts, caches: results, clears: clears.results, together },
-    versions,
-  );
+  const found = { settings, verdicts, caches: results, clears: clears.results, together };
+  conclude('cache', verdicts, found, versions);
 } finally {
   await stopAll();
   await Promise.all([redis.stop(), limits.stop(), large.stop(), records.close()]);

@@ -3,12 +3,11 @@
 // load included: whose CPU it took is told.
 import { stopAll } from '../gateway/processes.ts';
 import { redisVersion } from '../redis-figures.ts';
-import { writeResult } from '../../support/results.ts';
 import { startStores } from '../stores.ts';
 import { conclude } from '../verdict.ts';
-import { measureBare, measureCalls, measureEvents, type Delay } from './delay.ts';
+import { measureBare, measureCalls, measureEvents } from './delay.ts';
 import { judge, type Measured } from './goals.ts';
-import { prepare, type Cpu, type Ground, type UnmanagedKeys } from './ground.ts';
+import { prepare, type Ground, type UnmanagedKeys } from './ground.ts';
 import { addOthers } from './records.ts';
 import { measureThroughput } from './throughput.ts';
 
@@ -22,14 +21,6 @@ const perSecond = 500;
 const seconds = 20 * scale;
 const warmUpSeconds = 4 * scale;
 
-const cpuLine = (cpu: Cpu): string =>
-  Object.entries(cpu)
-    .map(([name, us]) => `${name} ${us.toFixed(0)}`)
-    .join('  ');
-
-const delayLine = (what: string, { times: { p50, p99, max }, cpu }: Delay): string =>
-  `  ${what.padEnd(8)} p50 ${p50.toFixed(1)}  p99 ${p99.toFixed(1)}  max ${max.toFixed(1)} ms   CPU µs each: ${cpuLine(cpu)}`;
-
 async function measure(ground: Ground, unmanagedKeys: UnmanagedKeys): Promise<Measured> {
   await ground.redis.admin.flushall();
   await addOthers(ground.redis.admin, others);
@@ -37,17 +28,11 @@ async function measure(ground: Ground, unmanagedKeys: UnmanagedKeys): Promise<Me
   await ground.start(unmanagedKeys, true);
   console.log(`CACHE_UNMANAGED_KEYS=${unmanagedKeys}, beside ${others} other keys`);
   const throughput = await measureThroughput(ground, unmanagedKeys, waiting[unmanagedKeys]);
-  console.log(
-    `  waiting  ${throughput.events} events: ${throughput.perSecond.toFixed(0)} cleared a second   CPU µs each: ${cpuLine(throughput.cpu)}`,
-  );
   const events = await measureEvents(ground, perSecond, seconds);
-  console.log(delayLine('events', events));
   await measureCalls(ground, perSecond / 2, warmUpSeconds);
   const calls = await measureCalls(ground, perSecond, seconds);
-  console.log(delayLine('calls', calls));
   await measureBare(ground, perSecond / 2, warmUpSeconds);
   const bare = await measureBare(ground, perSecond, seconds);
-  console.log(delayLine('bare', bare));
   await ground.end();
   return { throughput, events, calls, bare };
 }
@@ -58,15 +43,9 @@ try {
   const none = await measure(ground, 'none');
   const sweep = await measure(ground, 'sweep');
   const verdicts = judge(none);
-  console.log('');
-  conclude(verdicts);
   const versions = { ...stores.versions, redis: await redisVersion(ground.redis.admin) };
-  writeResult(
-    'bench',
-    'events',
-    { settings: { scale, others, perSecond, seconds }, verdicts, none, sweep },
-    versions,
-  );
+  const settings = { scale, others, perSecond, seconds };
+  conclude('events', verdicts, { settings, verdicts, none, sweep }, versions);
   await ground.close();
 } finally {
   await stopAll();

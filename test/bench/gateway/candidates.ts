@@ -1,9 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
-import { freePort, freeRow } from '../../../deploy/local/ports.ts';
-import { issuer, startGateway } from '../own-services.ts';
-import { peersFolder } from './install.ts';
+import { freePort } from '../../../deploy/local/ports.ts';
+import { startGateway } from '../own-services.ts';
+import { startPeer } from './install.ts';
 import { nginx, startNginx } from './nginx.ts';
-import { startNode } from './processes.ts';
 
 /** What they all stand on. */
 export interface Around {
@@ -28,16 +27,8 @@ const ours =
 
 const peer =
   (file: string, hasDuties: boolean): Candidate['start'] =>
-  async (port, { upstream, redis, publicKeyPem }) => [
-    startNode(`${peersFolder}/${file}`, {
-      PORT: String(port),
-      UPSTREAM: upstream,
-      REDIS_URL: redis,
-      PUBLIC_KEY: publicKeyPem,
-      ISSUER: issuer,
-      DUTIES: hasDuties ? '1' : '0',
-      NODE_ENV: 'production',
-    }),
+  async (port, around) => [
+    startPeer(file, port, around, { UPSTREAM: around.upstream, DUTIES: hasDuties ? '1' : '0' }),
   ];
 
 const nginxWithAuth: Candidate['start'] = async (port, around) => {
@@ -98,6 +89,3 @@ export const candidates: Candidate[] = [
   ...withDuties.map((each) => ({ ...each, hasDuties: true })),
   ...bare.map((each) => ({ ...each, hasDuties: false })),
 ].filter(isThere);
-
-/** A port for a candidate; ours has its internal listener above it. */
-export const portFor = (): Promise<number> => freeRow(1);

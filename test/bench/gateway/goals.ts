@@ -1,8 +1,32 @@
-import { cpuOfResult, ratioOf, type Result } from './figures.ts';
+import { median } from '../percentiles.ts';
 import type { Verdict } from '../verdict.ts';
+import type { Seen } from './job.ts';
+
+/** One round of a candidate; `cpu` is what it took for a request, in µs. */
+export type Round = Seen & { cpu: number };
+
+export interface Result {
+  name: string;
+  does: string;
+  hasDuties: boolean;
+  rounds: Round[];
+}
 
 /** CPU of a request in ours may be so many times that of the others. */
-export const goals = { leanest: 1.1, pipe: 1.6 };
+const goals = { leanest: 1.1, pipe: 1.6 };
+
+/** CPU a request, in µs: the median of the rounds. */
+const cpuOfResult = ({ rounds }: Result): number => median(rounds.map(({ cpu }) => cpu));
+
+/** How many times as much CPU `one` takes as `other`: the median over the rounds, as the machine is faster in some. */
+const ratioOf = (one: Result, other: Result): number =>
+  median(one.rounds.map(({ cpu }, round) => cpu / other.rounds[round]!.cpu));
+
+/** Whether its rounds are no further apart than 15 % of the median. */
+export function isCalm({ rounds }: Result): boolean {
+  const all = rounds.map(({ cpu }) => cpu);
+  return Math.max(...all) - Math.min(...all) <= 0.15 * median(all);
+}
 
 /** What is held of the goals; ours is the first of `results`. nginx is no Node gateway. */
 export function judge([ours, ...others]: readonly Result[]): Verdict[] {

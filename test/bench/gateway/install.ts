@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { ROOT } from '../../../deploy/local/config.ts';
 import { Problem } from '../../../deploy/local/problem.ts';
 import { runCommand } from '../../../deploy/local/run-command.ts';
+import { issuer } from '../own-services.ts';
+import { startNode } from './processes.ts';
 
 /** Where the peers are: a package of its own, so that nobody else installs them. */
-export const peersFolder = 'test/bench/peers';
+const peersFolder = 'test/bench/peers';
 
 /** The versions of some of them, as they are installed. */
 export function versionsOf(...names: string[]): Record<string, string> {
@@ -31,3 +33,19 @@ export async function installPeers(): Promise<void> {
   if (code !== 0) throw new Problem(`${output.trimEnd()}\nnpm ci failed in ${peersFolder}: see above.`);
   writeFileSync(note, wanted);
 }
+
+/** Starts one of them, with what they are all told. */
+export const startPeer = (
+  file: string,
+  port: number,
+  { redis, publicKeyPem }: { redis: string; publicKeyPem: string },
+  settings: Record<string, string>,
+) =>
+  startNode(`${peersFolder}/${file}`, {
+    PORT: String(port),
+    REDIS_URL: redis,
+    PUBLIC_KEY: publicKeyPem,
+    ISSUER: issuer,
+    NODE_ENV: 'production',
+    ...settings,
+  });

@@ -6,21 +6,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freeRow } from '../../../deploy/local/ports.ts';
 import { startRedis } from '../../support/redis-server.ts';
-import { writeResult } from '../../support/results.ts';
 import { until } from '../../support/wait.ts';
 import { cpuOf } from '../cpu.ts';
-import { issuer } from '../own-services.ts';
+import { inTurns } from '../in-turns.ts';
+import { startLoad } from '../load/start.ts';
 import { redisVersion } from '../redis-figures.ts';
 import { conclude } from '../verdict.ts';
-import { candidates, portFor, type Candidate } from './candidates.ts';
-import { spread, tableOf, type Result, type Round } from './figures.ts';
-import { judge } from './goals.ts';
+import { startAuth } from './auth.ts';
+import { candidates, type Candidate } from './candidates.ts';
+import { isCalm, judge, type Result, type Round } from './goals.ts';
 import { installPeers, versionsOf } from './install.ts';
-import { connections } from './job.ts';
+import { connections, type Job, type Seen } from './job.ts';
 import { nginx, nginxVersion } from './nginx.ts';
-import { startHelper, startNode, stopAll } from './processes.ts';
-import { send } from './send.ts';
-import { createToken } from './token.ts';
+import { stopAll } from './processes.ts';
 
 const rounds = 5;
 const warmUp = 10_000;
@@ -28,20 +26,16 @@ const requests = 5_000;
 const path = '/api/content/pathway/1';
 
 await installPeers();
-const { token, pem, keySet } = createToken(issuer);
-const headers = { authorization: `Bearer ${token}` };
+const { url: upstream, headers, publicKeyPem } = await startAuth();
 const folder = mkdtempSync(join(tmpdir(), 'bench-gateway-'));
 const redis = await startRedis();
-const upstreamPort = await freeRow(1);
-const upstream = `http://127.0.0.1:${upstreamPort}`;
-startNode(
-  'test/bench/gateway/upstream.ts',
-  { PORT: String(upstreamPort), KEY_SET: keySet },
-  process.execArgv,
-);
-const load = startHelper('test/bench/gateway/load.ts');
+const load = startLoad<Job, Seen>('test/bench/gateway/load.ts');
 
-type Running = Candidate & { origin: string; pids: number[] };
+interface Running {
+  origin: string;
+  pids: number[];
+  result: Result;
+}
 
 const statusOf = async (url: string, init: RequestInit = {}): Promise<number> => {
   const reply = await fetch(url, init);
@@ -50,28 +44,29 @@ const statusOf = async (url: string, init: RequestInit = {}): Promise<number> =>
 };
 
 /** Starts it, and sees that it does what it is measured for. */
-async function bringUp(candidate: Candidate): Promise<Running> {
-  const port = await portFor();
-  const children = await candidate.start(port, { upstream, redis: redis.url, publicKeyPem: pem, folder });
+async function bringUp({ name, does, hasDuties, start }: Candidate): Promise<Running> {
+  // Ours has its internal listener above it.
+  const port = await freeRow(1);
+  const children = await start(port, { upstream, redis: redis.url, publicKeyPem, folder });
   const origin = `http://127.0.0.1:${port}`;
-  await until(`${candidate.name} answers`, async () => (await statusOf(origin + path, { headers })) === 200);
-  if (candidate.hasDuties) {
+  await until(`${name} answers`, async () => (await statusOf(origin + path, { headers })) === 200);
+  if (hasDuties) {
     const seen = [await statusOf(origin + path), await statusOf(`${origin}/api/other/1`, { headers })];
-    if (String(seen) !== '401,404') throw new Error(`${candidate.name} lets through: ${seen.join(', ')}`);
+    if (String(seen) !== '401,404') throw new Error(`${name} lets through: ${seen.join(', ')}`);
   }
-  return { ...candidate, origin, pids: children.map(({ pid }) => pid!) };
+  return { origin, pids: children.map(({ pid }) => pid!), result: { name, does, hasDuties, rounds: [] } };
 }
 
 async function measure({ origin, pids }: Running): Promise<Round> {
   const cpu = () => pids.reduce((sum, pid) => sum + cpuOf(pid), 0);
   const before = cpu();
-  const seen = await send(load, { origin, paths: [path], headers, requests });
+  const seen = await load.send({ origin, paths: [path], headers, requests });
   return { ...seen, cpu: (cpu() - before) / requests };
 }
 
 /** Its code is compiled as it is used: until two rounds in a row took nearly the same, but ten at most. */
 async function warm(one: Running): Promise<void> {
-  await send(load, { origin: one.origin, paths: [path], headers, requests: warmUp });
+  await load.send({ origin: one.origin, paths: [path], headers, requests: warmUp });
   let last = Infinity;
   for (let round = 0; round < 10; round += 1) {
     const { cpu } = await measure(one);
@@ -83,38 +78,14 @@ async function warm(one: Running): Promise<void> {
 try {
   const running: Running[] = [];
   for (const candidate of candidates) running.push(await bringUp(candidate));
-  const results: Result[] = running.map(({ name, does, hasDuties }) => ({
-    name,
-    does,
-    hasDuties,
-    rounds: [],
-  }));
   for (const one of running) await warm(one);
-  for (let round = 0; round < rounds; round += 1) {
-    for (let turn = 0; turn < running.length; turn += 1) {
-      // Nobody always follows the same one.
-      const index = (turn + round) % running.length;
-      results[index]!.rounds.push(await measure(running[index]!));
-    }
-  }
-  console.log(
-    `CPU for one request, in µs: ${rounds} rounds of ${requests} requests of 1 KB, ${connections} connections`,
-  );
-  for (const hasDuties of [true, false]) {
-    const some = results.filter((result) => result.hasDuties === hasDuties);
-    console.log(`\n${hasDuties ? 'Same duties' : 'Bare'}\n${tableOf(some, results[0]!)}`);
-    for (const { name, does } of hasDuties ? some : []) console.log(`  ${name}: ${does}`);
-  }
-  if (!nginx) console.log('\nnginx was left out: it is not on the PATH.');
-  console.log('');
-  conclude(judge(results));
-  const uneven = results.filter((result) => spread(result) > 0.15).map(({ name }) => name);
-  if (uneven.length > 0)
-    console.log(`The machine was not calm: rounds differ by more than 15 % (${uneven.join(', ')}).`);
-  writeResult(
-    'bench',
+  console.log(`${rounds} rounds of ${requests} requests of 1 KB, ${connections} connections`);
+  await inTurns(running, rounds, async (one) => void one.result.rounds.push(await measure(one)));
+  const results = running.map(({ result }) => result);
+  conclude(
     'gateway',
-    { isCalm: uneven.length === 0, connections, requests, leftOut: nginx ? [] : ['nginx'], results },
+    judge(results),
+    { isCalm: results.every(isCalm), connections, requests, leftOut: nginx ? [] : ['nginx'], results },
     {
       redis: await redisVersion(redis.admin),
       ...(nginx ? { nginx: await nginxVersion() } : {}),

@@ -1,16 +1,15 @@
 import { once } from 'node:events';
 import { startHelper } from '../gateway/processes.ts';
-import type { Job, Seen } from './job.ts';
 
-/** Starts the load, in a process of its own. */
-export function startLoad() {
-  const child = startHelper('test/bench/load/main.ts');
+/** Starts what sends load, in a process of its own: it is sent jobs, and answers each with what it saw. */
+export function startLoad<Job extends object, Seen>(script: string) {
+  const child = startHelper(script);
   const ended = once(child, 'exit').then(() => Promise.reject(new Error('the load ended: see above')));
   ended.catch(() => undefined);
   return {
     pid: child.pid!,
-    /** Whose tokens are sent, in turns. */
-    use: (tokens: readonly string[]) => void child.send(tokens),
+    /** Sends what has no answer. */
+    tell: (message: object) => void child.send(message),
     async send(job: Job): Promise<Seen> {
       child.send(job);
       const [seen] = (await Promise.race([once(child, 'message'), ended])) as [Seen];
@@ -18,3 +17,4 @@ export function startLoad() {
     },
   };
 }
+export type Load<Job extends object, Seen> = ReturnType<typeof startLoad<Job, Seen>>;

@@ -1,7 +1,6 @@
 // `npm run bench -- memory`: whether what the processes hold stays the same under a steady mixed load, for half an hour or
 // MEMORY_MINUTES. Each minute every process collects its garbage, and is asked what is left. Exits with 1 when one grows.
 import { closeRecords } from '../../support/records.ts';
-import { writeResult } from '../../support/results.ts';
 import { pidOf, stack } from '../../support/stack.ts';
 import { openLoop } from '../open-loop.ts';
 import { conclude } from '../verdict.ts';
@@ -42,9 +41,8 @@ const verdicts = [
   judgeLoad(sent, failed),
   { isHeld: restarted.length === 0, text: `started anew meanwhile: ${restarted.join(', ') || 'none'}` },
 ];
-conclude(verdicts);
 for (const [error, count] of Object.entries(errors)) console.log(`  ${count} × ${error}`);
-writeResult('bench', 'memory', {
+conclude('memory', verdicts, {
   settings: { minutes, perSecond, kinds: kinds.map(({ name, weight }) => ({ name, weight })) },
   sent,
   errors,

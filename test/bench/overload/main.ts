@@ -2,15 +2,22 @@
 // content-cache behind it, Redis and PostgreSQL are held on one core, and the load on the other. Then the same for a
 // gateway behind which a read costs nothing. Exits with 1 when a goal is missed.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cpuOf } from '../cpu.ts';
-import { median } from '../percentiles.ts';
-import { stopAll } from '../gateway/processes.ts';
 import { closeRecords } from '../../support/records.ts';
-import { writeResult } from '../../support/results.ts';
-import { otherCore, pin, pinStand, stackVersions, startStand, startTokens, type Stand } from '../stand.ts';
-import { judge, peakOf, type Step } from './goals.ts';
-import { startLoad } from '../load/start.ts';
+import { startAuth } from '../gateway/auth.ts';
+import { stopAll } from '../gateway/processes.ts';
+import { median } from '../percentiles.ts';
+import {
+  cpuWhile,
+  otherCore,
+  pin,
+  pinStand,
+  stackVersions,
+  startPeople,
+  startStand,
+  type Stand,
+} from '../stand.ts';
 import { conclude } from '../verdict.ts';
+import { judge, peakOf, type Step } from './goals.ts';
 import { startProbe } from './probe.ts';
 
 const path = '/api/content/pathway/1';
@@ -22,7 +29,7 @@ const [few, many] = [64, 2_000];
 /** Longer than a recovery may take. */
 const restMs = 6_000;
 
-const load = startLoad();
+const load = startPeople();
 
 const closedLoop = async ({ gateway: origin }: Stand, forSeconds: number): Promise<number> =>
   (await load.send({ origin, path, perSecond: 0, seconds: forSeconds, kept: 0, connections: few })).goodput;
@@ -37,49 +44,33 @@ async function capacityOf(stand: Stand): Promise<number> {
 async function step(stand: Stand, token: string, capacity: number, multiple: number): Promise<Step> {
   const { gateway: origin, pids } = stand;
   const perSecond = Math.round(capacity * multiple);
-  const taken = () => Object.entries(pids).map(([name, pid]) => [name, cpuOf(pid)] as const);
-  const before = Object.fromEntries(taken());
   const probe = startProbe(stand, token);
-  const seen = await load.send({ origin, path, perSecond, seconds, kept: people, connections: many });
-  const cpu = Object.fromEntries(taken().map(([name, us]) => [name, (us - before[name]!) / seen.due]));
+  const job = { origin, path, perSecond, seconds, kept: people, connections: many };
+  const { result: seen, cpu } = await cpuWhile(
+    pids,
+    () => load.send(job),
+    ({ due }) => due,
+  );
   await sleep(Math.max(0, seen.endedAt + restMs - Date.now()));
   return { multiple, perSecond, seen, probed: await probe.stop(seen.endedAt), cpu };
-}
-
-const ms = (value: number | undefined) => (value === undefined ? '–' : value.toFixed(0)).padStart(6);
-
-function print({ multiple, perSecond, seen, probed }: Step): void {
-  const { good, refused, statuses, gaveUp, unsent, broken, late } = seen;
-  console.log(
-    `  ${multiple} × ${String(perSecond).padStart(6)}/s: ${seen.goodput.toFixed(0).padStart(6)}/s answered (${seen.goodputInTime.toFixed(0)} within 500 ms), p50 ${ms(good?.p50)} p99 ${ms(good?.p99)}; refused p50 ${ms(refused?.p50)} p99 ${ms(refused?.p99)} ms`,
-  );
-  console.log(
-    `     ${JSON.stringify(statuses)}, gave up ${gaveUp}, unsent ${unsent}, broken ${broken}; health ${probed.health.max.toFixed(0)}, metrics ${probed.metrics.max.toFixed(0)} ms at most; well after ${probed.recovery.toFixed(0)} ms; load late by ${late.toFixed(0)} ms (p99)`,
-  );
 }
 
 async function measure(name: string, does: string, stand: Stand, token: string) {
   pinStand(stand);
   await closedLoop(stand, 10);
   const capacity = await capacityOf(stand);
-  console.log(`\n${name}: ${does}\n  ${capacity.toFixed(0)}/s over ${few} connections`);
+  console.log(`${name}: ${capacity.toFixed(0)}/s over ${few} connections`);
   const steps: Step[] = [];
-  for (const multiple of multiples) {
-    steps.push(await step(stand, token, capacity, multiple));
-    print(steps.at(-1)!);
-  }
+  for (const multiple of multiples) steps.push(await step(stand, token, capacity, multiple));
   const afterwards = await capacityOf(stand);
-  console.log(`  ${afterwards.toFixed(0)}/s afterwards`);
   const verdicts = judge(capacity, steps, afterwards);
-  conclude(verdicts);
   return { name, does, capacity, peak: peakOf(capacity, steps), afterwards, steps, verdicts };
 }
 
 try {
-  const { sign, url: light } = await startTokens();
-  const tokens = Array.from({ length: people }, (_, index) => sign(index + 1));
-  load.use(tokens);
-  for (const pid of [process.pid, load.pid]) pin(pid, otherCore);
+  const { sign, url: light, pid } = await startAuth();
+  load.tell(Array.from({ length: people }, (_, index) => sign(index + 1)));
+  for (const each of [process.pid, load.pid, pid]) pin(each, otherCore);
   const own = sign(people + 1);
   const scenes = [
     await measure(
@@ -91,19 +82,13 @@ try {
     await measure(
       'the gateway',
       'gateway and Redis on one core, what answers behind it on the other',
-      await startStand(light, light),
+      await startStand(light, { light }),
       own,
     ),
   ];
-  writeResult(
-    'bench',
-    'overload',
-    {
-      settings: { path, people, seconds, connections: { few, kept: people, many }, rateLimitScale: 1000 },
-      scenes,
-    },
-    await stackVersions(),
-  );
+  const settings = { path, people, seconds, connections: { few, kept: people, many }, rateLimitScale: 1000 };
+  const verdicts = scenes.flatMap((scene) => scene.verdicts);
+  conclude('overload', verdicts, { settings, scenes }, await stackVersions());
 } finally {
   await closeRecords();
   await stopAll();

@@ -1,0 +1,34 @@
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import jwt from 'jsonwebtoken';
+import { freeRow } from '../../../deploy/local/ports.ts';
+import { issuer } from '../own-services.ts';
+import { startNode } from './processes.ts';
+
+const kid = 'bench';
+
+/**
+ * Starts what stands for auth, and for whatever else is behind a gateway (upstream.ts), and signs the access tokens that
+ * it vouches for; they outlive the bench.
+ */
+export async function startAuth(scope = '') {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const sign = (id: number) =>
+    jwt.sign({ sub: String(id), sid: randomUUID(), jti: randomUUID(), scope }, privateKey, {
+      algorithm: 'RS256',
+      header: { alg: 'RS256', typ: 'at+jwt', kid },
+      issuer,
+      audience: 'content-platform',
+      expiresIn: '6h',
+    });
+  const keys = [{ ...publicKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid }];
+  const port = await freeRow(1);
+  const env = { PORT: String(port), KEY_SET: JSON.stringify({ keys }) };
+  const { pid } = startNode('test/bench/gateway/upstream.ts', env, process.execArgv);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    pid: pid!,
+    sign,
+    headers: { authorization: `Bearer ${sign(7)}` },
+    publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+  };
+}
