@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { freeRow } from '../deploy/local/ports.ts';
+import { freeRow } from '../test/support/ports.ts';
 import { startAuthStub } from '../test/support/auth-stub.ts';
 import { bareEnvironment } from '../test/support/processes.ts';
 import { sendRaw, statusOf } from '../test/support/raw-http.ts';

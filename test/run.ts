@@ -7,7 +7,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DOWNLOADS } from '../deploy/local/config.ts';
-import { freeRow } from '../deploy/local/ports.ts';
+import { freeRow } from './support/ports.ts';
 import { printProblem, Problem, Stopped } from '../deploy/local/problem.ts';
 import { services } from '@content-platform/contract';
 import { installedRedis } from '../deploy/local/redis.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { freeRow } from '../../deploy/local/ports.ts';
+import { freeRow } from '../../test/support/ports.ts';
 import type { Readiness } from '../upstream/probe.ts';
 import { sayOk } from './upstream.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freeRow } from '../../deploy/local/ports.ts';
+import { freeRow } from '../../test/support/ports.ts';
 import { until } from '../../test/support/wait.ts';
 import { createInstances, type Instances } from './instances.ts';
 import { startGateway, type TestGateway } from '../testing/gateway.ts';

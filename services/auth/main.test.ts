@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { jwks, login, me } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { freeRow } from '../../deploy/local/ports.ts';
+import { freeRow } from '../../test/support/ports.ts';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';

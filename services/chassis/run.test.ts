@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { freeRow } from '../../deploy/local/ports.ts';
+import { freeRow } from '../../test/support/ports.ts';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { until } from '../../test/support/wait.ts';
 

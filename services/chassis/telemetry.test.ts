@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { freeRow } from '../../deploy/local/ports.ts';
+import { freeRow } from '../../test/support/ports.ts';
 import { startCollector } from '../../test/support/collector.ts';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { until, within } from '../../test/support/wait.ts';

@@ -2,7 +2,8 @@
 // stores of the stack that is running, with tokens of the bench's own. All of it can be held on one core.
 import { spawnSync } from 'node:child_process';
 import { Redis } from 'ioredis';
-import { freeRow, INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
+import { INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
+import { freeRow } from '../support/ports.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { database } from '../support/records.ts';
 import { pidOf, stack } from '../support/stack.ts';

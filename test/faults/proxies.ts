@@ -1,4 +1,5 @@
-import { freePort, freeRow, HOST, INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
+import { freePort, HOST, INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
+import { freeRow } from '../support/ports.ts';
 import { services } from '@content-platform/contract';
 import { startProxy, type Proxy } from '../support/proxy.ts';
 

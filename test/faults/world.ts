@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createIdentityProvider } from '../../deploy/local/identity-demo/provider.ts';
-import { freeRow } from '../../deploy/local/ports.ts';
+import { freeRow } from '../support/ports.ts';
 import { preparePostgres } from '../../deploy/local/postgres.ts';
 import { portsOf, serviceSpec } from '../../deploy/local/service-process.ts';
 import { serviceOf, services } from '@content-platform/contract';

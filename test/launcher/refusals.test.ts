@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ROOT } from '../../deploy/local/config.ts';
-import { freeRow } from '../../deploy/local/ports.ts';
+import { freeRow } from '../support/ports.ts';
 import { services } from '@content-platform/contract';
 import {
   alive,

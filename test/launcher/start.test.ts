@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { call } from '@content-platform/contract/client';
 import { login, readContent } from '@content-platform/contract';
 import { ROOT } from '../../deploy/local/config.ts';
-import { freeRow } from '../../deploy/local/ports.ts';
+import { freeRow } from '../support/ports.ts';
 import { onPath } from '../../deploy/local/run-command.ts';
 import { internalPortOffset, portOf, services } from '@content-platform/contract';
 import { createBrowser } from '../support/identity.ts';

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { Worker } from 'node:worker_threads';
-import { freeRow } from '../../deploy/local/ports.ts';
+import { freeRow } from '../support/ports.ts';
 import { services } from '@content-platform/contract';
 import { cleanUp, launch, type Launcher, limitMs, newState, npmStart } from '../launcher/launcher.ts';
 import { proofSize } from '../support/proof-size.ts';

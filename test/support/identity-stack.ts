@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { environmentWith } from '../../deploy/local/config.ts';
-import { freeRow } from '../../deploy/local/ports.ts';
+import { freeRow } from './ports.ts';
 import { addressesOf, serviceSpec } from '../../deploy/local/service-process.ts';
 import { serviceOf, services } from '@content-platform/contract';
 import type { ProcessSpec } from '../../deploy/local/supervised.ts';

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, type External } from '../../deploy/local/config.ts';
-import { freeRow } from '../../deploy/local/ports.ts';
+import { freeRow } from './ports.ts';
 import { Stopped } from '../../deploy/local/problem.ts';
 import { services } from '@content-platform/contract';
 import { startStack } from '../../deploy/local/stack.ts';

@@ -2,7 +2,7 @@
 // content-cache: services with the same contract, on the same PostgreSQL and Redis, behind gateways of the same code. Hits
 // and storms are measured in alternating rounds. What they log nobody reads.
 import type { ChildProcess } from 'node:child_process';
-import { freeRow } from '../../../deploy/local/ports.ts';
+import { freeRow } from '../../support/ports.ts';
 import { startRedis } from '../../support/redis-server.ts';
 import { until } from '../../support/wait.ts';
 import { installPeers, versionsOf } from '../gateway/install.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import { Kafka, logLevel, type Producer } from 'kafkajs';
-import { freeRow } from '../../../deploy/local/ports.ts';
+import { freeRow } from '../../support/ports.ts';
 import { startRedis, type RedisServer } from '../../support/redis-server.ts';
 import { until } from '../../support/wait.ts';
 import { cpuOf } from '../cpu.ts';

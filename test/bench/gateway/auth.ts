@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
-import { freeRow } from '../../../deploy/local/ports.ts';
+import { freeRow } from '../../support/ports.ts';
 import { issuer } from '../own-services.ts';
 import { startNode } from './processes.ts';
 

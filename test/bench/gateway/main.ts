@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freeRow } from '../../../deploy/local/ports.ts';
+import { freeRow } from '../../support/ports.ts';
 import { startRedis } from '../../support/redis-server.ts';
 import { until } from '../../support/wait.ts';
 import { cpuOf } from '../cpu.ts';
