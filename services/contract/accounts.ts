@@ -15,13 +15,9 @@ export const profile = z.strictObject({
   suborg: z.string().optional(),
 });
 
-const define = endpointsWith({ service: 'auth', rateLimit: { requests: 600, seconds: 60 } });
+const define = endpointsWith({ service: 'auth', access: 'user' });
 
-export const me = define({
-  name: 'me',
-  method: 'GET',
-  path: '/api/me',
-  access: 'user',
+export const me = define('me', 'GET', '/api/me', {
   beforePasswordChange: true,
   summary: 'Who the access token belongs to.',
   responses: {
@@ -32,11 +28,7 @@ export const me = define({
   },
 });
 
-export const changePassword = define({
-  name: 'changePassword',
-  method: 'POST',
-  path: '/api/password',
-  access: 'user',
+export const changePassword = define('changePassword', 'POST', '/api/password', {
   beforePasswordChange: true,
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary:
@@ -61,30 +53,18 @@ const session = z.strictObject({
   current: z.boolean(),
 });
 
-export const listSessions = define({
-  name: 'listSessions',
-  method: 'GET',
-  path: '/api/sessions',
-  access: 'user',
+export const listSessions = define('listSessions', 'GET', '/api/sessions', {
   summary: 'List where you are logged in, newest first.',
   query: z.strictObject(pageQuery),
   responses: { 200: { description: 'A page of sessions.', schema: page(session) } },
 });
 
-export const deleteSessions = define({
-  name: 'deleteSessions',
-  method: 'DELETE',
-  path: '/api/sessions',
-  access: 'user',
+export const deleteSessions = define('deleteSessions', 'DELETE', '/api/sessions', {
   summary: 'Log out everywhere, here too.',
   responses: { 204: { description: 'All sessions have ended.' } },
 });
 
-export const deleteSession = define({
-  name: 'deleteSession',
-  method: 'DELETE',
-  path: '/api/sessions/:id',
-  access: 'user',
+export const deleteSession = define('deleteSession', 'DELETE', '/api/sessions/:id', {
   summary: 'Log out one device.',
   params: z.strictObject({ id: idSegment }),
   responses: { 204: { description: 'The session has ended.' } },

@@ -1,17 +1,14 @@
 import { z } from 'zod';
 import { user } from './accounts.ts';
-import { endpointsWith, jsonBody } from './endpoint.ts';
+import { endpointsWith, jsonBody, optionalJsonBody } from './endpoint.ts';
 import { multiLineText } from './schemas.ts';
 
 const tokenType = z.literal('Bearer');
 const noStore = { 'Cache-Control': 'no-store' };
 
-const define = endpointsWith({ service: 'auth', rateLimit: { requests: 600, seconds: 60 } });
+const define = endpointsWith({ service: 'auth' });
 
-export const login = define({
-  name: 'login',
-  method: 'POST',
-  path: '/api/login',
+export const login = define('login', 'POST', '/api/login', {
   access: 'public',
   latencyClass: 'login',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
@@ -48,10 +45,7 @@ export const grantTypes = [
 ] as const;
 export type GrantType = (typeof grantTypes)[number];
 
-export const token = define({
-  name: 'token',
-  method: 'POST',
-  path: '/api/token',
+export const token = define('token', 'POST', '/api/token', {
   access: 'public',
   latencyClass: 'login',
   // All users behind one IP address share the default limit; the service itself limits guesses of client secrets.
@@ -92,30 +86,21 @@ export const token = define({
   errors: ['unsupported_grant_type', 'invalid_scope', 'invalid_client', 'invalid_grant'],
 });
 
-export const logout = define({
-  name: 'logout',
-  method: 'POST',
-  path: '/api/logout',
+export const logout = define('logout', 'POST', '/api/logout', {
   access: 'user',
   beforePasswordChange: true,
   summary: 'End this session. Its tokens are refused everywhere within a second.',
-  body: {
-    kinds: ['json'],
-    maxBytes: 16_384,
-    optional: true,
-    schema: z.strictObject({
+  body: optionalJsonBody(
+    z.strictObject({
       fcm_token: multiLineText(0, 4096).nullish().meta({
         description: 'The push token of this device, which shall get no messages any more; if it has one.',
       }),
     }),
-  },
+  ),
   responses: { 204: { description: 'Logged out.' } },
 });
 
-export const jwks = define({
-  name: 'jwks',
-  method: 'GET',
-  path: '/.well-known/jwks.json',
+export const jwks = define('jwks', 'GET', '/.well-known/jwks.json', {
   access: 'public',
   summary: 'The public keys that access tokens are signed with (RFC 7517).',
   responses: {

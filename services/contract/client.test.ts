@@ -26,24 +26,24 @@ const clear = () => call(origin, clearModel, { body: { model: 'webform', id: 1 }
 
 test('what is sent is what the contract says', async () => {
   const seen: unknown[] = [];
-  answer = async ({ method, url, headers, ...request }, response) => {
-    void request;
+  answer = ({ method, url, headers }, response) => {
     seen.push([method, url, headers.authorization, headers['content-type']]);
     response.writeHead(204).end();
   };
   await call(origin, deleteFailedJob, { params: { id: 5 }, token: 't' });
   expect(seen).toEqual([['DELETE', '/api/admin/failed-jobs/5', 'Bearer t', undefined]]);
+});
+
+test('parameters and query are encoded, and the reply is returned', async () => {
+  let seen: string | undefined;
   const record = { model: 'webform', id: 1, title: 'T', version: 1, updated_at: '2026-01-31T09:30:00.000Z' };
   answer = (request, response) => {
-    seen.push(request.url);
+    seen = request.url;
     response.end(JSON.stringify(record));
   };
-  const read = await call(origin, readContent, {
-    params: { model: 'a/b', id: 1 },
-    query: { view: 'summary' },
-  });
-  expect(seen[1]).toBe('/api/content/a%2Fb/1?view=summary');
-  expect(read.body).toEqual(record);
+  const options = { params: { model: 'a/b', id: 1 }, query: { view: 'summary' } };
+  expect((await call(origin, readContent, options)).body).toEqual(record);
+  expect(seen).toBe('/api/content/a%2Fb/1?view=summary');
 });
 
 test('bodies are sent in the first kind that the endpoint takes', async () => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEndpoint } from './endpoint.ts';
+import { endpointsWith, ifNoneMatch, notModified } from './endpoint.ts';
 import { id, idSegment, model, time } from './schemas.ts';
 
 export const views = ['full', 'summary'] as const;
@@ -14,17 +14,15 @@ const summary = z.strictObject({
 });
 const full = z.strictObject({ ...summary.shape, body: z.unknown().meta({ description: 'Any JSON value.' }) });
 
-export const readContent = defineEndpoint({
-  name: 'readContent',
-  method: 'GET',
-  path: '/api/content/:model/:id',
-  service: 'content-cache',
+const define = endpointsWith({ service: 'content-cache' });
+
+export const readContent = define('readContent', 'GET', '/api/content/:model/:id', {
   access: 'token',
   rateLimit: { requests: 6000, seconds: 60 },
   summary: 'Read a content record through the cache.',
   params: z.strictObject({ model, id: idSegment }),
   query: z.strictObject({ view: z.enum(views).default('full') }),
-  headers: { 'If-None-Match': 'ETags the client has: 304 when one of them is current.' },
+  headers: ifNoneMatch,
   responses: {
     200: {
       description: 'The record; the summary is the same without `body`.',
@@ -35,7 +33,7 @@ export const readContent = defineEndpoint({
         'Cache-Control': 'private, no-cache',
       },
     },
-    304: { description: 'The client has the current one.' },
+    ...notModified,
   },
   errors: ['not_found'],
 });

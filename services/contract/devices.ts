@@ -26,13 +26,9 @@ export type Device = z.output<typeof device>;
 
 const params = z.strictObject({ id: idSegment });
 
-const define = endpointsWith({ service: 'devices', rateLimit: { requests: 600, seconds: 60 } });
+const define = endpointsWith({ service: 'devices', access: 'user' });
 
-export const registerFcmToken = define({
-  name: 'registerFcmToken',
-  method: 'POST',
-  path: '/api/register-fcm-token',
-  access: 'user',
+export const registerFcmToken = define('registerFcmToken', 'POST', '/api/register-fcm-token', {
   summary:
     'Register this device for push messages, or say that it is still there. A token that another user had is theirs no more. Of more than 20 devices the longest unseen goes.',
   body: jsonBody(
@@ -51,31 +47,20 @@ export const registerFcmToken = define({
   },
 });
 
-export const listDevices = define({
-  name: 'listDevices',
-  method: 'GET',
-  path: '/api/devices',
-  access: 'user',
+export const listDevices = define('listDevices', 'GET', '/api/devices', {
   summary: 'List your devices, newest first.',
   query: z.strictObject(pageQuery),
   responses: { 200: { description: 'A page of devices.', schema: page(device) } },
 });
 
-export const deleteDevice = define({
-  name: 'deleteDevice',
-  method: 'DELETE',
-  path: '/api/devices/:id',
-  access: 'user',
+export const deleteDevice = define('deleteDevice', 'DELETE', '/api/devices/:id', {
   summary: 'Send no more messages to one of your devices.',
   params,
   responses: { 204: { description: 'The device is not registered any more.' } },
   errors: ['not_found'],
 });
 
-export const listDeviceTokens = define({
-  name: 'listDeviceTokens',
-  method: 'GET',
-  path: '/api/admin/users/:id/device-tokens',
+export const listDeviceTokens = define('listDeviceTokens', 'GET', '/api/admin/users/:id/device-tokens', {
   access: 'devices:manage',
   rateLimit: { requests: 6000, seconds: 60 },
   summary: 'List the tokens of a user, newest first: for what sends the messages.',
@@ -89,20 +74,16 @@ export const listDeviceTokens = define({
   },
 });
 
-export const deviceFeedback = define({
-  name: 'deviceFeedback',
-  method: 'POST',
-  path: '/api/admin/devices/feedback',
+export const deviceFeedback = define('deviceFeedback', 'POST', '/api/admin/devices/feedback', {
   access: 'devices:manage',
   summary:
     'Tell what the push service said of up to 1,000 tokens: unregistered and invalid ones are removed.',
   body: {
-    kinds: ['json'],
+    ...jsonBody(
+      z.strictObject({ results: z.array(z.strictObject({ token, outcome: z.enum(outcomes) })).max(1_000) }),
+    ),
     // 1,000 of the longest tokens, every character of them escaped.
     maxBytes: 9 * 1024 * 1024,
-    schema: z.strictObject({
-      results: z.array(z.strictObject({ token, outcome: z.enum(outcomes) })).max(1_000),
-    }),
   },
   responses: {
     200: {

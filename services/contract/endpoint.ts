@@ -109,16 +109,37 @@ export function defineEndpoint<const E extends Endpoint>(endpoint: E): E {
   return endpoint;
 }
 
-/** Returns `defineEndpoint` for endpoints that have the fields `common`, unless an endpoint says otherwise. */
+type Place = Pick<Endpoint, 'name' | 'method' | 'path'>;
+
+/**
+ * Returns a function that describes endpoints with the fields `common`, unless an endpoint says otherwise. Without another
+ * `rateLimit` clients may call each of them 600 times a minute.
+ */
 export function endpointsWith<const C extends Partial<Endpoint>>(common: C) {
-  return <const E extends Partial<Endpoint> & Omit<Endpoint, keyof C>>(endpoint: E) =>
-    ({ ...common, ...endpoint }) as Omit<C, keyof E> & E;
+  const usual = { rateLimit: { requests: 600, seconds: 60 }, ...common };
+  return <const E extends Partial<Endpoint> & Omit<Endpoint, keyof Place | 'rateLimit' | keyof C>>(
+    name: string,
+    method: Method,
+    path: Endpoint['path'],
+    endpoint: E,
+  ) => ({ ...usual, name, method, path, ...endpoint }) as Omit<typeof usual, keyof E> & Place & E;
 }
 
 /** A JSON body of the usual size, at most 16 KB. */
 export function jsonBody<Schema extends z.ZodType>(schema: Schema) {
   return { kinds: ['json'], maxBytes: 16_384, schema } as const;
 }
+
+/** A JSON body that the request may leave out. */
+export function optionalJsonBody<Schema extends z.ZodType>(schema: Schema) {
+  return { ...jsonBody(schema), optional: true } as const;
+}
+
+/** The request header and the reply of endpoints that have an ETag. */
+export const ifNoneMatch = {
+  'If-None-Match': 'ETags the client has: 304 when one of them is current.',
+} as const;
+export const notModified = { 304: { description: 'The client has the current one.' } } as const;
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
 type Sent<S> = S extends z.ZodType ? z.input<S> : undefined;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, model, models, multiLineText } from './schemas.ts';
+import { id, model, modelPattern, multiLineText } from './schemas.ts';
 
 /**
  * Fields of both events, for logs and for measuring the delay. They do not change which records are cleared, so that a
@@ -25,7 +25,7 @@ export const recordChanged = z.object({ model, id, ...about });
 
 /** Every record of a model may have changed. */
 export const modelChanged = z.object({
-  pattern: z.enum(models.map((name) => `${name}:*` as const)),
+  pattern: modelPattern,
   ...about,
 });
 

@@ -53,13 +53,9 @@ const params = z.strictObject({ id: idSegment });
 const define = endpointsWith({
   service: 'content-cache',
   access: 'jobs:manage',
-  rateLimit: { requests: 600, seconds: 60 },
 });
 
-export const listFailedJobs = define({
-  name: 'listFailedJobs',
-  method: 'GET',
-  path: '/api/admin/failed-jobs',
+export const listFailedJobs = define('listFailedJobs', 'GET', '/api/admin/failed-jobs', {
   summary: 'List events that could not be processed, newest first.',
   query: z.strictObject({
     class: failedJobClass.optional(),
@@ -70,10 +66,7 @@ export const listFailedJobs = define({
   responses: { 200: { description: 'A page of failed jobs.', schema: page(failedJob) } },
 });
 
-export const listFailedJobClasses = define({
-  name: 'listFailedJobClasses',
-  method: 'GET',
-  path: '/api/admin/failed-jobs/classes',
+export const listFailedJobClasses = define('listFailedJobClasses', 'GET', '/api/admin/failed-jobs/classes', {
   summary: 'Count events that could not be processed by their class, most frequent first.',
   query: z.strictObject({ state: state.default('open'), ...filters }),
   responses: {
@@ -84,30 +77,21 @@ export const listFailedJobClasses = define({
   },
 });
 
-export const readFailedJob = define({
-  name: 'readFailedJob',
-  method: 'GET',
-  path: '/api/admin/failed-jobs/:id',
+export const readFailedJob = define('readFailedJob', 'GET', '/api/admin/failed-jobs/:id', {
   summary: 'Read one failed job.',
   params,
   responses: { 200: { description: 'The failed job.', schema: failedJob } },
   errors: ['not_found'],
 });
 
-export const deleteFailedJob = define({
-  name: 'deleteFailedJob',
-  method: 'DELETE',
-  path: '/api/admin/failed-jobs/:id',
+export const deleteFailedJob = define('deleteFailedJob', 'DELETE', '/api/admin/failed-jobs/:id', {
   summary: 'Forget a failed job.',
   params,
   responses: { 204: { description: 'Forgotten.' } },
   errors: ['not_found'],
 });
 
-export const deleteFailedJobs = define({
-  name: 'deleteFailedJobs',
-  method: 'DELETE',
-  path: '/api/admin/failed-jobs',
+export const deleteFailedJobs = define('deleteFailedJobs', 'DELETE', '/api/admin/failed-jobs', {
   summary: 'Delete all failed jobs that match, for at most 10 s; call again for the rest.',
   body: jsonBody(
     z
@@ -131,20 +115,14 @@ export const deleteFailedJobs = define({
   },
 });
 
-export const retryFailedJob = define({
-  name: 'retryFailedJob',
-  method: 'POST',
-  path: '/api/admin/failed-jobs/:id/retry',
+export const retryFailedJob = define('retryFailedJob', 'POST', '/api/admin/failed-jobs/:id/retry', {
   summary: 'Process a failed job again.',
   params,
   responses: { 200: { description: 'Processed; the job is now `retried`.', schema: failedJob } },
   errors: ['not_found', 'retry_failed', 'cache_unavailable'],
 });
 
-export const retryFailedJobs = define({
-  name: 'retryFailedJobs',
-  method: 'POST',
-  path: '/api/admin/failed-jobs/retry',
+export const retryFailedJobs = define('retryFailedJobs', 'POST', '/api/admin/failed-jobs/retry', {
   summary:
     'Process all open failed jobs that match again, oldest first, for at most 10 s; call again for the rest.',
   body: jsonBody(

@@ -30,12 +30,9 @@ const errorList = Object.entries(identityErrors).map(([code, meaning]) => `\`${c
 /** RFC 7636 §4.2: the SHA-256 of the verifier in base64url. S256 is the only method. */
 const codeChallenge = z.string().regex(/^[\w-]{43}$/, 'Must be a SHA-256 in base64url (RFC 7636 §4.2).');
 
-const define = endpointsWith({ service: 'auth', rateLimit: { requests: 600, seconds: 60 } });
+const define = endpointsWith({ service: 'auth' });
 
-export const identityLogin = define({
-  name: 'identityLogin',
-  method: 'GET',
-  path: '/api/:identity/login',
+export const identityLogin = define('identityLogin', 'GET', '/api/:identity/login', {
   access: 'public',
   cookies: true,
   noHead: true,
@@ -65,10 +62,7 @@ export const identityLogin = define({
   errors: ['not_found', 'identity_login_disabled', 'identity_unavailable'],
 });
 
-export const identityCallback = define({
-  name: 'identityCallback',
-  method: 'GET',
-  path: '/api/:identity/login/callback',
+export const identityCallback = define('identityCallback', 'GET', '/api/:identity/login/callback', {
   access: 'public',
   cookies: true,
   noHead: true,
@@ -101,10 +95,7 @@ export const identityCallback = define({
   ],
 });
 
-export const identityLogout = define({
-  name: 'identityLogout',
-  method: 'POST',
-  path: '/api/:identity/logout',
+export const identityLogout = define('identityLogout', 'POST', '/api/:identity/logout', {
   access: 'user',
   beforePasswordChange: true,
   summary: 'End this session, and learn where to end the one at the identity service.',
@@ -120,10 +111,7 @@ export const identityLogout = define({
   errors: ['not_found', 'identity_login_disabled'],
 });
 
-export const updateSuborg = define({
-  name: 'updateSuborg',
-  method: 'POST',
-  path: '/api/:identity/update-suborg',
+export const updateSuborg = define('updateSuborg', 'POST', '/api/:identity/update-suborg', {
   access: 'user',
   summary: 'Choose a part of the organisation, among those that the identity service named at login.',
   params,

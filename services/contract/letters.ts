@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpointsWith, jsonBody } from './endpoint.ts';
+import { endpointsWith, ifNoneMatch, jsonBody, notModified } from './endpoint.ts';
 import { idempotencyErrors, idempotencyHeader } from './idempotency.ts';
 import { id, idSegment, singleLineText, page, pageQuery, multiLineText, time } from './schemas.ts';
 
@@ -41,65 +41,55 @@ export type LetterEvent = (typeof letterEvents)[number];
 const params = z.strictObject({ id: idSegment });
 const etag = { ETag: 'Changes whenever the letter does; for If-Match.' };
 
-const define = endpointsWith({ service: 'letters', rateLimit: { requests: 600, seconds: 60 } });
+const define = endpointsWith({ service: 'letters', access: 'user' });
 
-export const updateLetterSkippedWebform = define({
-  name: 'updateLetterSkippedWebform',
-  method: 'POST',
-  path: '/api/updateLetterSkippedWebform',
-  access: 'user',
-  summary: 'Skip an optional webform of one of your letters, or take that back.',
-  headers: { ...idempotencyHeader, 'If-Match': "The letter's ETag: 412 when it has changed since." },
-  body: jsonBody(
-    z.strictObject({
-      letter_id: id,
-      webform_id: id,
-      skipped: z.boolean(),
-      reason: multiLineText(0, 500).optional().meta({
-        description: 'Why it is skipped; left out: as before, empty: none. Skipping it again may change it.',
+export const updateLetterSkippedWebform = define(
+  'updateLetterSkippedWebform',
+  'POST',
+  '/api/updateLetterSkippedWebform',
+  {
+    summary: 'Skip an optional webform of one of your letters, or take that back.',
+    headers: { ...idempotencyHeader, 'If-Match': "The letter's ETag: 412 when it has changed since." },
+    body: jsonBody(
+      z.strictObject({
+        letter_id: id,
+        webform_id: id,
+        skipped: z.boolean(),
+        reason: multiLineText(0, 500).optional().meta({
+          description:
+            'Why it is skipped; left out: as before, empty: none. Skipping it again may change it.',
+        }),
       }),
-    }),
-  ),
-  responses: {
-    200: {
-      description: 'The letter as it is now.',
-      schema: z.strictObject({ success: z.literal(true), letter }),
-      headers: etag,
+    ),
+    responses: {
+      200: {
+        description: 'The letter as it is now.',
+        schema: z.strictObject({ success: z.literal(true), letter }),
+        headers: etag,
+      },
     },
+    errors: [...idempotencyErrors, 'not_found', 'letter_closed', 'precondition_failed', 'webform_required'],
   },
-  errors: [...idempotencyErrors, 'not_found', 'letter_closed', 'precondition_failed', 'webform_required'],
-});
+);
 
-export const listLetters = define({
-  name: 'listLetters',
-  method: 'GET',
-  path: '/api/letters',
-  access: 'user',
+export const listLetters = define('listLetters', 'GET', '/api/letters', {
   summary: 'List your letters, newest first.',
   query: z.strictObject({ state: state.optional(), ...pageQuery }),
   responses: { 200: { description: 'A page of letters.', schema: page(letter) } },
 });
 
-export const readLetter = define({
-  name: 'readLetter',
-  method: 'GET',
-  path: '/api/letters/:id',
-  access: 'user',
+export const readLetter = define('readLetter', 'GET', '/api/letters/:id', {
   summary: "Read one of your letters; with letters:write anybody's.",
   params,
-  headers: { 'If-None-Match': 'ETags the client has: 304 when one of them is current.' },
+  headers: ifNoneMatch,
   responses: {
     200: { description: 'The letter.', schema: letter, headers: etag },
-    304: { description: 'The client has the current one.' },
+    ...notModified,
   },
   errors: ['not_found'],
 });
 
-export const readLetterHistory = define({
-  name: 'readLetterHistory',
-  method: 'GET',
-  path: '/api/letters/:id/history',
-  access: 'user',
+export const readLetterHistory = define('readLetterHistory', 'GET', '/api/letters/:id/history', {
   summary: "What has happened to one of your letters, newest first; with letters:write to anybody's.",
   params,
   query: z.strictObject(pageQuery),
@@ -120,10 +110,7 @@ export const readLetterHistory = define({
   errors: ['not_found'],
 });
 
-export const updateLetter = define({
-  name: 'updateLetter',
-  method: 'PATCH',
-  path: '/api/letters/:id',
+export const updateLetter = define('updateLetter', 'PATCH', '/api/letters/:id', {
   access: 'letters:write',
   summary: "Change anybody's letter: its title, or its state along the allowed ways.",
   params,

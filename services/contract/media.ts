@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpointsWith } from './endpoint.ts';
+import { endpointsWith, ifNoneMatch } from './endpoint.ts';
 import { idempotencyErrors, idempotencyHeader } from './idempotency.ts';
 import { id, idSegment, page, pageQuery, time } from './schemas.ts';
 
@@ -41,16 +41,11 @@ const file = z.strictObject({
 });
 export type MediaFile = z.output<typeof file>;
 
-const access = 'user';
 const params = z.strictObject({ id: idSegment });
 
-const define = endpointsWith({ service: 'media-upload', rateLimit: { requests: 600, seconds: 60 } });
+const define = endpointsWith({ service: 'media-upload', access: 'user' });
 
-export const upload = define({
-  name: 'upload',
-  method: 'POST',
-  path: '/api/upload',
-  access,
+export const upload = define('upload', 'POST', '/api/upload', {
   rateLimit: { requests: 120, seconds: 60 },
   // 15 s in the queue and 20 s of processing; both twice if memory was short.
   replyWithinSeconds: 75,
@@ -80,32 +75,20 @@ export const upload = define({
   ],
 });
 
-export const listMedia = define({
-  name: 'listMedia',
-  method: 'GET',
-  path: '/api/media',
-  access,
+export const listMedia = define('listMedia', 'GET', '/api/media', {
   summary: 'List your files, newest first.',
   query: z.strictObject(pageQuery),
   responses: { 200: { description: 'A page of files.', schema: page(file) } },
 });
 
-export const readMedia = define({
-  name: 'readMedia',
-  method: 'GET',
-  path: '/api/media/:id',
-  access,
+export const readMedia = define('readMedia', 'GET', '/api/media/:id', {
   summary: 'What is known of one of your files.',
   params,
   responses: { 200: { description: 'The file.', schema: file } },
   errors: ['not_found'],
 });
 
-export const deleteMedia = define({
-  name: 'deleteMedia',
-  method: 'DELETE',
-  path: '/api/media/:id',
-  access,
+export const deleteMedia = define('deleteMedia', 'DELETE', '/api/media/:id', {
   summary: 'Delete one of your files with its variants.',
   params,
   responses: { 204: { description: 'The file is gone.' } },
@@ -119,16 +102,12 @@ const fileHeaders = {
   'Content-Disposition': 'inline for pictures, attachment for PDFs, with the name of the upload.',
 };
 
-export const readVariant = define({
-  name: 'readVariant',
-  method: 'GET',
-  path: '/api/media/:id/:variant',
-  access,
+export const readVariant = define('readVariant', 'GET', '/api/media/:id/:variant', {
   rateLimit: { requests: 6000, seconds: 60 },
   summary: 'A variant of one of your pictures, as WebP, or the PDF that you uploaded.',
   params: z.strictObject({ id: idSegment, variant: z.enum(variantNames) }),
   headers: {
-    'If-None-Match': 'ETags the client has: 304 when one of them is current.',
+    ...ifNoneMatch,
     Range: 'One range of bytes: 206.',
     'If-Range': 'The ETag that the range is of; the whole file when it is another one.',
   },

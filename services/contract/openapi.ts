@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { mediaTypes, type Endpoint, type RequestBody, type RequestHeader } from './endpoint.ts';
+import {
+  mediaTypes,
+  type Endpoint,
+  type RequestBody,
+  type RequestHeader,
+  type Response,
+} from './endpoint.ts';
 import { endpoints, errorsOf } from './endpoints.ts';
 import { errors, type ErrorCode } from './errors.ts';
 import { errorEnvelope } from './schemas.ts';
@@ -15,60 +21,58 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
 const headerOf = (header: string | RequestHeader): RequestHeader =>
   typeof header === 'string' ? { description: header } : header;
 
+const text = { schema: { type: 'string' } };
+
 /** Describes headers that every reply of a kind has. */
-function withHeaders(headers: [name: string, description: string][]): Json {
-  const documented = headers.map(([name, description]) => [
-    name,
-    { description, required: true, schema: { type: 'string' } },
-  ]);
-  return documented.length > 0 ? { headers: Object.fromEntries(documented) } : {};
+function withHeaders(headers: [name: string, description: string][]): { headers?: Json } {
+  if (headers.length === 0) return {};
+  const all = headers.map(([name, description]) => [name, { description, required: true, ...text }]);
+  return { headers: Object.fromEntries(all) };
 }
 
 function parameters(endpoint: Endpoint): Json[] {
   const of = (place: 'path' | 'query', object: z.ZodObject | undefined) =>
-    Object.entries(object?.shape ?? {}).map(([name, schema]) => {
-      const { description, ...json } = schemaOf(schema as z.ZodType, 'input');
-      const required = place === 'path' || !(schema as z.ZodType).safeParse(undefined).success;
-      return {
-        name,
-        in: place,
-        required,
-        ...(description ? { description } : {}),
-        schema: json,
-      };
+    Object.entries<z.ZodType>((object?.shape ?? {}) as Record<string, z.ZodType>).map(([name, type]) => {
+      const { description, ...schema } = schemaOf(type, 'input');
+      const required = place === 'path' || !type.safeParse(undefined).success;
+      return { name, in: place, required, description, schema };
     });
   const headers = Object.entries(endpoint.headers ?? {})
     // OpenAPI 3.1 ignores a parameter named Authorization: the operation's description carries it.
     .filter(([name]) => name !== 'Authorization')
     .map(([name, header]) => {
       const { description, required = false, pattern } = headerOf(header);
-      const schema = { type: 'string', ...(pattern && { pattern: pattern.source }) };
-      return { name, in: 'header', required, description, schema };
+      return {
+        name,
+        in: 'header',
+        required,
+        description,
+        schema: { type: 'string', pattern: pattern?.source },
+      };
     });
   return [...of('path', endpoint.params), ...of('query', endpoint.query), ...headers];
 }
 
-function successes(endpoint: Endpoint): Json {
+function contentOf({ schema, page, contentType }: Response): Json | undefined {
+  if (schema) {
+    const json = { 'application/json': { schema: schemaOf(schema, 'output') } };
+    return page ? { ...json, 'text/html': text } : json;
+  }
+  if (!contentType) return undefined;
+  return Object.fromEntries([contentType].flat().map((type) => [type, text]));
+}
+
+interface Documented {
+  description: string;
+  headers?: Json;
+  content: Json | undefined;
+}
+
+function successes(endpoint: Endpoint): Record<string, Documented> {
   return Object.fromEntries(
     Object.entries(endpoint.responses).map(([status, response]) => {
-      const content = response.schema
-        ? {
-            'application/json': { schema: schemaOf(response.schema, 'output') },
-            ...(response.page ? { 'text/html': { schema: { type: 'string' } } } : {}),
-          }
-        : response.contentType
-          ? Object.fromEntries(
-              [response.contentType].flat().map((type) => [type, { schema: { type: 'string' } }]),
-            )
-          : undefined;
-      return [
-        status,
-        {
-          description: response.description,
-          ...withHeaders(Object.entries(response.headers ?? {})),
-          ...(content ? { content } : {}),
-        },
-      ];
+      const headers = withHeaders(Object.entries(response.headers ?? {}));
+      return [status, { description: response.description, ...headers, content: contentOf(response) }];
     }),
   );
 }
@@ -82,29 +86,22 @@ const errorHeaders: { [code in ErrorCode]?: [name: string, description: string] 
   service_unavailable: ['Retry-After', 'Seconds.'],
 };
 
-function failures(endpoint: Endpoint): Json {
+function failures(endpoint: Endpoint): [status: number, Documented][] {
   const byStatus = Map.groupBy(errorsOf(endpoint), (code) => errors[code].status);
-  return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [
-      status,
-      {
-        description: codes.map((code) => `\`${code}\`: ${errors[code].summary}`).join(' '),
-        ...withHeaders(codes.map((code) => errorHeaders[code]).filter((header) => header !== undefined)),
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      },
-    ]),
-  );
-}
-
-interface Documented extends Json {
-  description: string;
-  content?: Json;
+  return [...byStatus].map(([status, codes]) => [
+    status,
+    {
+      description: codes.map((code) => `\`${code}\`: ${errors[code].summary}`).join(' '),
+      ...withHeaders(codes.map((code) => errorHeaders[code]).filter((header) => header !== undefined)),
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+    },
+  ]);
 }
 
 /** Describes the replies by status; a status with a page for browsers has both descriptions. */
 function answers(endpoint: Endpoint): Json {
-  const all = successes(endpoint) as Record<string, Documented>;
-  for (const [status, failure] of Object.entries(failures(endpoint) as Record<string, Documented>)) {
+  const all = successes(endpoint);
+  for (const [status, failure] of failures(endpoint)) {
     const page = all[status];
     all[status] = {
       ...page,
@@ -116,10 +113,18 @@ function answers(endpoint: Endpoint): Json {
   return all;
 }
 
-function encoding({ files }: RequestBody): Json {
-  if (!files) return {};
+/** The media types of a form's files. */
+function encoding({ files = {} }: RequestBody): Json {
   const types = Object.entries(files).map(([field, kinds]) => [field, { contentType: kinds.join(', ') }]);
-  return { encoding: Object.fromEntries(types) };
+  return types.length > 0 ? { encoding: Object.fromEntries(types) } : {};
+}
+
+function requestBody(body: RequestBody): Json {
+  const content = { schema: schemaOf(body.schema, 'input'), ...encoding(body) };
+  return {
+    required: !body.optional,
+    content: Object.fromEntries(body.kinds.map((kind) => [mediaTypes[kind], content])),
+  };
 }
 
 function operation(endpoint: Endpoint): Json {
@@ -132,23 +137,11 @@ function operation(endpoint: Endpoint): Json {
   return {
     operationId: endpoint.name,
     summary: endpoint.summary,
-    ...(description ? { description } : {}),
+    description: description || undefined,
     tags: [serviceOf(endpoint.service).tag],
     security: access === 'public' ? [] : [{ accessToken: [] }],
     parameters: parameters(endpoint),
-    ...(body
-      ? {
-          requestBody: {
-            required: !body.optional,
-            content: Object.fromEntries(
-              body.kinds.map((kind) => [
-                mediaTypes[kind],
-                { schema: schemaOf(body.schema, 'input'), ...encoding(body) },
-              ]),
-            ),
-          },
-        }
-      : {}),
+    requestBody: body && requestBody(body),
     responses: answers(endpoint),
   };
 }

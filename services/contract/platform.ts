@@ -1,17 +1,10 @@
 import { z } from 'zod';
-import { endpointsWith } from './endpoint.ts';
+import { endpointsWith, ifNoneMatch, notModified } from './endpoint.ts';
 import { fileName } from './schemas.ts';
 
-const conditional = { 'If-None-Match': 'ETags the client has: 304 when one of them is current.' };
-const current = { 304: { description: 'The client has the current one.' } };
+const define = endpointsWith({ service: 'gateway', access: 'public' });
 
-const define = endpointsWith({ service: 'gateway', rateLimit: { requests: 600, seconds: 60 } });
-
-export const health = define({
-  name: 'health',
-  method: 'GET',
-  path: '/health',
-  access: 'public',
+export const health = define('health', 'GET', '/health', {
   summary: 'Whether the gateway and the services behind it are ready.',
   responses: {
     200: {
@@ -25,50 +18,34 @@ export const health = define({
   },
 });
 
-export const openapiDocument = define({
-  name: 'openapiDocument',
-  method: 'GET',
-  path: '/api/openapi.json',
-  access: 'public',
+export const openapiDocument = define('openapiDocument', 'GET', '/api/openapi.json', {
   summary: 'This API as an OpenAPI 3.1 document.',
-  headers: conditional,
+  headers: ifNoneMatch,
   responses: {
     200: { description: 'The document.', schema: z.looseObject({ openapi: z.literal('3.1.1') }) },
-    ...current,
+    ...notModified,
   },
 });
 
-export const asyncapiDocument = define({
-  name: 'asyncapiDocument',
-  method: 'GET',
-  path: '/api/asyncapi.json',
-  access: 'public',
+export const asyncapiDocument = define('asyncapiDocument', 'GET', '/api/asyncapi.json', {
   summary: 'The events as an AsyncAPI 3 document.',
-  headers: conditional,
+  headers: ifNoneMatch,
   responses: {
     200: { description: 'The document.', schema: z.looseObject({ asyncapi: z.literal('3.0.0') }) },
-    ...current,
+    ...notModified,
   },
 });
 
-export const docs = define({
-  name: 'docs',
-  method: 'GET',
-  path: '/api/docs',
-  access: 'public',
+export const docs = define('docs', 'GET', '/api/docs', {
   summary: 'This API to browse.',
-  headers: conditional,
-  responses: { 200: { description: 'The page.', contentType: 'text/html; charset=utf-8' }, ...current },
+  headers: ifNoneMatch,
+  responses: { 200: { description: 'The page.', contentType: 'text/html; charset=utf-8' }, ...notModified },
 });
 
-export const docsAsset = define({
-  name: 'docsAsset',
-  method: 'GET',
-  path: '/api/docs/:asset',
-  access: 'public',
+export const docsAsset = define('docsAsset', 'GET', '/api/docs/:asset', {
   summary: 'A script or style sheet of the page.',
   params: z.strictObject({ asset: fileName }),
-  headers: conditional,
-  responses: { 200: { description: 'The file.', contentType: '*/*' }, ...current },
+  headers: ifNoneMatch,
+  responses: { 200: { description: 'The file.', contentType: '*/*' }, ...notModified },
   errors: ['not_found'],
 });

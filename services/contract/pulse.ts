@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpointsWith } from './endpoint.ts';
+import { endpointsWith, ifNoneMatch, notModified } from './endpoint.ts';
 import { failedJobClass } from './failed-jobs.ts';
 import { fileName, id, idSegment, model, multiLineText, time } from './schemas.ts';
 
@@ -106,19 +106,18 @@ export const pulseReport = z.strictObject({
 export type PulseReport = z.output<typeof pulseReport>;
 
 const errors = ['token_required', 'invalid_token', 'insufficient_scope', 'password_change_required'] as const;
-const conditional = { 'If-None-Match': 'ETags the client has: 304 when one of them is current.' };
 const html = 'text/html; charset=utf-8';
 const signInPage = { description: 'The page to sign in, for a browser.', contentType: html } as const;
 const forbiddenPage = { description: 'A page that says why, for a browser.', contentType: html } as const;
 const toThePage = { description: 'To the page.', headers: { Location: '/pulse' } };
 
-const define = endpointsWith({ service: 'pulse', rateLimit: { requests: 1_200, seconds: 60 } });
-
-export const pulse = define({
-  name: 'pulse',
-  method: 'GET',
-  path: '/pulse',
+const define = endpointsWith({
+  service: 'pulse',
   access: 'public',
+  rateLimit: { requests: 1_200, seconds: 60 },
+});
+
+export const pulse = define('pulse', 'GET', '/pulse', {
   cookies: true,
   summary: 'The targets at a glance: a page for browsers, JSON for others. Needs the scope pulse:view.',
   headers: { Authorization: 'Bearer and an access token; a browser is asked to sign in.' },
@@ -134,11 +133,7 @@ export const pulse = define({
   errors,
 });
 
-export const pulseSignIn = define({
-  name: 'pulseSignIn',
-  method: 'POST',
-  path: '/pulse/sign-in',
-  access: 'public',
+export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
   cookies: true,
   latencyClass: 'login',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
@@ -161,22 +156,14 @@ export const pulseSignIn = define({
   errors: ['other_origin', 'invalid_credentials', 'insufficient_scope', 'password_change_required'],
 });
 
-export const pulseSignOut = define({
-  name: 'pulseSignOut',
-  method: 'POST',
-  path: '/pulse/sign-out',
-  access: 'public',
+export const pulseSignOut = define('pulseSignOut', 'POST', '/pulse/sign-out', {
   cookies: true,
   summary: 'Sign out of the page.',
   responses: { 303: toThePage, 403: forbiddenPage },
   errors: ['other_origin'],
 });
 
-export const pulseRetry = define({
-  name: 'pulseRetry',
-  method: 'POST',
-  path: '/pulse/failed-jobs/:id/retry',
-  access: 'public',
+export const pulseRetry = define('pulseRetry', 'POST', '/pulse/failed-jobs/:id/retry', {
   cookies: true,
   summary: 'Process a failed job again, from the page. Needs the scopes pulse:view and jobs:manage.',
   params: z.strictObject({ id: idSegment }),
@@ -188,17 +175,13 @@ export const pulseRetry = define({
   errors: ['other_origin', ...errors],
 });
 
-export const pulseAsset = define({
-  name: 'pulseAsset',
-  method: 'GET',
-  path: '/pulse/assets/:file',
-  access: 'public',
+export const pulseAsset = define('pulseAsset', 'GET', '/pulse/assets/:file', {
   summary: 'The script or the style sheet of the page.',
   params: z.strictObject({ file: fileName }),
-  headers: conditional,
+  headers: ifNoneMatch,
   responses: {
     200: { description: 'The file.', contentType: '*/*' },
-    304: { description: 'The client has the current one.' },
+    ...notModified,
   },
   errors: ['not_found'],
 });

@@ -3,42 +3,27 @@ import type { z } from 'zod';
 import { clearModel } from './cache-admin.ts';
 import { endpoints } from './endpoints.ts';
 import { invalidationEvent } from './events.ts';
-import { id, idSegment, singleLineText, page, pageQuery, multiLineText, time } from './schemas.ts';
+import { id, idSegment, singleLineText, pageQuery, multiLineText, time } from './schemas.ts';
 
 const takes = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
 
 describe('text', () => {
-  test.each([
-    ['', false],
-    ['a', true],
-    ['😀é漢', true],
-    ['x'.repeat(20), true],
-    ['x'.repeat(21), false],
-    ['x'.repeat(10_000), false],
-    ['a\0b', false],
-    ['\ud83d', false],
-    ['\ude00', false],
-    ['a\ude00\ud83d', false],
-    [12, false],
-    [null, false],
-    [['a'], false],
-    [{}, false],
-  ])('%j: %s', (value, expected) => {
-    expect(takes(multiLineText(1, 20), value)).toBe(expected);
+  test.each(['a', '😀é漢', 'x'.repeat(20)])('%j is one', (value) => {
+    expect(takes(multiLineText(1, 20), value)).toBe(true);
   });
-});
 
-test.each([
-  ['Ann Archer', true],
-  ['محمد\u200cرضا', true],
-  ['', false],
-  [' \u3000', false],
-  ['a\nb', false],
-  ['\u001b[2J', false],
-  ['evil\u202efdp.exe', false],
-  ['a\u2028b', false],
-])('the line %j: %s', (value, expected) => {
-  expect(takes(singleLineText(1, 20), value)).toBe(expected);
+  const halves = ['\ud83d', '\ude00', 'a\ude00\ud83d'];
+  test.each(['', 'x'.repeat(21), 'a\0b', ...halves, 12, null, ['a'], {}])('%j is none', (value) => {
+    expect(takes(multiLineText(1, 20), value)).toBe(false);
+  });
+
+  test.each(['Ann Archer', 'محمد\u200cرضا'])('%j is a line', (value) => {
+    expect(takes(singleLineText(1, 20), value)).toBe(true);
+  });
+
+  test.each(['', ' \u3000', 'a\nb', '\u001b[2J', 'evil\u202efdp.exe', 'a\u2028b'])('%j is no line', (value) =>
+    expect(takes(singleLineText(1, 20), value)).toBe(false),
+  );
 });
 
 describe('ids', () => {
@@ -64,35 +49,19 @@ describe('ids', () => {
   )('as a path segment %j is none', (value) => expect(takes(idSegment, value)).toBe(false));
 });
 
-test.each([
-  ['2026-01-31T09:30:00.000Z', true],
-  ['2026-01-31T09:30:00Z', true],
-  ['2026-01-31T09:30:00+01:00', false],
-  ['2026-02-30T09:30:00Z', false],
-  ['2026-01-31', false],
-  ['yesterday', false],
-  [1_769_000_000, false],
-])('the time %j: %s', (value, expected) => {
-  expect(takes(time, value)).toBe(expected);
+test.each(['2026-01-31T09:30:00.000Z', '2026-01-31T09:30:00Z'])('%j is a time', (value) => {
+  expect(takes(time, value)).toBe(true);
 });
 
-test.each([
-  ['1', true],
-  ['100', true],
-  ['0', false],
-  ['101', false],
-  ['-1', false],
-  ['1.5', false],
-  ['', false],
-  ['1e1', false],
-  [['1', '2'], false],
-])('limit=%j: %s', (value, expected) => {
-  expect(takes(pageQuery.limit, value)).toBe(expected);
-});
+test.each(['2026-01-31T09:30:00+01:00', '2026-02-30T09:30:00Z', '2026-01-31', 1_769_000_000])(
+  '%j is no time',
+  (value) => expect(takes(time, value)).toBe(false),
+);
 
-test('a page has its items and where to go on', () => {
-  expect(takes(page(id), { items: [1, 2], next_cursor: null })).toBe(true);
-  expect(takes(page(id), { items: [1, 2] })).toBe(false);
+test.each(['1', '100'])('limit=%j is taken', (value) => expect(takes(pageQuery.limit, value)).toBe(true));
+
+test.each(['0', '101', '-1', '1.5', '', '1e1', ['1', '2']])('limit=%j is refused', (value) => {
+  expect(takes(pageQuery.limit, value)).toBe(false);
 });
 
 const withBodies = endpoints.flatMap(({ name, body }) => (body ? [[name, body.schema] as const] : []));

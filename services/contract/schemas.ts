@@ -65,6 +65,8 @@ export const time = z.iso.datetime();
 export const models = ['webform', 'pathway', 'accesscode', 'condition'] as const;
 export const model = z.enum(models);
 export type Model = z.infer<typeof model>;
+/** Every record of a model. */
+export const modelPattern = z.enum(models.map((name) => `${name}:*` as const));
 
 /** Query parameters of every list, whose items are ordered by descending id. */
 export const pageQuery = {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { roles, user } from './accounts.ts';
-import { endpointsWith, jsonBody } from './endpoint.ts';
+import { endpointsWith, jsonBody, optionalJsonBody } from './endpoint.ts';
 import { id, idSegment, singleLineText, page, pageQuery, queryText, multiLineText, time } from './schemas.ts';
 
 /** Events of the audit log. Names are added, never changed. */
@@ -48,13 +48,9 @@ const account = z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), d
 const define = endpointsWith({
   service: 'auth',
   access: 'users:admin',
-  rateLimit: { requests: 600, seconds: 60 },
 });
 
-export const listUsers = define({
-  name: 'listUsers',
-  method: 'GET',
-  path: '/api/admin/users',
+export const listUsers = define('listUsers', 'GET', '/api/admin/users', {
   summary: 'List users, newest first.',
   query: z.strictObject({
     search: queryText(1, 200).optional().meta({ description: 'A part of the name or the address.' }),
@@ -63,10 +59,7 @@ export const listUsers = define({
   responses: { 200: { description: 'A page of users.', schema: page(account) } },
 });
 
-export const createUser = define({
-  name: 'createUser',
-  method: 'POST',
-  path: '/api/admin/users',
+export const createUser = define('createUser', 'POST', '/api/admin/users', {
   summary: 'Make a user. Without a password they can log in once they have a temporary one.',
   body: jsonBody(
     z.strictObject({
@@ -80,20 +73,14 @@ export const createUser = define({
   errors: ['email_taken'],
 });
 
-export const readUser = define({
-  name: 'readUser',
-  method: 'GET',
-  path: '/api/admin/users/:id',
+export const readUser = define('readUser', 'GET', '/api/admin/users/:id', {
   summary: 'Read a user.',
   params,
   responses: { 200: { description: 'The user.', schema: account } },
   errors: ['not_found'],
 });
 
-export const updateUser = define({
-  name: 'updateUser',
-  method: 'PATCH',
-  path: '/api/admin/users/:id',
+export const updateUser = define('updateUser', 'PATCH', '/api/admin/users/:id', {
   summary: 'Change a user. Who is disabled or loses a role has no session any more.',
   params,
   body: jsonBody(
@@ -107,50 +94,43 @@ export const updateUser = define({
   errors: ['not_found', 'last_admin'],
 });
 
-export const deleteUser = define({
-  name: 'deleteUser',
-  method: 'DELETE',
-  path: '/api/admin/users/:id',
+export const deleteUser = define('deleteUser', 'DELETE', '/api/admin/users/:id', {
   summary: 'Delete a user. Their sessions end.',
   params,
   responses: { 204: { description: 'The user is gone.' } },
   errors: ['not_found', 'last_admin'],
 });
 
-export const createTemporaryPassword = define({
-  name: 'createTemporaryPassword',
-  method: 'POST',
-  path: '/api/admin/users/:id/temporary-password',
-  summary:
-    'Make a password for one login. It is shown here, once; the old one goes on working until it is changed.',
-  params,
-  body: {
-    kinds: ['json'],
-    maxBytes: 16_384,
-    optional: true,
-    schema: z.strictObject({
-      expires_in: z
-        .int()
-        .min(60)
-        .max(7 * 86_400)
-        .default(86_400)
-        .meta({ description: 'Seconds until it is of no use, at most 7 days.' }),
-    }),
-  },
-  responses: {
-    200: {
-      description: 'The temporary password.',
-      schema: z.strictObject({ temporary_password: z.string(), expires_at: time }),
-      headers: { 'Cache-Control': 'no-store' },
+export const createTemporaryPassword = define(
+  'createTemporaryPassword',
+  'POST',
+  '/api/admin/users/:id/temporary-password',
+  {
+    summary:
+      'Make a password for one login. It is shown here, once; the old one goes on working until it is changed.',
+    params,
+    body: optionalJsonBody(
+      z.strictObject({
+        expires_in: z
+          .int()
+          .min(60)
+          .max(7 * 86_400)
+          .default(86_400)
+          .meta({ description: 'Seconds until it is of no use, at most 7 days.' }),
+      }),
+    ),
+    responses: {
+      200: {
+        description: 'The temporary password.',
+        schema: z.strictObject({ temporary_password: z.string(), expires_at: time }),
+        headers: { 'Cache-Control': 'no-store' },
+      },
     },
+    errors: ['not_found'],
   },
-  errors: ['not_found'],
-});
+);
 
-export const listAudit = define({
-  name: 'listAudit',
-  method: 'GET',
-  path: '/api/admin/audit',
+export const listAudit = define('listAudit', 'GET', '/api/admin/audit', {
   summary: 'List what happened around accounts, newest first.',
   query: z.strictObject({
     user_id: idSegment.optional(),
