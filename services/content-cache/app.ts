@@ -1,15 +1,8 @@
 import * as contract from '@content-platform/contract';
-import {
-  createService,
-  handle,
-  type Database,
-  type Logger,
-  type Metrics,
-  type TokenVerifier,
-} from '@content-platform/chassis';
+import { createService, handle, type ServiceOptions } from '@content-platform/chassis';
 import type { ContentCache } from './cache/index.ts';
 import { createClearForCaller } from './clear-for-caller.ts';
-import { createContentStore } from './content-store.ts';
+import type { ContentStore } from './content-store.ts';
 import { clearModel } from './endpoints/clear-model.ts';
 import { clearPattern } from './endpoints/clear-pattern.ts';
 import { deleteFailedJob } from './endpoints/delete-failed-job.ts';
@@ -26,25 +19,21 @@ import { createJobRetry } from './job-retry.ts';
 import type { CacheMetrics } from './metrics.ts';
 import type { PendingClears } from './pending-clears.ts';
 
-export interface ContentCacheDeps {
-  /** A separate pool: no other query delays reads. */
-  contentDatabase: Database;
+export interface ContentCacheDeps extends Omit<ServiceOptions, 'name'> {
+  records: ContentStore;
   cache: ContentCache;
   invalidator: Invalidator;
   pending: PendingClears;
   jobs: FailedJobStore;
   cacheMetrics: CacheMetrics;
-  tokens: TokenVerifier;
-  logger: Logger;
-  metrics: Metrics;
 }
 
 export function createContentCacheApp(deps: ContentCacheDeps) {
-  const { contentDatabase, cache, invalidator, pending, jobs, cacheMetrics, tokens, logger, metrics } = deps;
-  const records = createContentStore(contentDatabase.query);
+  const { records, cache, invalidator, pending, jobs, cacheMetrics, ...options } = deps;
+  const { logger } = options;
   const clear = createClearForCaller({ clearer: cache, invalidator, pending, logger });
   const retries = createJobRetry(jobs, invalidator, cache);
-  return createService({ name: 'content-cache', logger, metrics, tokens }, [
+  return createService({ name: 'content-cache', ...options }, [
     handle(contract.readContent, readContent({ cache, records, metrics: cacheMetrics })),
     handle(contract.clearModel, clearModel({ clear })),
     handle(contract.clearPattern, clearPattern({ clear })),

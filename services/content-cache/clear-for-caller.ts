@@ -31,20 +31,15 @@ export function createClearForCaller({ clearer, invalidator, pending, logger }: 
       return await invalidator.clear(clearer, target, requester);
     } catch (error) {
       if (!(error instanceof CacheError)) throw error;
-      try {
-        await pending.add(target, requester);
-      } catch (failure) {
-        // The clear is not acknowledged: the sender's retry counts.
-        logger.error({ error: failure }, 'a refused clear could not be remembered');
-        throw cacheUnavailable(
-          'The cache cannot be cleared now, and this could not be noted: send it again.',
-          error,
-        );
-      }
-      throw cacheUnavailable(
-        'The cache cannot be cleared now. It will be as soon as possible; send it again.',
-        error,
+      // Stored or not, the clear is not acknowledged: the sender's retry counts.
+      const advice = await pending.add(target, requester).then(
+        () => 'It will be as soon as possible; send it again.',
+        (failure: unknown) => {
+          logger.error({ error: failure }, 'a refused clear could not be remembered');
+          return 'This could not be noted: send it again.';
+        },
       );
+      throw cacheUnavailable(`The cache cannot be cleared now. ${advice}`, error);
     }
   };
 }

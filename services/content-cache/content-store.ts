@@ -1,6 +1,6 @@
 import type { Database } from '@content-platform/chassis';
-import type { Model } from '@content-platform/contract';
-import type { LoadedRecord, View } from './cache/index.ts';
+import type { Model, View } from '@content-platform/contract';
+import type { LoadedRecord } from './cache/index.ts';
 
 interface Row {
   title: string;

@@ -1,10 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import { deleteExpired, HttpError, type Database } from '@content-platform/chassis';
-import type { FailedJob, FailedJobClass, FailedJobGroup, Model } from '@content-platform/contract';
+import type {
+  FailedJob,
+  FailedJobClass,
+  FailedJobGroup,
+  listFailedJobs,
+  Query,
+} from '@content-platform/contract';
+import type { Unprocessable } from './events/parse-event.ts';
 
-export interface NewFailedJob {
-  class: FailedJobClass;
-  error: string;
+export interface NewFailedJob extends Unprocessable {
   topic: string;
   partition: number;
   offset: string;
@@ -12,15 +17,9 @@ export interface NewFailedJob {
   value: Buffer | null;
   /** the broker's timestamp, in ms since 1970 */
   messageAt: string;
-  model: Model | null;
 }
 
-export interface JobFilter {
-  class?: FailedJobClass | undefined;
-  model?: Model | undefined;
-  state?: FailedJob['state'] | undefined;
-  since?: string | undefined;
-}
+export type JobFilter = Omit<Query<typeof listFailedJobs>, 'limit' | 'cursor'>;
 
 export interface StoredJob {
   id: number;
@@ -28,23 +27,11 @@ export interface StoredJob {
   value: Buffer | null;
 }
 
-export interface JobPage {
-  /** fewer than the limit if values are large */
-  jobs: FailedJob[];
-  next: number | null;
-}
-
-interface Row {
+interface Row extends Omit<FailedJob, 'id' | 'offset' | 'key' | 'value' | 'encoding' | 'failed_at'> {
   id: string;
-  class: FailedJobClass;
-  error: string;
-  topic: string;
-  partition: number;
   offset: string;
   key: Buffer | null;
   value: Buffer | null;
-  state: FailedJob['state'];
-  attempts: number;
   failed_at: Date;
 }
 
@@ -121,8 +108,8 @@ export function createFailedJobStore(query: Database['query']) {
       return rowCount === 1;
     },
 
-    /** Returns jobs with ids below `before`, newest first. `next` is the `before` of the next page. */
-    async list(filter: JobFilter, before: number | undefined, limit: number): Promise<JobPage> {
+    /** Returns jobs with ids below `before`, newest first: fewer than `limit` if their values are large. */
+    async list(filter: JobFilter, before: number | undefined, limit: number) {
       // octet_length does not read the value. The first job is always included.
       const text = `WITH newest AS (
           SELECT id, coalesce(octet_length(value), 0) + coalesce(octet_length(key), 0) AS size FROM content.failed_job
@@ -134,8 +121,9 @@ export function createFailedJobStore(query: Database['query']) {
         WHERE place <= $6 AND (bytes <= $7 OR place = 1) ORDER BY id DESC`;
       const values = [...filterValues(filter), before ?? null, limit, maxPageBytes];
       const { rows } = await query<Row & { found: string }>('list_failed_jobs', text, values);
-      const jobs = rows.map(toJob);
-      return { jobs, next: Number(rows[0]?.found ?? 0) > jobs.length ? jobs.at(-1)!.id : null };
+      const items = rows.map(toJob);
+      const hasNext = Number(rows[0]?.found ?? 0) > items.length;
+      return { items, next_cursor: hasNext ? String(items.at(-1)!.id) : null };
     },
 
     /** Returns the classes, most frequent first, each with its newest job. An index counts; only the newest are read. */
@@ -179,13 +167,6 @@ export function createFailedJobStore(query: Database['query']) {
            class = coalesce($3, class), error = coalesce($4, error) WHERE id = $1 RETURNING ${columns}`,
         [id, failure ? 'open' : 'retried', failure?.class ?? null, failure ? storable(failure.error) : null],
       ),
-
-    /** Returns the number of matching jobs. */
-    async count(filter: JobFilter): Promise<number> {
-      const text = `SELECT count(*) FROM content.failed_job WHERE ${matches}`;
-      const { rows } = await query<{ count: string }>('count_failed_jobs', text, filterValues(filter));
-      return Number(rows[0]!.count);
-    },
 
     /** Returns the number of matching jobs, and the newest id. */
     async match(filter: JobFilter): Promise<{ matched: number; newest: number }> {

@@ -1,4 +1,4 @@
-import type { Database, Logger } from '@content-platform/chassis';
+import { deleteExpired, type Database, type Logger } from '@content-platform/chassis';
 import type { Source } from './metrics.ts';
 import { targetName, type Target } from './target.ts';
 
@@ -15,12 +15,15 @@ export type InvalidationLog = ReturnType<typeof createInvalidationLog>;
 const maxQueue = 10_000;
 const maxBatch = 1_000;
 const flushIntervalMs = 1_000;
-const cleanIntervalMs = 3_600_000;
-const keepDays = 30;
 
 const insert = `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
   SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::bigint[])`;
-const clean = 'DELETE FROM content.invalidation WHERE at < now() - make_interval(days => $1)';
+
+/** Deletes rows after 30 days. */
+export function deleteOldInvalidations(query: Database['query']): Promise<void> {
+  const condition = `at < now() - interval '30 days'`;
+  return deleteExpired(query, 'clean_invalidations', 'content.invalidation', condition);
+}
 
 /**
  * Records every clear. Rows are written in batches, so that requests and events do not wait. A crash loses the last
@@ -31,7 +34,6 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
   const lines = logger.child({}, { redact: [] });
   let queue: (Invalidation & { at: Date })[] = [];
   let dropped = 0;
-  let cleanedAt = -Infinity;
   let flushing: Promise<void> | undefined;
 
   async function write(): Promise<void> {
@@ -47,9 +49,6 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
       // Removed only now: the rows wait while PostgreSQL is unreachable.
       queue = queue.slice(batch.length);
     }
-    if (performance.now() - cleanedAt < cleanIntervalMs) return;
-    await query('clean_invalidations', clean, [keepDays]);
-    cleanedAt = performance.now();
   }
 
   function flush(): Promise<void> {

@@ -1,5 +1,6 @@
-import type { CacheClearer } from './cache/index.ts';
-import { parseEvent, type Unprocessable } from './events/parse-event.ts';
+import { CacheError, type CacheClearer } from './cache/index.ts';
+import { cacheUnavailable } from './clear-for-caller.ts';
+import { isAnnouncement, parseEvent, type Unprocessable } from './events/parse-event.ts';
 import type { FailedJobStore, StoredJob } from './failed-job-store.ts';
 import type { Invalidator } from './invalidator.ts';
 
@@ -14,20 +15,23 @@ export function createJobRetry(jobs: FailedJobStore, invalidator: Invalidator, c
       return undefined;
     }
     const parsed = parseEvent(job.value);
-    if (!parsed.ok) return parsed.failure;
-    await invalidator.clear(clearer, parsed.event.target, requester);
+    if (!isAnnouncement(parsed)) return parsed;
+    await invalidator.clear(clearer, parsed.target, requester);
     return undefined;
   }
 
   return {
     /**
-     * Retries a job. Returns its new state, and its new failure if any; undefined if there is no such job. Rejects with a
-     * CacheError if the cache refuses: then the job is unchanged.
+     * Retries a job. Returns its new state, and its new failure if any; undefined if there is no such job. Throws 503 if the
+     * cache refuses: then the job is unchanged.
      */
     async retry(id: number, requestedBy: string) {
       const stored = await jobs.load(id);
       if (!stored) return undefined;
-      const failure = await process(stored, requestedBy);
+      const failure = await process(stored, requestedBy).catch((error: unknown) => {
+        if (!(error instanceof CacheError)) throw error;
+        throw cacheUnavailable('The cache cannot be cleared now: the job stays open.', error);
+      });
       const job = await jobs.noteRetry(id, failure);
       return job && { job, failure };
     },

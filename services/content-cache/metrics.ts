@@ -1,14 +1,13 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge } from 'prom-client';
 import { failedJobClasses, models } from '@content-platform/contract';
 import { durations, withTimeout, type Metrics } from '@content-platform/chassis';
-
-const outcomes = ['hit', 'miss', 'bypass'] as const;
+import type { Memory } from './cache/index.ts';
 
 /**
  * The origin of a clear: an HTTP call, an event, a retried failed job, a clear that was refused before, a possible loss of
  * events (recovery), or a stale cache entry (watch).
  */
-export const sources = ['http', 'kafka', 'retry', 'pending', 'recovery', 'watch'] as const;
+const sources = ['http', 'kafka', 'retry', 'pending', 'recovery', 'watch'] as const;
 export type Source = (typeof sources)[number];
 
 /** In seconds: from a healthy pipeline to a weekend without Redis. */
@@ -53,8 +52,10 @@ export function createCacheMetrics({ registry }: Metrics) {
     labelNames: ['model'],
     registers,
   });
-  for (const model of models) missed.inc({ model }, 0);
-  for (const model of models) for (const outcome of outcomes) reads.inc({ model, outcome }, 0);
+  for (const model of models) {
+    missed.inc({ model }, 0);
+    for (const outcome of ['hit', 'miss', 'bypass']) reads.inc({ model, outcome }, 0);
+  }
   for (const source of sources) {
     keysDeleted.inc({ source }, 0);
     delay.zero({ source });
@@ -67,8 +68,7 @@ export function createCacheMetrics({ registry }: Metrics) {
 const scrapeMs = 1_000;
 
 export interface Observed {
-  /** In bytes; a limit of 0 means none. `evictedKeys` counts from the start of Redis. */
-  memory(): Promise<{ usedBytes: number; limitBytes: number; evictedKeys: number }>;
+  memory(): Promise<Memory>;
   openJobs(): Promise<number>;
   /** Uncommitted events at the last measurement; 0 without Kafka. */
   waitingEvents(): number;
@@ -76,65 +76,60 @@ export interface Observed {
   pendingClears(): Promise<number>;
 }
 
-/** Waits for `work`, at most `scrapeMs`, and ignores its errors. */
-async function inTime(work: Promise<unknown>): Promise<void> {
-  const settled = work.catch(() => undefined);
-  await withTimeout(settled, scrapeMs);
+/** Resolves with undefined if `work` fails or takes longer than `scrapeMs`. */
+function inTime<T>(work: Promise<T>): Promise<T | undefined> {
+  return withTimeout(
+    work.catch(() => undefined),
+    scrapeMs,
+  );
 }
 
 /** Registers metrics that are read at each scrape. A metric that cannot be read in time keeps its last value. */
-export function observe(metrics: Metrics, observed: Observed): void {
-  const { memory, openJobs } = observed;
-  const registers = [metrics.registry];
-  function asked(name: string, help: string, ask: () => Promise<number>): void {
-    const collect = () => inTime(ask().then((value) => gauge.set(value)));
-    const gauge: Gauge = new Gauge({ name, help, registers, collect });
-  }
-  asked('cache_memory_bytes', 'Memory that Redis uses', async () => (await memory()).usedBytes);
-  asked(
-    'cache_memory_limit_bytes',
-    'Memory that Redis may use; 0: no limit',
-    async () => (await memory()).limitBytes,
-  );
-  asked('failed_jobs_open', 'Failed jobs that wait to be tried again or forgotten', openJobs);
-  observeEvictions(registers, memory);
-  observeQueue(registers, observed);
-}
+export function observe({ registry }: Metrics, observed: Observed): void {
+  const { memory, openJobs, waitingEvents, pendingClears } = observed;
+  const registers = [registry];
 
-/** Adds up increases: the count of Redis starts again with each start, and differs after a failover. */
-function observeEvictions(registers: Registry[], memory: Observed['memory']): void {
-  let before: number | undefined;
-  async function count(): Promise<void> {
-    const { evictedKeys } = await memory();
-    if (before !== undefined && evictedKeys > before) evictions.inc(evictedKeys - before);
-    before = evictedKeys;
+  function gauge(name: string, help: string, read: () => Promise<number | undefined>): void {
+    const metric: Gauge = new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        const value = await read();
+        if (value !== undefined) metric.set(value);
+      },
+    });
   }
+  const inRedis = async (field: keyof Memory) => (await inTime(memory()))?.[field];
+  gauge('cache_memory_bytes', 'Memory that Redis uses', () => inRedis('usedBytes'));
+  gauge('cache_memory_limit_bytes', 'Memory that Redis may use; 0: no limit', () => inRedis('limitBytes'));
+  gauge('failed_jobs_open', 'Failed jobs that wait to be tried again or forgotten', () => inTime(openJobs()));
+
+  // While PostgreSQL is unavailable the queue still grows by the events in Kafka.
+  let clears = 0;
+  const countClears = async () => (clears = (await inTime(pendingClears())) ?? clears);
+  gauge(
+    'invalidation_pending_clears',
+    'Clears that Redis refused and that wait to be carried out; every process counts all: aggregate with max',
+    countClears,
+  );
+  gauge(
+    'invalidation_queue_length',
+    'Events in Kafka that are not cleared yet (the last known number while Kafka is away) and pending clears; every process counts all: aggregate with max',
+    async () => (await countClears()) + waitingEvents(),
+  );
+
+  // Adds up increases: the count of Redis starts again with each start, and differs after a failover.
+  let before: number | undefined;
   const evictions: Counter = new Counter({
     name: 'cache_evictions_total',
     help: 'Keys that Redis evicted since this process began to look; every process counts all: aggregate with max',
     registers,
-    collect: () => inTime(count()),
-  });
-}
-
-/** Counts pending clears once per scrape for both gauges. */
-function observeQueue(registers: Registry[], { waitingEvents, pendingClears }: Observed): void {
-  let clears = 0;
-  let counting: Promise<void> | undefined;
-  const count = () =>
-    (counting ??= inTime(pendingClears().then((found) => (clears = found))).finally(() => {
-      counting = undefined;
-    }));
-  const pending: Gauge = new Gauge({
-    name: 'invalidation_pending_clears',
-    help: 'Clears that Redis refused and that wait to be carried out; every process counts all: aggregate with max',
-    registers,
-    collect: () => count().then(() => pending.set(clears)),
-  });
-  const queue: Gauge = new Gauge({
-    name: 'invalidation_queue_length',
-    help: 'Events in Kafka that are not cleared yet (the last known number while Kafka is away) and pending clears; every process counts all: aggregate with max',
-    registers,
-    collect: () => count().then(() => queue.set(waitingEvents() + clears)),
+    async collect() {
+      const now = await inRedis('evictedKeys');
+      if (now === undefined) return;
+      if (before !== undefined && now > before) evictions.inc(now - before);
+      before = now;
+    },
   });
 }

@@ -1,6 +1,6 @@
 import type { Database, Logger } from '@content-platform/chassis';
 import type { Model } from '@content-platform/contract';
-import type { CacheClearer } from './cache/index.ts';
+import type { CacheClearer, ContentCache } from './cache/index.ts';
 import type { Invalidator, Requester } from './invalidator.ts';
 import { repeat } from './repeat.ts';
 import { targetName, type Target } from './target.ts';
@@ -97,9 +97,9 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     },
 
     /** Carries out stored clears every second: Redis also refuses without a disconnect, and other processes store clears. */
-    watch(clearer: CacheClearer, isReachable: () => boolean, signal: AbortSignal): Promise<void> {
+    watch(cache: ContentCache, signal: AbortSignal): Promise<void> {
       const work = async () => {
-        if (isReachable()) await carryOut(clearer);
+        if (cache.state === 'usable' || cache.state === 'partial') await carryOut(cache);
       };
       return repeat(work, { intervalMs, signal, logger, failure: 'pending clears wait' });
     },

@@ -1,6 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import pg from 'pg';
 import { until } from '../../test/support/wait.ts';
 import { type Proxy, startProxy } from '../../test/support/proxy.ts';
 import type { TestService } from './testing/service.ts';
@@ -82,24 +80,6 @@ test('accepts the highest id', async () => {
   const id = Number.MAX_SAFE_INTEGER;
   await world.sql(`INSERT INTO content.record VALUES ('webform', $1, 'Last', '{}')`, id);
   expect((await read(service, 'webform', id)).body).toMatchObject({ id });
-});
-
-test('serves many readers of one record with few database reads while the database is slow', async () => {
-  const id = await insert();
-  const loads = 'db_query_duration_seconds_count{service="content-cache",operation="read_record"}';
-  await read(service, 'webform', id, { view: 'summary' });
-  const before = await service.metric(loads);
-  const locker = new pg.Client(world.databaseUrl);
-  await locker.connect();
-  await locker.query('BEGIN; LOCK TABLE content.record IN ACCESS EXCLUSIVE MODE');
-  const reads = Array.from({ length: 100 }, () => read(service, 'webform', id));
-  // Longer than the readers' patience, shorter than the statement timeout.
-  await sleep(600);
-  await locker.query('COMMIT');
-  await locker.end();
-  const answers = await Promise.all(reads);
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-  expect((await service.metric(loads)) - before).toBeLessThan(20);
 });
 
 test('serves reads from the database while Redis hangs or is down', async () => {

@@ -3,19 +3,19 @@ import {
   ConfigError,
   createDatabase,
   migrate,
+  startRetention,
+  tokensFromAuth,
   type Logger,
   type Process,
   type Running,
-  startRetention,
-  tokensFromAuth,
-  type RetentionSteps,
 } from '@content-platform/chassis';
 import { createContentCacheApp } from './app.ts';
 import { CacheUnfit, createContentCache, type CacheState } from './cache/index.ts';
 import type { contentCacheConfig } from './config.ts';
+import { createContentStore } from './content-store.ts';
 import { createEvents, type EventsOptions } from './events/events.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
-import { createInvalidationLog } from './invalidation-log.ts';
+import { createInvalidationLog, deleteOldInvalidations } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
 import { createKafka } from './kafka.ts';
 import { createCacheMetrics, observe } from './metrics.ts';
@@ -63,8 +63,16 @@ export async function startContentCache(
   const invalidator = createInvalidator(invalidationLog, cacheMetrics);
   const pending = createPendingClears(database.query, invalidator, logger);
   const jobs = createFailedJobStore(database.query);
-  const upkeep: RetentionSteps = (query) => ({ 'failed jobs': () => createFailedJobStore(query).forget() });
-  onStop(startRetention(database.query, upkeep, logger));
+  onStop(
+    startRetention(
+      database.query,
+      (query) => ({
+        'failed jobs': () => createFailedJobStore(query).forget(),
+        invalidations: () => deleteOldInvalidations(query),
+      }),
+      logger,
+    ),
+  );
 
   const cache = createContentCache({
     url: config.REDIS_URL,
@@ -79,14 +87,13 @@ export async function startContentCache(
   await cache.start().catch((error: unknown) => {
     throw error instanceof CacheUnfit ? new ConfigError(`REDIS_URL: ${error.message}`) : error;
   });
-  const isReachable = () => cache.state === 'usable' || cache.state === 'partial';
 
   const kafka = createKafka(config, 'content-cache', logger);
   const deps = { invalidator, jobs, metrics: cacheMetrics, logger };
   const events = kafka && createEvents({ kafka, clearer: cache, ...deps, ...forTests });
   observe(metrics, {
     memory: cache.memory,
-    openJobs: () => jobs.count({ state: 'open' }),
+    openJobs: async () => (await jobs.match({ state: 'open' })).matched,
     waitingEvents: events?.waiting ?? (() => 0),
     pendingClears: pending.count,
   });
@@ -106,7 +113,7 @@ export async function startContentCache(
     ...(forTests.staleness ? { timing: forTests.staleness } : {}),
   });
   const watches = [
-    pending.watch(cache, isReachable, stopping.signal),
+    pending.watch(cache, stopping.signal),
     staleness.run(stopping.signal),
     warnOfReplicas(cache, logger, stopping.signal),
   ];
@@ -118,7 +125,7 @@ export async function startContentCache(
 
   return {
     app: createContentCacheApp({
-      contentDatabase,
+      records: createContentStore(contentDatabase.query),
       cache,
       invalidator,
       pending,

@@ -1,5 +1,4 @@
-/** The two forms in which a record is cached: fields of one hash, so that one CLEAR deletes both. */
-export type View = 'full' | 'summary';
+import type { View } from '@content-platform/contract';
 
 /** The Lua sources of the protocol. Redis runs each script atomically. */
 export interface ProtocolScripts {
@@ -23,6 +22,19 @@ export interface Fill {
   payload: string;
 }
 
+/** In bytes; a limit of 0 means none. `evictedKeys` counts from the start of Redis. */
+export interface Memory {
+  usedBytes: number;
+  limitBytes: number;
+  evictedKeys: number;
+}
+
+export interface Replication {
+  replicas: number;
+  /** min-replicas-to-write of the primary; undefined if the Redis user may not read the configuration */
+  minToWrite: number | undefined;
+}
+
 /** The commands of the protocol at one Redis primary. Each rejects with a CacheError after at most 250 ms. */
 export interface CacheNode {
   read(key: string, view: View, token: string, leaseMs: number): Promise<ReadReply>;
@@ -36,15 +48,8 @@ export interface CacheNode {
   scan(cursor: string, glob: string): Promise<{ cursor: string; keys: Buffer[] }>;
   /** Returns how many of the keys existed. */
   unlink(keys: Buffer[]): Promise<number>;
-  /** In bytes; a limit of 0 means none. `evictedKeys` counts from the server's start. */
-  memory(): Promise<{ usedBytes: number; limitBytes: number; evictedKeys: number }>;
+  memory(): Promise<Memory>;
   replication(): Promise<Replication>;
-}
-
-export interface Replication {
-  replicas: number;
-  /** min-replicas-to-write of the primary; undefined if the Redis user may not read the configuration */
-  minToWrite: number | undefined;
 }
 
 /** What a clear needs of the connection. */
@@ -75,8 +80,6 @@ export type CacheState = PrimaryState | 'partial';
 /** The one interface between the protocol and the ways to reach Redis: a single server, sentinels or a cluster. */
 export interface CacheConnection extends ClearTransport {
   readonly state: CacheState;
-  /** How many times a connection was closed because Redis did not answer in time. */
-  readonly timeouts: number;
   /**
    * Connects, and reconnects in the background once a second until close(). Resolves after the first attempt, whether
    * it succeeded or not.

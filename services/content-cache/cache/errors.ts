@@ -11,32 +11,32 @@ export class CacheRefused extends CacheError {
   override name = 'CacheRefused';
 }
 
+/** The server is now a replica: the primary must be located again. */
+export class Demoted extends CacheRefused {}
+
+/** Too few replicas follow the server: a failover may have replaced it. */
+export class LacksReplicas extends CacheRefused {}
+
 /** Slots of the cluster are moving, or moved during the request. */
 export class SlotsUnsettled extends CacheRefused {}
 
-/** The key's slot belongs to another node, or is moving to another node (`isAsk`). Nothing was executed. */
-export class SlotElsewhere extends SlotsUnsettled {
-  readonly isAsk: boolean;
-  constructor(message: string, isAsk: boolean) {
-    super(message);
-    this.isAsk = isAsk;
-  }
-}
+/** The key's slot belongs to another node. Nothing was executed. */
+export class SlotMoved extends SlotsUnsettled {}
 
 /** This Redis can never keep the protocol's promise: its version is too old, or its user may not call INFO. */
 export class CacheUnfit extends CacheError {
   override name = 'CacheUnfit';
 }
 
-/** Whether a refusal shows that the server is now a replica: the primary must be located again. */
-export function isDemoted(error: unknown): boolean {
-  return /^(READONLY|MASTERDOWN) /.test((error as Error).message);
-}
-
-/** Whether a refusal shows that too few replicas follow the server: a failover may have replaced it. */
-export function lacksReplicas(error: unknown): boolean {
-  return (error as Error).message.startsWith('NOREPLICAS ');
-}
+/** By the first word of Redis's refusal. */
+const refusals: Record<string, typeof CacheRefused> = {
+  READONLY: Demoted,
+  MASTERDOWN: Demoted,
+  NOREPLICAS: LacksReplicas,
+  MOVED: SlotMoved,
+  // The slot is moving, and the key is not on this node (any more).
+  ASK: SlotsUnsettled,
+};
 
 /** Maps the rejection of an ioredis command to a CacheError. */
 export function asCacheError(command: string, error: unknown): CacheError {
@@ -52,7 +52,6 @@ export function asCacheError(command: string, error: unknown): CacheError {
       'Redis 7 or Valkey 7.2 or newer is needed: this server does not know script flags (#!lua)',
     );
   }
-  const [, redirection] = /^(MOVED|ASK) /.exec(message) ?? [];
-  if (redirection) return new SlotElsewhere(`${command}: ${message}`, redirection === 'ASK');
-  return new CacheRefused(`${command}: ${message}`, { cause: error });
+  const Refusal = refusals[message.split(' ', 1)[0]!] ?? CacheRefused;
+  return new Refusal(`${command}: ${message}`, { cause: error });
 }

@@ -1,4 +1,4 @@
-import type { CacheState, ClearTransport, ProtocolScripts } from './connection.ts';
+import type { ClearTransport, Memory, ProtocolScripts } from './connection.ts';
 import { createCacheClearer, type CacheClearer, type UnmanagedKeys } from './protocol/cache-clearer.ts';
 import { createRecordCache, type RecordCacheOptions } from './protocol/record-cache.ts';
 import { createScripts, type ReplicaGuard } from './protocol/scripts.ts';
@@ -6,14 +6,13 @@ import { createCacheConnection, type CacheConnectionOptions } from './redis/conn
 import { adviceFor } from './redis/replica-advice.ts';
 
 export { CacheError, CacheUnavailable, CacheUnfit } from './errors.ts';
-export type { CacheState, View } from './connection.ts';
+export type { CacheState, Memory } from './connection.ts';
 export type { CacheClearer } from './protocol/cache-clearer.ts';
-export type { LoadedRecord, LoadRecord } from './protocol/record-cache.ts';
+export type { LoadedRecord } from './protocol/record-cache.ts';
 
 export interface ContentCacheOptions
   extends Omit<RecordCacheOptions, 'connection'>, Pick<CacheConnectionOptions, 'url' | 'onStateChange'> {
-  /** Default: a primary needs no replicas. */
-  replicaGuard?: ReplicaGuard;
+  replicaGuard: ReplicaGuard;
   unmanagedKeys: UnmanagedKeys;
   /**
    * Carries out the clears that were refused while Redis was unavailable. Runs after each connect, before reads use the
@@ -34,38 +33,32 @@ export type ContentCache = ReturnType<typeof createContentCache>;
  * clear was sent is in every read that starts after the acknowledgement.
  */
 export function createContentCache(options: ContentCacheOptions) {
-  const { url, onStateChange, unmanagedKeys, ttlMs, negativeTtlMs } = options;
-  const { replicaGuard = { atLeast: 0, maxLagSeconds: 0 } } = options;
-  const connection = createCacheConnection({
-    url,
-    onStateChange,
-    recover: (part) => (part ? options.recover(clearerOf(part), false) : options.recover(clearer, true)),
-    scripts: options.scripts ?? createScripts(replicaGuard),
-  });
+  const { replicaGuard, unmanagedKeys, recover, scripts = createScripts(replicaGuard) } = options;
   const clearerOf = (transport: ClearTransport) => createCacheClearer(transport, unmanagedKeys);
+  const connection = createCacheConnection({
+    ...options,
+    scripts,
+    recover: (part) => (part ? recover(clearerOf(part), false) : recover(clearer, true)),
+  });
   const clearer = clearerOf(connection);
 
   return {
-    ...createRecordCache({ connection, ttlMs, negativeTtlMs }),
+    ...createRecordCache({ ...options, connection }),
     ...clearer,
-    get state(): CacheState {
+    get state() {
       return connection.state;
-    },
-    /** How many times a connection was closed because Redis did not answer in time. */
-    get timeouts() {
-      return connection.timeouts;
     },
     start: connection.start,
     close: connection.close,
-    /** Sum over all primaries, in bytes; a limit of 0 means none. `evictedKeys` since their start. @throws CacheError */
-    async memory() {
-      const total = { usedBytes: 0, limitBytes: 0, evictedKeys: 0 };
-      for (const node of await Promise.all(connection.primaries().map((primary) => primary.memory()))) {
-        total.usedBytes += node.usedBytes;
-        total.limitBytes += node.limitBytes;
-        total.evictedKeys += node.evictedKeys;
-      }
-      return total;
+    /** Sum over all primaries. @throws CacheError */
+    async memory(): Promise<Memory> {
+      const nodes = await Promise.all(connection.primaries().map((primary) => primary.memory()));
+      const sum = (field: keyof Memory) => nodes.reduce((total, node) => total + node[field], 0);
+      return {
+        usedBytes: sum('usedBytes'),
+        limitBytes: sum('limitBytes'),
+        evictedKeys: sum('evictedKeys'),
+      };
     },
     /** One line on what to set if a failover could bring back cleared records. @throws CacheError */
     async advice() {

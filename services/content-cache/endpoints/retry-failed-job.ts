@@ -1,16 +1,12 @@
 import { HttpError, type Handler } from '@content-platform/chassis';
 import type { retryFailedJob as contract } from '@content-platform/contract';
-import { CacheError } from '../cache/index.ts';
-import { cacheUnavailable, callerName } from '../clear-for-caller.ts';
+import { callerName } from '../clear-for-caller.ts';
 import { noSuchJob } from '../failed-job-store.ts';
 import type { JobRetry } from '../job-retry.ts';
 
 export function retryFailedJob({ retries }: { retries: JobRetry }): Handler<typeof contract> {
   return async ({ params: { id }, caller }) => {
-    const result = await retries.retry(id, callerName(caller)).catch((error: unknown) => {
-      if (!(error instanceof CacheError)) throw error;
-      throw cacheUnavailable('The cache cannot be cleared now; the job stays open.', error);
-    });
+    const result = await retries.retry(id, callerName(caller));
     if (!result) throw noSuchJob(id);
     const { job, failure } = result;
     if (failure) throw new HttpError('retry_failed', `It failed again: ${failure.class}: ${job.error}`);

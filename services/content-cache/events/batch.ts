@@ -11,9 +11,9 @@ import type { CacheClearer } from '../cache/index.ts';
 import type { FailedJobStore } from '../failed-job-store.ts';
 import { secondsSince, type Invalidator } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
-import { targetName, type Target } from '../target.ts';
+import { targetName } from '../target.ts';
 import type { OffsetGapGuard } from './offset-gap-guard.ts';
-import { parseEvent, type Announcement, type Unprocessable } from './parse-event.ts';
+import { isAnnouncement, parseEvent, type Announcement, type Unprocessable } from './parse-event.ts';
 
 export interface BatchDeps {
   clearer: CacheClearer;
@@ -33,12 +33,7 @@ interface Received {
   span: Span | undefined;
 }
 
-interface Wanted {
-  target: Target;
-  /** `<topic>/<partition>/<offset>` of the event, for the log */
-  place: string;
-  span: Span | undefined;
-}
+type ReceivedEvent = Received & Announcement;
 
 export type ProcessBatch = (
   payload: EachBatchPayload,
@@ -83,43 +78,44 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     );
   }
 
-  async function clearAll(wantedByName: Map<string, Wanted>, signal: AbortSignal) {
-    async function clear([name, { target, place, span }]: [string, Wanted]) {
-      const requester = { source: 'kafka', requestedBy: place } as const;
-      await inSpan(span, () => invalidator.clear(clearer, target, requester));
-      wantedByName.delete(name);
+  /** Clears each event's target; a retry clears only those that were refused. */
+  async function clearAll({ topic, partition }: Place, events: ReceivedEvent[], signal: AbortSignal) {
+    const waiting = new Set(events);
+    async function clear(event: ReceivedEvent) {
+      const { target, message, span } = event;
+      const requestedBy = `${topic}/${partition}/${message.offset}`;
+      await inSpan(span, () => invalidator.clear(clearer, target, { source: 'kafka', requestedBy }));
+      waiting.delete(event);
     }
     await retryUntilAborted(
       signal,
       async () => {
-        const outcomes = await Promise.allSettled([...wantedByName].map(clear));
+        const outcomes = await Promise.allSettled([...waiting].map(clear));
         const refused = outcomes.find((outcome) => outcome.status === 'rejected');
         if (refused) throw refused.reason;
       },
-      (error) => logger.warn({ error, waiting: wantedByName.size }, 'events wait for the cache'),
+      (error) => logger.warn({ error, waiting: waiting.size }, 'events wait for the cache'),
     );
   }
 
-  async function processMessages(at: Place, slice: Received[], done: Set<string>, signal: AbortSignal) {
-    const events: (Received & { event: Announcement })[] = [];
-    for (const { message, span } of slice) {
+  async function processReceived(at: Place, received: Received[], done: Set<string>, signal: AbortSignal) {
+    const events: ReceivedEvent[] = [];
+    for (const { message, span } of received) {
       const parsed = parseEvent(message.value);
-      if (parsed.ok) events.push({ message, span, event: parsed.event });
-      else {
-        span?.fail({ name: parsed.failure.class });
-        await inSpan(span, () => storeFailure(at, message, parsed.failure, signal));
+      if (isAnnouncement(parsed)) {
+        events.push({ message, span, ...parsed });
+      } else {
+        span?.fail({ name: parsed.class });
+        await inSpan(span, () => storeFailure(at, message, parsed, signal));
       }
     }
-    const wanted = new Map<string, Wanted>();
-    for (const { event, message, span } of events) {
-      const name = targetName(event.target);
-      const place = `${at.topic}/${at.partition}/${message.offset}`;
-      if (!done.has(name)) wanted.set(name, { target: event.target, place, span });
-      done.add(name);
-    }
-    await clearAll(wanted, signal);
-    for (const { event, message, span } of events) {
-      const since = event.occurredAt ?? Number(message.timestamp);
+    const first = events.filter(({ target }) => {
+      const name = targetName(target);
+      return !done.has(name) && done.add(name);
+    });
+    await clearAll(at, first, signal);
+    for (const { occurredAt, message, span } of events) {
+      const since = occurredAt ?? Number(message.timestamp);
       observe(metrics.delay, { source: 'kafka' }, secondsSince(since), span?.sentTraceId);
     }
   }
@@ -127,7 +123,7 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
   async function processSlice(at: Place, slice: KafkaMessage[], done: Set<string>, signal: AbortSignal) {
     const received = slice.map((message) => ({ message, span: beginEvent(at, message) }));
     try {
-      await processMessages(at, received, done, signal);
+      await processReceived(at, received, done, signal);
     } catch (error) {
       for (const { span } of received) span?.fail(error);
       throw error;
@@ -138,6 +134,7 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
 
   return async ({ batch, resolveOffset, commitOffsetsIfNecessary, isStale }, offsets, signal) => {
     const { topic, partition, messages } = batch;
+    /** The names of the targets that were cleared. */
     const done = new Set<string>();
     for (let start = 0; start < messages.length; start += sliceSize) {
       const slice = messages.slice(start, start + sliceSize);

@@ -5,7 +5,7 @@ import { cacheInvalidation } from '@content-platform/contract';
 import type { ProcessBatch } from './batch.ts';
 import type { Broker, PartitionOffsets } from './broker.ts';
 import { withHeartbeats } from './heartbeats.ts';
-import { createOffsetGapGuard, type OffsetGapGuard, type OnLost } from './offset-gap-guard.ts';
+import { createOffsetGapGuard, type OffsetGapGuard, type OnLost, type Topic } from './offset-gap-guard.ts';
 
 export interface ConsumerOptions {
   kafka: Kafka;
@@ -29,22 +29,22 @@ const leaveMs = 5_000;
  * consumer, with a growing pause.
  */
 export function createConsumer(options: ConsumerOptions) {
-  const { kafka, broker, topic, group, sessionTimeoutMs, processBatch, onLost, logger } = options;
+  const { kafka, broker, group, sessionTimeoutMs, processBatch, onLost, logger } = options;
   const stopping = new AbortController();
   const stopped = new Promise<undefined>((resolve) => {
     stopping.signal.addEventListener('abort', () => resolve(undefined));
   });
   const heartbeatMs = Math.ceil(sessionTimeoutMs / 10);
-  /** Whether the topic was missing and its offsets have not been checked since, not even by a crashed consumer. */
-  let topicIsNew = false;
+  // Outlives a crashed consumer, which may not have checked the offsets.
+  const topic: Topic = { name: options.topic, isNew: false };
   let guard: OffsetGapGuard | undefined;
   let consuming = false;
   let running: Promise<void> | undefined;
 
   /** Called before the topic is created: a failure in between must not make the new topic count as an old one. */
   function onTopicMissing(): void {
-    topicIsNew = true;
-    logger.info({ topic }, 'the topic is missing and is made');
+    topic.isNew = true;
+    logger.info({ topic: topic.name }, 'the topic is missing and is made');
   }
 
   function createKafkaConsumer(): Consumer {
@@ -64,7 +64,7 @@ export function createConsumer(options: ConsumerOptions) {
     // The message names the codec. No event is skipped: the queue grows until the records are deleted.
     if (name === 'KafkaJSNotImplemented')
       logger.error(
-        { error, topic },
+        { error, topic: topic.name },
         `events cannot be read (${message}): producers must compress with gzip or none, or the topic have compression.type=uncompressed; delete the records up to those with kafka-delete-records, and everything is cleared instead`,
       );
     logger.warn({ error }, `the consumer ended; a new one is made in ${pauseMs} ms`);
@@ -84,21 +84,15 @@ export function createConsumer(options: ConsumerOptions) {
 
   /** Connects the guard to the consumer's events. `crashed` rejects when the consumer crashes. */
   function watch(consumer: Consumer, signal: AbortSignal) {
-    const isNew = topicIsNew;
-    const onChecked = () => void (topicIsNew = false);
-    const common = { consumer, broker, topic, logger, signal };
-    const offsets = createOffsetGapGuard({ ...common, isNew, onChecked, onLost });
+    const offsets = createOffsetGapGuard({ consumer, broker, topic, logger, signal, onLost });
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      const partitions = payload.memberAssignment[topic] ?? [];
+      const partitions = payload.memberAssignment[topic.name] ?? [];
       logger.info({ partitions }, 'joined the consumer group');
       consuming = false;
       offsets.joined(partitions).then(
         () => (consuming = true),
         () => undefined,
       );
-    });
-    consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { batchSize, partition, lastOffset } }) => {
-      if (batchSize === 0) offsets.skipAborted(partition, Number(lastOffset) + 1);
     });
     const crashed = new Promise<never>((_, reject) => {
       consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));
@@ -119,7 +113,7 @@ export function createConsumer(options: ConsumerOptions) {
     guard = offsets;
     async function consume(): Promise<never> {
       await consumer.connect();
-      await consumer.subscribe({ topic, fromBeginning: true });
+      await consumer.subscribe({ topic: topic.name, fromBeginning: true });
       await consumer.run({
         autoCommit: false,
         eachBatchAutoResolve: false,

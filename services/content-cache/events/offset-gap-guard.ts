@@ -10,14 +10,16 @@ export interface LostPartition extends PartitionOffsets {
 /** Makes up for events that may have been lost; resolves when everything is cleared. */
 export type OnLost = (lost: LostPartition[], topicIsNew: boolean) => Promise<void>;
 
+export interface Topic {
+  name: string;
+  /** It was missing, and no check has found its offsets in order since: all of its events will be consumed. */
+  isNew: boolean;
+}
+
 export interface OffsetGapGuardOptions {
   consumer: Pick<Consumer, 'seek' | 'commitOffsets'>;
   broker: Pick<Broker, 'committed' | 'offsets'>;
-  topic: string;
-  /** Whether the topic has just been created: all of its events are newer and will be consumed. */
-  isNew: boolean;
-  /** Called when the offsets are in order, after any loss has been made up for. */
-  onChecked: () => void;
+  topic: Topic;
   onLost: OnLost;
   logger: Logger;
   /** Aborts with the consumer. */
@@ -36,36 +38,36 @@ export type OffsetGapGuard = ReturnType<typeof createOffsetGapGuard>;
  * continues with the oldest event; the guard runs `onLost` first.
  */
 export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
-  const { consumer, broker, topic, onChecked, onLost, logger, signal } = options;
+  const { consumer, broker, topic, onLost, logger, signal } = options;
   let generation = new AbortController();
   /** The partitions of this member, and the committed offset of each as far as this process knows. */
   let positions = new Map<number, number>();
   let checked: Promise<void> = Promise.resolve();
   let pendingChecks = 0;
-  /** The number of losses so far: batches that were fetched before a loss are obsolete. */
-  let losses = 0;
-  let { isNew } = options;
 
-  async function check(assigned: readonly number[], alive: AbortSignal): Promise<void> {
-    const found = (await broker.offsets()).filter(({ partition }) => assigned.includes(partition));
-    const lost = found.filter(isLost).map((at) => ({ ...at, position: positions.get(at.partition) ?? -1 }));
+  async function check(alive: AbortSignal): Promise<void> {
+    const assigned = positions;
+    const found = (await broker.offsets()).filter(({ partition }) => assigned.has(partition));
+    const lost = found.filter(isLost).map((at) => ({ ...at, position: assigned.get(at.partition)! }));
     if (lost.length > 0) {
-      losses += 1;
-      await onLost(lost, isNew);
+      await onLost(lost, topic.isNew);
       alive.throwIfAborted();
-      const starts = lost.map(({ partition, low }) => ({ topic, partition, offset: String(low) }));
+      const starts = lost.map(({ partition, low }) => ({
+        topic: topic.name,
+        partition,
+        offset: String(low),
+      }));
       // seek() discards fetched batches; the commit gives the group an offset to continue from.
       for (const start of starts) consumer.seek(start);
       await consumer.commitOffsets(starts);
     }
     alive.throwIfAborted();
-    isNew = false;
-    onChecked();
+    topic.isNew = false;
     positions = new Map(found.map((at) => [at.partition, isLost(at) ? at.low : at.committed]));
   }
 
-  /** Runs `step` after the earlier steps. Repeats it until it succeeds or this generation of the group ends. */
-  function enqueue(step: (alive: AbortSignal) => Promise<void>): Promise<void> {
+  /** Checks after the earlier checks. Repeats it until it succeeds or this generation of the group ends. */
+  function recheck(): Promise<void> {
     const alive = AbortSignal.any([signal, generation.signal]);
     pendingChecks += 1;
     checked = checked
@@ -73,7 +75,7 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
       .then(() =>
         retryUntilAborted(
           alive,
-          () => step(alive),
+          () => check(alive),
           (error) => logger.warn({ error }, 'the offsets cannot be checked yet'),
         ),
       )
@@ -81,7 +83,6 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
     checked.catch(() => undefined);
     return checked;
   }
-  const recheck = () => enqueue((alive) => check([...positions.keys()], alive));
 
   return {
     /** Starts a new generation of the group: all known offsets are obsolete. Resolves as ready() does. */
@@ -103,17 +104,6 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
     async verify(partition: number): Promise<void> {
       const committed = (await broker.committed()).get(partition);
       if (committed !== positions.get(partition)) await recheck();
-    },
-
-    /** Commits `next` for a batch of aborted transactions: kafkajs delivers no batch, so no other code commits it. */
-    skipAborted(partition: number, next: number): void {
-      const lossesBefore = losses;
-      void enqueue(async (alive) => {
-        await check([...positions.keys()], alive);
-        if (losses > lossesBefore || (positions.get(partition) ?? next) >= next) return;
-        await consumer.commitOffsets([{ topic, partition, offset: String(next) }]);
-        positions.set(partition, next);
-      }).catch(() => undefined);
     },
 
     /** Notes that this process committed `offset`. */

@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import {
   cacheInvalidation,
   modelChanged,
@@ -23,47 +22,35 @@ export interface Announcement {
   occurredAt: number | undefined;
 }
 
-export type ParsedEvent = { ok: true; event: Announcement } | { ok: false; failure: Unprocessable };
+export function isAnnouncement(parsed: Announcement | Unprocessable): parsed is Announcement {
+  return 'target' in parsed;
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function fail(name: FailedJobClass, error: string, model: Model | null = null): ParsedEvent {
-  return { ok: false, failure: { class: name, error, model } };
+function fail(name: FailedJobClass, error: string, model: Model | null = null): Unprocessable {
+  return { class: name, error, model };
 }
 
-function knownModel(value: unknown): Model | null {
-  return models.find((model) => model === value) ?? null;
-}
-
-function firstIssue({ issues }: z.ZodError): string {
-  const [issue] = issues;
-  return `${issue?.path.join('.') || 'event'}: ${issue?.message}`;
-}
-
-function interpret(event: object): ParsedEvent {
+function interpret(event: object): Announcement | Unprocessable {
   const { model, pattern } = event as { model?: unknown; pattern?: unknown };
   const named = model ?? (typeof pattern === 'string' ? /^(.+):\*$/.exec(pattern)?.[1] : undefined);
-  const known = knownModel(named);
+  const known = models.find((one) => one === named) ?? null;
   if (typeof named === 'string' && !known) return fail('unknown_model', 'The model is not one of ours.');
-  if (model === undefined && pattern !== undefined) {
-    const result = modelChanged.safeParse(event);
-    if (!result.success) return fail('invalid_event', firstIssue(result.error), known);
-    return parsed({ model: known!, id: null }, result.data.occurred_at);
+  const isPattern = model === undefined && pattern !== undefined;
+  const { data, error } = (isPattern ? modelChanged : recordChanged).safeParse(event);
+  if (error) {
+    const [issue] = error.issues;
+    return fail('invalid_event', `${issue?.path.join('.') || 'event'}: ${issue?.message}`, known);
   }
-  const result = recordChanged.safeParse(event);
-  if (!result.success) return fail('invalid_event', firstIssue(result.error), known);
-  return parsed({ model: result.data.model, id: result.data.id }, result.data.occurred_at);
-}
-
-function parsed(target: Target, occurredAt: string | undefined): ParsedEvent {
   return {
-    ok: true,
-    event: { target, occurredAt: occurredAt === undefined ? undefined : Date.parse(occurredAt) },
+    target: { model: known!, id: 'id' in data ? data.id : null },
+    occurredAt: data.occurred_at === undefined ? undefined : Date.parse(data.occurred_at),
   };
 }
 
-/** Parses a message of the topic: an event, or a failed job. Never throws. */
-export function parseEvent(value: Buffer | null): ParsedEvent {
+/** Parses a message of the topic. Never throws. */
+export function parseEvent(value: Buffer | null): Announcement | Unprocessable {
   if (value === null || value.length === 0) return fail('empty', 'The message has no value.');
   const { maxBytes } = cacheInvalidation;
   if (value.length > maxBytes)

@@ -11,19 +11,19 @@ function queueLength(offsets: readonly PartitionOffsets[]): number {
   );
 }
 
+const intervalMs = 2_000;
 /** The pause after a failure: the topic may be new, or the coordinator may be loading. */
 const retryMs = 500;
 
 export interface QueueOptions {
-  broker: Broker;
+  broker: Pick<Broker, 'offsets'>;
   metrics: CacheMetrics;
   onOffsets: (offsets: PartitionOffsets[]) => void;
   logger: Logger;
-  intervalMs?: number;
 }
 
 /** Measures the queue by the broker's offsets, which also show the events of a dead consumer. */
-export function createQueue({ broker, metrics, onOffsets, logger, intervalMs = 2_000 }: QueueOptions) {
+export function createQueue({ broker, metrics, onOffsets, logger }: QueueOptions) {
   const stopping = new AbortController();
   let measured: boolean | undefined;
   let known = 0;

@@ -1,5 +1,5 @@
 // Faults of the consumer that only another program can cause.
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import {
   AssignerProtocol,
   CompressionCodecs,
@@ -8,32 +8,12 @@ import {
   type PartitionAssigner,
 } from 'kafkajs';
 import { until } from '../../../test/support/wait.ts';
-import { createTestKafka, type TestKafka } from '../testing/kafka.ts';
+import { createTestKafka } from '../testing/kafka.ts';
 import type { TestService } from '../testing/service.ts';
-import { read, startWorld, type World } from '../testing/world.ts';
+import { useEvents } from '../testing/use-events.ts';
 
-const sessionTimeoutMs = 5_000;
-
-let world: World;
-let kafka: TestKafka;
-let service: TestService;
-beforeAll(async () => {
-  world = await startWorld();
-  await (await world.service()).stop();
-  await world.sql(
-    `INSERT INTO content.record SELECT 'webform', id, 'One', '{}' FROM generate_series(1, 5) AS id`,
-  );
-});
-beforeEach(async () => {
-  kafka = await createTestKafka();
-  await world.sql('TRUNCATE content.failed_job');
-  await world.redis.admin.flushall();
-});
-afterEach(async () => {
-  await service.stop();
-  await kafka.close();
-});
-afterAll(() => world.close());
+const events = useEvents();
+const { warm, announce, cached } = events;
 
 /** A consumer of another program in our group: kafkajs gives up when it meets one. */
 const foreign: PartitionAssigner = () => ({
@@ -47,8 +27,9 @@ const foreign: PartitionAssigner = () => ({
 });
 
 async function intrude(topic: string): Promise<Consumer> {
-  const intruder = kafka.kafka.consumer({
-    groupId: kafka.group,
+  const { kafka, group } = events.kafka;
+  const intruder = kafka.consumer({
+    groupId: group,
     partitionAssigners: [foreign],
     sessionTimeout: 6_000,
   });
@@ -61,56 +42,52 @@ async function intrude(topic: string): Promise<Consumer> {
 }
 
 /** Starts the service and waits until its consumer has crashed. */
-async function startAndCrash(): Promise<void> {
-  service = await world.service({ kafka, sessionTimeoutMs });
+async function startAndCrash(): Promise<TestService> {
+  const service = await events.world.service({ kafka: events.kafka, sessionTimeoutMs: 5_000 });
   await until('it crashed', () => service.log.some(({ message }) => /consumer ended/.test(String(message))));
+  return service;
 }
-async function warm(): Promise<void> {
-  for (const id of [1, 2, 3, 4, 5])
-    await until('it is cached', async () => (await read(service, 'webform', id)).cache === 'hit');
-}
-const cachedKeys = () => world.redis.admin.keys('webform:*');
-const announceAll = () =>
-  kafka.send(...[1, 2, 3, 4, 5].map((id) => ({ value: { model: 'webform', id }, partition: id })));
 
 test('replaces a crashed consumer, and serves reads meanwhile', async () => {
+  const { kafka } = events;
   await kafka.makeTopic();
   const intruder = await intrude(kafka.topic);
-  await startAndCrash();
+  const service = await startAndCrash();
   expect(await service.check('kafka')).toBe(false);
-  await warm();
-  await announceAll();
+  await warm(service);
+  await announce();
   await intruder.disconnect();
   await kafka.consumed();
-  expect(await cachedKeys()).toEqual([]);
+  expect(await cached()).toEqual([]);
 });
 
 test('remembers that the topic is new if the consumer crashes before its first check', async () => {
   const elsewhere = await createTestKafka();
   await elsewhere.makeTopic();
   const intruder = await intrude(elsewhere.topic);
-  await startAndCrash();
+  const service = await startAndCrash();
   expect(service.log.filter(({ message }) => message === 'the topic is missing and is made')).toHaveLength(1);
-  await announceAll();
+  await announce();
   await intruder.disconnect();
-  await kafka.consumed();
-  expect(await world.sql('SELECT class FROM content.failed_job')).toEqual([]);
+  await events.kafka.consumed();
+  expect(await events.failedJobs()).toEqual([]);
   await elsewhere.close();
 });
 
 test('logs the codec of a batch that it cannot read, and continues once the batch is deleted', async () => {
+  const { admin, kafka, topic, consumed, deleteEventsBefore, send } = events.kafka;
   const configEntries = [{ name: 'compression.type', value: 'producer' }];
-  await kafka.admin.createTopics({ topics: [{ topic: kafka.topic, numPartitions: 8, configEntries }] });
-  const producer = kafka.kafka.producer();
+  await admin.createTopics({ topics: [{ topic, numPartitions: 8, configEntries }] });
+  const producer = kafka.producer();
   await producer.connect();
   const messages = [{ value: '{"model":"webform","id":1}', partition: 0 }];
-  await producer.send({ topic: kafka.topic, compression: CompressionTypes.GZIP, messages });
+  await producer.send({ topic, compression: CompressionTypes.GZIP, messages });
   await producer.disconnect();
   const gzip = CompressionCodecs[CompressionTypes.GZIP];
   // Stands in for zstd, which the test's broker could not write.
   CompressionCodecs[CompressionTypes.GZIP] = CompressionCodecs[CompressionTypes.ZSTD];
   try {
-    await startAndCrash();
+    const service = await startAndCrash();
     expect(service.log).toContainEqual(
       expect.objectContaining({
         level: 'error',
@@ -119,14 +96,15 @@ test('logs the codec of a batch that it cannot read, and continues once the batc
     );
     const queueLength = () => service.metric('invalidation_queue_length');
     await until('the queue is measured', async () => (await queueLength()) === 1);
-    await warm();
-    await kafka.deleteEventsBefore(1);
-    await kafka.send({ value: { model: 'webform', id: 2 } });
-    await kafka.consumed();
-    expect(await cachedKeys()).toEqual([]);
-    const jobs = await world.sql('SELECT error FROM content.failed_job ORDER BY id');
+    await warm(service);
+    await deleteEventsBefore(1);
+    await send({ value: { model: 'webform', id: 2 } });
+    await consumed();
+    expect(await cached()).toEqual([]);
     // One open job stands for every loss of the topic: the first was the group's missing offset.
-    expect(jobs).toEqual([{ error: expect.stringContaining('Events may have been lost') }]);
+    expect(await events.failedJobs()).toEqual([
+      expect.objectContaining({ error: expect.stringContaining('Events may have been lost') }),
+    ]);
   } finally {
     CompressionCodecs[CompressionTypes.GZIP] = gzip;
   }

@@ -1,30 +1,22 @@
 // Failovers that the race does not have: see race.test.ts.
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { parseRedisUrl } from '@content-platform/chassis';
-import type { ContentCache } from '../cache/index.ts';
 import { findPrimary, type SentinelAddress } from '../cache/redis/sentinels.ts';
-import { startCache } from '../cache/testing/caches.ts';
+import { closedAfterEach, usable } from '../cache/testing/closed-after-each.ts';
 import { loadVersion } from '../cache/testing/loaders.ts';
 import { startCluster } from '../../../test/support/redis-cluster.ts';
 import { startReplication, type Replication } from '../../../test/support/redis-replication.ts';
 import { until } from '../../../test/support/wait.ts';
 
-let closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.toReversed()) await close();
-  closing = [];
-});
+const started = closedAfterEach();
 
 async function replication(replicas: number): Promise<Replication> {
   const stores = await startReplication(replicas);
-  closing.push(stores.stop);
+  started.onEnd(stores.stop);
   return stores;
 }
-async function cacheAt(url: string, atLeast = 0): Promise<ContentCache> {
-  const cache = await startCache(url, { replicaGuard: { atLeast, maxLagSeconds: 2 } });
-  closing.push(cache.close);
-  return cache;
-}
+const cacheAt = (url: string, atLeast = 0) =>
+  started.cache(url, { replicaGuard: { atLeast, maxLagSeconds: 2 } });
 
 test('believes the sentinel that knows the latest failover', async () => {
   const [stores, other] = [await replication(1), await replication(0)];
@@ -57,14 +49,14 @@ test('leaves the old primary after a manual failover even if it stays writable',
 
 test('asks every known node of a cluster when all primaries are lost', async () => {
   const pair = await startCluster({ primaries: 1, replicas: 1 });
-  closing.push(pair.stop);
+  started.onEnd(pair.stop);
   const [primary, heir] = [pair.primaries[0]!, pair.replicas[0]![0]!];
   const cache = await cacheAt(`redis-cluster://127.0.0.1:${primary.port}`);
   await cache.read('webform', 12, 'full', loadVersion(1));
   await primary.kill();
   await until('the loss is noticed', () => cache.state === 'away');
   await heir.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
-  await until('the cache is usable', () => cache.state === 'usable');
+  await usable(cache);
   expect((await cache.read('webform', 12, 'full', loadVersion(2))).record?.version).toBe(2);
   await until('the clear is accepted', async () => (await cache.clearModel('webform', 12)) >= 0);
   expect(await heir.admin.exists('webform:12')).toBe(0);

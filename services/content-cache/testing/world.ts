@@ -14,6 +14,7 @@ export async function startWorld() {
   const owner = new pg.Pool({ connectionString: database.url, max: 2 });
   owner.on('error', () => undefined);
   const services = new Set<TestService>();
+  const stopServices = () => Promise.all([...services].map((service) => service.stop()));
 
   return {
     databaseUrl: database.url,
@@ -33,8 +34,9 @@ export async function startWorld() {
       services.add(service);
       return service;
     },
+    stopServices,
     async close(): Promise<void> {
-      await Promise.all([...services].map((service) => service.stop()));
+      await stopServices();
       await redis.stop();
       await owner.end();
       await database.drop();

@@ -1,5 +1,5 @@
 import type { ClearTransport } from '../connection.ts';
-import { recordKey } from './keys.ts';
+import { recordKey } from './record-cache.ts';
 import { createSweeper, modelTarget } from './sweep.ts';
 
 /** sweep: other programs may have written keys `<model>:<id>:…`, clears delete them; none: there are no such keys. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-
-import type { ReadReply, View } from '../connection.ts';
+import type { View } from '@content-platform/contract';
+import type { ReadReply } from '../connection.ts';
 
 /** The pause between two READs for the same waiters: a random time between the two limits. */
 const minPauseMs = 10;

@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { ContentCache } from '../index.ts';
 import { createRecordCache, type CacheRead } from './record-cache.ts';
-import { startCache, startConnection } from '../testing/caches.ts';
-import { loadNothing, loadVersion, recordOf } from '../testing/loaders.ts';
+import { closedAfterEach, whileRefusing } from '../testing/closed-after-each.ts';
+import { heldLoad, loadNothing, loadVersion, recordOf } from '../testing/loaders.ts';
 import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
 import { until } from '../../../../test/support/wait.ts';
 
+const started = closedAfterEach();
 let redis: RedisServer;
 let cache: ContentCache;
 
@@ -18,18 +17,17 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.admin.flushall();
-  cache = await startCache(redis.url);
+  cache = await started.cache(redis.url);
 });
-afterEach(() => cache.close());
 
 const fieldsOf = (key: string) => redis.admin.hgetall(key);
 /** A reader takes the lease and keeps it until release(). */
 async function holdLease(): Promise<() => Promise<unknown>> {
-  const stuck = Promise.withResolvers<null>();
-  const holder = cache.read('webform', 12, 'full', () => stuck.promise);
-  await until('the lease is taken', async () => (await redis.admin.exists('webform:12')) === 1);
+  const { load, begun, release } = heldLoad(1);
+  const holder = cache.read('webform', 12, 'full', load);
+  await begun;
   return () => {
-    stuck.resolve(null);
+    release();
     return holder;
   };
 }
@@ -79,24 +77,6 @@ test('spreads the time to live by 10 % to both sides', async () => {
   expect(Math.min(...ttls)).toBeGreaterThan(255_000);
 });
 
-test('loads an expired entry again', async () => {
-  const brief = await startCache(redis.url, { ttlMs: 100 });
-  await brief.read('webform', 12, 'full', loadVersion(1));
-  await until('the entry to expire', async () => {
-    return (await brief.read('webform', 12, 'full', loadVersion(2))).record?.version === 2;
-  });
-  await brief.close();
-});
-
-test('reads the database under a lease', async () => {
-  let underLease = false;
-  await cache.read('webform', 12, 'full', async () => {
-    underLease = (await redis.admin.hexists('webform:12', 'full:lease')) === 1;
-    return recordOf(1);
-  });
-  expect(underLease).toBe(true);
-});
-
 test('1,000 readers of one cold record cause one database read', async () => {
   const load = loadVersion(1, 10);
   const reads = await Promise.all(
@@ -108,7 +88,7 @@ test('1,000 readers of one cold record cause one database read', async () => {
 });
 
 test('limits the payloads that a clear waits behind on the connection', async () => {
-  const connection = await startConnection(redis.url);
+  const connection = await started.connection(redis.url);
   const inFlight = { read: 0, fill: 0 };
   const most = { read: 0, fill: 0 };
   const counted = <T>(kind: 'read' | 'fill', reply: Promise<T>): Promise<T> => {
@@ -133,11 +113,10 @@ test('limits the payloads that a clear waits behind on the connection', async ()
   await Promise.all(ids.map((id) => records.read('webform', id, 'full', loadVersion(1))));
   await Promise.all(ids.map((id) => records.read('webform', id, 'full', loadNothing)));
   expect(Math.max(most.read, most.fill)).toBeLessThanOrEqual(8);
-  await connection.close();
 });
 
 test('serves no reader with a READ that was sent before it came', async () => {
-  const connection = await startConnection(redis.url);
+  const connection = await started.connection(redis.url);
   let waits = 0;
   const hit = Promise.withResolvers<void>();
   const handOver = Promise.withResolvers<void>();
@@ -163,18 +142,13 @@ test('serves no reader with a READ that was sent before it came', async () => {
 
   /** One reader fills with `version`; another reader with the slow cache waits for the fill. */
   async function fillWhileAnotherWaits(version: number): Promise<{ waiting: Promise<CacheRead> }> {
-    const loaded = Promise.withResolvers<void>();
-    const begun = Promise.withResolvers<void>();
-    const filling = cache.read('webform', 12, 'full', async () => {
-      begun.resolve();
-      await loaded.promise;
-      return recordOf(version);
-    });
-    await begun.promise;
+    const { load, begun, release } = heldLoad(version);
+    const filling = cache.read('webform', 12, 'full', load);
+    await begun;
     const before = waits;
     const waiting = slow.read('webform', 12, 'full', loadNothing);
     await until('the reader to wait', () => waits > before);
-    loaded.resolve();
+    release();
     await filling;
     return { waiting };
   }
@@ -186,29 +160,10 @@ test('serves no reader with a READ that was sent before it came', async () => {
   handOver.resolve();
   expect((await early).record?.version).toBe(1);
   expect((await late).record?.version).toBe(2);
-  await connection.close();
-});
-
-test('a reader whose wait times out reads the database and does not fill', async () => {
-  const release = await holdLease();
-
-  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toEqual({
-    outcome: 'miss',
-    record: recordOf(1),
-  });
-  expect(Object.keys(await fieldsOf('webform:12')).toSorted()).toEqual(['full:lease', 'full:lease_end']);
-  await release();
 });
 
 test('during a slow fill two impatient readers at a time read the database, the others get the fill', async () => {
-  const filled = Promise.withResolvers<void>();
-  const begun = Promise.withResolvers<void>();
-  const holder = cache.read('webform', 12, 'full', async () => {
-    begun.resolve();
-    await filled.promise;
-    return recordOf(1);
-  });
-  await begun.promise;
+  const release = await holdLease();
   let loads = 0;
   const permit = Promise.withResolvers<void>();
   const reads = Array.from({ length: 100 }, () =>
@@ -222,8 +177,7 @@ test('during a slow fill two impatient readers at a time read the database, the 
   // All of them are impatient by now.
   await sleep(300);
   expect(loads).toBe(2);
-  filled.resolve();
-  await holder;
+  await release();
   permit.resolve();
   const outcomes = (await Promise.all(reads)).map(({ outcome }) => outcome);
   expect(outcomes.filter((outcome) => outcome === 'hit')).toHaveLength(98);
@@ -235,8 +189,10 @@ test('passes an ended load permit to the next reader', async () => {
   const load = loadVersion(1, 20);
   await Promise.all(Array.from({ length: 6 }, () => cache.read('webform', 12, 'full', load)));
   expect(load.calls).toBe(6);
-  // All were served before the lease ended.
-  expect(Number((await fieldsOf('webform:12'))['full:lease_end'])).toBeGreaterThan(Date.now());
+  // All were served before the lease ended, and none of them filled.
+  const fields = await fieldsOf('webform:12');
+  expect(Object.keys(fields).toSorted()).toEqual(['full:lease', 'full:lease_end']);
+  expect(Number(fields['full:lease_end'])).toBeGreaterThan(Date.now());
   await release();
 });
 
@@ -262,12 +218,9 @@ test('a reader without a permit reads the database once the lease must have ende
 test('a waiting reader bypasses the cache when Redis begins to refuse', async () => {
   const release = await holdLease();
   const waiting = cache.read('webform', 12, 'full', loadVersion(1));
-  await redis.admin.config('SET', 'min-replicas-to-write', '1');
-  try {
+  await whileRefusing(redis, async () => {
     expect(await waiting).toMatchObject({ outcome: 'bypass', record: { version: 1 } });
-  } finally {
-    await redis.admin.config('SET', 'min-replicas-to-write', '0');
-  }
+  });
   await release();
 });
 
@@ -295,6 +248,9 @@ test('caches up to 256 KB', async () => {
     expect(await cache.read('webform', 13, 'full', load)).toEqual({ outcome: 'miss', record: large });
   expect(await redis.admin.memory('USAGE', 'webform:13')).toBeLessThan(2_000);
   expect(Object.keys(await fieldsOf('webform:13'))).not.toContain('full:lease');
+  await cache.clearModel('webform', 13);
+  await cache.read('webform', 13, 'full', loadVersion(2));
+  expect(await cache.read('webform', 13, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
 });
 
 test('readers of a too large record do not wait for each other', async () => {
@@ -311,13 +267,6 @@ test('readers of a too large record do not wait for each other', async () => {
   await Promise.all(Array.from({ length: 20 }, () => cache.read('webform', 12, 'full', load)));
 });
 
-test('caches a too large record once it is smaller', async () => {
-  await cache.read('webform', 12, 'full', async () => large);
-  await cache.clearModel('webform', 12);
-  await cache.read('webform', 12, 'full', loadVersion(2));
-  expect(await cache.read('webform', 12, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
-});
-
 test('passes a database error to the reader, and does not cache it', async () => {
   const failing = cache.read('webform', 12, 'full', () => Promise.reject(new Error('no database')));
   await expect(failing).rejects.toThrow('no database');
@@ -326,8 +275,7 @@ test('passes a database error to the reader, and does not cache it', async () =>
 
 test('bypasses a refusing Redis, and reports the reason', async () => {
   await cache.read('webform', 12, 'full', loadVersion(1));
-  await redis.admin.config('SET', 'min-replicas-to-write', '1');
-  try {
+  await whileRefusing(redis, async () => {
     const read = await cache.read('webform', 12, 'full', loadVersion(2));
     expect(read).toMatchObject({
       outcome: 'bypass',
@@ -336,8 +284,6 @@ test('bypasses a refusing Redis, and reports the reason', async () => {
     });
     await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
     expect(cache.state).toBe('usable');
-  } finally {
-    await redis.admin.config('SET', 'min-replicas-to-write', '0');
-  }
+  });
   expect(await cache.read('webform', 12, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
 });

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { createSemaphore } from '@content-platform/chassis';
-import type { CacheConnection, View } from '../connection.ts';
+import type { View } from '@content-platform/contract';
+import type { CacheConnection } from '../connection.ts';
 import { CacheError } from '../errors.ts';
 import { createFillWaiters, type WaitReply } from './fill-waiters.ts';
-import { recordKey } from './keys.ts';
 
 /** How long a reader may take to fill before another reader takes over. Correctness does not depend on this value. */
 const leaseMs = 3000;
@@ -52,12 +52,21 @@ export interface RecordCacheOptions {
 }
 
 /**
+ * The key of a record's hash. Other programs' keys for the record start with this key and a colon.
+ *
+ * @param model a known model: ASCII, no colon
+ * @param id 1 to 2^53-1
+ */
+export function recordKey(model: string, id: number): string {
+  return `${model}:${id}`;
+}
+
+/**
  * The reader's side of the protocol. This process keeps no copy in memory, and no reader joins another reader's database
  * read: both would outlive a clear.
  */
 export function createRecordCache(options: RecordCacheOptions) {
   const { connection, ttlMs, negativeTtlMs } = options;
-
   // Separate queues: the fill that readers wait for must not queue behind a thousand READs.
   const reads = createSemaphore(maxInFlight);
   const fills = createSemaphore(maxInFlight);

@@ -1,5 +1,5 @@
+import { views } from '@content-platform/contract';
 import type { ProtocolScripts } from '../connection.ts';
-import { views } from './keys.ts';
 
 /** How many replicas must follow a primary before the cache trusts it, besides Redis's own min-replicas-to-write. */
 export interface ReplicaGuard {

@@ -1,42 +1,24 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
-
 import type { ContentCache } from '../index.ts';
 import type { ProtocolScripts } from '../connection.ts';
 import { brokenScripts, joiningLoads, readingDatabaseFirst } from '../testing/broken-versions.ts';
-import { protocolScripts, startCache } from '../testing/caches.ts';
-import { loadVersion, recordOf } from '../testing/loaders.ts';
+import { protocolScripts } from '../testing/caches.ts';
+import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
+import { heldLoad, loadVersion, recordOf } from '../testing/loaders.ts';
 import type { RaceCache } from '../testing/race.ts';
-import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
-import { until } from '../../../../test/support/wait.ts';
+import type { RedisServer } from '../../../../test/support/redis-server.ts';
 import { startProxy } from '../../../../test/support/proxy.ts';
+import { until } from '../../../../test/support/wait.ts';
 
 /**
  * Deterministic sequences. In each the record has version 1, becomes version 2, and is cleared. The read after the
  * acknowledgement must return 2. Without the sequence's guard it returns 1.
  */
 
-let servers: RedisServer[] = [];
-let caches: ContentCache[] = [];
-
-afterEach(async () => {
-  await Promise.all(caches.map((cache) => cache.close()));
-  await Promise.all(servers.map((server) => server.stop()));
-  caches = [];
-  servers = [];
-});
-
-async function server(settings: Record<string, string> = {}): Promise<RedisServer> {
-  const started = await startRedis({ 'repl-diskless-sync-delay': '0', ...settings });
-  servers.push(started);
-  return started;
-}
-
-async function cacheOn(redis: RedisServer, scripts: ProtocolScripts): Promise<ContentCache> {
-  const cache = await startCache(redis.url, { scripts });
-  caches.push(cache);
-  return cache;
-}
+const started = closedAfterEach();
+const { server } = started;
+const cacheOn = ({ url }: RedisServer, scripts: ProtocolScripts) => started.cache(url, { scripts });
 
 async function readVersion(cache: RaceCache, inDatabase: number): Promise<number | undefined> {
   return (await cache.read('webform', 12, 'full', loadVersion(inDatabase))).record?.version;
@@ -53,8 +35,6 @@ async function follow(replica: RedisServer, primary: RedisServer): Promise<void>
 async function promote(replica: RedisServer): Promise<void> {
   await replica.admin.replicaof('NO', 'ONE');
 }
-
-const usable = (cache: ContentCache) => until('the cache to be usable', () => cache.state === 'usable');
 
 /** A reader has loaded version 1 and fills late; meanwhile the record is cleared. */
 async function clearDuringLoad(
@@ -86,21 +66,16 @@ test('a second reader that joins a read of the database begun before the clear',
     const redis = await server();
     const raced = await cacheOn(redis, protocolScripts);
     const cache = reader(raced);
-    const begun = Promise.withResolvers<void>();
-    const goOn = Promise.withResolvers<void>();
-    const first = cache.read('webform', 12, 'full', async () => {
-      begun.resolve();
-      await goOn.promise;
-      return recordOf(1);
-    });
-    await begun.promise;
+    const { load, begun, release } = heldLoad(1);
+    const first = cache.read('webform', 12, 'full', load);
+    await begun;
     await cache.clearModel('webform', 12);
     const second = readVersion(cache, 2);
     await until('the second lease', async () => (await redis.admin.exists('webform:12')) === 1);
     // Its reply comes before that of a later command; then the reader begins its load.
     await raced.memory();
     await setImmediate();
-    goOn.resolve();
+    release();
     await first;
     return second;
   };
@@ -220,8 +195,8 @@ test.each(Object.entries(onReplica))(
   async (_, ask) => {
     const [primary, replica] = [await server(), await server()];
     const way = await startProxy(new URL(replica.url));
-    const cache = await startCache(way.url);
-    caches.push(cache);
+    started.onEnd(way.close);
+    const cache = await started.cache(way.url);
     await readVersion(cache, 1);
     await follow(replica, primary);
     await expect(ask(cache)).rejects.toMatchObject({ name: 'CacheRefused' });
@@ -232,8 +207,5 @@ test.each(Object.entries(onReplica))(
     await usable(cache);
     expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
     expect(await primary.admin.exists('webform:12')).toBe(1);
-    expect(cache.timeouts).toBe(0);
-    await cache.close();
-    await way.close();
   },
 );

@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import type { CacheNode, ClearTransport } from '../connection.ts';
 import { CacheRefused, SlotsUnsettled } from '../errors.ts';
-import { escapeGlob, isRecordKey } from './keys.ts';
 
 /**
  * What a sweep deletes. `webform:12`: other programs' keys of that record (`webform:12:…`). `webform:*`: every key of the
@@ -15,6 +13,9 @@ type SweepTransport = Pick<ClearTransport, 'primaries' | 'slotMap'>;
 /** Attempts when slots of the cluster move during a scan, and the pause between them. */
 const maxScans = 4;
 const scanPauseMs = 150;
+
+/** The keys that recordKey() makes: `webform:1x` is another program's. */
+const recordKeyForm = /^[^:]+:[1-9][0-9]{0,15}$/;
 
 interface Batch {
   deleted: Map<Target, number>;
@@ -94,6 +95,11 @@ async function scanNode(node: CacheNode, deleted: Map<Target, number>): Promise<
   } while (cursor !== '0');
 }
 
+/** Escapes glob characters for SCAN's MATCH. */
+function escapeGlob(text: string): string {
+  return text.replaceAll(/[\\*?[\]^-]/g, String.raw`\$&`);
+}
+
 /** One scan serves many targets: the glob only narrows the scan down, targetOf() decides for each key. */
 function globFor(targets: Target[]): string {
   const [first] = targets;
@@ -114,7 +120,7 @@ async function deletePage(node: CacheNode, keys: Buffer[], deleted: Map<Target, 
     const text = key.toString('latin1');
     const target = targetOf(text, deleted);
     if (target === undefined) continue;
-    if (isRecordKey(text)) work.push(add(target, node.clear(text)));
+    if (recordKeyForm.test(text)) work.push(add(target, node.clear(text)));
     else unmanaged.set(target, [...(unmanaged.get(target) ?? []), key]);
   }
   for (const [target, group] of unmanaged) work.push(add(target, node.unlink(group)));

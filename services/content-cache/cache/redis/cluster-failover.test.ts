@@ -1,9 +1,7 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-
-import type { ContentCache } from '../index.ts';
-import { recordKey } from '../protocol/keys.ts';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { recordKey } from '../protocol/record-cache.ts';
 import { slotOf } from './slot-map.ts';
-import { startCache } from '../testing/caches.ts';
+import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
 import { loadVersion } from '../testing/loaders.ts';
 import { startCluster, type RedisCluster } from '../../../../test/support/redis-cluster.ts';
 import { until } from '../../../../test/support/wait.ts';
@@ -12,27 +10,15 @@ import { until } from '../../../../test/support/wait.ts';
 const replicaGuard = { atLeast: 1, maxLagSeconds: 1 };
 
 let cluster: RedisCluster;
-let caches: ContentCache[] = [];
+const started = closedAfterEach();
 beforeAll(async () => {
   const settings = { 'min-replicas-to-write': '1', 'min-replicas-max-lag': '1' };
   cluster = await startCluster({ replicas: 1, settings });
 });
 afterAll(() => cluster.stop());
-afterEach(async () => {
-  await Promise.all(caches.map((cache) => cache.close()));
-  caches = [];
-});
-
-async function start(): Promise<ContentCache> {
-  const cache = await startCache(cluster.url, { replicaGuard });
-  caches.push(cache);
-  return cache;
-}
-
-const usable = (cache: ContentCache) => until('the cache to be usable', () => cache.state === 'usable');
 
 test('serves no stale entry of the replica that takes over from a dead primary', async () => {
-  const cache = await start();
+  const cache = await started.cache(cluster.url, { replicaGuard });
   await usable(cache);
   const [primary] = cluster.primaries;
   const [replica] = cluster.replicas[0]!;

@@ -1,25 +1,22 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { createCacheClearer } from '../protocol/cache-clearer.ts';
-import type { CacheConnection } from '../connection.ts';
 import type { ContentCache, ContentCacheOptions } from '../index.ts';
-import { recordKey } from '../protocol/keys.ts';
+import { recordKey } from '../protocol/record-cache.ts';
 import type { RedisNode } from './node.ts';
 import { slotOf } from './slot-map.ts';
-import { protocolScripts, startCache, startConnection } from '../testing/caches.ts';
+import { protocolScripts } from '../testing/caches.ts';
+import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
 import { loadNothing, loadVersion } from '../testing/loaders.ts';
 import {
   startCluster,
   type ClusterMember,
   type RedisCluster,
 } from '../../../../test/support/redis-cluster.ts';
-import { startRedis } from '../../../../test/support/redis-server.ts';
 import { until } from '../../../../test/support/wait.ts';
 
 let cluster: RedisCluster;
 let a: ClusterMember, b: ClusterMember, c: ClusterMember;
-let caches: ContentCache[] = [];
-let connections: CacheConnection[] = [];
+const started = closedAfterEach();
 /** A record of each primary. */
 let idAtA: number, idAtB: number, idAtC: number;
 
@@ -34,18 +31,8 @@ afterAll(() => cluster.stop());
 beforeEach(async () => {
   await Promise.all(cluster.primaries.map(({ admin }) => admin.flushall()));
 });
-afterEach(async () => {
-  await Promise.all([...caches, ...connections].map((one) => one.close()));
-  [caches, connections] = [[], []];
-});
 
-async function start(options: Partial<ContentCacheOptions> = {}): Promise<ContentCache> {
-  const cache = await startCache(cluster.url, options);
-  caches.push(cache);
-  return cache;
-}
-
-const usable = (cache: ContentCache) => until('the cache to be usable', () => cache.state === 'usable');
+const start = (options?: Partial<ContentCacheOptions>) => started.cache(cluster.url, options);
 const versionOf = async (cache: ContentCache, id: number, inDatabase: number) =>
   (await cache.read('webform', id, 'full', loadVersion(inDatabase))).record?.version;
 const count = async () =>
@@ -159,9 +146,7 @@ async function clearWhileSlotIsAway(check: 'checked' | 'unchecked') {
   const cache = await start();
   const slot = slotOf(recordKey('webform', idAtA));
   await versionOf(cache, idAtA, 1);
-  const connection = await startConnection(cluster.url);
-  connections.push(connection);
-
+  const connection = await started.connection(cluster.url);
   const scannedB = Promise.withResolvers<void>();
   let isFirst = true;
   const nodes = connection.primaries();
@@ -254,11 +239,9 @@ test('losing one primary affects only its keys, and its part recovers before it 
 });
 
 test('one reachable node is enough to find the cluster', async () => {
-  const cache = await startCache(`redis-cluster://127.0.0.1:1,127.0.0.1:${c.port}`);
-  caches.push(cache);
+  const cache = await started.cache(`redis-cluster://127.0.0.1:1,127.0.0.1:${c.port}`);
   expect(cache.state).toBe('usable');
-  const away = await startCache('redis-cluster://127.0.0.1:1,127.0.0.1:2');
-  caches.push(away);
+  const away = await started.cache('redis-cluster://127.0.0.1:1,127.0.0.1:2');
   expect(away.state).toBe('away');
   expect(await away.read('webform', 1, 'full', loadVersion(1))).toMatchObject({
     outcome: 'bypass',
@@ -270,17 +253,13 @@ test('one reachable node is enough to find the cluster', async () => {
 });
 
 test('refuses to start if the URL has the wrong form', async () => {
-  await expect(startCache(a.url)).rejects.toMatchObject({
+  await expect(started.cache(a.url)).rejects.toMatchObject({
     name: 'CacheUnfit',
     message: expect.stringContaining('redis-cluster://'),
   });
-  const alone = await startRedis();
-  try {
-    await expect(startCache(alone.url.replace('redis:', 'redis-cluster:'))).rejects.toMatchObject({
-      name: 'CacheUnfit',
-      message: expect.stringContaining('no cluster'),
-    });
-  } finally {
-    await alone.stop();
-  }
+  const alone = await started.server();
+  await expect(started.cache(alone.url.replace('redis:', 'redis-cluster:'))).rejects.toMatchObject({
+    name: 'CacheUnfit',
+    message: expect.stringContaining('no cluster'),
+  });
 });

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import type { HostPort, RedisAddress } from '@content-platform/chassis';
 import { Redis } from 'ioredis';
-
 import type { CacheConnection, CacheNode, CacheState, ClearTransport } from '../connection.ts';
-import { CacheUnavailable, CacheUnfit, SlotElsewhere, SlotsUnsettled } from '../errors.ts';
+import { CacheUnavailable, CacheUnfit, SlotMoved, SlotsUnsettled } from '../errors.ts';
 import type { CacheConnectionOptions } from './connect.ts';
 import { clientSettings, createPrimary, reconnectMs, type Primary } from './primary.ts';
 import {
@@ -46,14 +44,12 @@ export function createClusterConnection(
   let reason: Error | undefined;
   let refreshError: Error | undefined;
   let unfit: CacheUnfit | undefined;
-  let timeoutsOfRemoved = 0;
   let refreshing: Promise<void> | undefined;
   let refreshedAt = -Infinity;
   let running: Promise<void> | undefined;
   const closing = new AbortController();
 
-  function addNode(at: HostPort): Promise<void> {
-    const address = addressOf(at);
+  function addNode(address: string, at: HostPort): Promise<void> {
     const primary = createPrimary({
       redis: new Redis({ ...clientSettings, ...access, ...at }),
       scripts: options.scripts,
@@ -64,7 +60,7 @@ export function createClusterConnection(
         publishState();
         if (next === 'away') void refreshTopology();
       },
-      onError: (error) => error instanceof SlotElsewhere && void refreshTopology(),
+      onError: (error) => error instanceof SlotsUnsettled && void refreshTopology(),
     });
     members.set(address, primary);
     return primary.start().catch((error: CacheUnfit) => {
@@ -77,32 +73,33 @@ export function createClusterConnection(
   function removeNode(address: string): Promise<void> {
     const primary = members.get(address)!;
     members.delete(address);
-    timeoutsOfRemoved += primary.timeouts;
     return primary.close();
+  }
+
+  const isConnected = (primary?: Primary) => primary?.state === 'usable' || primary?.state === 'recovering';
+
+  function combinedState(): CacheState {
+    const states = [...(map?.primaries.keys() ?? [])].map((address) => members.get(address)?.state);
+    if (map?.isWhole && states.every((one) => one === 'usable')) return 'usable';
+    if (states.includes('usable')) return 'partial';
+    return states.includes('recovering') ? 'recovering' : 'away';
+  }
+
+  function whyNotUsable(): Error | undefined {
+    const lost = [...(map?.primaries.keys() ?? [])].find((address) => !isConnected(members.get(address)));
+    if (lost) {
+      const why = members.get(lost)?.reason ?? unfit;
+      return new CacheUnavailable(`${lost}: ${why?.message ?? 'not connected'}`);
+    }
+    if (map && !map.isWhole) return new CacheUnavailable('some slots belong to no primary');
+    return refreshError;
   }
 
   /** Publishes the combined state of all primaries. */
   function publishState(): void {
     if (state === 'closed') return;
-    const addresses = [...(map?.primaries.keys() ?? [])];
-    const stateOf = (address: string) => members.get(address)?.state ?? 'away';
-    const states = addresses.map(stateOf);
-    const next =
-      map?.isWhole === true && states.every((one) => one === 'usable')
-        ? 'usable'
-        : states.includes('usable')
-          ? 'partial'
-          : states.includes('recovering')
-            ? 'recovering'
-            : 'away';
-    const lost = addresses.find((address) => ['away', 'closed'].includes(stateOf(address)));
-    const lostReason = lost && (members.get(lost)?.reason?.message ?? unfit?.message ?? 'not connected');
-    const why = lost
-      ? new CacheUnavailable(`${lost}: ${lostReason}`)
-      : map && !map.isWhole
-        ? new CacheUnavailable('some slots belong to no primary')
-        : refreshError;
-    const nextReason = next === 'away' || next === 'partial' ? why : undefined;
+    const next = combinedState();
+    const nextReason = next === 'away' || next === 'partial' ? whyNotUsable() : undefined;
     const isNew = next !== state || nextReason?.message !== reason?.message;
     state = next;
     reason = nextReason;
@@ -111,9 +108,9 @@ export function createClusterConnection(
 
   /** Asks the connected primaries, and every other known node while a primary is lost. */
   async function readViews(): Promise<ClusterView[]> {
-    const connected = [...members].filter(([, member]) => ['usable', 'recovering'].includes(member.state));
+    const connected = [...members].filter(([, primary]) => isConnected(primary));
     const views = connected.map(async ([address, primary]) => {
-      const text = await primary.nodeIn('usable', 'recovering').clusterNodes();
+      const text = await primary.forClearing().clusterNodes();
       return readClusterNodes(text, map!.primaries.get(address)!, byName);
     });
     const isComplete = map?.isWhole === true && connected.length === map.primaries.size;
@@ -144,7 +141,7 @@ export function createClusterConnection(
       const { primaries: known } = (map = mergeViews(views));
       for (const address of members.keys()) if (!known.has(address)) void removeNode(address);
       const added = [...known].filter(([address]) => !members.has(address));
-      await Promise.all(added.map(([, at]) => addNode(at)));
+      await Promise.all(added.map(([address, at]) => addNode(address, at)));
     }
     publishState();
   }
@@ -153,6 +150,13 @@ export function createClusterConnection(
   function refreshTopology(): Promise<void> {
     refreshing ??= refreshNow().finally(() => (refreshing = undefined));
     return refreshing;
+  }
+
+  async function refreshUntilClosed(): Promise<void> {
+    while (!closing.signal.aborted) {
+      await sleep(reconnectMs, undefined, { signal: closing.signal }).catch(() => {});
+      if (!closing.signal.aborted) await refreshTopology();
+    }
   }
 
   function ownerOf(key: string): Primary {
@@ -167,7 +171,7 @@ export function createClusterConnection(
     return [...map.primaries].map(([address, at]) => {
       const primary = members.get(address);
       if (!primary) throw new CacheUnavailable(`${address} is not connected`);
-      return { at, node: primary.nodeIn('usable', 'recovering') };
+      return { at, node: primary.forClearing() };
     });
   }
 
@@ -175,28 +179,18 @@ export function createClusterConnection(
     get state() {
       return state;
     },
-    get timeouts() {
-      return [...members.values()].reduce((sum, primary) => sum + primary.timeouts, timeoutsOfRemoved);
-    },
     async start() {
       await refreshTopology();
       if (unfit) throw unfit;
-      running = (async () => {
-        for (;;) {
-          await sleep(reconnectMs, undefined, { signal: closing.signal }).catch(() => {});
-          if (closing.signal.aborted) return;
-          await refreshTopology();
-        }
-      })();
+      running = refreshUntilClosed();
     },
-    forReading: (key) => ownerOf(key).nodeIn('usable'),
+    forReading: (key) => ownerOf(key).forReading(),
     async clear(key) {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await ownerOf(key).nodeIn('usable', 'recovering').clear(key);
+          return await ownerOf(key).forClearing().clear(key);
         } catch (error) {
-          const isMoved = error instanceof SlotElsewhere && !error.isAsk;
-          if (!isMoved || attempt === maxRedirects) throw error;
+          if (!(error instanceof SlotMoved) || attempt === maxRedirects) throw error;
           await refreshTopology();
         }
       }
@@ -231,7 +225,7 @@ function onlyOf(node: CacheNode): ClearTransport {
   return {
     clear: (key) =>
       node.clear(key).catch((error: unknown) => {
-        if (error instanceof SlotElsewhere) return 0;
+        if (error instanceof SlotsUnsettled) return 0;
         throw error;
       }),
     primaries: () => [node],

@@ -1,7 +1,7 @@
 import { parseRedisUrl } from '@content-platform/chassis';
 import { Redis } from 'ioredis';
 import type { CacheConnection, CacheState, ClearTransport, ProtocolScripts } from '../connection.ts';
-import { isDemoted, lacksReplicas } from '../errors.ts';
+import { LacksReplicas } from '../errors.ts';
 import { createClusterConnection } from './cluster.ts';
 import { clientSettings, createPrimary } from './primary.ts';
 import { openThroughSentinels } from './sentinels.ts';
@@ -15,7 +15,7 @@ export interface CacheConnectionOptions {
    */
   recover: (part?: ClearTransport) => Promise<void>;
   /** Called with each new state, and with each new reason why Redis is unusable. */
-  onStateChange?: ((state: CacheState, reason?: Error) => void) | undefined;
+  onStateChange?: (state: CacheState, reason?: Error) => void;
   scripts: ProtocolScripts;
 }
 
@@ -27,22 +27,22 @@ export function createCacheConnection(options: CacheConnectionOptions): CacheCon
   const primary = createPrimary({
     redis: hasSentinels ? openThroughSentinels(address) : new Redis(address.url, clientSettings),
     scripts: options.scripts,
+    isCluster: false,
     recover: () => options.recover(),
     onStateChange: (state, reason) => options.onStateChange?.(state, reason),
-    // A primary without enough replicas may have been replaced: reconnecting asks the sentinels.
-    isFatal: (error) => isDemoted(error) || (hasSentinels && lacksReplicas(error)),
+    onError(error) {
+      // A primary without enough replicas may have been replaced: reconnecting asks the sentinels.
+      if (hasSentinels && error instanceof LacksReplicas) primary.disconnect(error);
+    },
   });
   return {
     get state() {
       return primary.state;
     },
-    get timeouts() {
-      return primary.timeouts;
-    },
     start: primary.start,
-    forReading: () => primary.nodeIn('usable'),
-    clear: async (key) => primary.nodeIn('usable', 'recovering').clear(key),
-    primaries: () => [primary.nodeIn('usable', 'recovering')],
+    forReading: primary.forReading,
+    clear: async (key) => primary.forClearing().clear(key),
+    primaries: () => [primary.forClearing()],
     slotMap: async () => 'all slots',
     close: primary.close,
   };

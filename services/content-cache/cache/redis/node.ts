@@ -1,8 +1,7 @@
+import type { View } from '@content-platform/contract';
 import type { Redis } from 'ioredis';
-
-import type { CacheNode, ProtocolScripts, View } from '../connection.ts';
+import type { CacheNode, ProtocolScripts } from '../connection.ts';
 import { asCacheError, CacheRefused, type CacheError } from '../errors.ts';
-import { DeadlineExceeded, withDeadline } from './deadline.ts';
 
 /** A command fails after this time. */
 const commandTimeoutMs = 250;
@@ -28,21 +27,41 @@ interface ScriptCommands {
 }
 
 export interface RedisNodeHooks {
-  /** Closes the connection because Redis hangs, or because of a fatal refusal. */
-  disconnect: (reason: CacheError) => void;
-  /** Whether Redis's reply shows that this connection can no longer be used. */
-  isFatal: (error: unknown) => boolean;
   /** Called with each error of a command. */
-  onError?: ((error: CacheError) => void) | undefined;
+  onError: (error: CacheError) => void;
+  /** Called when Redis hangs: the connection must be closed. */
+  onHung: (reason: CacheError) => void;
   /** In a cluster, a command may not touch keys of several slots. */
   isCluster: boolean;
+}
+
+class DeadlineExceeded extends Error {}
+
+/**
+ * Waits for `reply`, at most `ms` milliseconds.
+ *
+ * After the timer, sockets are read once more: a reply that arrived while this process was busy counts as in time.
+ * (The commandTimeout of ioredis has no such grace and would mistake a busy process for a dead Redis.)
+ */
+export function withDeadline<T>(reply: Promise<T>, ms: number): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const timer = setTimeout(() => {
+    setImmediate(() => reject(new DeadlineExceeded(`no answer within ${ms} ms`)));
+  }, ms);
+  void reply.then(resolve, reject).finally(() => clearTimeout(timer));
+  return promise;
+}
+
+/** Returns a number of a reply to INFO. */
+function numberIn(info: string, field: string): number {
+  return Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(info)?.[1]);
 }
 
 /** Sends the protocol's commands over `redis`. */
 export function createRedisNode(
   redis: Redis,
   scripts: ProtocolScripts,
-  { disconnect, isFatal, onError, isCluster }: RedisNodeHooks,
+  { onError, onHung, isCluster }: RedisNodeHooks,
 ): RedisNode {
   redis.defineCommand('cacheRead', { numberOfKeys: 1, lua: scripts.read });
   redis.defineCommand('cacheFill', { numberOfKeys: 1, lua: scripts.fill });
@@ -57,9 +76,8 @@ export function createRedisNode(
       return await withDeadline(reply, commandTimeoutMs);
     } catch (error) {
       const cacheError = asCacheError(command, error);
-      if (isFatal(error)) disconnect(cacheError);
-      if (error instanceof DeadlineExceeded) void disconnectIfHung(reply, bytesBefore, cacheError);
-      onError?.(cacheError);
+      onError(cacheError);
+      if (error instanceof DeadlineExceeded) void checkIfHung(reply, bytesBefore, cacheError);
       throw cacheError;
     }
   }
@@ -70,10 +88,10 @@ export function createRedisNode(
    * a second at the latest) closes the connection; if bytes were still in transit, `hungMs` does. A sleeping primary is
    * disconnected after at most two seconds, and every failover takes longer.
    */
-  async function disconnectIfHung(reply: Promise<unknown>, bytesBefore: number, reason: CacheError) {
-    if (redis.stream.bytesRead === bytesBefore) return disconnect(reason);
+  async function checkIfHung(reply: Promise<unknown>, bytesBefore: number, reason: CacheError) {
+    if (redis.stream.bytesRead === bytesBefore) return onHung(reason);
     await withDeadline(reply, hungMs - commandTimeoutMs).catch((error: unknown) => {
-      if (error instanceof DeadlineExceeded) disconnect(reason);
+      if (error instanceof DeadlineExceeded) onHung(reason);
     });
   }
 
@@ -117,23 +135,22 @@ export function createRedisNode(
     },
     async memory() {
       const text = await info('memory', 'stats');
-      const number = (field: string) => Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(text)?.[1]);
       return {
-        usedBytes: number('used_memory'),
-        limitBytes: number('maxmemory'),
-        evictedKeys: number('evicted_keys'),
+        usedBytes: numberIn(text, 'used_memory'),
+        limitBytes: numberIn(text, 'maxmemory'),
+        evictedKeys: numberIn(text, 'evicted_keys'),
       };
     },
     async replication() {
-      const text = await info('replication');
-      const reading = replyTo('CONFIG', redis.config('GET', 'min-replicas-to-write'));
-      // Redis refuses CONFIG if our user lacks the right.
-      const setting = await reading.catch((error: Error) => {
-        if (error instanceof CacheRefused) return undefined;
+      const replicas = numberIn(await info('replication'), 'connected_slaves');
+      try {
+        const [, value] = (await replyTo('CONFIG', redis.config('GET', 'min-replicas-to-write'))) as string[];
+        return { replicas, minToWrite: Number(value) };
+      } catch (error) {
+        // Our Redis user lacks the right to CONFIG.
+        if (error instanceof CacheRefused) return { replicas, minToWrite: undefined };
         throw error;
-      });
-      const minToWrite = setting === undefined ? undefined : Number((setting as string[])[1]);
-      return { replicas: Number(/^connected_slaves:(\d+)/m.exec(text)?.[1]), minToWrite };
+      }
     },
     async clusterNodes() {
       return String(await replyTo('CLUSTER NODES', redis.cluster('NODES')));

@@ -1,11 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-
 import type { Redis } from 'ioredis';
-
 import type { PrimaryState, ProtocolScripts } from '../connection.ts';
-import { CacheUnavailable, CacheUnfit, isDemoted, type CacheError } from '../errors.ts';
-import { withDeadline } from './deadline.ts';
-import { createRedisNode, type RedisNode } from './node.ts';
+import { CacheUnavailable, CacheUnfit, Demoted, type CacheError } from '../errors.ts';
+import { createRedisNode, withDeadline, type RedisNode } from './node.ts';
 
 const connectTimeoutMs = 1000;
 /** The pause between two attempts to connect: a hanging Redis costs a process one timeout a second. */
@@ -30,40 +27,40 @@ export interface PrimaryOptions {
   /** A client with `clientSettings` that has not connected yet. */
   redis: Redis;
   scripts: ProtocolScripts;
+  /** Whether this is one primary of a cluster. */
+  isCluster: boolean;
   /** Runs after each connect, before the cache is used: carries out the clears that were refused before. */
   recover: (node: RedisNode) => Promise<void>;
   /** Called with each new state, and with each new reason why Redis is unusable. */
   onStateChange: (state: PrimaryState, reason?: Error) => void;
-  /** Whether this is one primary of a cluster. */
-  isCluster?: boolean;
   /** Called with each error of a command. */
-  onError?: (error: CacheError) => void;
-  /** Whether this refusal closes the connection. Default: a refusal by a replica. */
-  isFatal?: (error: unknown) => boolean;
+  onError: (error: CacheError) => void;
 }
 
 export type Primary = ReturnType<typeof createPrimary>;
 
 /** Keeps this process's one connection to a primary. Closes it when Redis hangs or becomes a replica, and reconnects. */
 export function createPrimary(options: PrimaryOptions) {
-  const { redis, isFatal = isDemoted, isCluster = false, onError } = options;
+  const { redis, scripts, isCluster } = options;
   let state: PrimaryState = 'away';
   let reason: Error | undefined;
   let socketError: Error | undefined;
-  let timeouts = 0;
   let running: Promise<void> | undefined;
   const closing = new AbortController();
 
   redis.on('error', (error: Error) => (socketError = error));
-  const node = createRedisNode(redis, options.scripts, { disconnect, isFatal, onError, isCluster });
+  const node = createRedisNode(redis, scripts, { onError, onHung: disconnect, isCluster });
+
+  function onError(error: CacheError): void {
+    if (error instanceof Demoted) disconnect(error);
+    options.onError(error);
+  }
 
   /**
    * Destroys the socket, so that commands in flight fail at once; a graceful end would wait for Redis. Reconnecting
    * resolves the host name again: after a failover it may lead to the new primary.
    */
   function disconnect(why: CacheError): void {
-    if (redis.stream.destroyed) return;
-    if (why instanceof CacheUnavailable) timeouts += 1;
     redis.stream.destroy(why);
   }
 
@@ -120,6 +117,11 @@ export function createPrimary(options: PrimaryOptions) {
     enter('closed');
   }
 
+  function nodeIn(...states: PrimaryState[]): RedisNode {
+    if (states.includes(state)) return node;
+    throw new CacheUnavailable(`Redis is ${state}${reason ? ` (${reason.message})` : ''}`);
+  }
+
   return {
     get state() {
       return state;
@@ -127,21 +129,17 @@ export function createPrimary(options: PrimaryOptions) {
     get reason() {
       return reason;
     },
-    /** How many times the connection was closed because Redis did not answer in time. */
-    get timeouts() {
-      return timeouts;
-    },
     /** Connects, as CacheConnection.start() does. @throws CacheUnfit */
     start(): Promise<void> {
       const first = Promise.withResolvers<void>();
       running = run(first);
       return first.promise;
     },
-    /** The node, if the primary is in one of `states`. @throws CacheUnavailable in any other state */
-    nodeIn(...states: PrimaryState[]): RedisNode {
-      if (states.includes(state)) return node;
-      throw new CacheUnavailable(`Redis is ${state}${reason ? ` (${reason.message})` : ''}`);
-    },
+    /** The node, for reads. @throws CacheUnavailable unless the primary is usable */
+    forReading: () => nodeIn('usable'),
+    /** The node, for clears. @throws CacheUnavailable unless the primary is recovering or usable */
+    forClearing: () => nodeIn('usable', 'recovering'),
+    disconnect,
     async close(): Promise<void> {
       closing.abort();
       redis.stream?.destroy();

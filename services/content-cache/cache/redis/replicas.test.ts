@@ -1,38 +1,18 @@
-import { afterEach, expect, test } from '@jest/globals';
-
-import type { ContentCache } from '../index.ts';
+import { expect, test } from '@jest/globals';
 import type { ProtocolScripts } from '../connection.ts';
 import { createScripts } from '../protocol/scripts.ts';
-import { protocolScripts, startCache } from '../testing/caches.ts';
+import { protocolScripts } from '../testing/caches.ts';
+import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
 import { loadNothing, loadVersion } from '../testing/loaders.ts';
 import { follow } from '../../../../test/support/redis-replication.ts';
-import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
 import { until } from '../../../../test/support/wait.ts';
 
 const guarded = createScripts({ atLeast: 1, maxLagSeconds: 1 });
 
-let closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.toReversed()) await close();
-  closing = [];
-});
-
-async function server(settings: Record<string, string> = {}): Promise<RedisServer> {
-  const started = await startRedis({ 'repl-diskless-sync-delay': '0', ...settings });
-  closing.push(() => {
-    started.resume();
-    return started.stop();
-  });
-  return started;
-}
-
-async function cacheAt(url: string, scripts: ProtocolScripts): Promise<ContentCache> {
-  const cache = await startCache(url, { scripts, unmanagedKeys: 'none' });
-  closing.push(cache.close);
-  return cache;
-}
-
-const usable = (cache: ContentCache) => until('the cache to be usable', () => cache.state === 'usable');
+const started = closedAfterEach();
+const { server } = started;
+const cacheAt = (url: string, scripts: ProtocolScripts) =>
+  started.cache(url, { scripts, unmanagedKeys: 'none' });
 
 test('refuses a primary whose replica hangs, and uses it again afterwards', async () => {
   const [primary, replica] = [await server(), await server()];
@@ -65,11 +45,10 @@ test('refuses a primary whose replica hangs, and uses it again afterwards', asyn
 test('never uses a primary without a replica, and reports why', async () => {
   const primary = await server();
   const reasons: (string | undefined)[] = [];
-  const cache = await startCache(primary.url, {
+  const cache = await started.cache(primary.url, {
     scripts: guarded,
     onStateChange: (_, reason) => reasons.push(reason?.message),
   });
-  closing.push(cache.close);
   expect(cache.state).toBe('away');
   expect(reasons).toEqual([expect.stringContaining('CACHE_MIN_REPLICAS is 1')]);
 });

@@ -1,33 +1,19 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { parseRedisUrl } from '@content-platform/chassis';
-
-import type { ContentCache, ContentCacheOptions } from '../index.ts';
 import { findPrimary, type SentinelAddress } from './sentinels.ts';
-import { startCache } from '../testing/caches.ts';
+import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
 import { loadNothing, loadVersion } from '../testing/loaders.ts';
 import { startReplication, type Replication } from '../../../../test/support/redis-replication.ts';
 import { startSentinel } from '../../../../test/support/redis-server.ts';
 import { until } from '../../../../test/support/wait.ts';
 
-let closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.toReversed()) await close();
-  closing = [];
-});
+const { cache: cacheAt, onEnd } = closedAfterEach();
 
 async function replication(...of: Parameters<typeof startReplication>): Promise<Replication> {
-  const started = await startReplication(...of);
-  closing.push(started.stop);
-  return started;
+  const stores = await startReplication(...of);
+  onEnd(stores.stop);
+  return stores;
 }
-
-async function cacheAt(url: string, options: Partial<ContentCacheOptions> = {}): Promise<ContentCache> {
-  const cache = await startCache(url, options);
-  closing.push(cache.close);
-  return cache;
-}
-
-const usable = (cache: ContentCache) => until('the cache to be usable', () => cache.state === 'usable');
 const addressOf = (url: string) => parseRedisUrl(url) as SentinelAddress;
 
 test('uses a promoted replica, whose entries count as absent', async () => {
@@ -55,7 +41,7 @@ test('uses a promoted replica, whose entries count as absent', async () => {
 test('finds the primary although one sentinel hangs, one is down and one knows nothing', async () => {
   const stores = await replication(0);
   const ignorant = await startSentinel([]);
-  closing.push(ignorant.stop);
+  onEnd(ignorant.stop);
   stores.sentinels[0]!.pause();
   await stores.sentinels[1]!.kill();
   const hosts = stores.url.replace('/main', `,127.0.0.1:${ignorant.port}/main`);
@@ -79,7 +65,7 @@ test('refuses a replica that a sentinel names, even a writable replica', async (
   const stores = await replication(1, { 'replica-read-only': 'no' });
   const [, replica] = stores.servers;
   const liar = await startSentinel([`sentinel monitor main 127.0.0.1 ${replica!.port} 9`]);
-  closing.push(liar.stop);
+  onEnd(liar.stop);
   const reasons: string[] = [];
   const cache = await cacheAt(`redis-sentinel://127.0.0.1:${liar.port}/main`, {
     onStateChange: (state, why) => reasons.push(`${state} ${why?.message ?? ''}`),

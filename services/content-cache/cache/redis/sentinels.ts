@@ -1,9 +1,7 @@
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-
 import { type HostPort, type RedisAccess, type RedisAddress, sentinelLogin } from '@content-platform/chassis';
 import { AbstractConnector, Redis } from 'ioredis';
-
 import { CacheUnavailable } from '../errors.ts';
 import { clientSettings } from './primary.ts';
 import { withTemporaryClient } from './temporary-client.ts';

@@ -78,17 +78,12 @@ function readAddress(text: string, byName: boolean): HostPort | undefined {
  * itself. A wrong map is harmless: a node refuses keys of slots that it does not own.
  */
 export function mergeViews(views: ClusterView[]): SlotMap {
+  // The best last. Of two with the same epoch a node's own view is better: it knows its own address.
+  const ranked = views
+    .flatMap((view) => view.owners)
+    .toSorted((a, b) => a.epoch - b.epoch || Number(a.isSelf) - Number(b.isSelf));
   const best = Array<SlotOwner | undefined>(slotCount).fill(undefined);
-  for (const owner of views.flatMap((view) => view.owners)) {
-    for (const [from, to] of owner.ranges) {
-      for (let slot = from; slot <= to; slot += 1) {
-        const other = best[slot];
-        // A node knows its own address best.
-        const isBetter = !other || owner.epoch > other.epoch || (owner.epoch === other.epoch && owner.isSelf);
-        if (isBetter) best[slot] = owner;
-      }
-    }
-  }
+  for (const owner of ranked) for (const [from, to] of owner.ranges) best.fill(owner, from, to + 1);
   const unique = (all: HostPort[]) => new Map(all.map((at) => [addressOf(at), at]));
   return {
     owners: best.map((owner) => owner && addressOf(owner.at)),

@@ -1,7 +1,6 @@
 import type { HostPort, RedisAccess } from '@content-platform/chassis';
 import { Redis } from 'ioredis';
-
-import { withDeadline } from './deadline.ts';
+import { withDeadline } from './node.ts';
 import { clientSettings } from './primary.ts';
 
 /** Limit for connecting and for `work`, together. */

@@ -1,10 +1,9 @@
-import type { CacheConnection } from '../connection.ts';
 import { createContentCache, type ContentCache, type ContentCacheOptions } from '../index.ts';
 import { createScripts } from '../protocol/scripts.ts';
-import { createCacheConnection } from '../redis/connect.ts';
 
+const noReplicas = { atLeast: 0, maxLagSeconds: 0 };
 /** The scripts for a primary that needs no replicas. */
-export const protocolScripts = createScripts({ atLeast: 0, maxLagSeconds: 0 });
+export const protocolScripts = createScripts(noReplicas);
 
 /**
  * Starts a cache as one process has it, with the times of production. By default there is nothing to clear after a
@@ -19,16 +18,10 @@ export async function startCache(
     ttlMs: 300_000,
     negativeTtlMs: 30_000,
     unmanagedKeys: 'sweep',
+    replicaGuard: noReplicas,
     recover: async () => {},
     ...options,
   });
   await cache.start();
   return cache;
-}
-
-/** Starts a connection without a cache on it. */
-export async function startConnection(url: string): Promise<CacheConnection> {
-  const connection = createCacheConnection({ url, scripts: protocolScripts, recover: async () => {} });
-  await connection.start();
-  return connection;
 }

@@ -15,5 +15,17 @@ export function loadVersion(version: number, delayMs = 0): LoadRecord & { calls:
   return load;
 }
 
+/** A database in which the record has this version, and which answers after release(). */
+export function heldLoad(version: number) {
+  const begun = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  const load: LoadRecord = async () => {
+    begun.resolve();
+    await released.promise;
+    return recordOf(version);
+  };
+  return { load, begun: begun.promise, release: released.resolve };
+}
+
 /** A database that must not be read. */
 export const loadNothing: LoadRecord = () => Promise.reject(new Error('the database was read'));

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { views } from '@content-platform/contract';
 import type { Redis } from 'ioredis';
 
 import { CacheError, type ContentCache } from '../index.ts';
-import { views } from '../protocol/keys.ts';
 import { createLedgers, ledgerMemory, type Ledger } from './ledger.ts';
 import { createRandom, pick, type Random } from './random.ts';
 import { createVersionedStore, type RaceDatabase } from './versioned-store.ts';

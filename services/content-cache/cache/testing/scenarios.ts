@@ -2,7 +2,7 @@ import { once } from 'node:events';
 
 import type { Redis } from 'ioredis';
 
-import { recordKey } from '../protocol/keys.ts';
+import { recordKey } from '../protocol/record-cache.ts';
 import type { ReplicaGuard } from '../protocol/scripts.ts';
 import { disturb, inTurn, type Disturbance } from './disturbances.ts';
 import { replacePrimary, upsetCluster } from './failovers.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { View } from '../connection.ts';
+import type { View } from '@content-platform/contract';
 import type { LoadedRecord } from '../protocol/record-cache.ts';
 import type { Ledger } from './ledger.ts';
 import type { Random } from './random.ts';

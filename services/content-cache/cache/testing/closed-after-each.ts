@@ -1,0 +1,51 @@
+import { afterEach } from '@jest/globals';
+import type { CacheConnection } from '../connection.ts';
+import type { ContentCache, ContentCacheOptions } from '../index.ts';
+import { createCacheConnection } from '../redis/connect.ts';
+import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
+import { until } from '../../../../test/support/wait.ts';
+import { protocolScripts, startCache } from './caches.ts';
+
+export const usable = (cache: ContentCache) =>
+  until('the cache to be usable', () => cache.state === 'usable');
+
+/** Runs `work` while the server refuses to write. */
+export async function whileRefusing({ admin }: RedisServer, work: () => Promise<unknown>): Promise<void> {
+  await admin.config('SET', 'min-replicas-to-write', '1');
+  try {
+    await work();
+  } finally {
+    await admin.config('SET', 'min-replicas-to-write', '0');
+  }
+}
+
+/** Starts what a test needs, and closes it after the test, the last first. */
+export function closedAfterEach() {
+  const closing: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0).toReversed()) await close();
+  });
+  return {
+    onEnd: (close: () => unknown) => void closing.push(close),
+    async cache(url: string, options?: Partial<ContentCacheOptions>): Promise<ContentCache> {
+      const cache = await startCache(url, options);
+      closing.push(cache.close);
+      return cache;
+    },
+    /** A connection without a cache on it. */
+    async connection(url: string): Promise<CacheConnection> {
+      const connection = createCacheConnection({ url, scripts: protocolScripts, recover: async () => {} });
+      closing.push(connection.close);
+      await connection.start();
+      return connection;
+    },
+    async server(settings: Record<string, string> = {}): Promise<RedisServer> {
+      const server = await startRedis({ 'repl-diskless-sync-delay': '0', ...settings });
+      closing.push(() => {
+        server.resume();
+        return server.stop();
+      });
+      return server;
+    },
+  };
+}
