@@ -1,8 +1,9 @@
 import { migrate, openDatabase } from '@content-platform/chassis';
-import type { Role, Scope } from '@content-platform/contract';
-import { addClient, addUser, command } from './administration.ts';
+import { addUser, command } from './administration.ts';
+import type { NewClient } from './client-store.ts';
 import { createPasswords } from './passwords/passwords.ts';
 import { createAuthDatabase } from './stores.ts';
+import type { NewUser } from './user-store.ts';
 
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 
@@ -18,32 +19,37 @@ export async function openAccounts(databaseUrl: string) {
   return { ...createAuthDatabase(database), passwords: createPasswords(), close: database.close };
 }
 
-export interface UserToEnsure {
-  email: string;
-  name: string;
-  password: string;
-  roles: readonly Role[];
+/** Opens the accounts during `work`. */
+export async function withAccounts<T>(
+  databaseUrl: string,
+  work: (accounts: Accounts) => Promise<T>,
+): Promise<T> {
+  const accounts = await openAccounts(databaseUrl);
+  return work(accounts).finally(accounts.close);
 }
 
 /** Creates the user unless another one has the email. True if it did. */
-export async function ensureUser(accounts: Accounts, user: UserToEnsure): Promise<boolean> {
+export async function ensureUser(
+  accounts: Accounts,
+  { password, ...user }: Omit<NewUser, 'passwordHash'> & { password: string },
+): Promise<boolean> {
   if (await accounts.users.findByEmail(user.email)) return false;
-  const { email, name, roles } = user;
-  const passwordHash = await accounts.passwords.hash(user.password);
-  const newUser = { email, name, passwordHash, roles: [...roles] };
-  return (await accounts.transaction((stores) => addUser(stores, newUser, command))) !== undefined;
-}
-
-export interface ClientToEnsure {
-  name: string;
-  secret: string;
-  scopes: readonly Scope[];
+  const passwordHash = await accounts.passwords.hash(password);
+  const created = await accounts.transaction((stores) => addUser(stores, { ...user, passwordHash }, command));
+  return created !== undefined;
 }
 
 /** Creates the machine client unless the name is taken. True if it did. */
-export async function ensureClient(accounts: Accounts, client: ClientToEnsure): Promise<boolean> {
-  const { name, scopes } = client;
-  if (await accounts.clients.find(name)) return false;
-  const secretHash = await accounts.passwords.hash(client.secret);
-  return accounts.transaction((stores) => addClient(stores, { name, secretHash, scopes: [...scopes] }));
+export async function ensureClient(
+  accounts: Accounts,
+  { secret, ...client }: Omit<NewClient, 'secretHash'> & { secret: string },
+): Promise<boolean> {
+  if (await accounts.clients.find(client.name)) return false;
+  const secretHash = await accounts.passwords.hash(secret);
+  return accounts.transaction(async ({ clients, audit }) => {
+    const isNew = await clients.create({ ...client, secretHash });
+    const details = { client: client.name, scopes: client.scopes };
+    if (isNew) await audit.add({ ...command, event: 'client_created', details });
+    return isNew;
+  });
 }

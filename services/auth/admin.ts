@@ -8,8 +8,8 @@ import { rotateClient } from './commands/rotate-client.ts';
 import { rotateKeySecret } from './commands/rotate-key-secret.ts';
 import { rotateKeys } from './commands/rotate-keys.ts';
 import type { Command } from './commands/command.ts';
-import { openAccounts } from './accounts.ts';
-import { readAdminConfig, readKeySecret, readKeySecrets, readPasswordMinLength } from './config.ts';
+import { withAccounts } from './accounts.ts';
+import { readDatabaseUrl } from './config.ts';
 
 const help = `Usage:
   create-user --email ADDRESS --name NAME [--role user|sre|admin]…
@@ -31,22 +31,19 @@ const help = `Usage:
 The last two need AUTH_KEY_SECRET, as the auth service has it. Each secret can be given as a file: AUTH_KEY_SECRET_FILE.
 DATABASE_URL (or DATABASE_URL_FILE) names the platform's database.`;
 
-const surroundings = {
-  input: process.stdin,
-  prompts: process.stderr,
-  open: () => openAccounts(readAdminConfig().DATABASE_URL),
-};
-const run =
-  (command: Command) =>
-  (args: string[]): Promise<string> =>
-    command(args, surroundings);
+const run = (command: Command) => (args: string[]) =>
+  command(args, {
+    input: process.stdin,
+    prompts: process.stderr,
+    withAccounts: (work) => withAccounts(readDatabaseUrl(), work),
+  });
 
 await runCommand(help, {
-  'create-user': run(createUser(readPasswordMinLength)),
+  'create-user': run(createUser),
   'create-client': run(createClient),
   'rotate-client': run(rotateClient),
   'disable-client': run(disableClient),
   'import-users': run(importUsers),
-  'rotate-keys': run(rotateKeys(readKeySecret)),
-  'rotate-key-secret': run(rotateKeySecret(readKeySecrets)),
+  'rotate-keys': run(rotateKeys),
+  'rotate-key-secret': run(rotateKeySecret),
 });

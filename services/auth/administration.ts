@@ -1,31 +1,19 @@
 import { HttpError } from '@content-platform/chassis';
 import type { Actor } from './audit-store.ts';
-import type { NewClient } from './client-store.ts';
 import type { Stores } from './stores.ts';
 import type { NewUser, User, UserStore } from './user-store.ts';
 
 /** The actor of everything that `npm run admin` does. */
 export const command: Actor = { actor: 'command' };
 
-/** Creates a user, in a transaction. Returns the id, or undefined if another user has the email. */
-export async function addUser(
-  { users, audit }: Stores,
-  user: NewUser,
-  by: Actor,
-): Promise<number | undefined> {
-  const userId = await users.create(user);
-  if (userId !== undefined) {
-    await audit.add({ ...by, event: 'user_created', userId, details: { roles: user.roles } });
+/** Creates a user, in a transaction. Undefined if another user has the email. */
+export async function addUser({ users, audit }: Stores, user: NewUser, by: Actor): Promise<User | undefined> {
+  const created = await users.create(user);
+  if (created) {
+    const details = { roles: user.roles };
+    await audit.add({ ...by, event: 'user_created', userId: created.id, details });
   }
-  return userId;
-}
-
-/** Creates a machine client, in a transaction. False if the name is taken. */
-export async function addClient({ clients, audit }: Stores, client: NewClient): Promise<boolean> {
-  const isNew = await clients.create(client);
-  const { name, scopes } = client;
-  if (isNew) await audit.add({ ...command, event: 'client_created', details: { client: name, scopes } });
-  return isNew;
+  return created;
 }
 
 /** Keeps the user from being changed until the transaction ends. Throws 404. */

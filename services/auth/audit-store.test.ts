@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Readable, Writable } from 'node:stream';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { openAccounts } from './accounts.ts';
+import { withAccounts } from './accounts.ts';
 import type { Command } from './commands/command.ts';
 import { createClient } from './commands/create-client.ts';
 import { createUser } from './commands/create-user.ts';
@@ -42,7 +42,7 @@ async function run(command: Command, args: string[], input = ''): Promise<string
   const said = await command(args, {
     input: Readable.from([Buffer.from(input)]),
     prompts: new Writable(),
-    open: () => openAccounts(auth.databaseUrl),
+    withAccounts: (work) => withAccounts(auth.databaseUrl, work),
   });
   return said.split('\n').at(-1)!;
 }
@@ -76,11 +76,7 @@ test('every step of an account is on record, and no secret, and nothing that a s
   await client('console', typed['a wrong secret']!);
   await client(typed['an unknown client']!, typed['a secret']);
 
-  await run(
-    createUser(() => 15),
-    ['--email', 'root@example.com', '--name', 'Root', '--role', 'admin'],
-    password,
-  );
+  await run(createUser, ['--email', 'root@example.com', '--name', 'Root', '--role', 'admin'], password);
   const { passwordHash } = (await auth.accounts.users.findByEmail('root@example.com'))!;
   typed['a hash'] = passwordHash!;
   const imported = { email: 'new@example.com', name: 'New', password_hash: passwordHash };

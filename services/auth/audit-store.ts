@@ -23,7 +23,7 @@ export interface AuditRecord {
   id: number;
   at: Date;
   event: AuditEvent;
-  userId: number | null;
+  user_id: number | null;
   actor: string | null;
   address: string | null;
   details: Record<string, unknown>;
@@ -49,19 +49,13 @@ export function createAuditStore(query: Database['query']) {
       before: number | undefined,
       limit: number,
     ): Promise<AuditRecord[]> {
-      const text = `SELECT id, at, event, user_id AS "userId", actor, host(address) AS address, details
+      const text = `SELECT id::float8 AS id, at, event, user_id::float8 AS user_id, actor, host(address) AS address, details
                     FROM auth.audit
                     WHERE ($1::bigint IS NULL OR user_id = $1) AND ($2::text IS NULL OR event = $2)
                       AND ($3::bigint IS NULL OR id < $3)
-                    ORDER BY id DESC LIMIT $4`;
-      type Row = Omit<AuditRecord, 'id' | 'userId'> & { id: string; userId: string | null };
+                    ORDER BY audit.id DESC LIMIT $4`;
       const values = [userId ?? null, event ?? null, before ?? null, limit];
-      const { rows } = await query<Row>('list_audit', text, values);
-      return rows.map((row) => ({
-        ...row,
-        id: Number(row.id),
-        userId: row.userId === null ? null : Number(row.userId),
-      }));
+      return (await query<AuditRecord>('list_audit', text, values)).rows;
     },
 
     /** Records that a machine client got a token: once an hour for each address, because clients may ask all the time. */

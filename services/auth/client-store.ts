@@ -9,7 +9,7 @@ export interface Client {
   disabled: boolean;
 }
 
-export type NewClient = Omit<Client, 'disabled'>;
+export type NewClient = Omit<Client, 'disabled' | 'scopes'> & { scopes: readonly Scope[] };
 
 export const clientName = /^[a-z][a-z0-9-]{0,63}$/;
 

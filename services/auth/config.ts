@@ -31,24 +31,18 @@ export function readAuthConfig() {
   return { ...config, identity: identitySettings(config) };
 }
 
-/** What the admin command needs of it. Throws ConfigError. */
-export function readAdminConfig() {
-  return readConfig({ DATABASE_URL: databaseUrl }, process.env);
-}
+/** The setting of every admin command. Throws ConfigError. */
+export const readDatabaseUrl = (): string =>
+  readConfig({ DATABASE_URL: databaseUrl }, process.env).DATABASE_URL;
 
-/** What create-user needs beside. Throws ConfigError. */
-export function readPasswordMinLength(): number {
-  return readConfig({ PASSWORD_MIN_LENGTH: passwordMinLength }, process.env).PASSWORD_MIN_LENGTH;
-}
+/** For create-user. Throws ConfigError. */
+export const readPasswordMinLength = (): number =>
+  readConfig({ PASSWORD_MIN_LENGTH: passwordMinLength }, process.env).PASSWORD_MIN_LENGTH;
 
-/** What rotate-keys needs beside. Throws ConfigError. */
-export function readKeySecret(): string {
-  return readConfig({ AUTH_KEY_SECRET: keySecret }, process.env).AUTH_KEY_SECRET;
-}
+/** For rotate-keys. Throws ConfigError. */
+export const readKeySecret = (): string =>
+  readConfig({ AUTH_KEY_SECRET: keySecret }, process.env).AUTH_KEY_SECRET;
 
-/** What rotate-key-secret needs beside. Throws ConfigError. */
-export function readKeySecrets(): { current: string; next: string } {
-  const shape = { AUTH_KEY_SECRET: keySecret, AUTH_KEY_SECRET_NEW: keySecret };
-  const { AUTH_KEY_SECRET: current, AUTH_KEY_SECRET_NEW: next } = readConfig(shape, process.env);
-  return { current, next };
-}
+/** For rotate-key-secret. Throws ConfigError. */
+export const readNewKeySecret = (): string =>
+  readConfig({ AUTH_KEY_SECRET_NEW: keySecret }, process.env).AUTH_KEY_SECRET_NEW;

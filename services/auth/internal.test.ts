@@ -43,7 +43,7 @@ test('returns the feed of revocations, and 422 for an id that is none', async ()
 test('finds a user by email or id, and takes two letters beyond A to Z for two users', async () => {
   const add = async (email: string) => {
     const person = { email, name: 'A Person', passwordHash: null, roles: ['user' as const] };
-    return (await auth.accounts.users.create(person))!;
+    return (await auth.accounts.users.create(person))!.id;
   };
   const [upper, lower, plus] = [
     await add('\u00c9@example.com'),

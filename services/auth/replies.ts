@@ -18,9 +18,9 @@ export function toAccount({ id, email, name, roles, disabled, createdAt }: User)
   return { id, email, name, roles, disabled, created_at: createdAt.toISOString() };
 }
 
-/** The reply to an access token whose user was deleted or disabled: it takes up to a second to revoke it everywhere. */
-export function userGone(): HttpError<'invalid_token'> {
-  return new HttpError('invalid_token', 'The user of this access token is gone.', {
+/** The reply to an access token whose session or user is gone: it takes up to a second to revoke it everywhere. */
+export function sessionEnded(): HttpError<'invalid_token'> {
+  return new HttpError('invalid_token', 'The session of this access token has ended.', {
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
   });
 }

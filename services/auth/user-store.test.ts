@@ -16,8 +16,8 @@ afterAll(async () => {
   await own.drop();
 });
 
-const create = (email: string) =>
-  accounts.users.create({ email, name: 'A Person', passwordHash: null, roles: ['user'] });
+const create = async (email: string) =>
+  (await accounts.users.create({ email, name: 'A Person', passwordHash: null, roles: ['user'] }))?.id;
 
 test('in every locale addresses are one in either case of A to Z, and in no other', async () => {
   const kim = await create('Kim@Example.com');

@@ -19,17 +19,11 @@ export interface User {
 
 export type UserChange = Pick<User, 'name' | 'roles' | 'disabled'>;
 
-export type NewUser = Pick<User, 'email' | 'name' | 'passwordHash' | 'roles'>;
+export type NewUser = Pick<User, 'email' | 'name' | 'passwordHash'> & { roles: readonly Role[] };
 
-type Row = Omit<User, 'id'> & { id: string };
-
-const columns = `id, email, name, password_hash AS "passwordHash", temp_password_hash AS "tempPasswordHash",
+// PostgreSQL sends bigint as text, and float8 as a number.
+const columns = `id::float8 AS id, email, name, password_hash AS "passwordHash", temp_password_hash AS "tempPasswordHash",
   temp_password_expires_at AS "tempPasswordExpiresAt", roles, disabled, suborg, created_at AS "createdAt"`;
-
-function toUser(row: Row | undefined): User | undefined {
-  // PostgreSQL's bigint arrives as text.
-  return row && { ...row, id: Number(row.id) };
-}
 
 /**
  * An email as it is compared in every locale of a database; equal to the expression of the unique index. Only A to Z
@@ -49,7 +43,7 @@ export function createUserStore(query: Database['query']) {
   return {
     async findByEmail(email: string): Promise<User | undefined> {
       const text = `SELECT ${columns} FROM auth.user WHERE ${folded('email')} = ${folded('$1')}`;
-      return toUser((await query<Row>('find_user_by_email', text, [email])).rows[0]);
+      return (await query<User>('find_user_by_email', text, [email])).rows[0];
     },
 
     /** The user of a login. `account` is the email as it is compared, also if there is no such user. */
@@ -57,14 +51,14 @@ export function createUserStore(query: Database['query']) {
       const text = `SELECT account, ${columns}
                     FROM (SELECT ${folded('$1')} AS account) AS typed
                     LEFT JOIN auth.user ON ${folded('email')} = account`;
-      const { rows } = await query<Row & { account: string }>('find_user_by_email', text, [email]);
-      const { account, ...row } = rows[0]!;
-      return { account, user: row.id === null ? undefined : toUser(row) };
+      const { rows } = await query<User & { account: string }>('find_user_by_email', text, [email]);
+      const { account, ...user } = rows[0]!;
+      return { account, user: user.id === null ? undefined : user };
     },
 
     async findById(id: number): Promise<User | undefined> {
       const text = `SELECT ${columns} FROM auth.user WHERE id = $1`;
-      return toUser((await query<Row>('find_user', text, [id])).rows[0]);
+      return (await query<User>('find_user', text, [id])).rows[0];
     },
 
     /** The users with `search` in their name or email, newest first, with ids below `before`. */
@@ -73,16 +67,15 @@ export function createUserStore(query: Database['query']) {
       const text = `SELECT ${columns} FROM auth.user
                     WHERE ($1::text IS NULL OR name ILIKE $1 COLLATE "und-x-icu" OR email ILIKE $1 COLLATE "und-x-icu")
                       AND ($2::bigint IS NULL OR id < $2)
-                    ORDER BY id DESC LIMIT $3`;
+                    ORDER BY "user".id DESC LIMIT $3`;
       const pattern = search === undefined ? null : containing(search);
-      const { rows } = await query<Row>('list_users', text, [pattern, before ?? null, limit]);
-      return rows.map((row) => toUser(row)!);
+      return (await query<User>('list_users', text, [pattern, before ?? null, limit])).rows;
     },
 
     /** Keeps the user from being changed and from logging in until the transaction ends. */
     async lock(id: number): Promise<User | undefined> {
       const text = `SELECT ${columns} FROM auth.user WHERE id = $1 FOR UPDATE`;
-      return toUser((await query<Row>('lock_user', text, [id])).rows[0]);
+      return (await query<User>('lock_user', text, [id])).rows[0];
     },
 
     /** Whether there is an enabled admin other than the user `id`. Other transactions that ask wait until this one ends. */
@@ -108,7 +101,7 @@ export function createUserStore(query: Database['query']) {
     async lockIfUnchanged(id: number, passwordHash: string | null): Promise<User | undefined> {
       const text = `SELECT ${columns} FROM auth.user
                     WHERE id = $1 AND NOT disabled AND password_hash IS NOT DISTINCT FROM $2 FOR SHARE`;
-      return toUser((await query<Row>('hold_user', text, [id, passwordHash])).rows[0]);
+      return (await query<User>('hold_user', text, [id, passwordHash])).rows[0];
     },
 
     /**
@@ -119,7 +112,7 @@ export function createUserStore(query: Database['query']) {
       const text = `UPDATE auth.user SET temp_password_used_at = now()
                     WHERE id = $1 AND NOT disabled AND temp_password_hash = $2
                       AND temp_password_used_at IS NULL AND temp_password_expires_at > now() RETURNING ${columns}`;
-      return toUser((await query<Row>('spend_temporary_password', text, [id, hash])).rows[0]);
+      return (await query<User>('spend_temporary_password', text, [id, hash])).rows[0];
     },
 
     /** Replaces an earlier temporary password. Returns when the new one expires. */
@@ -137,18 +130,17 @@ export function createUserStore(query: Database['query']) {
       await query('set_password', text, [id, hash]);
     },
 
-    /** The new user's id, or undefined if another user has the email. */
-    async create({ email, name, passwordHash, roles }: NewUser): Promise<number | undefined> {
+    /** The new user, or undefined if another user has the email. */
+    async create({ email, name, passwordHash, roles }: NewUser): Promise<User | undefined> {
       const text = `INSERT INTO auth.user (email, name, password_hash, roles) VALUES ($1, $2, $3, $4)
-                    ON CONFLICT (${folded('email')}) DO NOTHING RETURNING id`;
-      const { rows } = await query<{ id: string }>('create_user', text, [email, name, passwordHash, roles]);
-      return rows[0] && Number(rows[0].id);
+                    ON CONFLICT (${folded('email')}) DO NOTHING RETURNING ${columns}`;
+      return (await query<User>('create_user', text, [email, name, passwordHash, roles])).rows[0];
     },
 
     /** The changed user; undefined if the user was deleted. */
     async setSuborg(id: number, suborg: string | null): Promise<User | undefined> {
       const text = `UPDATE auth.user SET suborg = $2 WHERE id = $1 RETURNING ${columns}`;
-      return toUser((await query<Row>('set_suborg', text, [id, suborg])).rows[0]);
+      return (await query<User>('set_suborg', text, [id, suborg])).rows[0];
     },
 
     /** Does nothing if the hash is not `from` any more, because the password was changed. */

@@ -19,10 +19,9 @@ export function checked<S extends z.ZodType>(what: string, schema: S, value: unk
 /** As in the contract, with a message that fits a command. */
 function field(schema: z.ZodType<string>, message: string) {
   return z.string(message).transform((value, context) => {
-    const result = schema.safeParse(value);
-    if (result.success) return result.data;
-    context.addIssue(message);
-    return z.NEVER;
+    const { data } = schema.safeParse(value);
+    if (data === undefined) context.addIssue(message);
+    return data ?? z.NEVER;
   });
 }
 

@@ -6,8 +6,8 @@ export interface Surroundings {
   input: Readable & { isTTY?: boolean };
   /** Where a person is asked; what a command has to say it returns. */
   prompts: Writable;
-  /** Opens the database: only once what was typed has been found right. */
-  open(): Promise<Accounts>;
+  /** Opens the database during `work`: only once what was typed has been found right. */
+  withAccounts<T>(work: (accounts: Accounts) => Promise<T>): Promise<T>;
 }
 
 /** Returns what to print. Throws CommandError, and what the database throws. */

@@ -2,16 +2,15 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Readable, Writable } from 'node:stream';
 import bcrypt from '@node-rs/bcrypt';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
-import { openAccounts, type Accounts } from '../accounts.ts';
+import { openAccounts, withAccounts, type Accounts } from '../accounts.ts';
 import { CommandError, type Command } from './command.ts';
 import { createClient } from './create-client.ts';
-import { createUser as makeCreateUser } from './create-user.ts';
+import { createUser } from './create-user.ts';
 import { disableClient } from './disable-client.ts';
 import { importUsers } from './import-users.ts';
 import { rotateClient } from './rotate-client.ts';
 
 const password = 'wooden lantern drifts past nine';
-const createUser = makeCreateUser(() => 15);
 let own: TestDatabase;
 let accounts: Accounts;
 
@@ -28,7 +27,7 @@ function run(command: Command, args: string[], input = ''): Promise<string> {
   return command(args, {
     input: Readable.from([Buffer.from(input)]),
     prompts: new Writable(),
-    open: () => openAccounts(own.url),
+    withAccounts: (work) => withAccounts(own.url, work),
   });
 }
 

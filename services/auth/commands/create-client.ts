@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { scopes as known } from '@content-platform/contract';
 import { ensureClient } from '../accounts.ts';
+import { randomToken } from '../sessions/opaque-token.ts';
 import { checked, clientName, onlyOne } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 
@@ -14,17 +14,14 @@ const wanted = z.object({
 });
 
 /** create-client NAME --scope S…; makes the secret. */
-export const createClient: Command = async (args, { open }) => {
+export const createClient: Command = async (args, { withAccounts }) => {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
   const client = checked('', wanted, { NAME: onlyOne(positionals), '--scope': values.scope });
   const { NAME: name, '--scope': scopes } = client;
-  const secret = randomBytes(32).toString('base64url');
-  const accounts = await open();
-  try {
-    const made = await ensureClient(accounts, { name, secret, scopes: [...new Set(scopes)] });
-    if (!made) throw new CommandError(`There is a client named ${name} already.`);
-    return `Created client ${name} (${scopes.join(', ')}). Its secret, shown only now:\n${secret}`;
-  } finally {
-    await accounts.close();
-  }
+  const secret = randomToken();
+  const isNew = await withAccounts((accounts) =>
+    ensureClient(accounts, { name, secret, scopes: [...new Set(scopes)] }),
+  );
+  if (!isNew) throw new CommandError(`There is a client named ${name} already.`);
+  return `Created client ${name} (${scopes.join(', ')}). Its secret, shown only now:\n${secret}`;
 };

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { addUser, command } from '../administration.ts';
 import { isSupported } from '../passwords/passwords.ts';
+import type { Stores } from '../stores.ts';
 import type { NewUser } from '../user-store.ts';
 import { checked, email, personName, userRoles } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
@@ -28,23 +29,19 @@ function parse(line: string, where: string): NewUser {
 }
 
 /** import-users: a user as JSON on each line of stdin, all or none of them. */
-export const importUsers: Command = async (args, { input, open }) => {
+export const importUsers: Command = async (args, { input, withAccounts }) => {
   parseArgs({ args, options: {} });
   const users = (await readAll(input))
     .split('\n')
     .map((line, index) => ({ line: line.trim(), where: `Line ${index + 1}` }))
     .filter(({ line }) => line !== '')
     .map(({ line, where }) => ({ where, user: parse(line, where) }));
-  const accounts = await open();
-  try {
-    await accounts.transaction(async (stores) => {
-      for (const { where, user } of users) {
-        const id = await addUser(stores, user, command);
-        if (id === undefined) throw new CommandError(`${where}: there is a user with this address already`);
-      }
-    });
-    return `Imported ${users.length} users.`;
-  } finally {
-    await accounts.close();
-  }
+  const importAll = async (stores: Stores) => {
+    for (const { where, user } of users) {
+      const created = await addUser(stores, user, command);
+      if (!created) throw new CommandError(`${where}: there is a user with this address already`);
+    }
+  };
+  await withAccounts(({ transaction }) => transaction(importAll));
+  return `Imported ${users.length} users.`;
 };

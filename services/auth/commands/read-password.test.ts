@@ -9,7 +9,7 @@ function terminal(...typed: string[]) {
   const output = new PassThrough();
   let shown = '';
   output.on('data', (chunk: Buffer) => (shown += chunk.toString()));
-  const password = readPassword({ input, prompts: output, open: () => Promise.reject(new Error()) });
+  const password = readPassword({ input, prompts: output, withAccounts: () => Promise.reject(new Error()) });
   const answers = async () => {
     for (const [index, answer] of typed.entries()) {
       await until('it asks', () => shown.split(': ').length === index + 2);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Readable, Writable } from 'node:stream';
 import { token } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { openAccounts } from '../accounts.ts';
+import { withAccounts } from '../accounts.ts';
 import { decode, startAuth, type TestAuth } from '../testing.ts';
 import { rotateClient } from './rotate-client.ts';
 
@@ -22,7 +22,7 @@ test('the old secret is of no use at once, the first token for the new one is no
   const said = await rotateClient(['cms'], {
     input: Readable.from([]),
     prompts: new Writable(),
-    open: () => openAccounts(auth.databaseUrl),
+    withAccounts: (work) => withAccounts(auth.databaseUrl, work),
   });
   const after = (await ask(said.split('\n').at(-1)!)).body!;
   expect((await ask('old-secret')).error?.error).toBe('invalid_client');

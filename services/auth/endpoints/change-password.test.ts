@@ -36,7 +36,7 @@ async function personWithTemporary(own: string | null = password) {
   const email = `${randomUUID()}@example.com`;
   const { users, passwords } = auth.accounts;
   const passwordHash = own === null ? null : await passwords.hash(own);
-  const id = (await users.create({ email, name: 'A Person', passwordHash, roles: ['user'] }))!;
+  const { id } = (await users.create({ email, name: 'A Person', passwordHash, roles: ['user'] }))!;
   const temporary = 'k7mp-x2dw-94hr-vbt3';
   await users.setTemporaryPassword(id, await passwords.hash(temporary), 3_600);
   return { id, email, temporary, ...(await logIn(email, temporary)) };

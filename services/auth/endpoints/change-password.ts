@@ -1,42 +1,30 @@
 import { type Caller, type Handler, HttpError } from '@content-platform/chassis';
-import type { changePassword as contract } from '@content-platform/contract';
+import type { Body, changePassword as contract } from '@content-platform/contract';
 import { byUser } from '../audit-store.ts';
-import type { PasswordPolicy } from '../passwords/password-policy.ts';
-import type { Passwords } from '../passwords/passwords.ts';
+import type { AuthContext } from '../context.ts';
 import { matchPassword } from '../passwords/temporary-password.ts';
-import type { AuthDatabase } from '../stores.ts';
-import type { LoginThrottle } from '../throttle/login-throttle.ts';
+import { sessionEnded } from '../replies.ts';
 import type { User } from '../user-store.ts';
-
-export interface ChangePasswordDeps {
-  database: AuthDatabase;
-  passwords: Passwords;
-  policy: PasswordPolicy;
-  throttle: LoginThrottle;
-}
 
 type UserCaller = Extract<Caller, { kind: 'user' }>;
 type Complaint = { path: 'body.current_password' | 'body.new_password'; message: string };
+
+const wrong: Complaint = { path: 'body.current_password', message: 'Is not the current password.' };
 
 function refused(...complaints: Complaint[]): HttpError<'validation_failed'> {
   return new HttpError('validation_failed', 'The password was not changed.', { details: complaints });
 }
 
-function sessionEnded(): HttpError<'invalid_token'> {
-  return new HttpError('invalid_token', 'The session of this access token has ended.', {
-    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
-  });
-}
-
-const wrong: Complaint = { path: 'body.current_password', message: 'Is not the current password.' };
-
 /**
  * ASVS 5.0 6.2.2 and 6.2.3; 7.4.3: all sessions end. After a login with a temporary password that password counts as the
  * current one as long as the session lasts, but the user cannot keep it (6.4.1).
  */
-export function changePassword(deps: ChangePasswordDeps): Handler<typeof contract> {
-  const { database, passwords, policy, throttle } = deps;
-
+export function changePassword({
+  database,
+  passwords,
+  policy,
+  throttle,
+}: AuthContext): Handler<typeof contract> {
   /** Throttled as logins are: the holder of a stolen token could guess here, too. Throws 429 after too many failures. */
   async function isCurrent(user: User, caller: UserCaller, password: string, address: string) {
     const { account } = await database.users.lookUp(user.email);
@@ -53,15 +41,21 @@ export function changePassword(deps: ChangePasswordDeps): Handler<typeof contrac
     return outcome.ok;
   }
 
-  async function complaintsOf(user: User, current: boolean, password: string): Promise<Complaint[]> {
+  /** Only a good new password is compared with the current one, so that this cannot be used to guess. */
+  async function complaintsOf(
+    user: User,
+    caller: UserCaller,
+    body: Body<typeof contract>,
+    address: string,
+  ): Promise<Complaint[]> {
     const path = 'body.new_password';
-    const weakness = policy.complaint(password, user);
-    const complaints = weakness === undefined ? [] : [{ path, message: weakness } as const];
-    if (!current) return [wrong, ...complaints];
-    // Only a good new password is compared with the current one, so that this cannot be used to guess.
-    if (complaints.length > 0) return complaints;
-    if ((await matchPassword(passwords, user, password)) === undefined) return [];
-    return [{ path, message: 'Must not be the current password.' }];
+    const complaints: Complaint[] = [];
+    if (!(await isCurrent(user, caller, body.current_password, address))) complaints.push(wrong);
+    const weakness = policy.complaint(body.new_password, user);
+    if (weakness !== undefined) complaints.push({ path, message: weakness });
+    if (complaints.length === 0 && (await matchPassword(passwords, user, body.new_password)))
+      complaints.push({ path, message: 'Must not be the current password.' });
+    return complaints;
   }
 
   return async ({ caller, body, address }) => {
@@ -69,8 +63,7 @@ export function changePassword(deps: ChangePasswordDeps): Handler<typeof contrac
     const user = await database.users.findById(id);
     if (!user) throw sessionEnded();
     const hash = await passwords.admit(async () => {
-      const current = await isCurrent(user, caller, body.current_password, address);
-      const complaints = await complaintsOf(user, current, body.new_password);
+      const complaints = await complaintsOf(user, caller, body, address);
       if (complaints.length > 0) throw refused(...complaints);
       return passwords.hash(body.new_password);
     });

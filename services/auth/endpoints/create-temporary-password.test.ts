@@ -23,7 +23,7 @@ async function person(own: string | null = password) {
   const { users, passwords } = auth.accounts;
   const email = `${randomUUID()}@example.com`;
   const passwordHash = own === null ? null : await passwords.hash(own);
-  const id = (await users.create({ email, name: 'A Person', passwordHash, roles: ['sre'] }))!;
+  const { id } = (await users.create({ email, name: 'A Person', passwordHash, roles: ['sre'] }))!;
   return { id, email };
 }
 

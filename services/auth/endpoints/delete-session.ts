@@ -1,9 +1,9 @@
 import { type Handler, HttpError } from '@content-platform/chassis';
 import type { deleteSession as contract } from '@content-platform/contract';
 import { byUser } from '../audit-store.ts';
-import type { AuthDatabase } from '../stores.ts';
+import type { AuthContext } from '../context.ts';
 
-export function deleteSession({ database }: { database: AuthDatabase }): Handler<typeof contract> {
+export function deleteSession({ database }: AuthContext): Handler<typeof contract> {
   return async ({ caller, params: { id }, address }) => {
     await database.transaction(async ({ sessions, audit }) => {
       const ended = await sessions.endOne(caller.id, id);

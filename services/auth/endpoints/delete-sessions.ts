@@ -1,9 +1,9 @@
 import type { Handler } from '@content-platform/chassis';
 import type { deleteSessions as contract } from '@content-platform/contract';
 import { byUser } from '../audit-store.ts';
-import type { AuthDatabase } from '../stores.ts';
+import type { AuthContext } from '../context.ts';
 
-export function deleteSessions({ database }: { database: AuthDatabase }): Handler<typeof contract> {
+export function deleteSessions({ database }: AuthContext): Handler<typeof contract> {
   return async ({ caller: { id }, address }) => {
     await database.transaction(async ({ sessions, audit }) => {
       const details = { session: 'all' };

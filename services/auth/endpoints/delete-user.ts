@@ -1,9 +1,9 @@
 import { actorOf, type Handler } from '@content-platform/chassis';
 import type { deleteUser as contract } from '@content-platform/contract';
 import { isAdmin, lockUser, refuseLastAdmin } from '../administration.ts';
-import type { AuthDatabase } from '../stores.ts';
+import type { AuthContext } from '../context.ts';
 
-export function deleteUser({ database }: { database: AuthDatabase }): Handler<typeof contract> {
+export function deleteUser({ database }: AuthContext): Handler<typeof contract> {
   return async ({ caller, params: { id }, address }) => {
     await database.transaction(async ({ users, sessions, audit }) => {
       const user = await lockUser(users, id);

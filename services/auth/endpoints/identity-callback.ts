@@ -1,27 +1,18 @@
-import { type Handler, HttpError, type Logger } from '@content-platform/chassis';
+import { type Handler, HttpError } from '@content-platform/chassis';
 import type { identityCallback as contract } from '@content-platform/contract';
 import { type Answer, exchange } from '../identity/exchange.ts';
 import { IdentityFailure } from '../identity/failure.ts';
-import type { IdentityService } from '../identity/identity.ts';
 import type { IdentityLogin } from '../identity/login-store.ts';
 import { personOf } from '../identity/person.ts';
 import { userOf } from '../identity/users.ts';
 import { randomToken, sha256 } from '../sessions/opaque-token.ts';
-import type { AuthDatabase } from '../stores.ts';
-
-export interface IdentityCallbackDeps {
-  identity: IdentityService;
-  database: AuthDatabase;
-  logger: Logger;
-}
+import type { AuthContext } from '../context.ts';
 
 /**
  * The browser returns from the identity service. Until the login is identified (by a state of ours, once, in time, in
  * the same browser) errors are shown here; later ones go to the client, with the client's state.
  */
-export function identityCallback(deps: IdentityCallbackDeps): Handler<typeof contract> {
-  const { identity, database, logger } = deps;
-
+export function identityCallback({ identity, database, logger }: AuthContext): Handler<typeof contract> {
   async function takeLogin(state: string, cookies: string | undefined): Promise<IdentityLogin> {
     const login = await database.identityLogins.take(sha256(state));
     if (!login) throw new HttpError('identity_login_unknown', 'No login is under way with this state.');

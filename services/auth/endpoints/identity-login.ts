@@ -2,14 +2,8 @@ import { HttpError, type Handler } from '@content-platform/chassis';
 import type { identityLogin as contract } from '@content-platform/contract';
 import { buildAuthorizationUrl, calculatePKCECodeChallenge } from 'openid-client';
 import { IdentityFailure } from '../identity/failure.ts';
-import type { IdentityService } from '../identity/identity.ts';
-import type { IdentityLoginStore } from '../identity/login-store.ts';
+import type { AuthContext } from '../context.ts';
 import { randomToken, sha256 } from '../sessions/opaque-token.ts';
-
-export interface IdentityLoginDeps {
-  identity: IdentityService;
-  logins: IdentityLoginStore;
-}
 
 /** RFC 9700 §2.1: only configured URLs are accepted, or attackers could have codes sent to themselves. */
 function checkReturnTo(returnTo: string, allowed: readonly string[]): void {
@@ -26,7 +20,7 @@ function unavailable(error: unknown): never {
 }
 
 /** Sends the browser to the identity service: the code flow with PKCE, state and nonce (RFC 9700 §2.1.1, RFC 7636). */
-export function identityLogin({ identity, logins }: IdentityLoginDeps): Handler<typeof contract> {
+export function identityLogin({ identity, database }: AuthContext): Handler<typeof contract> {
   return async ({
     query: { return_to: returnTo, code_challenge: codeChallenge, state: clientState },
     header,
@@ -36,7 +30,7 @@ export function identityLogin({ identity, logins }: IdentityLoginDeps): Handler<
     const [state, nonce, codeVerifier] = [randomToken(), randomToken(), randomToken()];
     const { cookie, hash: browserHash } = identity.cookie.give(header('cookie'));
     const login = { browserHash, nonce, codeVerifier, returnTo, clientState, codeChallenge };
-    await logins.begin(sha256(state), login);
+    await database.identityLogins.begin(sha256(state), login);
     const address = buildAuthorizationUrl(configuration, {
       redirect_uri: identity.redirectUri,
       scope: 'openid email profile',

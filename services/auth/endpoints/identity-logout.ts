@@ -1,20 +1,13 @@
-import type { Handler, Logger } from '@content-platform/chassis';
+import type { Handler } from '@content-platform/chassis';
 import type { identityLogout as contract } from '@content-platform/contract';
 import { buildEndSessionUrl } from 'openid-client';
 import { byUser } from '../audit-store.ts';
+import type { AuthContext } from '../context.ts';
 import { IdentityFailure } from '../identity/failure.ts';
-import type { IdentityService } from '../identity/identity.ts';
 import type { SessionOrigin } from '../sessions/session-store.ts';
-import type { AuthDatabase } from '../stores.ts';
-
-export interface IdentityLogoutDeps {
-  identity: IdentityService;
-  database: AuthDatabase;
-  logger: Logger;
-}
 
 /** Ends our session in any case, and returns the URL that ends the session at the identity service. */
-export function identityLogout({ identity, database, logger }: IdentityLogoutDeps): Handler<typeof contract> {
+export function identityLogout({ identity, database, logger }: AuthContext): Handler<typeof contract> {
   /** OpenID Connect RP-Initiated Logout §2. Undefined if the identity service does not offer it or is unavailable. */
   async function logoutUrl({ issuer, idToken }: SessionOrigin): Promise<string | undefined> {
     try {

@@ -1,8 +1,8 @@
 import type { Handler } from '@content-platform/chassis';
 import type { jwks as contract } from '@content-platform/contract';
-import type { SigningKeys } from '../keys/signing-keys.ts';
+import type { AuthContext } from '../context.ts';
 
-export function jwks({ keys }: { keys: SigningKeys }): Handler<typeof contract> {
+export function jwks({ keys }: AuthContext): Handler<typeof contract> {
   return () => ({
     status: 200,
     body: { keys: keys.public },

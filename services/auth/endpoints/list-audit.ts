@@ -1,17 +1,11 @@
 import { type Handler, page } from '@content-platform/chassis';
 import type { listAudit as contract } from '@content-platform/contract';
-import type { AuditRecord } from '../audit-store.ts';
-import type { AuthDatabase } from '../stores.ts';
+import type { AuthContext } from '../context.ts';
 
-const toReply = ({ at, userId: user_id, ...record }: AuditRecord) => ({
-  ...record,
-  at: at.toISOString(),
-  user_id,
-});
-
-export function listAudit({ audit }: Pick<AuthDatabase, 'audit'>): Handler<typeof contract> {
+export function listAudit({ database }: AuthContext): Handler<typeof contract> {
   return async ({ query: { user_id: userId, event, limit, cursor } }) => {
-    const read = (rows: number) => audit.list({ userId, event }, cursor, rows);
-    return { status: 200, body: await page(limit, read, toReply) };
+    const read = (rows: number) => database.audit.list({ userId, event }, cursor, rows);
+    const body = await page(limit, read, ({ at, ...record }) => ({ ...record, at: at.toISOString() }));
+    return { status: 200, body };
   };
 }

@@ -1,12 +1,12 @@
 import { page, type Handler } from '@content-platform/chassis';
 import type { listSessions as contract } from '@content-platform/contract';
-import type { SessionStore } from '../sessions/session-store.ts';
+import type { AuthContext } from '../context.ts';
 
-export function listSessions({ sessions }: { sessions: SessionStore }): Handler<typeof contract> {
+export function listSessions({ database }: AuthContext): Handler<typeof contract> {
   return async ({ caller, query: { limit, cursor } }) => {
     const body = await page(
       limit,
-      (rows) => sessions.list(caller.id, cursor, rows),
+      (rows) => database.sessions.list(caller.id, cursor, rows),
       ({ id, device, address, createdAt, lastUsedAt }) => ({
         id,
         device,

@@ -109,7 +109,7 @@ test.each(['y@x.de', 'a@x.de', 'b@x.de'])(
 test('a login gets in though another one renews the hash while it is under way', async () => {
   const { users, passwords } = auth.accounts;
   const passwordHash = await bcrypt.hash(password, { cost: 4 });
-  const id = (await users.create({ email: 'd@x.de', name: 'D', passwordHash, roles: ['user'] }))!;
+  const { id } = (await users.create({ email: 'd@x.de', name: 'D', passwordHash, roles: ['user'] }))!;
   const renewed = await passwords.hash(password);
   const { loggingIn } = await auth.database.transaction(async (query) => {
     await query('renew', 'UPDATE auth.user SET password_hash = $2 WHERE id = $1', [id, renewed]);

@@ -1,26 +1,13 @@
-import { HttpError, type Handler, type Logger } from '@content-platform/chassis';
+import { HttpError, type Handler } from '@content-platform/chassis';
 import type { login as contract } from '@content-platform/contract';
 import { accessTokenLifetime } from '../access-token-lifetime.ts';
 import { byUser } from '../audit-store.ts';
-import type { Logins } from '../metrics.ts';
-import type { EqualizeFailureTime } from '../passwords/failure-time.ts';
-import { isOutdated, type Passwords } from '../passwords/passwords.ts';
+import type { AuthContext } from '../context.ts';
+import { isOutdated } from '../passwords/passwords.ts';
 import { type Refusal, verifyCredentials, type VerifiedUser } from '../passwords/verify-credentials.ts';
 import { deviceName } from '../sessions/device-name.ts';
-import type { OpenedSession, Sessions } from '../sessions/sessions.ts';
-import type { AuthDatabase } from '../stores.ts';
-import type { LoginThrottle } from '../throttle/login-throttle.ts';
+import type { OpenedSession } from '../sessions/sessions.ts';
 import type { User } from '../user-store.ts';
-
-export interface LoginDeps {
-  database: AuthDatabase;
-  passwords: Passwords;
-  throttle: LoginThrottle;
-  sessions: Sessions;
-  logins: Logins;
-  equalizeFailureTime: EqualizeFailureTime;
-  logger: Logger;
-}
 
 interface Client {
   device: string;
@@ -29,8 +16,8 @@ interface Client {
 
 type LoggedIn = VerifiedUser & { opened: OpenedSession };
 
-export function login(deps: LoginDeps): Handler<typeof contract> {
-  const { database, passwords, throttle, sessions, logins, equalizeFailureTime, logger } = deps;
+export function login(context: AuthContext): Handler<typeof contract> {
+  const { database, passwords, throttle, sessions, logins, equalizeFailureTime, logger } = context;
 
   /**
    * Undefined if the user was disabled or given another password since it was verified, and for a temporary password that
@@ -62,12 +49,8 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
     if (!verified.ok) return verified;
     const opened = await openSession(verified, client);
     if (opened) return { ...verified, opened };
-    const isTemporary = verified.kind === 'temporary';
-    return {
-      ok: false,
-      user,
-      reason: isTemporary ? 'temporary password used or expired' : 'changed meanwhile',
-    };
+    const reason = verified.kind === 'temporary' ? 'temporary password used or expired' : 'changed meanwhile';
+    return { ok: false, user, reason };
   }
 
   /** Throws 429 without a check after too many failures. */
@@ -76,9 +59,9 @@ export function login(deps: LoginDeps): Handler<typeof contract> {
     const isKnown = (network: string) => database.sessions.isKnownNetwork(user?.id ?? 0, network);
     return throttle.run({ account, address: client.address, isKnown }, async () => {
       const first = await logIn(user, password, client);
-      if (first.ok || first.reason !== 'changed meanwhile' || !isOutdated(user!.passwordHash!)) return first;
+      if (first.ok || first.reason !== 'changed meanwhile') return first;
       // Another login of this user may have renewed the hash.
-      return logIn((await database.users.lookUp(email)).user, password, client);
+      return logIn(await database.users.findByEmail(email), password, client);
     });
   }
 

@@ -1,15 +1,9 @@
 import type { Handler } from '@content-platform/chassis';
 import type { logout as contract } from '@content-platform/contract';
 import { byUser } from '../audit-store.ts';
-import type { PushDevices } from '../sessions/push-devices.ts';
-import type { AuthDatabase } from '../stores.ts';
+import type { AuthContext } from '../context.ts';
 
-export interface LogoutDeps {
-  database: AuthDatabase;
-  pushDevices: PushDevices;
-}
-
-export function logout({ database, pushDevices }: LogoutDeps): Handler<typeof contract> {
+export function logout({ database, pushDevices }: AuthContext): Handler<typeof contract> {
   return async ({ caller: { id, sessionId }, body, address }) => {
     const session = Number(sessionId);
     await database.transaction(async ({ sessions, audit }) => {

@@ -1,18 +1,28 @@
 import { HttpError, type Handler } from '@content-platform/chassis';
-import type { token as contract } from '@content-platform/contract';
+import type { GrantType, token as contract } from '@content-platform/contract';
 import { accessTokenLifetime } from '../access-token-lifetime.ts';
+import type { AuthContext } from '../context.ts';
+import { clientCredentials } from '../grants/client-credentials.ts';
 import type { Grant } from '../grants/grant.ts';
+import { identityCode } from '../grants/identity-code.ts';
+import { refreshToken as refresh } from '../grants/refresh-token.ts';
 
-/** RFC 6749 §3.2: `grants` by their grant_type. */
-export function token({ grants }: { grants: Record<string, Grant> }): Handler<typeof contract> {
+/** RFC 6749 §3.2. */
+export function token(context: AuthContext): Handler<typeof contract> {
+  const grants: Record<GrantType, Grant> = {
+    client_credentials: clientCredentials(context),
+    refresh_token: refresh(context),
+    'urn:content-platform:identity-code': identityCode(context),
+  };
+  const isOffered = (type: string): type is GrantType => Object.hasOwn(grants, type);
+
   return async (call) => {
     const { grant_type: type } = call.body;
-    const grant = Object.hasOwn(grants, type) ? grants[type] : undefined;
-    if (!grant) {
+    if (!isOffered(type)) {
       const known = Object.keys(grants).join(', ');
       throw new HttpError('unsupported_grant_type', `The grant type must be one of ${known}.`);
     }
-    const { accessToken, scopes, refreshToken } = await grant(call);
+    const { accessToken, scopes, refreshToken } = await grants[type](call);
     return {
       status: 200,
       body: {

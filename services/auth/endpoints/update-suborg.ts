@@ -1,14 +1,14 @@
 import { type Handler, HttpError } from '@content-platform/chassis';
 import type { updateSuborg as contract } from '@content-platform/contract';
 import { byUser } from '../audit-store.ts';
-import { toProfile, userGone } from '../replies.ts';
-import type { AuthDatabase } from '../stores.ts';
+import { toProfile, sessionEnded } from '../replies.ts';
+import type { AuthContext } from '../context.ts';
 
 /**
  * A user may choose from the suborgs that the identity service named at the login of this session. So no token of the
  * identity service is kept, and it may be unavailable. A suborg that it withdraws is removed at the next login.
  */
-export function updateSuborg({ database }: { database: AuthDatabase }): Handler<typeof contract> {
+export function updateSuborg({ database }: AuthContext): Handler<typeof contract> {
   return async ({ caller, body: { suborg }, address }) => {
     const user = await database.transaction(async ({ users, sessions, audit }) => {
       const origin = await sessions.originOf(caller.id, Number(caller.sessionId));
@@ -19,7 +19,7 @@ export function updateSuborg({ database }: { database: AuthDatabase }): Handler<
       await audit.add({ ...byUser(caller.id, address), event: 'suborg_changed', details: { suborg } });
       return changed;
     });
-    if (!user) throw userGone();
+    if (!user) throw sessionEnded();
     return { status: 200, body: { success: true, user: toProfile(user) } };
   };
 }

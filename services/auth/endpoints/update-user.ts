@@ -2,7 +2,7 @@ import type { Body, Role, updateUser as contract } from '@content-platform/contr
 import { actorOf, type Handler } from '@content-platform/chassis';
 import { toAccount } from '../replies.ts';
 import { isAdmin, lockUser, refuseLastAdmin } from '../administration.ts';
-import type { AuthDatabase } from '../stores.ts';
+import type { AuthContext } from '../context.ts';
 import type { User } from '../user-store.ts';
 
 function changed(user: User, { name, roles, disabled }: Body<typeof contract>): User {
@@ -28,7 +28,7 @@ function differences(before: User, after: User): Record<string, unknown> {
   };
 }
 
-export function updateUser({ database }: { database: AuthDatabase }): Handler<typeof contract> {
+export function updateUser({ database }: AuthContext): Handler<typeof contract> {
   return async ({ caller, params: { id }, body, address }) => {
     const user = await database.transaction(async ({ users, sessions, audit }) => {
       const before = await lockUser(users, id);

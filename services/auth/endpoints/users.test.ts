@@ -27,7 +27,7 @@ async function addUser(
 ): Promise<number> {
   made += 1;
   const user = { email: `user-${made}@example.com`, name: 'A Person', passwordHash: null, roles, ...more };
-  return (await auth.accounts.users.create(user))!;
+  return (await auth.accounts.users.create(user))!.id;
 }
 
 const update = (id: number, body: { name?: string; roles?: contract.Role[]; disabled?: boolean }) =>

@@ -1,20 +1,9 @@
-import { HttpError, type Logger } from '@content-platform/chassis';
+import { HttpError } from '@content-platform/chassis';
 import type { Scope } from '@content-platform/contract';
-import type { AccessTokens } from '../access-tokens.ts';
 import { invalidClient, readClientCredentials } from '../client-credentials.ts';
 import { clientName, type Client } from '../client-store.ts';
-import type { Passwords } from '../passwords/passwords.ts';
-import type { AuthDatabase } from '../stores.ts';
-import type { LoginThrottle } from '../throttle/login-throttle.ts';
+import type { AuthContext } from '../context.ts';
 import type { Grant, Granted } from './grant.ts';
-
-export interface ClientCredentialsDeps {
-  database: AuthDatabase;
-  passwords: Passwords;
-  throttle: LoginThrottle;
-  tokens: AccessTokens;
-  logger: Logger;
-}
 
 /** `reason` is for the log and the audit log, never for the client. */
 interface Refusal {
@@ -33,9 +22,7 @@ function grantedScopes(client: Client, wished: string | undefined): Scope[] {
 }
 
 /** RFC 6749 §4.4. Guesses at secrets are throttled as those at passwords are, which §2.3.1 asks for. */
-export function clientCredentials(deps: ClientCredentialsDeps): Grant {
-  const { database, passwords, throttle, tokens, logger } = deps;
-
+export function clientCredentials({ database, passwords, throttle, tokens, logger }: AuthContext): Grant {
   /** Undefined if the client was disabled or given another secret since it was checked. */
   function issue(client: Client, scopes: readonly Scope[], address: string): Promise<string | undefined> {
     return database.transaction(async ({ clients, audit }) => {

@@ -1,5 +1,5 @@
-import type { Call } from '@content-platform/chassis';
-import type { Scope, token } from '@content-platform/contract';
+import { type Call, HttpError } from '@content-platform/chassis';
+import type { Body, Scope, token } from '@content-platform/contract';
 
 export interface Granted {
   accessToken: string;
@@ -9,3 +9,12 @@ export interface Granted {
 
 /** One way to an access token. Throws the errors of RFC 6749 §5.2. */
 export type Grant = (call: Call<typeof token>) => Promise<Granted>;
+
+/** Returns a parameter that this grant needs. Throws 400 `invalid_request` if it is missing. */
+export function required(body: Body<typeof token>, name: keyof Body<typeof token>): string {
+  const value = body[name];
+  if (value !== undefined) return value;
+  throw new HttpError('invalid_request', 'The request is not valid.', {
+    details: [{ path: `body.${name}`, message: 'Is missing.' }],
+  });
+}

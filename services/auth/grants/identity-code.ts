@@ -1,26 +1,14 @@
 import { timingSafeEqual } from 'node:crypto';
-import { HttpError } from '@content-platform/chassis';
 import { byUser } from '../audit-store.ts';
+import type { AuthContext } from '../context.ts';
 import { deviceName } from '../sessions/device-name.ts';
 import type { PresentedCode } from '../identity/code-store.ts';
 import { isToken, sha256 } from '../sessions/opaque-token.ts';
 import { scopesOf } from '../rights.ts';
-import { invalidGrant, type Sessions } from '../sessions/sessions.ts';
-import type { AuthDatabase, Stores } from '../stores.ts';
+import { invalidGrant } from '../sessions/sessions.ts';
+import type { Stores } from '../stores.ts';
 import type { User } from '../user-store.ts';
-import type { Grant } from './grant.ts';
-
-export interface IdentityCodeDeps {
-  database: AuthDatabase;
-  sessions: Sessions;
-}
-
-function required(body: Record<string, string | undefined>, name: string): string {
-  if (body[name] !== undefined) return body[name];
-  throw new HttpError('invalid_request', 'The request is not valid.', {
-    details: [{ path: `body.${name}`, message: 'Is missing.' }],
-  });
-}
+import { type Grant, required } from './grant.ts';
 
 /** RFC 7636 §4.6, S256. */
 function verifies(codeVerifier: string, { codeChallenge }: PresentedCode): boolean {
@@ -40,7 +28,7 @@ async function recordFailure(
 /** RFC 6749 §4.1.2: a code that is presented twice was stolen. */
 async function endSessionOf(stores: Stores, code: PresentedCode, address: string): Promise<void> {
   const { userId, sessionId } = code;
-  if (sessionId === undefined) return;
+  if (sessionId === null) return;
   if (await stores.sessions.endOne(userId, sessionId)) {
     const details = { session: sessionId, reason: 'its code came again' };
     await stores.audit.add({ event: 'session_revoked', userId, address, details });
@@ -58,7 +46,7 @@ async function dropSuborg({ users, audit }: Stores, user: User): Promise<void> {
  * Exchanges the one-time code of a login at the identity service for tokens. Only the client that began the login has
  * the verifier. A wrong verifier uses up the code, so that no client can try two.
  */
-export function identityCode({ database, sessions }: IdentityCodeDeps): Grant {
+export function identityCode({ database, sessions }: AuthContext): Grant {
   /** Returns the grant, or the reason of a refusal: throwing would roll back what the refusal writes. */
   async function redeem(stores: Stores, hash: Buffer, verifier: string, device: string, address: string) {
     const { users, identityCodes: codes, audit } = stores;

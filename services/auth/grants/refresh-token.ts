@@ -1,17 +1,11 @@
-import { HttpError } from '@content-platform/chassis';
+import type { AuthContext } from '../context.ts';
 import { scopesOf } from '../rights.ts';
-import type { Sessions } from '../sessions/sessions.ts';
-import type { Grant } from './grant.ts';
+import { type Grant, required } from './grant.ts';
 
 /** RFC 6749 §6. The clients are apps and pages, which can keep no secret: the token alone says who it is. */
-export function refreshToken({ sessions }: { sessions: Sessions }): Grant {
+export function refreshToken({ sessions }: AuthContext): Grant {
   return async ({ body, address }) => {
-    if (body.refresh_token === undefined) {
-      throw new HttpError('invalid_request', 'The request is not valid.', {
-        details: [{ path: 'body.refresh_token', message: 'Is missing.' }],
-      });
-    }
-    const { user, ...pair } = await sessions.refresh(body.refresh_token, address);
+    const { user, ...pair } = await sessions.refresh(required(body, 'refresh_token'), address);
     return { ...pair, scopes: scopesOf(user.roles) };
   };
 }

@@ -15,16 +15,14 @@ export interface IdentityCode {
 export interface PresentedCode extends IdentityCode {
   state: 'valid' | 'expired' | 'reused';
   /** The session that its first use opened. */
-  sessionId: number | undefined;
+  sessionId: number | null;
 }
 
 /** One-time codes, of which the table has the SHA-256. Everything throws what `query` throws. */
 export function createIdentityCodeStore(query: Database['query']) {
   return {
-    async add(
-      hash: Buffer,
-      { userId, codeChallenge, issuer, idToken, suborgs }: IdentityCode,
-    ): Promise<void> {
+    async add(hash: Buffer, code: IdentityCode): Promise<void> {
+      const { userId, codeChallenge, issuer, idToken, suborgs } = code;
       const text = `INSERT INTO auth.identity_code (hash, user_id, code_challenge, issuer, id_token, suborgs)
                     VALUES ($1, $2, $3, $4, $5, $6)`;
       await query('add_identity_code', text, [hash, userId, codeChallenge, issuer, idToken, suborgs]);
@@ -36,20 +34,13 @@ export function createIdentityCodeStore(query: Database['query']) {
       const user =
         'SELECT FROM auth.user WHERE id = (SELECT user_id FROM auth.identity_code WHERE hash = $1) FOR UPDATE';
       await query('lock_user_of_code', user, [hash]);
-      const text = `SELECT user_id, code_challenge AS "codeChallenge", issuer, id_token AS "idToken", suborgs, session_id,
+      const text = `SELECT user_id::float8 AS "userId", code_challenge AS "codeChallenge", issuer,
+          id_token AS "idToken", suborgs, session_id::float8 AS "sessionId",
           CASE WHEN used_at IS NOT NULL THEN 'reused'
                WHEN created_at < now() - make_interval(secs => $2) THEN 'expired'
                ELSE 'valid' END AS state
         FROM auth.identity_code WHERE hash = $1 FOR UPDATE`;
-      type Row = Omit<PresentedCode, 'userId' | 'sessionId'> & { user_id: string; session_id: string | null };
-      const { rows } = await query<Row>('present_identity_code', text, [hash, codeSeconds]);
-      if (!rows[0]) return undefined;
-      const { user_id, session_id, ...row } = rows[0];
-      return {
-        ...row,
-        userId: Number(user_id),
-        sessionId: session_id === null ? undefined : Number(session_id),
-      };
+      return (await query<PresentedCode>('present_identity_code', text, [hash, codeSeconds])).rows[0];
     },
 
     /** Marks the code as used; using it again ends the session `sessionId`. */

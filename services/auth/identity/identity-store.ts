@@ -16,9 +16,8 @@ export function createIdentityStore(query: Database['query']) {
     },
 
     async findUserId({ issuer, subject }: Subject): Promise<number | undefined> {
-      const text = 'SELECT user_id FROM auth.identity WHERE issuer = $1 AND subject = $2';
-      const { rows } = await query<{ user_id: string }>('find_identity', text, [issuer, subject]);
-      return rows[0] && Number(rows[0].user_id);
+      const text = 'SELECT user_id::float8 AS id FROM auth.identity WHERE issuer = $1 AND subject = $2';
+      return (await query<{ id: number }>('find_identity', text, [issuer, subject])).rows[0]?.id;
     },
 
     /** False if the user is another person at this identity service already. */

@@ -13,14 +13,9 @@ import { isLoopback, type ProviderSettings } from './settings.ts';
 
 /** Of one request to the identity service, in seconds. A callback makes four at most, within the gateway's 15 s. */
 const timeoutSeconds = 3;
-/** How long what discovery told is used before it is asked again, and how long not after a failure. Ms. */
+/** Time between two discoveries, and after one that failed, in ms. */
 const refreshMs = 3_600_000;
 const pauseMs = 2_000;
-
-export interface Provider {
-  /** Rejects with IdentityFailure `identity_unavailable`. */
-  configuration(): Promise<Configuration>;
-}
 
 /** RFC 6749 §2.3.1: Basic is what every server takes that knows secrets; unless it says that it does not. */
 function authenticate(secret: string): ClientAuth {
@@ -49,37 +44,31 @@ async function discover({ issuer, clientId, clientSecret }: ProviderSettings): P
  * The identity service, found by OpenID Connect Discovery when it is first needed. What was found is used on while the
  * service is away; after a failure it is left alone for a moment.
  */
-export function createProvider(settings: ProviderSettings | undefined): Provider {
-  let found: { configuration: Configuration; at: number } | undefined;
-  let failed: { failure: IdentityFailure; at: number } | undefined;
-  let underWay: Promise<Configuration> | undefined;
+export function createProvider(settings: ProviderSettings | undefined) {
+  let found: Configuration | undefined;
+  let failure: IdentityFailure | undefined;
+  let askAgainAt = -Infinity;
+  let underWay: Promise<void> | undefined;
 
-  async function find(): Promise<Configuration> {
+  async function find(): Promise<void> {
     try {
       if (!settings) throw new Error('none is configured');
-      const configuration = await discover(settings);
-      found = { configuration, at: performance.now() };
-      return configuration;
+      found = await discover(settings);
+      askAgainAt = performance.now() + refreshMs;
     } catch (error) {
-      const failure = new IdentityFailure('identity_unavailable', error);
-      failed = { failure, at: performance.now() };
-      throw failure;
+      failure = new IdentityFailure('identity_unavailable', error);
+      askAgainAt = performance.now() + pauseMs;
     } finally {
       underWay = undefined;
     }
   }
 
   return {
-    async configuration() {
-      const now = performance.now();
-      if (found && now - found.at < refreshMs) return found.configuration;
-      try {
-        if (failed && now - failed.at < pauseMs) throw failed.failure;
-        return await (underWay ??= find());
-      } catch (error) {
-        if (found) return found.configuration;
-        throw error;
-      }
+    /** Rejects with IdentityFailure `identity_unavailable`. */
+    async configuration(): Promise<Configuration> {
+      if (performance.now() >= askAgainAt) await (underWay ??= find());
+      if (found) return found;
+      throw failure!;
     },
   };
 }

@@ -76,29 +76,22 @@ function checkPublicUrl(publicUrl: string): void {
   );
 }
 
+const needed = ['IDENTITY_ISSUER', 'IDENTITY_CLIENT_ID', 'IDENTITY_CLIENT_SECRET'] as const;
+
 /** Throws ConfigError when the identity service is configured in part, or PUBLIC_URL is not safe for logins there. */
 export function identitySettings(
   config: z.output<z.ZodObject<typeof identityConfig>> & { PUBLIC_URL: string },
 ): IdentitySettings {
-  const {
-    IDENTITY_ISSUER: issuer,
-    IDENTITY_CLIENT_ID: clientId,
-    IDENTITY_CLIENT_SECRET: clientSecret,
-  } = config;
-  const needed = {
-    IDENTITY_ISSUER: issuer,
-    IDENTITY_CLIENT_ID: clientId,
-    IDENTITY_CLIENT_SECRET: clientSecret,
-  };
-  const missing = Object.entries(needed).flatMap(([name, value]) => (value === undefined ? [name] : []));
-  if (missing.length === 1 || missing.length === 2) {
+  const [issuer, clientId, clientSecret] = needed.map((name) => config[name]);
+  const provider = issuer && clientId && clientSecret ? { issuer, clientId, clientSecret } : undefined;
+  const missing = needed.filter((name) => !config[name]);
+  if (provider) checkPublicUrl(config.PUBLIC_URL);
+  else if (missing.length < needed.length) {
     const verb = missing.length === 1 ? 'is' : 'are';
     throw new ConfigError(
-      `${missing.join(' and ')} ${verb} not set; set all of ${Object.keys(needed).join(', ')} or none`,
+      `${missing.join(' and ')} ${verb} not set; set all of ${needed.join(', ')} or none`,
     );
   }
-  const provider = issuer && clientId && clientSecret ? { issuer, clientId, clientSecret } : undefined;
-  if (provider) checkPublicUrl(config.PUBLIC_URL);
   return {
     name: config.IDENTITY_NAME,
     provider,

@@ -10,11 +10,11 @@ async function create(
   person: Person,
 ): Promise<User | undefined> {
   const { name = email, issuer } = person;
-  const id = await users.create({ email, name: name.slice(0, 200), passwordHash: null, roles: ['user'] });
-  if (id === undefined) return undefined;
-  await identities.link(person, id);
-  await audit.add({ event: 'user_created', userId: id, details: { identity: issuer } });
-  return users.findById(id);
+  const user = await users.create({ email, name: name.slice(0, 200), passwordHash: null, roles: ['user'] });
+  if (!user) return undefined;
+  await identities.link(person, user.id);
+  await audit.add({ event: 'user_created', userId: user.id, details: { identity: issuer } });
+  return user;
 }
 
 /**

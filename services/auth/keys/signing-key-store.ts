@@ -54,9 +54,8 @@ export function createSigningKeyStore(query: Database['query']) {
 
     /** Deletes the retired keys. */
     async deleteExpired(keptSeconds: number): Promise<void> {
-      await query('delete_signing_keys', `DELETE FROM auth.signing_key AS key WHERE ${retired}`, [
-        keptSeconds,
-      ]);
+      const text = `DELETE FROM auth.signing_key AS key WHERE ${retired}`;
+      await query('delete_signing_keys', text, [keptSeconds]);
     },
   };
 }

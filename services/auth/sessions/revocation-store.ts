@@ -5,10 +5,10 @@ import { accessTokenLifetime } from '../access-token-lifetime.ts';
 const keptSeconds = accessTokenLifetime + 60;
 
 interface Row {
-  id: string;
+  id: number;
   session: string | null;
   client: string | null;
-  issued_until: string;
+  issued_until: number;
 }
 
 /** The revocations of access tokens, which every service reads. Everything throws what `query` throws. */
@@ -28,20 +28,19 @@ export function createRevocationStore(query: Database['query']) {
 
     /** The revocations after the id `after` that still matter, oldest first. */
     async listAfter(after: number): Promise<RevocationPage> {
-      const text = `SELECT id, session_id AS session, client, ceil(extract(epoch FROM at)) AS issued_until
+      const text = `SELECT id::float8 AS id, session_id AS session, client,
+                      ceil(extract(epoch FROM at))::float8 AS issued_until
                     FROM auth.revocation
                     WHERE id > $1 AND at > now() - make_interval(secs => $2)
                       OR id = (SELECT max(id) FROM auth.revocation)
-                    ORDER BY id`;
+                    ORDER BY revocation.id`;
       const { rows } = await query<Row>('list_revocations', text, [after, keptSeconds]);
       const revocations = rows
-        .filter(({ id }) => Number(id) > after)
+        .filter(({ id }) => id > after)
         .map(({ id, session, client, issued_until }) =>
-          client === null
-            ? { id: Number(id), session: session! }
-            : { id: Number(id), client, issued_until: Number(issued_until) },
+          client === null ? { id, session: session! } : { id, client, issued_until },
         );
-      return { last: Number(rows.at(-1)?.id ?? 0), revocations };
+      return { last: rows.at(-1)?.id ?? 0, revocations };
     },
 
     /** Deletes the revocations that no living token needs, but for the newest: readers compare their position with it. */

@@ -9,7 +9,7 @@ let userId: number;
 beforeAll(async () => {
   auth = await startAuth();
   const person = { email: 'ann@example.com', name: 'Ann', passwordHash: null, roles: ['user' as const] };
-  userId = (await auth.accounts.users.create(person))!;
+  userId = (await auth.accounts.users.create(person))!.id;
 });
 afterAll(() => auth.stop());
 

@@ -68,9 +68,9 @@ export function createSessionStore(query: Database['query']) {
   /** Ends the live sessions of a user for which `condition` holds; false if there are none. */
   async function end(userId: number, condition: string, ...values: unknown[]): Promise<boolean> {
     const text = `UPDATE auth.session SET ended_at = now()
-                  WHERE user_id = $1 AND ended_at IS NULL AND ${condition} RETURNING id`;
-    const { rows } = await query<{ id: string }>('end_sessions', text, [userId, ...values]);
-    await revocations.add({ sessions: rows.map(({ id }) => Number(id)) });
+                  WHERE user_id = $1 AND ended_at IS NULL AND ${condition} RETURNING id::float8 AS id`;
+    const { rows } = await query<{ id: number }>('end_sessions', text, [userId, ...values]);
+    await revocations.add({ sessions: rows.map(({ id }) => id) });
     return rows.length > 0;
   }
 
@@ -80,7 +80,7 @@ export function createSessionStore(query: Database['query']) {
       const { userId, device, address, mustChangePassword, endsAt, origin } = session;
       const text = `INSERT INTO auth.session
                       (user_id, device, address, must_change_password, ends_at, identity_issuer, id_token, suborgs)
-                    VALUES ($1, $2, $3, $4, least($5, now() + make_interval(days => $6)), $7, $8, $9) RETURNING id`;
+                    VALUES ($1, $2, $3, $4, least($5, now() + make_interval(days => $6)), $7, $8, $9) RETURNING id::float8 AS id`;
       const values = [
         userId,
         device,
@@ -92,8 +92,7 @@ export function createSessionStore(query: Database['query']) {
         origin?.idToken ?? null,
         origin?.suborgs ?? null,
       ];
-      const { rows } = await query<{ id: string }>('open_session', text, values);
-      const id = Number(rows[0]!.id);
+      const { id } = (await query<{ id: number }>('open_session', text, values)).rows[0]!;
       await this.addToken(id, refreshTokenHash);
       await end(
         userId,
@@ -123,7 +122,8 @@ export function createSessionStore(query: Database['query']) {
     },
 
     async find(hash: Buffer): Promise<PresentedToken | undefined> {
-      const text = `SELECT session.id, user_id, must_change_password, replaced_at IS NOT NULL AS replaced,
+      const text = `SELECT session.id::float8 AS "sessionId", user_id::float8 AS "userId",
+          must_change_password AS "mustChangePassword", replaced_at IS NOT NULL AS replaced,
           CASE WHEN ended_at IS NOT NULL THEN 'revoked'
                WHEN ends_at < now() THEN 'expired'
                WHEN replaced_at < now() - make_interval(secs => $2) THEN 'reused'
@@ -131,24 +131,8 @@ export function createSessionStore(query: Database['query']) {
                ELSE 'valid' END AS state
         FROM auth.refresh_token AS token JOIN auth.session ON session.id = session_id
         WHERE hash = $1`;
-      interface Row {
-        id: string;
-        user_id: string;
-        must_change_password: boolean;
-        replaced: boolean;
-        state: RefreshTokenState;
-      }
-      const { rows } = await query<Row>('find_refresh_token', text, [hash, graceSeconds, lifetimeDays.idle]);
-      const row = rows[0];
-      return (
-        row && {
-          sessionId: Number(row.id),
-          userId: Number(row.user_id),
-          mustChangePassword: row.must_change_password,
-          state: row.state,
-          replaced: row.replaced,
-        }
-      );
+      const values = [hash, graceSeconds, lifetimeDays.idle];
+      return (await query<PresentedToken>('find_refresh_token', text, values)).rows[0];
     },
 
     /** Any of these hashes that the table has. */
@@ -158,25 +142,22 @@ export function createSessionStore(query: Database['query']) {
     },
 
     async replace(sessionId: number, hash: Buffer, successor: Buffer): Promise<void> {
-      await query(
-        'replace_refresh_token',
-        'UPDATE auth.refresh_token SET replaced_at = now() WHERE hash = $1',
-        [hash],
-      );
+      const text = 'UPDATE auth.refresh_token SET replaced_at = now() WHERE hash = $1';
+      await query('replace_refresh_token', text, [hash]);
       await this.addToken(sessionId, successor);
       await query('use_session', 'UPDATE auth.session SET last_used_at = now() WHERE id = $1', [sessionId]);
     },
 
     /** The live sessions, newest first, with ids below `before`. */
     async list(userId: number, before: number | undefined, limit: number): Promise<Session[]> {
-      const text = `SELECT id, device, host(address) AS address, created_at AS "createdAt", last_used_at AS "lastUsedAt"
+      const text = `SELECT id::float8 AS id, device, host(address) AS address, created_at AS "createdAt",
+                      last_used_at AS "lastUsedAt"
                     FROM auth.session
                     WHERE user_id = $1 AND ended_at IS NULL AND ends_at > now()
                       AND last_used_at > now() - make_interval(days => $4) AND ($2::bigint IS NULL OR id < $2)
-                    ORDER BY id DESC LIMIT $3`;
+                    ORDER BY session.id DESC LIMIT $3`;
       const values = [userId, before ?? null, limit, lifetimeDays.idle];
-      const { rows } = await query<Omit<Session, 'id'> & { id: string }>('list_sessions', text, values);
-      return rows.map((row) => ({ ...row, id: Number(row.id) }));
+      return (await query<Session>('list_sessions', text, values)).rows;
     },
 
     /** The login at the identity service that opened the session; undefined for a login with a password. */
@@ -188,7 +169,7 @@ export function createSessionStore(query: Database['query']) {
                        ORDER BY latest.id DESC LIMIT 1) AS suborgs
                     FROM auth.session
                     WHERE user_id = $1 AND id = $2 AND identity_issuer IS NOT NULL`;
-      return (await query<SessionOrigin & object>('find_session_origin', text, [userId, id])).rows[0];
+      return (await query<SessionOrigin>('find_session_origin', text, [userId, id])).rows[0];
     },
 
     /** Whether the user has a live session that was opened from this network (in CIDR form). */

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Backoff, createMemoryFailures, reserve, type UpdateFailures } from './failures.ts';
+import { type Backoff, createMemoryFailures, reserve, reset, type UpdateFailures } from './failures.ts';
 
 const backoff: Backoff = { windowMs: 20, shortestMs: 1, longestMs: 8 };
 const subject = { key: 'a', limit: 3 };
@@ -24,8 +24,7 @@ async function failTimes(times: number): Promise<void> {
 /** A reservation, and what takes it back. */
 async function attempt(limit = subject.limit) {
   const { waitMs, undo } = await reserve(update, [{ key: 'a', limit }], backoff);
-  const release = () => update(['a'], ([state]) => ({ states: [undo('a', state)], result: undefined }));
-  return { waitMs, release };
+  return { waitMs, release: undo };
 }
 
 test('waits begin at the limit and double up to the longest', async () => {
@@ -57,7 +56,7 @@ test('a release does not end the wait of a later failure', async () => {
 
 test('a release after a reset changes nothing', async () => {
   const { release } = await attempt();
-  await update(['a'], () => ({ states: [undefined], result: undefined }));
+  await reset(update, ['a']);
   now += 1;
   await failTimes(1);
   await release();

@@ -33,13 +33,6 @@ export type UpdateFailures = <T>(
   change: (states: readonly State[], now: number) => { states?: readonly State[]; result: T },
 ) => Promise<T>;
 
-export interface Reservation {
-  /** Time until the next attempt, in ms; 0: this attempt was counted. */
-  waitMs: number;
-  /** The state of `key` without what was counted for it. */
-  undo(key: string, state: State): State;
-}
-
 function addFailure(state: State, limit: number, now: number, backoff: Backoff): Failures {
   const { count, firstAt } = state ?? { count: 0, firstAt: now };
   const over = count + 1 - limit;
@@ -49,32 +42,48 @@ function addFailure(state: State, limit: number, now: number, backoff: Backoff):
 }
 
 /** Undoes the step from `before` to `added`, also when other failures were counted since. */
-function removeFailure(state: State, before: State, added: Failures): State {
+function removeFailure(state: State, before: State, added: State): State {
   // The failures were reset or have expired since: these are others.
-  if (state?.firstAt !== added.firstAt) return state;
+  if (!state || state.firstAt !== added?.firstAt) return state;
   if (state.count === 1) return undefined;
   // A later failure has begun a later wait, which stays.
   const kept = state.blockedUntil === added.blockedUntil ? (before ?? state) : state;
   return { ...kept, count: state.count - 1 };
 }
 
+export interface Reservation {
+  /** Time until the next attempt, in ms; 0: this attempt was counted. */
+  waitMs: number;
+  /** Takes back what was counted. */
+  undo(): Promise<void>;
+}
+
 /** Counts a failure for every subject, or nothing if any of them has to wait. Throws what `update` throws. */
-export function reserve(
+export async function reserve(
   update: UpdateFailures,
   subjects: readonly Subject[],
   backoff: Backoff,
 ): Promise<Reservation> {
   const keys = subjects.map(({ key }) => key);
-  return update<Reservation>(keys, (before, now) => {
+  const { waitMs, before, added } = await update(keys, (before, now) => {
     const waitMs = Math.max(0, ...before.map((state) => (state?.blockedUntil ?? 0) - now));
-    if (waitMs > 0) return { result: { waitMs, undo: (_key, state) => state } };
+    if (waitMs > 0) return { result: { waitMs, before, added: [] } };
     const added = subjects.map(({ limit }, index) => addFailure(before[index], limit, now, backoff));
-    const undo = (key: string, state: State) => {
-      const index = keys.indexOf(key);
-      return index < 0 ? state : removeFailure(state, before[index], added[index]!);
-    };
-    return { states: added, result: { waitMs, undo } };
+    return { states: added, result: { waitMs, before, added } };
   });
+  return {
+    waitMs,
+    undo: () =>
+      update(keys, (states) => ({
+        states: states.map((state, index) => removeFailure(state, before[index], added[index])),
+        result: undefined,
+      })),
+  };
+}
+
+/** Deletes the failures of `keys`. Throws what `update` throws. */
+export function reset(update: UpdateFailures, keys: readonly string[]): Promise<void> {
+  return update(keys, () => ({ states: keys.map(() => undefined), result: undefined }));
 }
 
 /** The memory drops the least recently written keys above this number. */

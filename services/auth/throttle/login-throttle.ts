@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { HttpError } from '@content-platform/chassis';
-import { type Backoff, reserve, type State, type UpdateFailures } from './failures.ts';
+import { type Backoff, reserve, reset, type UpdateFailures } from './failures.ts';
 import { networkOf } from './network.ts';
 
 export const loginBackoff: Backoff = { windowMs: 15 * 60_000, shortestMs: 1_000, longestMs: 15 * 60_000 };
@@ -68,24 +68,17 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
         if (await isKnown(network)) reservation = await reserve(update, [known], backoff);
         if (reservation.waitMs > 0) throw tooMany(waitMs);
       }
-      const { undo } = reservation;
-
-      /** Takes the count back; a failure to do so is ignored, because counts expire. */
-      async function release(succeeded: boolean): Promise<void> {
-        const keys = [own.key, known.key, shared.key];
-        const change = (key: string, state: State) =>
-          succeeded && key !== shared.key ? undefined : undo(key, state);
-        await update(keys, (states) => ({
-          states: states.map((state, index) => change(keys[index]!, state)),
-          result: undefined,
-        })).catch(() => undefined);
-      }
+      // A failure to take a count back is ignored, because counts expire.
+      const undo = () => reservation.undo().catch(() => undefined);
 
       const outcome = await check().catch(async (error: unknown) => {
-        await release(false);
+        await undo();
         throw error;
       });
-      if (outcome.ok) await release(true);
+      if (outcome.ok) {
+        await undo();
+        await reset(update, [own.key, known.key]).catch(() => undefined);
+      }
       return { outcome, limited: !outcome.ok && waitMs > 0 ? tooMany(waitMs) : undefined };
     },
   };

@@ -37,7 +37,7 @@ type Script = (
 const maxRounds = 100;
 
 /** Failures in Redis, for all processes together. Throws 503 after 100 lost rounds, and what ioredis throws. */
-export function createRedisFailures(redis: RedisClient): UpdateFailures {
+function createRedisFailures(redis: RedisClient): UpdateFailures {
   redis.defineCommand('compareAndSetFailures', { lua: compareAndSet });
   const client = redis as unknown as { compareAndSetFailures: Script };
   // In a cluster the braces put all keys into one slot, as a script needs. Earlier releases keep hashes in

@@ -1,0 +1,20 @@
+import { command } from '../administration.ts';
+import type { AuditEvent } from '@content-platform/contract';
+import type { Accounts } from '../accounts.ts';
+import type { ClientStore } from '../client-store.ts';
+import { CommandError } from './command.ts';
+
+/** Takes a client's secret away by `change`, and its tokens. Throws CommandError if `change` found no such client. */
+export async function changeClient(
+  { transaction }: Accounts,
+  client: string,
+  event: AuditEvent,
+  change: (clients: ClientStore) => Promise<boolean>,
+): Promise<void> {
+  await transaction(async ({ clients, revocations, audit }) => {
+    const found = await change(clients);
+    if (!found) throw new CommandError(`There is no client named ${client} that is not disabled.`);
+    await audit.add({ ...command, event, details: { client } });
+    await revocations.add({ client });
+  });
+}

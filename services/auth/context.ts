@@ -1,0 +1,28 @@
+import type { Logger } from '@content-platform/chassis';
+import type { AccessTokens } from './access-tokens.ts';
+import type { IdentityService } from './identity/identity.ts';
+import type { SigningKeys } from './keys/signing-keys.ts';
+import type { Logins } from './metrics.ts';
+import type { EqualizeFailureTime } from './passwords/failure-time.ts';
+import type { PasswordPolicy } from './passwords/password-policy.ts';
+import type { Passwords } from './passwords/passwords.ts';
+import type { PushDevices } from './sessions/push-devices.ts';
+import type { Sessions } from './sessions/sessions.ts';
+import type { AuthDatabase } from './stores.ts';
+import type { LoginThrottle } from './throttle/login-throttle.ts';
+
+/** What endpoints and grants work with. app.ts makes it once; each of them names the parts that it uses. */
+export interface AuthContext {
+  database: AuthDatabase;
+  keys: SigningKeys;
+  tokens: AccessTokens;
+  sessions: Sessions;
+  passwords: Passwords;
+  policy: PasswordPolicy;
+  throttle: LoginThrottle;
+  equalizeFailureTime: EqualizeFailureTime;
+  identity: IdentityService;
+  pushDevices: PushDevices;
+  logins: Logins;
+  logger: Logger;
+}
