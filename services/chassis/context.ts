@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomUUID } from 'node:crypto';
 import { outsideTrace } from './tracing.ts';
 
 /** The request under way, for logs and measurements in the layers below. */
@@ -26,4 +27,11 @@ export function outsideContext<T>(work: () => T): T {
 /** Returns undefined outside a request: at start, in a consumer, in a timer. */
 export function currentContext(): RequestContext | undefined {
   return storage.getStore();
+}
+
+const acceptableId = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** Returns the client's X-Request-Id if it is 1 to 128 characters of [A-Za-z0-9._-], otherwise a new id. */
+export function requestId(given: string | undefined): string {
+  return given !== undefined && acceptableId.test(given) ? given : randomUUID();
 }

@@ -32,22 +32,21 @@ export function unavailable(message: string, cause?: unknown): HttpError<'servic
 }
 
 /** Replies for the errors of express and body-parser, by their `type` or, without a type, by their status. */
-const known: Record<string, () => HttpError> = {
-  'entity.parse.failed': () => new HttpError('malformed_json', 'The body is not valid JSON.'),
-  'entity.too.large': () => new HttpError('payload_too_large', 'The body is too large.'),
-  'encoding.unsupported': () =>
-    new HttpError('unsupported_media_type', 'The body must not be compressed or encoded.'),
-  'charset.unsupported': () => new HttpError('unsupported_media_type', 'The body must be UTF-8.'),
-  'parameters.too.many': () => new HttpError('payload_too_large', 'The form has too many fields.'),
-  '400': () => new HttpError('malformed_request', 'The request is malformed.'),
+const known: Record<string, [ErrorCode, string]> = {
+  'entity.parse.failed': ['malformed_json', 'The body is not valid JSON.'],
+  'entity.too.large': ['payload_too_large', 'The body is too large.'],
+  'encoding.unsupported': ['unsupported_media_type', 'The body must not be compressed or encoded.'],
+  'charset.unsupported': ['unsupported_media_type', 'The body must be UTF-8.'],
+  'parameters.too.many': ['payload_too_large', 'The form has too many fields.'],
+  '400': ['malformed_request', 'The request is malformed.'],
 };
 
 /** Converts any thrown value to an HttpError, with the original as its cause for the log. */
 export function toHttpError(thrown: unknown): HttpError {
   if (thrown instanceof HttpError) return thrown;
   const { type, status } = (thrown ?? {}) as { type?: string; status?: number };
-  const make = known[type ?? ''] ?? known[String(status)];
-  if (make) return make();
+  const reply = known[type ?? ''] ?? known[String(status)];
+  if (reply) return new HttpError(...reply);
   return new HttpError('internal_error', 'Something went wrong here.', { cause: thrown });
 }
 

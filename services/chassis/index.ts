@@ -10,11 +10,10 @@ export {
   tokenConfig,
   url,
 } from './config.ts';
-export { hasBody } from './body.ts';
+export { endAfterBody, hasBody } from './body.ts';
 export { type Breaker, createBreaker } from './breaker.ts';
 export { openDatabase, runCommand } from './command-line.ts';
-export { currentContext, runInContext } from './context.ts';
-export { endAfterBody } from './drain.ts';
+export { currentContext, requestId, runInContext } from './context.ts';
 export { etagOf, ifMatchHolds, isCurrent } from './etag.ts';
 export { createIdempotency, type Idempotency, migrateIdempotency } from './idempotency.ts';
 export { envelope, HttpError, toHttpError, unavailable } from './http-error.ts';
@@ -31,7 +30,6 @@ export {
 } from './metrics.ts';
 export { migrate } from './migrations.ts';
 export { page } from './page.ts';
-export { comparePaths } from './path-order.ts';
 export { createDatabase, type Database } from './postgres.ts';
 export { createRedis, type RedisClient, redisTimeoutMs } from './redis.ts';
 export {
@@ -41,11 +39,10 @@ export {
   type RedisAddress,
   sentinelLogin,
 } from './redis-address.ts';
-export { requestId } from './request-id.ts';
-export { requestMethods } from './request-methods.ts';
 export { type RevocationPage, revocationPage, type Revocations, watchRevocations } from './revocations.ts';
 export { deleteExpired, runRetention, startRetention, type RetentionSteps } from './retention.ts';
 export { retryUntilAborted } from './retry-until-aborted.ts';
+export { comparePaths, requestMethods } from './routing.ts';
 export { run, type Process, type Running } from './run.ts';
 export { createService, handle, type Call, type Gate, type Handler, type ServiceOptions } from './service.ts';
 export { createSemaphore, type Release, type Semaphore } from './semaphore.ts';

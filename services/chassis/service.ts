@@ -3,15 +3,12 @@ import { isIP } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { Body, Endpoint, Params, Query, Reply, ServiceName } from '@content-platform/contract';
-import { parseBody } from './body.ts';
-import { runInContext, type RequestContext } from './context.ts';
-import { endAfterBody } from './drain.ts';
+import { createBodyParser, endAfterBody } from './body.ts';
+import { requestId, runInContext, type RequestContext } from './context.ts';
 import { envelope, HttpError, toHttpError } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import { methodLabel, observe, statusOf, type Metrics } from './metrics.ts';
-import { comparePaths } from './path-order.ts';
-import { requestId } from './request-id.ts';
-import { requestMethods } from './request-methods.ts';
+import { comparePaths, requestMethods } from './routing.ts';
 import { beginRequestSpan, endRequestSpan, inSpan } from './tracing.ts';
 import { authorize, bearerToken, type Caller, type TokenVerifier } from './tokens.ts';
 import { validate } from './validation.ts';
@@ -52,11 +49,12 @@ export interface Route {
   endpoint: Endpoint;
   handler: (call: never) => unknown;
   gate: Gate | undefined;
+  parseBody: ReturnType<typeof createBodyParser>;
 }
 
 /** Pairs an endpoint of the contract with its handler and, optionally, its gate. */
 export function handle<E extends Endpoint>(endpoint: E, handler: Handler<E>, gate?: Gate): Route {
-  return { endpoint, handler, gate };
+  return { endpoint, handler, gate, parseBody: createBodyParser(endpoint) };
 }
 
 export interface ServiceOptions {
@@ -91,7 +89,7 @@ export function createService(
   metrics.expect(routes.map((route) => route.endpoint));
 
   async function callHandler(
-    { endpoint, handler, gate }: Route,
+    { endpoint, handler, gate, parseBody }: Route,
     request: Request,
     response: Response,
   ): Promise<AnyReply> {
@@ -101,7 +99,7 @@ export function createService(
       authorize(caller, endpoint);
     }
     gate?.(request.params as Record<string, string>);
-    await parseBody(request, response, endpoint);
+    await parseBody(request, response);
     const input = validate(endpoint, request);
     // RFC 9110 §14.2: Range is defined for GET alone.
     if (request.method === 'HEAD') delete request.headers.range;

@@ -36,13 +36,11 @@ const maxBatch = 100;
 const flushEveryMs = 1_000;
 const keepDays = 30;
 
-function insert(table: Row['table'], rows: Record<string, unknown>[]) {
-  const columns = Object.keys(rows[0]!);
-  const tuples = rows.map(
-    (_, row) => `(${columns.map((_, column) => `$${row * columns.length + column + 1}`).join(', ')})`,
-  );
-  const text = `INSERT INTO logs.${table} (${columns.join(', ')}) VALUES ${tuples.join(', ')}`;
-  return { text, values: rows.flatMap((row) => columns.map((column) => row[column] ?? null)) };
+function insert(table: Row['table'], rows: readonly Row[]) {
+  const columns = Object.keys(rows[0]!.values).join(', ');
+  const text = `INSERT INTO logs.${table} (${columns})
+                SELECT ${columns} FROM json_populate_recordset(NULL::logs.${table}, $1)`;
+  return { text, values: [JSON.stringify(rows.map(({ values }) => values))] };
 }
 
 /** Without `url` nothing is recorded. The tables are created when the logs database is first reached. */
@@ -102,13 +100,8 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
         await migrate({ url: url!, schema: 'logs', folder, logger, signal: closing.signal });
         ready = true;
       }
-      for (const [table, rows] of Map.groupBy(batch, (row) => row.table)) {
-        const { text, values } = insert(
-          table,
-          rows.map((row) => row.values),
-        );
-        await pool.query(text, values);
-      }
+      for (const [table, rows] of Map.groupBy(batch, (row) => row.table))
+        await pool.query(insert(table, rows));
     } catch (error) {
       metrics.slowLogDropped.inc(batch.length);
       logger.warn({ error, rows: batch.length }, 'slow log rows were dropped');
