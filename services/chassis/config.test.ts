@@ -21,6 +21,14 @@ test('fills in defaults, parses numbers and treats empty as unset', () => {
 test.each([
   [{ ...database, PORT: '8O81' }, 'PORT must be an integer from 1 to 64535, not "8O81"'],
   [{ ...database, PORT: '65000' }, 'PORT must be an integer from 1 to 64535, not "65000"'],
+  [
+    { ...database, OTEL_EXPORTER_OTLP_ENDPOINT: 'collector' },
+    'OTEL_EXPORTER_OTLP_ENDPOINT must be an address starting with http:// or https://, not "collector"',
+  ],
+  [
+    { ...database, OTEL_TRACES_SAMPLER_ARG: '5%' },
+    'OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not "5%"',
+  ],
   [{ ...database, LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be debug, info, warn or error, not "loud"'],
   [{}, 'DATABASE_URL is not set; it must be an address starting with postgres:// or postgresql://'],
   [

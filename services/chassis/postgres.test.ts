@@ -1,6 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
@@ -11,11 +9,13 @@ import { expose } from './exposition.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { migrate } from './migrations.ts';
-import { createDatabase, type Database } from './postgres.ts';
+import { createDatabase, type Database, type DatabaseOptions } from './postgres.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
 import { sentSpans } from './testing/sent-spans.ts';
+import { startSilentServer } from './testing/silent-server.ts';
 import { beginSpan, inSpan } from './tracing.ts';
 
+const folder = new URL('migrations/', import.meta.url);
 const metrics = createMetrics('letters');
 const logger = createLogger('letters', 'silent');
 let own: TestDatabase;
@@ -23,13 +23,46 @@ let slowLog: SlowLog;
 let database: Database;
 let direct: pg.Pool;
 
+function open(more: Partial<DatabaseOptions> = {}): Database {
+  return createDatabase({ url: own.url, logger, metrics, slowLog, slowQueryMs: 60_000, ...more });
+}
+const contextOf = (route: string): RequestContext => ({
+  requestId: 'r-1',
+  route,
+  database: { calls: 0, ms: 0 },
+});
+const slowQueries = async () => (await metrics.slowQueries.get()).values[0]?.value ?? 0;
+
+/** Moves the clock by an hour for all measurements under way. */
+function letAnHourPass(): void {
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
+}
+
+/** Keeps both connections of `database` in transactions until the returned function is called. */
+async function holdConnections(): Promise<() => Promise<unknown>> {
+  const gate = Promise.withResolvers<void>();
+  const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const held = begun.map(({ resolve }) =>
+    database.transaction(() => {
+      resolve();
+      return gate.promise;
+    }),
+  );
+  await Promise.all(begun.map(({ promise }) => promise));
+  return () => {
+    gate.resolve();
+    return Promise.all(held);
+  };
+}
+
 beforeAll(async () => {
   own = await createTestDatabase();
   direct = new pg.Pool({ connectionString: own.url, max: 2 });
   slowLog = createSlowLog(own.url, metrics, logger);
-  const options = { url: own.url, logger, metrics, slowLog, slowQueryMs: 1_000, maxConnections: 2 };
-  database = createDatabase({ ...options, statementTimeoutMs: 3_000 });
+  database = open({ maxConnections: 2 });
 });
+afterEach(() => void jest.restoreAllMocks());
 afterAll(async () => {
   await database.close();
   await slowLog.close();
@@ -38,7 +71,7 @@ afterAll(async () => {
 });
 
 test('measures a call and counts it for its request', async () => {
-  const context: RequestContext = { requestId: 'r-1', route: '/api/x', database: { calls: 0, ms: 0 } };
+  const context = contextOf('/api/x');
   await runInContext(context, async () => {
     expect((await database.query('one', 'SELECT $1::int AS n', [1])).rows).toEqual([{ n: 1 }]);
     await database.query('two', 'SELECT 2');
@@ -56,39 +89,27 @@ test('measures a call and counts it for its request', async () => {
 });
 
 test('records a slow query with its text, without its values', async () => {
-  const context: RequestContext = { requestId: 'r-2', route: '/api/slow', database: { calls: 0, ms: 0 } };
-  const counted = async () => (await metrics.slowQueries.get()).values[0]?.value ?? 0;
-  const before = await counted();
-  const statement = 'SELECT pg_sleep(1.2), $1::text';
-  await runInContext(context, () => database.query('slow', statement, ['a secret']));
+  const before = await slowQueries();
+  const eager = open({ slowQueryMs: 0 });
+  const statement = 'SELECT $1::text';
+  await runInContext(contextOf('/api/slow'), () => eager.query('slow', statement, ['a secret']));
+  await eager.close();
   const row = await until('the row is there', async () => {
-    const found = await direct.query('SELECT * FROM logs.slow_query').catch(() => undefined);
-    return found?.rows.find((each: Record<string, unknown>) => each['route'] === '/api/slow') as
-      Record<string, unknown> | undefined;
+    const found = await direct.query<Record<string, unknown>>('SELECT * FROM logs.slow_query');
+    return found.rows.find(({ route }) => route === '/api/slow');
   });
-  expect(row).toMatchObject({
-    service: 'letters',
-    statement,
-    route: '/api/slow',
-    request_id: 'r-2',
-  });
+  expect(row).toMatchObject({ service: 'letters', statement, request_id: 'r-1' });
   expect(JSON.stringify(row)).not.toContain('secret');
-  expect((await counted()) - before).toBe(1);
+  expect(await slowQueries()).toBe(before + 1);
 });
 
 test('the wait for a connection does not make a query slow', async () => {
-  const slow = async () => (await metrics.slowQueries.get()).values[0]?.value ?? 0;
-  const connects = async () => {
-    const { values } = await metrics.queryDuration.get();
-    const sums = values.filter(({ metricName }) => metricName?.endsWith('_sum'));
-    return sums.find(({ labels }) => labels.operation === 'connect')?.value ?? 0;
-  };
-  const [slowBefore, secondsBefore] = [await slow(), await connects()];
-  const others = [1, 2].map(() => database.query('busy', 'SELECT pg_sleep(1.3)'));
-  await database.query('one', 'SELECT 1');
-  await Promise.all(others);
-  expect((await slow()) - slowBefore).toBe(2);
-  expect((await connects()) - secondsBefore).toBeGreaterThan(1);
+  const before = await slowQueries();
+  const release = await holdConnections();
+  const waiting = database.query('one', 'SELECT 1');
+  letAnHourPass();
+  await Promise.all([release(), waiting]);
+  expect(await slowQueries()).toBe(before);
 });
 
 test('rolls a failed transaction back', async () => {
@@ -104,30 +125,44 @@ test('rolls a failed transaction back', async () => {
 });
 
 describe('counts the waits of a transaction as database time', () => {
-  async function msOf(work: () => Promise<unknown>): Promise<number> {
-    const context: RequestContext = { requestId: 'r-3', route: '/api/x', database: { calls: 0, ms: 0 } };
-    await runInContext(context, work);
-    return context.database.ms;
-  }
+  const hour = { ms: expect.closeTo(3_600_000, -6) as unknown };
 
   test('for a connection', async () => {
-    const others = [1, 2].map(() => database.query('busy', 'SELECT pg_sleep(0.5)'));
-    expect(await msOf(() => database.transaction(async () => undefined))).toBeGreaterThan(300);
-    await Promise.all(others);
+    const context = contextOf('/api/x');
+    const release = await holdConnections();
+    const waiting = runInContext(context, () => database.transaction(async () => undefined));
+    letAnHourPass();
+    await Promise.all([release(), waiting]);
+    expect(context.database).toMatchObject(hour);
   });
 
   test('for the commit', async () => {
+    const context = contextOf('/api/x');
     await direct.query(`CREATE TABLE slow_disk (n int);
-      CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END';
+      CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END';
       CREATE CONSTRAINT TRIGGER at_end AFTER INSERT ON slow_disk DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION wait()`);
+    const blocking = new pg.Client(own.url);
+    await blocking.connect();
+    await blocking.query('SELECT pg_advisory_lock(1)');
     const insert = () => database.transaction((query) => query('insert', 'INSERT INTO slow_disk VALUES (1)'));
-    expect(await msOf(insert)).toBeGreaterThan(450);
+    const committed = runInContext(context, insert);
+    await until('the commit waits', async () => {
+      const waits = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND query = 'COMMIT'";
+      return (await direct.query(waits)).rowCount === 1;
+    });
+    letAnHourPass();
+    await blocking.end();
+    await committed;
+    expect(context.database).toMatchObject(hour);
   });
 });
 
 test('cancels a statement over its limit with 503', async () => {
-  await expect(database.query('hang', 'SELECT pg_sleep(30)')).rejects.toMatchObject({ status: 503 });
+  const hasty = open({ statementTimeoutMs: 100 });
+  await expect(hasty.query('hang', 'SELECT pg_sleep(300)')).rejects.toMatchObject({ status: 503 });
+  await hasty.close();
 });
 
 test('replaces connections that the server has ended', async () => {
@@ -156,8 +191,7 @@ test('a connection that breaks in a transaction fails that transaction only', as
 });
 
 test('an unavailable database is a 503', async () => {
-  const options = { logger, metrics, slowLog, slowQueryMs: 1_000 };
-  const away = createDatabase({ ...options, url: 'postgres://nobody@127.0.0.1:1/nowhere' });
+  const away = open({ url: 'postgres://nobody@127.0.0.1:1/nowhere' });
   await expect(away.query('one', 'SELECT 1')).rejects.toMatchObject({
     status: 503,
     headers: { 'Retry-After': '1' },
@@ -166,12 +200,11 @@ test('an unavailable database is a 503', async () => {
 });
 
 test('a refused login is a 503, after the password or name of the database was changed', async () => {
-  const options = { logger, metrics, slowLog, slowQueryMs: 1_000 };
   const [otherPassword, otherName] = [new URL(own.url), new URL(own.url)];
   otherPassword.password = 'another';
   otherName.pathname = '/another';
   for (const { href: url } of [otherPassword, otherName]) {
-    const closed = createDatabase({ ...options, url });
+    const closed = open({ url });
     const refused = { status: 503, cause: { code: expect.stringMatching(/^(28P01|3D000)$/) as unknown } };
     await expect(closed.query('one', 'SELECT 1')).rejects.toMatchObject(refused);
     await closed.close();
@@ -179,7 +212,6 @@ test('a refused login is a 503, after the password or name of the database was c
 });
 
 test('processes that start together migrate once', async () => {
-  const folder = new URL('migrations/', import.meta.url);
   const empty = await createTestDatabase();
   await Promise.all([1, 2, 3].map(() => migrate({ url: empty.url, schema: 'logs', folder, logger })));
   const client = new pg.Client(empty.url);
@@ -190,7 +222,6 @@ test('processes that start together migrate once', async () => {
 });
 
 test('migrate refuses a wrong login as a configuration error, and its wait can be aborted', async () => {
-  const folder = new URL('migrations/', import.meta.url);
   const wrong = new URL(own.url);
   wrong.password = 'wrong';
   await expect(migrate({ url: wrong.href, schema: 'logs', folder, logger })).rejects.toThrow(ConfigError);
@@ -200,29 +231,24 @@ test('migrate refuses a wrong login as a configuration error, and its wait can b
 });
 
 test('migrate retries while the database accepts connections but does not answer', async () => {
-  const sockets = new Set<Socket>();
-  const silent = createServer((socket) => void sockets.add(socket)).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  const url = `postgres://x@127.0.0.1:${(silent.address() as AddressInfo).port}/x`;
-  const folder = new URL('migrations/', import.meta.url);
+  const silent = await startSilentServer();
+  const url = `postgres://x@127.0.0.1:${silent.port}/x`;
   const waiting = new AbortController();
   const migrated = migrate({ url, schema: 'logs', folder, logger, signal: waiting.signal });
-  await until('it tries again', () => sockets.size > 1);
+  await until('it tries again', () => silent.accepted() > 1);
   waiting.abort();
   await expect(migrated).rejects.toThrow('aborted');
   silent.close();
-  for (const socket of sockets) socket.destroy();
 });
 
 test('sends the trace of a slow query, which is its exemplar', async () => {
   const sent = sentSpans();
   const slowMetrics = createMetrics('slow');
-  const options = { url: own.url, logger, metrics: slowMetrics, slowLog, slowQueryMs: 20 };
-  const slow = createDatabase(options);
+  const slow = open({ metrics: slowMetrics, slowQueryMs: 0 });
   const request = beginSpan('request', { kind: 'server' })!;
-  await inSpan(request, () => slow.query('sleep', 'SELECT pg_sleep(0.05)'));
+  await inSpan(request, () => slow.query('one', 'SELECT 1'));
   request.end();
-  expect(sent.map(({ name }) => name)).toEqual(['connect', 'sleep', 'request']);
+  expect(sent.map(({ name }) => name)).toEqual(['connect', 'one', 'request']);
   const { text } = await expose(slowMetrics.registry, 'application/openmetrics-text');
   expect(text).toContain(`trace_id="${request.traceId}"`);
   await slow.close();

@@ -1,55 +1,47 @@
 import { expect, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { freeRow } from '../../test/support/ports.ts';
-import { bareEnvironment } from '../../test/support/processes.ts';
 import { until } from '../../test/support/wait.ts';
+import { startServiceProcess } from './testing/service-process.ts';
 
-const main = fileURLToPath(new URL('testing/slow-service.ts', import.meta.url));
-
-async function start(env: Record<string, string> = {}, ...args: string[]) {
-  const port = await freeRow(1);
-  const child = spawn(process.execPath, [main, ...args], {
-    env: { ...bareEnvironment, PORT: String(port), ...env },
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
-  const ended = once(child, 'close').then(([code]) => code as number);
-  const ready = () => fetch(`http://127.0.0.1:${port + 1000}/health/ready`).then((response) => response.ok);
-  return { child, port, ended, ready, output: () => output };
+async function startReady(...[env, options]: Parameters<typeof startServiceProcess>) {
+  const service = await startServiceProcess(env, options);
+  await until('it is ready', service.isReady);
+  return service;
 }
 
 test('SIGINT lets the request under way finish, calls onStop and exits 0', async () => {
-  const { child, port, ended, ready, output } = await start();
-  await until('it is ready', ready);
-  const reply = fetch(`http://127.0.0.1:${port}/`).then((response) => response.json());
+  const { child, ended, output, ask } = await startReady();
+  const reply = ask({ 'X-Takes': '1000' });
   await until('the request is under way', () => output().includes('working\n'));
   child.kill('SIGINT');
-  expect(await reply).toEqual({ done: true });
+  expect(await reply).toBe(200);
   expect(await ended).toBe(0);
   expect(output()).toContain('closed\n');
 });
 
-test('exports the thresholds of slow requests and queries as metrics', async () => {
-  const { child, port, ended, ready } = await start({ SLOW_QUERY_MS: '150', SLOW_REQUEST_MS: '700' });
-  await until('it is ready', ready);
-  const metrics = await fetch(`http://127.0.0.1:${port + 1000}/metrics`).then((response) => response.text());
+test('exports the thresholds of slow requests and queries, and warns that traces need the preload', async () => {
+  const { child, internal, ended, output } = await startReady({
+    SLOW_QUERY_MS: '150',
+    SLOW_REQUEST_MS: '700',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+  });
+  const metrics = await (await fetch(`${internal}/metrics`)).text();
   expect(metrics).toContain('slow_threshold_seconds{kind="query"} 0.15');
   expect(metrics).toContain('slow_threshold_seconds{kind="request"} 0.7');
+  expect(output()).toContain('there are no traces');
   child.kill('SIGINT');
   expect(await ended).toBe(0);
 });
 
 test('SIGTERM turns the process not ready and serves for another 2.5 s', async () => {
-  const { child, port, ended, ready, output } = await start();
-  await until('it is ready', ready);
+  const { child, port, ended, isReady, output } = await startReady();
   child.kill('SIGTERM');
   await until('it is stopping', () => output().includes('"stopping"'));
-  expect(await ready()).toBe(false);
+  expect(await isReady()).toBe(false);
   const late = await keptConnection(port);
-  late.ask('/');
+  late.ask('/nothing');
   await until('the late one is answered', () => late.replies().length === 1);
   expect(late.replies()[0]).toContain('Connection: keep-alive');
   expect(await ended).toBe(0);
@@ -57,9 +49,8 @@ test('SIGTERM turns the process not ready and serves for another 2.5 s', async (
 });
 
 test('ends requests that exceed the grace period, with exit code 1', async () => {
-  const { child, port, ended, ready, output } = await start({}, '200');
-  await until('it is ready', ready);
-  const reply = fetch(`http://127.0.0.1:${port}/`).then(
+  const { child, ended, output, ask } = await startReady({}, { args: ['200'] });
+  const reply = ask({ 'X-Takes': '1000' }).then(
     () => 'answered',
     () => 'cut off',
   );
@@ -79,14 +70,14 @@ async function keptConnection(port: number) {
   socket.setEncoding('latin1').on('data', (chunk: string) => (raw += chunk));
   await once(socket, 'connect');
   const closed = once(socket, 'close').then(([hadError]) => hadError as boolean);
-  const ask = (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  const ask = (path: string, headers = '') =>
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
   const replies = () => raw.match(/HTTP\/1\.1 \d+[^]*?\r\n\r\n/g) ?? [];
   return { ask, replies, closed };
 }
 
 test('a shutdown closes idle connections without losing a request, and accepts no new ones', async () => {
-  const { child, port, ended, ready, output } = await start();
-  await until('it is ready', ready);
+  const { child, port, ended, isReady, output } = await startReady();
   const connections = await Promise.all(Array.from({ length: 4 }, () => keptConnection(port)));
   const [busy, between, idle, silent] = connections as [Kept, Kept, Kept, Kept];
   for (const connection of [between, idle]) {
@@ -94,13 +85,13 @@ test('a shutdown closes idle connections without losing a request, and accepts n
     await until('it is answered', () => connection.replies().length === 1);
     expect(connection.replies()[0]).toContain('Connection: keep-alive');
   }
-  busy.ask('/');
+  busy.ask('/.well-known/jwks.json', 'X-Takes: 1000\r\n');
   await until('the request is under way', () => output().includes('working\n'));
   child.kill('SIGINT');
   await until('it is stopping', () => output().includes('"stopping"'));
   between.ask('/nothing');
   await expect(keptConnection(port)).rejects.toThrow('ECONNREFUSED');
-  expect(await ready().catch(() => false)).toBe(false);
+  expect(await isReady().catch(() => false)).toBe(false);
   await until('both are answered', () => busy.replies().length === 1 && between.replies().length === 2);
   for (const { replies } of [busy, between]) expect(replies().at(-1)).toContain('Connection: close');
   // Also that of a client that has connected and never asked.
@@ -111,17 +102,17 @@ test('a shutdown closes idle connections without losing a request, and accepts n
 });
 
 test('a wrong setting is one line and exit code 1', async () => {
-  const { ended, output } = await start({ LOG_LEVEL: 'loud' });
+  const { ended, output } = await startServiceProcess({ LOG_LEVEL: 'loud' });
   expect(await ended).toBe(1);
-  expect(output()).toBe('slow-service: LOG_LEVEL must be debug, info, warn or error, not "loud"\n');
+  expect(output()).toBe('auth: LOG_LEVEL must be debug, info, warn or error, not "loud"\n');
 });
 
 test('a port in use is one line and exit code 1', async () => {
   const port = await freeRow(1);
   const other = createServer().listen(port, '127.0.0.1');
   await once(other, 'listening');
-  const { ended, output } = await start({ PORT: String(port) });
+  const { ended, output } = await startServiceProcess({ PORT: String(port) });
   expect(await ended).toBe(1);
-  expect(output()).toBe(`slow-service: PORT: cannot listen on 127.0.0.1:${port}: the port is taken\n`);
+  expect(output()).toBe(`auth: PORT: cannot listen on 127.0.0.1:${port}: the port is taken\n`);
   other.close();
 });

@@ -15,7 +15,6 @@ const file = defineEndpoint({
   name: 'file',
   method: 'POST',
   path: '/api/file',
-  access: 'public',
   query: z.strictObject({ read: z.enum(['all', 'nothing']).default('all') }),
   body: { kinds: ['multipart'], maxBytes: 10_000_000, schema: z.strictObject({ file: z.unknown() }) },
 });
@@ -23,9 +22,7 @@ const file = defineEndpoint({
 const stream = defineEndpoint({
   ...base,
   name: 'stream',
-  method: 'GET',
   path: '/api/stream/:how',
-  access: 'public',
   params: z.strictObject({ how: z.enum(['whole', 'broken', 'endless']) }),
   responses: { 200: { description: '', contentType: 'text/plain' } },
 });
@@ -67,32 +64,24 @@ test('a multipart body is the unread request', async () => {
   expect(await served.ask('/api/file', inChunks as RequestInit)).toMatchObject({ body: { text: part } });
 });
 
+const tooLong = { 'Content-Length': '10000001', ...multipart };
+const gzip = { 'Content-Length': '2', 'Content-Encoding': 'gzip', ...multipart };
 test.each([
   ['no body', 422, 'validation_failed', { 'Content-Length': '0', ...multipart }],
   ['JSON', 415, 'unsupported_media_type', { 'Content-Length': '2', 'Content-Type': 'application/json' }],
   ['no type', 415, 'unsupported_media_type', { 'Content-Length': '2' }],
-  [
-    'gzip',
-    415,
-    'unsupported_media_type',
-    { 'Content-Length': '2', 'Content-Encoding': 'gzip', ...multipart },
-  ],
-  [
-    'a body that says it is too long',
-    413,
-    'payload_too_large',
-    { 'Content-Length': '10000001', ...multipart },
-  ],
+  ['gzip', 415, 'unsupported_media_type', gzip],
+  ['a body that says it is too long', 413, 'payload_too_large', tooLong],
 ])(
-  'refuses %s in place of a multipart body: %i %s, before the body arrives',
-  async (_, status, error, headers) => {
-    const request = httpRequest(`${served.origin}/api/file`, { method: 'POST', headers });
+  'refuses %s in place of a multipart body, before the body arrives: %i %s',
+  async (_, status, error, sent) => {
+    const request = httpRequest(`${served.origin}/api/file`, { method: 'POST', headers: sent });
     request.on('error', () => undefined).flushHeaders();
     const [response] = (await once(request, 'response')) as [IncomingMessage];
-    expect({ status: response.statusCode, body: JSON.parse(await firstOf(response)) }).toMatchObject({
-      status,
-      body: { error },
-    });
+    const body = JSON.parse(await firstOf(response)) as object;
+    expect({ status: response.statusCode, body }).toMatchObject({ status, body: { error } });
+    // The connection closes, unless the body is complete.
+    expect(response.headers.connection).toBe(sent['Content-Length'] === '0' ? 'keep-alive' : 'close');
     request.destroy();
   },
 );
@@ -150,11 +139,8 @@ test('HEAD sends nothing of a stream and closes it, and ignores Range', async ()
   for (const how of ['whole', 'endless', 'broken']) {
     const path = `${served.origin}/api/stream/${how}`;
     const response = await fetch(path, { ...init, method: 'HEAD', signal: AbortSignal.timeout(30_000) });
-    expect([response.status, response.headers.get('x-range'), await response.text()]).toEqual([
-      200,
-      'none',
-      '',
-    ]);
+    const seen = [response.status, response.headers.get('x-range'), await response.text()];
+    expect(seen).toEqual([200, 'none', '']);
     await until('it is closed', () => streams.at(-1)!.closed);
   }
   const whole = await fetch(`${served.origin}/api/stream/whole`, init);

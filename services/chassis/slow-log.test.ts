@@ -1,12 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import pg from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until, within } from '../../test/support/wait.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
+import { startSilentServer } from './testing/silent-server.ts';
 
 let database: TestDatabase;
 let owner: pg.Client;
@@ -109,35 +108,17 @@ test('deletes rows older than 30 days, not at the start but within a minute', as
   expect(await rows()).toBe(before! + 1 - 2_500);
 });
 
-const sockets = new Set<Socket>();
-let deaf: Server | undefined;
-afterAll(() => {
-  for (const socket of sockets) socket.destroy();
-  deaf?.close();
-});
-/** Takes connections and never says anything. */
-async function hanging(): Promise<string> {
-  deaf = createServer((socket) => void sockets.add(socket.on('error', () => undefined))).listen(
-    0,
-    '127.0.0.1',
-  );
-  await once(deaf, 'listening');
-  return `postgres://nobody@127.0.0.1:${(deaf.address() as AddressInfo).port}/logs`;
-}
-
-test.each([
-  ['unavailable', async () => 'postgres://nobody@127.0.0.1:1/logs'],
-  ['unresponsive', hanging],
-])(
+test.each(['unavailable', 'unresponsive'])(
   'an %s logs database delays nothing: a full queue drops and counts rows, and close() ends',
-  async (_, url) => {
-    const { dropped } = start(await url());
-    request();
-    // While the first row waits for its database.
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+  async (how) => {
+    const silent = await startSilentServer();
+    const port = how === 'unresponsive' ? silent.port : 1;
+    const { log, dropped } = start(`postgres://nobody@127.0.0.1:${port}/logs`);
     for (let count = 0; count < 5_000; count += 1) request(String(count));
-    expect(await dropped()).toBeGreaterThanOrEqual(4_000);
+    expect(await dropped()).toBe(4_000);
+    await until('it has tried to write', () => log.length + silent.accepted() > 0);
     await within('closing', slowLog.close());
     isClosed = true;
+    silent.close();
   },
 );

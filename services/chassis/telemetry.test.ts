@@ -1,16 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { freeRow } from '../../test/support/ports.ts';
 import { startCollector } from '../../test/support/collector.ts';
-import { bareEnvironment } from '../../test/support/processes.ts';
+import { startHttpServer } from '../../test/support/http-server.ts';
 import { until, within } from '../../test/support/wait.ts';
-import { commonConfig, readConfig } from './config.ts';
-
-const url = (file: string) => new URL(file, import.meta.url).href;
-const main = new URL('testing/traced-service.ts', import.meta.url).pathname;
+import { startServiceProcess } from './testing/service-process.ts';
 
 const stops: (() => unknown)[] = [];
 afterEach(async () => {
@@ -19,24 +11,11 @@ afterEach(async () => {
 
 /** A process with the preload, as the launcher starts it. */
 async function start(env: Record<string, string>, preloads = ['telemetry.ts']) {
-  const port = await freeRow(1);
-  const flags = preloads.map((file) => `--import=${url(file)}`);
-  const child = spawn(process.execPath, [...flags, main], {
-    env: {
-      ...bareEnvironment,
-      PORT: String(port),
-      OTEL_TRACES_SAMPLER_ARG: '1',
-      OTEL_BSP_SCHEDULE_DELAY: '20',
-      ...env,
-    },
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
-  const ended = once(child, 'close').then(([code]) => code as number);
-  stops.push(() => child.kill('SIGKILL'));
-  const ask = async (headers: Record<string, string> = {}) =>
-    (await fetch(`http://127.0.0.1:${port}/.well-known/jwks.json`, { headers })).status;
-  return { child, ask, ended, output: () => output };
+  const settings = { OTEL_TRACES_SAMPLER_ARG: '1', OTEL_BSP_SCHEDULE_DELAY: '20', ...env };
+  const service = await startServiceProcess(settings, { preloads });
+  stops.push(() => service.child.kill('SIGKILL'));
+  await until('it is ready', service.isReady);
+  return service;
 }
 
 const complaints = (output: string) =>
@@ -47,7 +26,6 @@ test('sends slow and failed requests under the name of the process, and what is 
   stops.push(collector.stop);
   const settings = { OTEL_TRACES_SAMPLER_ARG: '0', OTEL_BSP_SCHEDULE_DELAY: '60000' };
   const { child, ask, ended } = await start({ ...collector.environment, ...settings });
-  await until('it answers', async () => (await ask()) === 200);
   for (let n = 0; n < 20; n += 1) await ask();
   expect(await ask({ 'X-Takes': '250' })).toBe(200);
   expect(await ask({ 'X-Fails': 'yes' })).toBe(500);
@@ -64,15 +42,16 @@ test('sends slow and failed requests under the name of the process, and what is 
 });
 
 test('answers requests while the collector hangs, logs that once, and stops in time', async () => {
-  const hanging = createServer(() => undefined);
-  await once(hanging.listen(0, '127.0.0.1'), 'listening');
-  stops.push(() => (hanging.closeAllConnections(), hanging.close()));
-  const endpoint = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}`;
-  // The exporter abandons a batch after this time, in ms.
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_TIMEOUT: '50' };
-  const queue = { OTEL_BSP_MAX_QUEUE_SIZE: '100', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '50' };
-  const { child, ask, ended, output } = await start({ ...env, ...queue });
-  await until('it answers', async () => (await ask()) === 200);
+  const hanging = await startHttpServer(() => undefined);
+  stops.push(hanging.close);
+  const { child, ask, ended, output } = await start({
+    OTEL_EXPORTER_OTLP_ENDPOINT: hanging.origin,
+    // The exporter abandons a batch after this time, in ms.
+    OTEL_EXPORTER_OTLP_TIMEOUT: '50',
+    OTEL_BSP_MAX_QUEUE_SIZE: '100',
+    OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '50',
+  });
+  await ask();
   await until('it complains', () => complaints(output()).length > 0);
   // More than the queue holds.
   for (let n = 0; n < 300; n += 50) {
@@ -86,22 +65,6 @@ test('answers requests while the collector hangs, logs that once, and stops in t
 });
 
 test("loads nothing of OpenTelemetry's SDK without a collector", async () => {
-  const { ask, output } = await start({}, ['testing/loaded-modules.ts', 'telemetry.ts']);
-  await until('it answers', async () => (await ask()) === 200);
+  const { output } = await start({}, ['testing/loaded-modules.ts', 'telemetry.ts']);
   expect(output()).not.toContain('loaded ');
-});
-
-test('says that there are no traces when it was started without the preload', async () => {
-  const { ask, output } = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, []);
-  await until('it answers', async () => (await ask()) === 200);
-  expect(output()).toContain('there are no traces');
-});
-
-test.each([
-  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector', 'an address starting with http:// or https://'],
-  ['OTEL_TRACES_SAMPLER_ARG', '5%', 'a number from 0 to 1'],
-])('refuses %s=%s', (name, value, allowed) => {
-  expect(() => readConfig(commonConfig(8090), { [name]: value })).toThrow(
-    `${name} must be ${allowed}, not "${value}"`,
-  );
 });

@@ -1,7 +1,6 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
 import type { IdGenerator } from '@opentelemetry/sdk-trace';
-import type { RecordedSpan } from './span.ts';
-import { remoteSpanOf } from './traceparent.ts';
+import { remoteSpanOf, type RecordedSpan } from './tracer.ts';
 
 const kinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT };
 

@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import type { RecordedSpan } from './span.ts';
-import { createTracer } from './tracer.ts';
+import { createTracer, type RecordedSpan } from './tracer.ts';
 
 const traceId = 'a'.repeat(32);
 const from = (flags: string) => ({ traceparent: `00-${traceId}-${'b'.repeat(16)}-${flags}` });

@@ -1,12 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { TraceFlags, type SpanContext } from '@opentelemetry/api';
+import { parseTraceParent } from '@opentelemetry/core';
 import { RandomIdGenerator } from '@opentelemetry/sdk-trace';
-import type { Tracer } from '../tracing.ts';
+import type { Attributes, Span, SpanOptions, TraceHeaders, Tracer } from '../tracing.ts';
 import { withTimeout } from '../with-timeout.ts';
-import { createLocalTrace } from './local-trace.ts';
-import { createSpan, type RecordedSpan } from './span.ts';
-import { remoteSpanOf } from './traceparent.ts';
 
+/**
+ * A trace is also sent when this process's part of it took longer than this: a request may exceed the slow limit of
+ * 500 ms at the gateway only, and its services cannot know that.
+ */
+const longMs = 200;
+/** Spans held of one request or event; further ones are dropped. */
+const maxSpans = 1_000;
 /** A collector that hangs does not delay the shutdown longer than this. */
 const closeTimeoutMs = 1_000;
 
@@ -18,24 +23,143 @@ export interface TracerOptions {
   shutdown(): Promise<void>;
 }
 
+/** This process's part of a trace: when its request or event ends, either all of its spans are sent or none. */
+interface LocalTrace {
+  readonly id: string;
+  /** Decided where the trace began, for all processes. */
+  readonly sampled: boolean;
+  readonly beganAt: number;
+  /** Difference between the process's monotonic clock and Unix time, in ms. */
+  readonly epochMs: number;
+  readonly send: TracerOptions['send'];
+  /** Whether it is sent in any case. */
+  wanted: boolean;
+  ended: boolean;
+  /** The client spans that have ended. */
+  readonly spans: RecordedSpan[];
+}
+
+const active = new AsyncLocalStorage<RecordedSpan>();
+const ids = new RandomIdGenerator();
+
+const isLong = (trace: LocalTrace): boolean => performance.now() - trace.beganAt > longMs;
+
+function typeOf(error: unknown): string {
+  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
+  return String(code ?? name ?? '_OTHER');
+}
+
+/** A class, because spans whose methods were closures took several times as long to create. */
+export class RecordedSpan implements Span {
+  readonly trace: LocalTrace;
+  /** A span of this process, or the id of a span of another process. */
+  readonly parent: RecordedSpan | string | undefined;
+  readonly options: SpanOptions;
+  /** On the process's monotonic clock, in ms. */
+  readonly beganAt = performance.now();
+  endedAt: number | undefined = undefined;
+  name: string;
+  attributes: Attributes;
+  failed = false;
+  #id: string | undefined = undefined;
+
+  constructor(
+    trace: LocalTrace,
+    parent: RecordedSpan | string | undefined,
+    name: string,
+    options: SpanOptions,
+  ) {
+    this.trace = trace;
+    this.parent = parent;
+    this.name = name;
+    this.options = options;
+    this.attributes = options.attributes ?? {};
+  }
+
+  /** Only spans that are sent or called another process need an id. */
+  get id(): string {
+    return (this.#id ??= ids.generateSpanId());
+  }
+  get parentId(): string | undefined {
+    return typeof this.parent === 'object' ? this.parent.id : this.parent;
+  }
+  get traceId(): string {
+    return this.trace.id;
+  }
+  get sentTraceId(): string | undefined {
+    const { wanted, ended, id } = this.trace;
+    return wanted || (!ended && isLong(this.trace)) ? id : undefined;
+  }
+  rename(name: string): void {
+    this.name = name;
+  }
+  set(attributes: Attributes): void {
+    this.attributes = { ...this.attributes, ...attributes };
+  }
+  fail(error?: unknown): void {
+    this.failed = true;
+    if (error !== undefined) this.set({ 'error.type': typeOf(error) });
+  }
+  keep(): void {
+    this.trace.wanted = true;
+  }
+  run<T>(work: () => T): T {
+    return active.run(this, work);
+  }
+  headers(): Record<string, string> {
+    return { traceparent: `00-${this.traceId}-${this.id}-${this.trace.sampled ? '01' : '00'}` };
+  }
+  end(): void {
+    if (this.endedAt !== undefined) return;
+    this.endedAt = performance.now();
+    const { trace } = this;
+    if (this.options.kind === 'client') {
+      // A span that ends after its request is sent if the request was.
+      if (!trace.ended && trace.spans.length < maxSpans) trace.spans.push(this);
+      if (trace.ended && trace.wanted) trace.send(this);
+      return;
+    }
+    trace.ended = true;
+    trace.wanted ||= this.failed || isLong(trace);
+    const spans = trace.spans.splice(0);
+    if (trace.wanted) [...spans, this].forEach(trace.send);
+  }
+}
+
+/** Returns the span that `traceparent` names (W3C Trace Context); undefined without a well-formed header. */
+export function remoteSpanOf(headers: TraceHeaders | undefined): SpanContext | undefined {
+  const given = headers?.['traceparent'];
+  // kafkajs passes values as bytes, and several values of one name as a list.
+  const value: unknown = Array.isArray(given) ? given[0] : given;
+  if (typeof value !== 'string' && !Buffer.isBuffer(value)) return undefined;
+  return parseTraceParent(value.toString()) ?? undefined;
+}
+
 /** Records spans, and sends those of slow and failed requests and events, and of `ratio` of the others. */
 export function createTracer({ ratio, send, shutdown }: TracerOptions): Tracer {
-  const active = new AsyncLocalStorage<RecordedSpan>();
-  const ids = new RandomIdGenerator();
-
-  function continueTrace(remote: SpanContext | undefined) {
-    if (!remote) return createLocalTrace(ids.generateTraceId(), Math.random() < ratio, send);
-    return createLocalTrace(remote.traceId, (remote.traceFlags & TraceFlags.SAMPLED) !== 0, send);
+  function beginTrace(remote: SpanContext | undefined): LocalTrace {
+    const sampled = remote ? (remote.traceFlags & TraceFlags.SAMPLED) !== 0 : Math.random() < ratio;
+    const beganAt = performance.now();
+    return {
+      id: remote?.traceId ?? ids.generateTraceId(),
+      sampled,
+      beganAt,
+      epochMs: Date.now() - beganAt,
+      send,
+      wanted: sampled,
+      ended: false,
+      spans: [],
+    };
   }
 
   return {
     begin(name, options) {
       if (options.kind === 'client') {
         const parent = active.getStore();
-        return parent && createSpan({ parent, name, options, trace: parent.trace, active });
+        return parent && new RecordedSpan(parent.trace, parent, name, options);
       }
       const remote = remoteSpanOf(options.parent);
-      return createSpan({ parent: remote?.spanId, name, options, trace: continueTrace(remote), active });
+      return new RecordedSpan(beginTrace(remote), remote?.spanId, name, options);
     },
     active: () => active.getStore(),
     outside: (work) => active.exit(work),

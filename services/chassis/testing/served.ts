@@ -7,9 +7,11 @@ import { createMetrics } from '../metrics.ts';
 import { createService, type Route } from '../service.ts';
 import type { Caller } from '../tokens.ts';
 
-/** Common parts of a test's endpoints. */
+/** Common parts of a test's endpoints: GET for everybody. */
 export const base = {
+  method: 'GET',
   service: 'auth',
+  access: 'public',
   rateLimit: { requests: 1, seconds: 1 },
   summary: '',
   responses: { 200: { description: '', schema: z.unknown() } },
@@ -39,19 +41,10 @@ export async function serve(routes: readonly Route[]) {
     Object.defineProperty(request.socket, 'remoteAddress', { value: peer.address, configurable: true });
     app(request, response);
   });
-  return {
-    origin,
-    log,
-    metrics,
-    peer,
-    close,
-    async ask(path: string, init: RequestInit = {}) {
-      const response = await fetch(origin + path, init);
-      return {
-        status: response.status,
-        headers: response.headers,
-        body: (await response.json()) as ErrorEnvelope,
-      };
-    },
-  };
+  async function ask(path: string, init: RequestInit = {}) {
+    const response = await fetch(origin + path, init);
+    const { status, headers } = response;
+    return { status, headers, body: (await response.json()) as ErrorEnvelope };
+  }
+  return { origin, log, metrics, peer, close, ask };
 }

@@ -14,6 +14,8 @@ type Named = [name: string, token: string];
 
 const encode = (part: unknown) =>
   Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url');
+/** A list in JSON, without its brackets: as code, each value would have a line of its own. */
+const values = (json: string) => JSON.parse(`[${json}]`) as unknown[];
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 /**
@@ -68,64 +70,36 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     add(`alg ${none}, no third part`, make({ ...head, alg: none }, admin, nothing).slice(0, -1));
     add(`alg ${none}, a good signature`, make({ ...head, alg: none }, person));
   }
-  for (const alg of [
-    '',
-    ' none',
-    'none ',
-    'none\0',
-    'nоne',
-    null,
-    0,
-    false,
-    true,
-    [],
-    ['none'],
-    ['RS256'],
-    {},
-    undefined,
-    'rs256',
-    'RS256 ',
-    'RS256\0',
-    'RSA',
-    'RS1',
-    'dir',
-    'A128KW',
-  ])
+  const algorithms = values(String.raw`
+    "", " none", "none ", "none\u0000", "nоne", null, 0, false, true, [], ["none"], ["RS256"], {}, "rs256", "RS256 ",
+    "RS256\u0000", "RSA", "RS1", "dir", "A128KW"`);
+  for (const alg of [...algorithms, undefined])
     add(`alg ${JSON.stringify(alg)}`, make({ ...head, alg }, admin, nothing), make({ ...head, alg }, person));
 
   // The public key as a shared secret, in each of its forms.
   const jwk = publicKey.export({ format: 'jwk' });
-  const pems = [
-    publicKey.export({ type: 'spki', format: 'pem' }),
-    publicKey.export({ type: 'pkcs1', format: 'pem' }),
-  ].map(String);
-  const ders = [
-    publicKey.export({ type: 'spki', format: 'der' }),
-    publicKey.export({ type: 'pkcs1', format: 'der' }),
-  ];
+  const exportAs = (type: 'spki' | 'pkcs1') => ({
+    pem: publicKey.export({ type, format: 'pem' }) as string,
+    der: publicKey.export({ type, format: 'der' }),
+  });
+  const forms = [exportAs('spki'), exportAs('pkcs1')];
   const secrets = [
-    ...pems.flatMap((pem) => [
+    ...forms.flatMap(({ pem }) => [
       pem,
       pem.trim(),
-      pem.replaceAll('\n', '\r\n'),
-      pem.replaceAll('\n', ''),
       `${pem}\0`,
-      pem.split('\n').slice(1, -2).join(''),
-      pem.split('\n').slice(1, -2).join('\n'),
+      ...['\r\n', ''].map((end) => pem.replaceAll('\n', end)),
+      ...['', '\n'].map((separator) => pem.split('\n').slice(1, -2).join(separator)),
     ]),
-    ...ders.flatMap((der) => [der, der.toString('base64'), der.toString('base64url'), der.toString('hex')]),
+    ...forms.flatMap(({ der }) => [
+      der,
+      ...(['base64', 'base64url', 'hex'] as const).map((encoding) => der.toString(encoding)),
+    ]),
+    Buffer.from(jwk.n!, 'base64url'),
     JSON.stringify(jwk),
     JSON.stringify({ keys: [jwk] }),
-    jwk.n!,
-    Buffer.from(jwk.n!, 'base64url'),
-    jwk.e!,
-    kid,
-    '',
-    '\0',
-    'secret',
-    'null',
-    'undefined',
-    '[object Object]',
+    ...(values(String.raw`
+      "${jwk.n!}", "${jwk.e!}", "${kid}", "", "\u0000", "secret", "null", "undefined", "[object Object]"`) as string[]),
   ];
   for (const bits of ['256', '384', '512'])
     for (const secret of secrets) {
@@ -141,32 +115,11 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     sign('sha256', Buffer.from(input), { key: curve.privateKey, dsaEncoding: 'ieee-p1363' });
   const der = rsa(curve.privateKey);
   const derOfZeros = () => Buffer.from('3006020100020100', 'hex');
-  for (const alg of [
-    'RS256',
-    'RS384',
-    'RS512',
-    'PS256',
-    'PS384',
-    'PS512',
-    'ES256',
-    'ES384',
-    'ES512',
-    'ES256K',
-    'EdDSA',
-    'Ed25519',
-  ]) {
-    const zeros = [64, 96, 132, 256].map((length) => () => Buffer.alloc(length));
-    for (const signer of [
-      theirs,
-      p1363,
-      der,
-      derOfZeros,
-      nothing,
-      someBytes,
-      () => Buffer.alloc(256, 255),
-      ...zeros,
-    ])
-      add(`${alg}, another signature`, make({ ...head, alg }, admin, signer));
+  const zeros = [64, 96, 132, 256].map((length) => () => Buffer.alloc(length));
+  const others = [theirs, p1363, der, derOfZeros, nothing, someBytes, () => Buffer.alloc(256, 255), ...zeros];
+  const known = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 ES256K EdDSA Ed25519';
+  for (const alg of known.split(' ')) {
+    for (const signer of others) add(`${alg}, another signature`, make({ ...head, alg }, admin, signer));
     if (alg !== 'RS256')
       add(`${alg} by our key`, make({ ...head, alg }, person), make({ ...head, alg }, person, pss));
   }
@@ -185,85 +138,33 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     );
 
   // Key ids that name no key.
-  const kids: unknown[] = [
-    '',
-    ' ',
-    `${kid} `,
-    ` ${kid}`,
-    `${kid}\0`,
-    `${kid}/`,
-    `./${kid}`,
-    kid.toUpperCase(),
-    '../../../../dev/null',
-    '/dev/null',
-    '..\\..\\nul',
-    'file:///dev/null',
-    'http://127.0.0.1:1/key',
-    "' UNION SELECT 'x' -- ",
-    `${kid}' OR '1'='1`,
-    '$(id)',
-    '| id',
-    '{{7*7}}',
-    '*',
-    '%',
-    '__proto__',
-    'constructor',
-    'toString',
-    'hasOwnProperty',
-    null,
-    0,
-    1,
-    true,
-    [],
-    [kid],
-    {},
-    { kid },
+  const kids = [
     undefined,
     'k'.repeat(5_000),
+    ...values(String.raw`
+      "${kid} ", " ${kid}", "${kid}\u0000", "${kid}/", "./${kid}", "${kid.toUpperCase()}", "${kid}' OR '1'='1", "", " ",
+      "../../../../dev/null", "/dev/null", "..\\..\\nul", "file:///dev/null", "http://127.0.0.1:1/key",
+      "' UNION SELECT 'x' -- ", "$(id)", "| id", "{{7*7}}", "*", "%", "__proto__", "constructor", "toString",
+      "hasOwnProperty", null, 0, 1, true, [], {}, ["${kid}"], {"kid": "${kid}"}`),
   ];
+  const emptySecret = (input: string) => createHmac('sha256', '').update(input).digest();
   for (const name of kids)
-    for (const signer of [
-      ours,
-      theirs,
-      nothing,
-      (input: string) => createHmac('sha256', '').update(input).digest(),
-    ])
+    for (const signer of [ours, theirs, nothing, emptySecret])
       add(`kid ${JSON.stringify(name)?.slice(0, 60)}`, make({ ...head, kid: name }, admin, signer));
 
   // Keys in the token, and header fields that change its meaning, with each signature.
   const strangersJwk = stranger.publicKey.export({ format: 'jwk' });
   const certificate = stranger.publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
-  const members: Json[] = [
-    { jwk: { ...strangersJwk, kid } },
+  const members = [
     { jwk: strangersJwk, kid: undefined },
-    { jwk: 'x' },
-    { jku: 'http://127.0.0.1:1/jwks.json' },
-    { jku: `${issuer}/.well-known/jwks.json` },
-    { jku: `${issuer}@127.0.0.1:1/` },
-    { jku: 'file:///etc/passwd' },
-    { x5u: 'http://127.0.0.1:1/key.pem' },
-    { x5c: [certificate] },
-    { x5c: [] },
-    { x5t: 'x' },
-    { 'x5t#S256': 'x' },
-    { crit: ['exp'], exp: 1 },
-    { crit: ['b64'], b64: false },
-    { crit: ['b64'], b64: true },
-    { crit: [] },
-    { crit: 'x' },
-    { crit: ['alg'] },
-    { b64: false },
-    { zip: 'DEF' },
-    { enc: 'A128GCM' },
-    { cty: 'JWT' },
-    { cty: 'at+jwt' },
-    { p2c: 2_000_000_000, p2s: 'x' },
-    { epk: {} },
-    { iss: issuer },
-    { ppt: 'x' },
-    { url: '/x' },
-    { nonce: 'x' },
-  ];
+    ...values(`
+      {"jwk": ${JSON.stringify({ ...strangersJwk, kid })}}, {"x5c": ["${certificate}"]}, {"iss": "${issuer}"},
+      {"jku": "${issuer}/.well-known/jwks.json"}, {"jku": "${issuer}@127.0.0.1:1/"}, {"jwk": "x"}, {"jku": "http://127.0.0.1:1/jwks.json"}, {"jku": "file:///etc/passwd"},
+      {"x5u": "http://127.0.0.1:1/key.pem"}, {"x5c": []}, {"x5t": "x"}, {"x5t#S256": "x"},
+      {"crit": ["exp"], "exp": 1}, {"crit": ["b64"], "b64": false}, {"crit": ["b64"], "b64": true}, {"crit": []},
+      {"crit": "x"}, {"crit": ["alg"]}, {"b64": false}, {"zip": "DEF"}, {"enc": "A128GCM"}, {"cty": "JWT"},
+      {"cty": "at+jwt"}, {"p2c": 2000000000, "p2s": "x"}, {"epk": {}}, {"ppt": "x"}, {"url": "/x"}, {"nonce": "x"}`),
+  ] as Json[];
   for (const member of members)
     for (const signer of [ours, theirs, nothing])
       add(`a header with ${Object.keys(member).join()}`, make({ ...head, ...member }, admin, signer));
@@ -275,111 +176,37 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
   );
 
   // Wrong token types, and claims of wrong types.
-  for (const typ of [
-    'JWT',
-    'jwt',
-    'AT+JWT',
-    'at+jwt ',
-    'application/at+jwt',
-    'id+jwt',
-    'logout+jwt',
-    'dpop+jwt',
-    'at+JWT',
-    '',
-    null,
-    1,
-    ['at+jwt'],
-    undefined,
-  ])
-    add(`typ ${JSON.stringify(typ)}`, make({ ...head, typ }, person));
-  const wrong: unknown[] = [
-    null,
-    undefined,
-    '',
-    true,
-    {},
-    [],
-    [now + 900],
-    String(now + 900),
-    'NaN',
-    'Infinity',
-    '9999999999',
-    { valueOf: 1 },
-  ];
-  for (const value of wrong) {
+  const types = values(`
+    "JWT", "jwt", "AT+JWT", "at+jwt ", "application/at+jwt", "id+jwt", "logout+jwt", "dpop+jwt", "at+JWT", "", null, 1,
+    ["at+jwt"]`);
+  for (const typ of [...types, undefined]) add(`typ ${JSON.stringify(typ)}`, make({ ...head, typ }, person));
+  const wrong = values(`
+    null, "", true, {}, [], "NaN", "Infinity", "9999999999", {"valueOf": 1}, [${now + 900}], "${now + 900}"`);
+  for (const value of [...wrong, undefined]) {
     add(`exp ${JSON.stringify(value)}`, make(head, { ...person, exp: value }));
     add(`iat ${JSON.stringify(value)}`, make(head, { ...person, iat: value }));
     if (value !== undefined) add(`nbf ${JSON.stringify(value)}`, make(head, { ...person, nbf: value }));
   }
   for (const exp of [0, 1, -1, -now, now - 1, now - 3_600, now + 900.5, -(2 ** 53)])
     add(`exp ${exp}`, make(head, { ...person, exp }));
-  for (const text of [
-    '1e400',
-    '-1e400',
-    'NaN',
-    'Infinity',
-    '1e20',
-    '0x7fffffff',
-    '1_000',
-    '9'.repeat(400),
-    '+1',
-    '01',
-  ])
+  for (const text of [...'1e400 -1e400 NaN Infinity 1e20 0x7fffffff 1_000 +1 01'.split(' '), '9'.repeat(400)])
     for (const name of ['exp', 'iat', 'nbf']) {
       const claims = JSON.stringify({ ...person, [name]: 'HERE' }).replace('"HERE"', text);
       // -1e400 is a time in the past.
       if (!(name === 'nbf' && text === '-1e400')) add(`${name} ${text.slice(0, 20)}`, make(head, claims));
     }
   add('nbf later', make(head, { ...person, nbf: now + 3_000 }), make(head, { ...person, nbf: 2 ** 52 }));
-  const strangers: unknown[] = [
-    null,
-    undefined,
-    '',
-    'x',
-    `${issuer}/`,
-    `${issuer}.x`,
-    issuer.toUpperCase(),
-    ` ${issuer}`,
-    [issuer],
-    { 0: issuer },
-    0,
-    true,
-  ];
-  for (const iss of strangers) add(`iss ${JSON.stringify(iss)}`, make(head, { ...person, iss }));
-  const audiences: unknown[] = [
-    null,
-    undefined,
-    '',
-    'other',
-    'content-platform ',
-    'Content-Platform',
-    ['other'],
-    [['content-platform']],
-    [],
-    { 'content-platform': 1 },
-    '*',
-    0,
-    true,
-    'content-platform,other',
-  ];
-  for (const aud of audiences) add(`aud ${JSON.stringify(aud)}`, make(head, { ...person, aud }));
-  for (const sub of [
-    null,
-    undefined,
-    '',
-    '0',
-    '-1',
-    '07',
-    '1e3',
-    '7 ',
-    '7\0',
-    "7' OR 1=1",
-    7,
-    ['7'],
-    { id: 7 },
-    '٧',
-    '7'.repeat(30),
-  ])
+  const issuers = [`${issuer}/`, `${issuer}.x`, issuer.toUpperCase(), ` ${issuer}`, [issuer], { 0: issuer }];
+  for (const iss of [...issuers, ...values('null, "", "x", 0, true'), undefined])
+    add(`iss ${JSON.stringify(iss)}`, make(head, { ...person, iss }));
+  const audiences = values(`
+    null, "", "other", "content-platform ", "Content-Platform", ["other"], [["content-platform"]], [],
+    {"content-platform": 1}, "*", 0, true, "content-platform,other"`);
+  for (const aud of [...audiences, undefined])
+    add(`aud ${JSON.stringify(aud)}`, make(head, { ...person, aud }));
+  const subjects = values(String.raw`
+    null, "", "0", "-1", "07", "1e3", "7 ", "7\u0000", "7' OR 1=1", 7, ["7"], {"id": 7}, "٧"`);
+  for (const sub of [...subjects, undefined, '7'.repeat(30)])
     add(`sub ${JSON.stringify(sub)}`, make(head, { ...person, sub }));
   for (const scope of [null, undefined, ['users:admin'], {}, 1, true])
     add(`scope ${JSON.stringify(scope)}`, make(head, { ...person, scope }));

@@ -1,32 +1,26 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { until } from '../../../test/support/wait.ts';
-import type { Store } from '../stores/store.ts';
 import * as corpus from '../testing/corpus.ts';
-import { setScene, type Scene } from '../testing/scene.ts';
-import { startService, type TestService } from '../testing/service.ts';
+import { useService } from '../testing/service.ts';
 
-let scene: Scene;
-let service: TestService;
+const current = useService();
+let service: Awaited<ReturnType<typeof current.start>>;
 /** Files go into the store once this is open. */
 let gate: PromiseWithResolvers<void>;
 beforeEach(async () => {
-  scene = await setScene();
   gate = Promise.withResolvers();
-  const put: Store['put'] = (...args) => gate.promise.then(() => scene.store.put(...args));
-  service = await startService(scene, { ...scene.store, put });
-});
-afterEach(async () => {
-  await service.stop();
-  await scene.close();
+  const { store } = current.scene;
+  service = await current.start({
+    store: { put: (...args) => gate.promise.then(() => store.put(...args)) },
+  });
 });
 
-const jpeg = (width = 60) => corpus.picture(width, 40).jpeg().toBuffer() as Promise<Buffer<ArrayBuffer>>;
 const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted();
 
 test("eight uploads of one user are taken at a time, more are 503; another user's is taken meanwhile", async () => {
-  const pictures = await Promise.all(times(50, (index) => jpeg(60 + index)));
+  const pictures = await Promise.all(times(50, (index) => corpus.jpeg(60 + index)));
   const sent = pictures.map((picture) => service.upload(picture));
   await until('the others were refused', async () => (await service.counted('busy')) === 42);
   const theirs = service.upload(pictures[0]!, 2);
@@ -36,14 +30,14 @@ test("eight uploads of one user are taken at a time, more are 503; another user'
   const answers = await Promise.all(sent);
   expect(statuses(answers)).toEqual([...times(8, () => 201), ...times(42, () => 503)]);
   // All places were given back.
-  const more = await Promise.all(times(8, (index) => jpeg(200 + index)));
+  const more = await Promise.all(times(8, (index) => corpus.jpeg(200 + index)));
   expect(statuses(await Promise.all(more.map((picture) => service.upload(picture))))).toEqual(
     times(8, () => 201),
   );
 });
 
 test('the same bytes at once are processed once', async () => {
-  const picture = await jpeg();
+  const picture = await corpus.jpeg();
   const sent = times(8, () => service.upload(picture));
   await until('all are under way', async () => (await service.underWay()).length === 8);
   gate.resolve();
@@ -54,7 +48,7 @@ test('the same bytes at once are processed once', async () => {
 });
 
 test('the same bytes of two users are two files', async () => {
-  const picture = await jpeg();
+  const picture = await corpus.jpeg();
   const sent = [service.upload(picture, 1), service.upload(picture, 2)];
   gate.resolve();
   const answers = await Promise.all(sent);

@@ -1,31 +1,25 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { until } from '../../../test/support/wait.ts';
 import type { PoolOptions } from '../processing/pool.ts';
 import { createFailingFork } from '../testing/failing-fork.ts';
-import { setScene, type Scene } from '../testing/scene.ts';
-import { startService, type TestService } from '../testing/service.ts';
+import { useService } from '../testing/service.ts';
 
 /** More than the service has worker processes, places in the queue, and places for one user. */
 const failures = 20;
 
-let scene: Scene;
-let service: TestService;
+const current = useService();
+let service: Awaited<ReturnType<typeof current.start>>;
 /** The worker processes finish their uploads once this file exists. */
 let gate: string;
-beforeEach(async () => {
-  scene = await setScene();
-  gate = join(scene.folder, 'gate');
-});
-afterEach(async () => {
-  await service.stop();
-  await scene.close();
+beforeEach(() => {
+  gate = join(current.scene.folder, 'gate');
 });
 
 async function start(options: Partial<PoolOptions>): Promise<void> {
   const program = new URL('../testing/unruly-worker.ts', import.meta.url);
-  service = await startService(scene, scene.store, { program, size: 2, maxWaiting: 2, ...options });
+  service = await current.start({ pool: { program, size: 2, maxWaiting: 2, ...options } });
 }
 
 const uploads = Array.from({ length: failures }, (_, index) => `upload ${index}`);

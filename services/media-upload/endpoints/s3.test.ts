@@ -3,28 +3,23 @@ import { type S3Server, startS3Server } from '../../../test/support/s3-server.ts
 import { createS3Store } from '../stores/s3.ts';
 import type { Store } from '../stores/store.ts';
 import * as corpus from '../testing/corpus.ts';
-import { setScene, type Scene } from '../testing/scene.ts';
-import { startService, type TestService } from '../testing/service.ts';
+import { useService } from '../testing/service.ts';
 
 let server: S3Server;
 let store: Store;
-let scene: Scene;
-let service: TestService;
 beforeAll(async () => {
-  [server, scene] = await Promise.all([startS3Server(), setScene()]);
+  server = await startS3Server();
   store = createS3Store({ ...server, region: 'us-east-1' });
-  service = await startService(scene, store);
 }, 300_000);
 afterAll(async () => {
-  await service?.stop();
-  await scene?.close();
   store?.close();
   await server?.stop();
 });
+const current = useService();
 
 test('with S3: uploaded, served whole and in parts, deleted', async () => {
-  const bytes = (await corpus.picture(600, 400).jpeg().toBuffer()) as Buffer<ArrayBuffer>;
-  const { status, body } = await service.upload(bytes);
+  const service = await current.start({ store });
+  const { status, body } = await service.upload(await corpus.jpeg());
   expect(status).toBe(201);
   const path = `/api/media/${body.id}/large`;
   const whole = await service.get(path);
@@ -37,13 +32,12 @@ test('with S3: uploaded, served whole and in parts, deleted', async () => {
 });
 
 test('with S3 away: 503, nothing is left behind, and it goes on when it is back', async () => {
-  const bytes = (await corpus.picture(300, 400).jpeg().toBuffer()) as Buffer<ArrayBuffer>;
+  const service = await current.start({ store });
+  const bytes = await corpus.jpeg();
   server.pause();
   try {
-    expect(await service.upload(bytes)).toMatchObject({
-      status: 503,
-      body: { error: 'service_unavailable' },
-    });
+    const refused = { status: 503, body: { error: 'service_unavailable' } };
+    expect(await service.upload(bytes)).toMatchObject(refused);
     expect(await service.underWay()).toEqual([]);
   } finally {
     server.resume();

@@ -16,6 +16,10 @@ export function picture(width: number, height: number, channels: 1 | 2 | 3 | 4 =
   return sharp(data, { raw: { width, height, channels } });
 }
 
+/** A JPEG that differs from those of other sizes. */
+export const jpeg = (width = 60, height = 40): Promise<Buffer<ArrayBuffer>> =>
+  picture(width, height).jpeg().toBuffer() as Promise<Buffer<ArrayBuffer>>;
+
 /** One of each kind that is taken, by its type. */
 export async function validPictures(width = 300, height = 200): Promise<Record<string, Buffer>> {
   const source = picture(width, height);

@@ -1,17 +1,17 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { afterEach, beforeEach } from '@jest/globals';
 import { createIdempotency, type TokenVerifier } from '@content-platform/chassis';
+import { startHttpServer } from '../../../test/support/http-server.ts';
 import { createMediaUpload } from '../app.ts';
+import type { FileStore } from '../file-store.ts';
 import { createUploadMetrics } from '../metrics.ts';
 import { schema } from '../schema.ts';
 import type { Store } from '../stores/store.ts';
 import { createWorkspace } from '../workspace.ts';
 import type { PoolOptions } from '../processing/pool.ts';
 import { createTestPool } from './pools.ts';
-import type { Scene } from './scene.ts';
+import { setScene, type Scene } from './scene.ts';
 
 /** A token is a user's id. */
 const tokens = {
@@ -25,20 +25,48 @@ const tokens = {
     }),
 } as TokenVerifier;
 
-export type TestService = Awaited<ReturnType<typeof startService>>;
+/** Parts of the service that a test replaces. */
+interface Replaced {
+  store?: Partial<Store>;
+  files?: Partial<FileStore>;
+  pool?: Partial<PoolOptions>;
+}
 
-/** The service in this process, with the scene's database, over `store`. */
-export async function startService(
-  { database, files, folder, logger, metrics }: Scene,
-  store: Store,
-  poolOptions: Partial<PoolOptions> = {},
-) {
+/** Gives each test a scene; `start` starts the service in this process, on the scene's database. */
+export function useService() {
+  const services: Awaited<ReturnType<typeof startService>>[] = [];
+  const test = {
+    scene: undefined as unknown as Scene,
+    async start(replaced: Replaced = {}) {
+      const service = await startService(test.scene, replaced);
+      services.push(service);
+      return service;
+    },
+    /** The keys of all files in the scene's store. */
+    async keys(): Promise<string[]> {
+      const keys: string[] = [];
+      for await (const { key } of test.scene.store.list()) keys.push(key);
+      return keys.toSorted();
+    },
+  };
+  beforeEach(async () => {
+    test.scene = await setScene();
+  });
+  afterEach(async () => {
+    await Promise.all(services.splice(0).map((service) => service.stop()));
+    await test.scene.close();
+  });
+  return test;
+}
+
+async function startService(scene: Scene, { store, files, pool: poolOptions }: Replaced) {
+  const { database, folder, logger, metrics } = scene;
   let processed = 0;
   const pool = await createTestPool({ onDone: () => (processed += 1), ...poolOptions });
   const root = join(folder, 'tmp');
   const app = createMediaUpload({
-    files,
-    store,
+    files: { ...scene.files, ...files },
+    store: { ...scene.store, ...store },
     pool,
     workspace: await createWorkspace(root),
     idempotency: createIdempotency(database.query, schema),
@@ -48,9 +76,7 @@ export async function startService(
     logger,
     metrics,
   });
-  const server = createServer(app).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { origin, close } = await startHttpServer(app);
   const as = (user: number) => ({ Authorization: `Bearer ${user}` });
   return {
     async upload(
@@ -93,8 +119,7 @@ export async function startService(
       return values.find(({ labels }) => labels.outcome === outcome)!.value;
     },
     async stop() {
-      server.closeAllConnections();
-      server.close();
+      close();
       await pool.close();
     },
   };
