@@ -23,7 +23,6 @@ interface Container {
   command?: string[];
 }
 const compose = parse(read('docker-compose.yml'), { merge: true }) as { services: Record<string, Container> };
-const faultGroups = read('test/faults/groups.ts');
 const changelog = read('CHANGELOG.md');
 
 const storeSettings = {
@@ -63,10 +62,8 @@ function problemsOf(service: Service): string[] {
       if (found !== wanted)
         problems.push(`docker-compose.yml: services.${name}.${key} is ${found}, must be ${wanted}`);
     }
-  const own = endpoints.filter((endpoint) => endpoint.service === name);
-  if (own.length === 0) problems.push(`services/contract: no endpoint has service '${name}'`);
-  if (!own.some((endpoint) => new RegExp(`contract\\.${endpoint.name}\\b`).test(faultGroups)))
-    problems.push(`test/faults/groups.ts: no group calls an endpoint of ${name}`);
+  if (!endpoints.some(({ service: owner }) => owner === name))
+    problems.push(`services/contract: no endpoint has service '${name}'`);
   if (!name.split('-').some((word) => changelog.includes(word)))
     problems.push(`CHANGELOG.md: ${name} is not mentioned`);
   return problems;

@@ -15,7 +15,7 @@ interface PanelBuilder extends Builder<Panel> {
   id(id: number): this;
 }
 
-interface Board {
+export interface Board {
   /** Its address in Grafana is `/d/<uid>`, and its file `dashboards/<uid>.json`. */
   uid: string;
   title: string;

@@ -1,4 +1,4 @@
-import type { DashboardBuilder } from '@grafana/grafana-foundation-sdk/dashboard';
+import { board } from './board.ts';
 import { cache } from './cache.ts';
 import { gateway } from './gateway.ts';
 import { media } from './media.ts';
@@ -8,23 +8,13 @@ import { slowLog } from './slow-log.ts';
 import { stores } from './stores.ts';
 import { targets } from './targets.ts';
 
-const boards: (() => DashboardBuilder)[] = [
-  targets,
-  gateway,
-  cache,
-  serviceBoard,
-  media,
-  stores,
-  slowLog,
-  runbooks,
-];
+const boards = [targets, gateway, cache, serviceBoard, media, stores, slowLog, runbooks];
 
 /** All dashboards. */
-export const dashboards = () => boards.map((make) => make().build());
+export const dashboards = () => boards.map((one) => board(one).build());
 
 /** What is in their files, by the files' names. */
-export function render(): Map<string, string> {
-  return new Map(
+export const render = (): Map<string, string> =>
+  new Map(
     dashboards().map((dashboard) => [`${dashboard.uid}.json`, `${JSON.stringify(dashboard, null, 2)}\n`]),
   );
-}

@@ -112,7 +112,7 @@ export function lights(asking: Asking & { goal: Goal }): StatPanel {
     .height(height);
 }
 
-/** What is largest now, as bars. */
+/** The ten largest now, as bars. */
 export function ranking(asking: Asking): BarPanel {
   return about(new BarPanel(), asking, prometheus)
     .min(0)
@@ -120,7 +120,9 @@ export function ranking(asking: Asking): BarPanel {
     .orientation(VizOrientation.Horizontal)
     .displayMode(BarGaugeDisplayMode.Basic)
     .reduceOptions(newest())
-    .targets(asking.queries.map(now))
+    .targets(
+      asking.queries.map(({ expr, legend }, index) => now({ expr: `topk(10, ${expr})`, legend }, index)),
+    )
     .span(third)
     .height(height);
 }

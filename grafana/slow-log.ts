@@ -1,73 +1,71 @@
 import { logs } from './data-sources.ts';
-import { board } from './board.ts';
+import type { Board } from './board.ts';
 import { rows, series } from './panels.ts';
 import { sql } from './queries.ts';
 
 const kept = 'Rows are kept for 30 days.';
 
 /** What was slow, row by row, from the logs database. */
-export function slowLog() {
-  return board({
-    uid: 'slow-log',
-    title: 'Slow log',
-    description: 'Requests over SLOW_REQUEST_MS and queries over SLOW_QUERY_MS, each with its trace',
-    panels: [
-      series({
-        title: 'How many requests and queries have been recorded as slow?',
-        description: `Normal: none, or single ones. ${kept}`,
-        unit: 'short',
-        queries: [],
-      })
-        .datasource(logs)
-        .withTarget(
-          sql(
-            `SELECT $__timeGroupAlias(at, $__interval), count(*) FILTER (WHERE what = 'request') AS requests,
+export const slowLog: Board = {
+  uid: 'slow-log',
+  title: 'Slow log',
+  description: 'Requests over SLOW_REQUEST_MS and queries over SLOW_QUERY_MS, each with its trace',
+  panels: [
+    series({
+      title: 'How many requests and queries have been recorded as slow?',
+      description: `Normal: none, or single ones. ${kept}`,
+      unit: 'short',
+      queries: [],
+    })
+      .datasource(logs)
+      .withTarget(
+        sql(
+          `SELECT $__timeGroupAlias(at, $__interval), count(*) FILTER (WHERE what = 'request') AS requests,
   count(*) FILTER (WHERE what = 'query') AS queries
 FROM (SELECT at, 'request' AS what FROM logs.slow_request WHERE $__timeFilter(at)
   UNION ALL SELECT at, 'query' FROM logs.slow_query WHERE $__timeFilter(at)) AS slow
 GROUP BY 1 ORDER BY 1`,
-            'time_series',
-          ),
-        )
-        .span(24),
-      series({
-        title: 'What counts as slow?',
-        description:
-          'Normal: requests over 0.5 s and queries over 0.2 s, unless SLOW_REQUEST_MS and SLOW_QUERY_MS say otherwise.',
-        unit: 's',
-        queries: [{ expr: 'max by (kind) (slow_threshold_seconds)', legend: '{{kind}}' }],
-      }).span(24),
-      rows({
-        title: 'Which endpoints are slow most often?',
-        description:
-          'Normal: no rows, or /api/login and /api/upload. A large share of the database: see the statements below.',
-        unit: 'short',
-        query: `SELECT method, route, count(*) AS requests, avg(duration_ms) AS average_ms, max(duration_ms) AS longest_ms,
+          'time_series',
+        ),
+      )
+      .span(24),
+    series({
+      title: 'What counts as slow?',
+      description:
+        'Normal: requests over 0.5 s and queries over 0.2 s, unless SLOW_REQUEST_MS and SLOW_QUERY_MS say otherwise.',
+      unit: 's',
+      queries: [{ expr: 'max by (kind) (slow_threshold_seconds)', legend: '{{kind}}' }],
+    }).span(24),
+    rows({
+      title: 'Which endpoints are slow most often?',
+      description:
+        'Normal: no rows, or /api/login and /api/upload. A large share of the database: see the statements below.',
+      unit: 'short',
+      query: `SELECT method, route, count(*) AS requests, avg(duration_ms) AS average_ms, max(duration_ms) AS longest_ms,
   avg(database_ms) AS database_ms, avg(database_calls) AS database_calls
 FROM logs.slow_request WHERE $__timeFilter(at) GROUP BY method, route ORDER BY requests DESC LIMIT 50`,
-      }),
-      rows({
-        title: 'Which statements are slow most often?',
-        description: 'Normal: no rows. Statements with placeholders; values are not recorded.',
-        unit: 'short',
-        query: `SELECT service, statement, count(*) AS queries, avg(duration_ms) AS average_ms, max(duration_ms) AS longest_ms
+    }),
+    rows({
+      title: 'Which statements are slow most often?',
+      description: 'Normal: no rows. Statements with placeholders; values are not recorded.',
+      unit: 'short',
+      query: `SELECT service, statement, count(*) AS queries, avg(duration_ms) AS average_ms, max(duration_ms) AS longest_ms
 FROM logs.slow_query WHERE $__timeFilter(at) GROUP BY service, statement ORDER BY queries DESC LIMIT 50`,
-      }),
-      rows({
-        title: 'Which requests were slow?',
-        description: `Normal: no rows, or single ones. The newest first. A trace is only there where traces are sent. ${kept}`,
-        unit: 'short',
-        query: `SELECT at AS time, method, route, status, duration_ms, database_ms, database_calls, cache, user_id, request_id,
+    }),
+    rows({
+      title: 'Which requests were slow?',
+      description: `Normal: no rows, or single ones. The newest first. A trace is only there where traces are sent. ${kept}`,
+      unit: 'short',
+      query: `SELECT at AS time, method, route, status, duration_ms, database_ms, database_calls, cache, user_id, request_id,
   trace_id AS trace
 FROM logs.slow_request WHERE $__timeFilter(at) ORDER BY at DESC LIMIT 200`,
-      }),
-      rows({
-        title: 'Which queries were slow?',
-        description: 'Normal: no rows. The newest first; request_id is that of the request it was made for.',
-        unit: 'short',
-        query: `SELECT at AS time, service, route, duration_ms, statement, request_id, trace_id AS trace
+    }),
+    rows({
+      title: 'Which queries were slow?',
+      description: 'Normal: no rows. The newest first; request_id is that of the request it was made for.',
+      unit: 'short',
+      query: `SELECT at AS time, service, route, duration_ms, statement, request_id, trace_id AS trace
 FROM logs.slow_query WHERE $__timeFilter(at) ORDER BY at DESC LIMIT 200`,
-      }),
-    ],
-  });
-}
+    }),
+  ],
+};

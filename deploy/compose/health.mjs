@@ -1,4 +1,6 @@
-// A container's health: what its process says on the internal listener, which is 1000 above the public one.
-const port = Number(process.env.PORT) + 1000;
+// A container's health: what its process says on the internal listener.
+import { internalPortOffset } from '@content-platform/contract/services';
+
+const port = Number(process.env.PORT) + internalPortOffset;
 const answer = await fetch(`http://127.0.0.1:${port}/health/ready`, { signal: AbortSignal.timeout(2_500) });
 process.exit(answer.ok ? 0 : 1);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { processes } from '../render/configuration.ts';
 import { ROOT } from '../local/config.ts';
-import { INTERNAL_OFFSET } from '../local/ports.ts';
-import { services } from '@content-platform/contract';
+
+import { internalPortOffset, services } from '@content-platform/contract';
 import { reaches, type Peer } from './testing/network-policies.ts';
 import { render } from './testing/render.ts';
 import { allOf, environmentOf, find, podOf, portOf } from './testing/resources.ts';
@@ -52,7 +52,7 @@ function toldOf(name: string): string[] {
     expect(service.spec!.ports!.map((one) => one.port)).toContain(Number(port));
     const to = service.spec!.selector!['app.kubernetes.io/name']!;
     // The gateway asks whom it sends to whether they are ready.
-    const ports = name === 'gateway' ? [Number(port), Number(port) + INTERNAL_OFFSET] : [Number(port)];
+    const ports = name === 'gateway' ? [Number(port), Number(port) + internalPortOffset] : [Number(port)];
     return ports.filter((one) => one < 10_000).map((one) => `${name} ${to}:${one}`);
   });
   return told.filter((one) => !one.startsWith(`${name} ${name}:`));
@@ -88,7 +88,7 @@ describe('from outside', () => {
 
   test('Prometheus reaches the internal ports alone', () => {
     expect(networksOf('prometheus')).toContain('inside');
-    const internal = services.map(({ name, port }) => `it ${name}:${port + INTERNAL_OFFSET}`).toSorted();
+    const internal = services.map(({ name, port }) => `it ${name}:${port + internalPortOffset}`).toSorted();
     expect(reached(elsewhere('monitoring')).toSorted()).toEqual(internal);
   });
 

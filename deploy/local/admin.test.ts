@@ -9,10 +9,10 @@ import { bareEnvironment } from '../../test/support/processes.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { ROOT } from './config.ts';
-import { INTERNAL_OFFSET } from './ports.ts';
+
 import { freeRow } from '../../test/support/ports.ts';
 import { serviceSpec } from './service-process.ts';
-import { serviceOf, services } from '@content-platform/contract';
+import { internalPortOffset, serviceOf, services } from '@content-platform/contract';
 import { mainOf } from './services.ts';
 import { openState, type Secrets, type State, writePrivate } from './state.ts';
 
@@ -95,7 +95,7 @@ async function startAuth(work: () => Promise<void> = () => Promise.resolve()) {
   const { child, ended } = await run(mainOf(service), [], env);
   const died = ended.then(() => true);
   await until('it is ready or ends', async () => (await Promise.race([spec.ready(), died])) ?? true);
-  const internal = `http://127.0.0.1:${Number(env['PORT']) + INTERNAL_OFFSET}`;
+  const internal = `http://127.0.0.1:${Number(env['PORT']) + internalPortOffset}`;
   writePrivate(own.state.path('stack.json'), {
     postgres: own.database.url,
     services: { auth: { internal } },

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { environmentWith, readConfig, ROOT, stackFilePath } from './config.ts';
+import { environmentWith, readLauncherConfig, ROOT, stackFilePath } from './config.ts';
 import { adoptKeySecret, noteNextKeySecret, readSecrets } from './key-secret.ts';
 import { printProblem } from './problem.ts';
 import { readStack, type Stack } from './stack-file.ts';
@@ -26,7 +26,7 @@ interface Target {
 
 /** @throws Problem when none is named or running */
 function readTarget(): Target {
-  const named = readConfig().external.databaseUrl;
+  const named = readLauncherConfig().external.databaseUrl;
   const file = stackFilePath();
   const running = named === undefined ? readStack(file) : readJson<Stack>(file);
   if (running && (named ?? running.postgres) === running.postgres) {

@@ -8,6 +8,18 @@ export interface Databases {
   version: string;
 }
 
+/** Connects for this work alone. Throws what the server or the work throws. */
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  client.on('error', () => {}); // the next query says what is wrong
+  try {
+    await client.connect();
+    return await work(client);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
 function withDatabase(url: string, name: string): string {
   const changed = new URL(url);
   changed.pathname = `/${name}`;
@@ -22,29 +34,20 @@ function withDatabase(url: string, name: string): string {
 export async function ensureDatabases(url: string): Promise<Databases> {
   const named = decodeURIComponent(new URL(url).pathname.slice(1));
   const platform = named === '' || named === 'postgres' ? 'platform' : named;
-  const client = new pg.Client({
-    connectionString: withDatabase(url, 'postgres'),
-    connectionTimeoutMillis: 5_000,
-  });
-  client.on('error', () => {});
   try {
-    await client.connect();
-    for (const name of [platform, 'logs']) {
-      const found = await client.query('select 1 from pg_database where datname = $1', [name]);
-      if (found.rowCount === 0) await client.query(`create database ${pg.escapeIdentifier(name)}`);
-    }
-    const { rows } = await client.query<{ server_version: string }>('show server_version');
-    return {
-      platform: withDatabase(url, platform),
-      logs: withDatabase(url, 'logs'),
-      version: rows[0]?.server_version.split(' ')[0] ?? '',
-    };
+    const version = await withClient(withDatabase(url, 'postgres'), async (client) => {
+      for (const name of [platform, 'logs']) {
+        const found = await client.query('select 1 from pg_database where datname = $1', [name]);
+        if (found.rowCount === 0) await client.query(`create database ${pg.escapeIdentifier(name)}`);
+      }
+      const { rows } = await client.query<{ server_version: string }>('show server_version');
+      return rows[0]?.server_version.split(' ')[0] ?? '';
+    });
+    return { platform: withDatabase(url, platform), logs: withDatabase(url, 'logs'), version };
   } catch (error) {
     const { host } = new URL(url);
     throw new Problem(
       `PostgreSQL at ${host} refuses: ${(error as Error).message || String(error)}. Is DATABASE_URL right?`,
     );
-  } finally {
-    await client.end().catch(() => {});
   }
 }

@@ -15,7 +15,7 @@ export async function hasImage(image: string, signal: AbortSignal): Promise<bool
   );
 }
 
-export interface Container {
+interface Container {
   name: string;
   image: string;
   port: number;
@@ -31,29 +31,16 @@ export interface Container {
  * belongs to the state folder, so what a killed launcher has left is removed before the next start.
  */
 export function containerSpec(state: State, container: Container, ready: () => Promise<void>): ProcessSpec {
+  const { image, port, inside, env = {}, command = [], keep } = container;
   const folder = createHash('sha256').update(state.folder).digest('hex').slice(0, 8);
   const name = `content-platform-${container.name}-${folder}`;
-  const environment = Object.entries(container.env ?? {}).flatMap(([key, value]) => [
-    '-e',
-    `${key}=${value}`,
-  ]);
-  const volume = container.keep ? ['-v', `${name}:${container.keep}`] : [];
-  const publish = `${HOST}:${container.port}:${container.inside}`;
+  const environment = Object.entries(env).flatMap(([key, value]) => ['-e', `${key}=${value}`]);
+  const volume = keep ? ['-v', `${name}:${keep}`] : [];
+  const publish = ['-p', `${HOST}:${port}:${inside}`];
   return {
     name: container.name,
     command: 'docker',
-    args: [
-      'run',
-      '--rm',
-      '--name',
-      name,
-      '-p',
-      publish,
-      ...volume,
-      ...environment,
-      container.image,
-      ...(container.command ?? []),
-    ],
+    args: ['run', '--rm', '--name', name, ...publish, ...volume, ...environment, image, ...command],
     cwd: state.folder,
     prepare: () => runCommand('docker', ['rm', '-f', name], { within: 20_000 }),
     ready,

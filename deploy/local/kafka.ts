@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { aptInstall, canInstall } from './apt.ts';
 import { containerSpec, hasImage } from './docker.ts';
-import { kafkaJars } from './kafka-jars.ts';
-import { findJava } from './maven-jars.ts';
+import { findJava, mavenJars } from './maven-jars.ts';
 import { freePort, HOST, usualOrFree } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
@@ -13,12 +12,13 @@ import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 import type { Report } from './terminal.ts';
 
+const kafkaJars = mavenJars('kafka', join(import.meta.dirname, 'kafka', 'pom.xml'), 'kafka_2.13');
 const image = `apache/kafka:${kafkaJars.version}`;
 
 const clusterId = 'local-kafka-0000000001';
 const dataInContainer = '/var/lib/kafka/data';
 
-export interface PreparedKafka {
+interface PreparedKafka {
   spec: ProcessSpec;
   brokers: string;
   version: string;
@@ -134,19 +134,9 @@ async function brokerSpec(
   const logging = `-Dlog4j2.configurationFile=${join(import.meta.dirname, 'kafka', 'log4j2.properties')}`;
   const common = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', logging, '-cp', kafkaJars.classPath() ?? ''];
   if (!existsSync(join(data, 'meta.properties'))) {
-    const format = [
-      'kafka.tools.StorageTool',
-      'format',
-      '--ignore-formatted',
-      '-t',
-      clusterId,
-      '-c',
-      properties,
-    ];
-    const { code, output } = await runCommand(java, ['-Xmx128m', ...common, ...format], {
-      signal,
-      within: 120_000,
-    });
+    const tool = ['-Xmx128m', ...common, 'kafka.tools.StorageTool'];
+    const format = ['format', '--ignore-formatted', '-t', clusterId, '-c', properties];
+    const { code, output } = await runCommand(java, [...tool, ...format], { signal, within: 120_000 });
     if (code !== 0) throw new Problem(`Kafka's data folder ${data} could not be made.`, lastLines(output));
   }
   return {

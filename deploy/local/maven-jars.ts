@@ -5,19 +5,6 @@ import { lastLines, onPath, runCommand } from './run-command.ts';
 
 const copyDependencies = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
 
-/** A Java program that Maven downloads. */
-export interface MavenJars {
-  version: string;
-  /** The class path, in an order that stays the same; undefined while the jars are not there. */
-  classPath(): string | undefined;
-  /**
-   * Has Maven download them. Two stacks may do so at once: each into a folder of its own, which gets the right name
-   * when it is complete.
-   * @returns why it did not work; undefined when the jars are there
-   */
-  download(signal: AbortSignal): Promise<string | undefined>;
-}
-
 /** Java 17 or newer: JAVA_HOME's or the one on PATH. */
 export async function findJava(signal: AbortSignal): Promise<string | undefined> {
   const home = environmentWith({}).JAVA_HOME;
@@ -34,32 +21,30 @@ export async function findJava(signal: AbortSignal): Promise<string | undefined>
  * @param artifact the one whose version counts
  * @param name begins the name of the folder where the jars are, once they have been downloaded as a whole
  */
-export function mavenJars(name: string, pom: string, artifact: string): MavenJars {
+export function mavenJars(name: string, pom: string, artifact: string) {
   const [, found] = readFileSync(pom, 'utf8').split(`${artifact}</artifactId>`, 2);
   const version = /<version>([^<]+)/.exec(found ?? '')?.[1] ?? '';
   const folder = join(DOWNLOADS, `${name}-${version}`);
 
   return {
     version,
-    classPath() {
+    /** The class path, in an order that stays the same; undefined while the jars are not there. */
+    classPath(): string | undefined {
       if (!existsSync(folder)) return undefined;
       const jars = readdirSync(folder).toSorted();
       return jars.map((jar) => join(folder, jar)).join(':');
     },
-    async download(signal) {
+    /**
+     * Has Maven download them; returns why it did not work, or undefined. Two stacks may do so at once: each into a folder
+     * of its own, which gets the right name when it is complete.
+     */
+    async download(signal: AbortSignal): Promise<string | undefined> {
       const maven = onPath('mvn');
       if (!maven) return 'there is no Maven (mvn)';
       mkdirSync(DOWNLOADS, { recursive: true, mode: 0o700 });
       const draft = `${folder}.${process.pid}`;
-      const args = [
-        '-q',
-        '-B',
-        '-f',
-        pom,
-        copyDependencies,
-        '-DincludeScope=runtime',
-        `-DoutputDirectory=${draft}`,
-      ];
+      const target = ['-DincludeScope=runtime', `-DoutputDirectory=${draft}`];
+      const args = ['-q', '-B', '-f', pom, copyDependencies, ...target];
       try {
         const { code, output } = await runCommand(maven, args, { signal, within: 170_000 });
         if (code !== 0) return `Maven could not download it (${lastLines(output, 1)[0]?.slice(0, 200)})`;

@@ -1,8 +1,6 @@
 import { createServer } from 'node:net';
 
 export const HOST = '127.0.0.1';
-/** How far the internal listener (metrics, health) is from the public one. */
-export const INTERNAL_OFFSET = 1000;
 
 /** True when nobody listens on this port of the loopback address. */
 export const isFree = (port: number): Promise<boolean> =>

@@ -1,3 +1,4 @@
+import { ConfigError } from '@content-platform/chassis/config';
 import { escapeControls } from './log-view.ts';
 
 /** A failure that the user can do something about: its message is one line that says what is wrong and what to do. */
@@ -15,7 +16,7 @@ export class Problem extends Error {
 const notWritable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC']);
 
 /**
- * Prints an error to stderr: a Problem as its line, a file that cannot be written likewise, and anything else with its
+ * Prints an error to stderr: a Problem or ConfigError as its line, a file that cannot be written likewise, and anything else with its
  * stack, since that is a bug of ours.
  */
 export function printProblem(error: unknown): void {
@@ -24,6 +25,7 @@ export function printProblem(error: unknown): void {
     return console.error(
       `Cannot write to ${path} (${code}): free it for this user, or move its folder away.`,
     );
+  if (error instanceof ConfigError) return console.error(`${error.message}.`);
   if (!(error instanceof Problem)) return console.error(error);
   for (const line of error.lines) console.error(`  ${escapeControls(line)}`);
   console.error(error.message);

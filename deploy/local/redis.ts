@@ -11,7 +11,7 @@ import type { Report } from './terminal.ts';
 
 const oldestVersion = 7;
 const image = 'redis:8';
-const cacheOptions = ['--maxmemory', '256mb', '--maxmemory-policy', 'allkeys-lfu'];
+const settings = '--maxmemory 256mb --maxmemory-policy allkeys-lfu --appendonly yes'.split(' ');
 
 /**
  * Resolves with the server's version when it answers.
@@ -71,7 +71,7 @@ export async function prepareRedis(
   if (binary) return local(binary);
   if (await hasImage(image, signal)) {
     report('in Docker');
-    const command = ['redis-server', ...cacheOptions, '--appendonly', 'yes'];
+    const command = ['redis-server', ...settings];
     return {
       url,
       spec: containerSpec(state, { name: 'redis', image, port, inside: 6379, command }, ready),
@@ -107,22 +107,11 @@ function serverSpec(state: State, binary: string, port: number, ready: () => Pro
   // A stack begins with an empty cache; a server that dies while it runs comes back with what it had.
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { mode: 0o700 });
-  const place = [
-    '--bind',
-    HOST,
-    '--port',
-    String(port),
-    '--dir',
-    folder,
-    '--save',
-    '',
-    '--appendonly',
-    'yes',
-  ];
+  const place = ['--bind', HOST, '--port', String(port), '--dir', folder, '--save', ''];
   return {
     name: 'redis',
     command: binary,
-    args: [...place, ...cacheOptions],
+    args: [...place, ...settings],
     cwd: folder,
     ready,
     readyWithinMs: 20_000,

@@ -1,6 +1,7 @@
 import { ensureClient, ensureUser, openAccounts } from '@content-platform/auth/accounts';
 import { ensureLetters, openLetters } from '@content-platform/letters/letters';
 import pg from 'pg';
+import { withClient } from './databases.ts';
 import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-accounts.ts';
 import { demoRecords } from './demo-content.ts';
 import { DEMO_LETTERS, DEMO_LETTERS_OF } from './demo-letters.ts';
@@ -43,17 +44,6 @@ export async function admitContentServer(database: string, password: string): Pr
   own.username = 'content_server';
   own.password = password;
   return own.href;
-}
-
-async function withClient(database: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
-  const client = new pg.Client({ connectionString: database, connectionTimeoutMillis: 5_000 });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 async function addRecords(client: pg.Client): Promise<void> {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { portOf, type Service, services } from '@content-platform/contract';
+import { internalPortOffset, portOf, type Service, services } from '@content-platform/contract';
 import { ROOT } from './config.ts';
-import { HOST, INTERNAL_OFFSET } from './ports.ts';
+import { HOST } from './ports.ts';
 import { environmentOf, mainOf, prepare, type ServiceContext } from './services.ts';
 import type { Stack } from './stack-file.ts';
 import type { ProcessSpec } from './supervised.ts';
@@ -22,7 +22,7 @@ const at = (port: number): string => `http://${HOST}:${port}`;
 /** The ports of a service, given the gateway's: the public one and the internal one. */
 export function portsOf({ port }: Service, gatewayPort: number): [number, number] {
   const own = gatewayPort + port - portOf('gateway');
-  return [own, own + INTERNAL_OFFSET];
+  return [own, own + internalPortOffset];
 }
 
 /** The addresses of every service, as stack.json tells them. */
@@ -55,7 +55,7 @@ export function serviceSpec(
   const around = {
     ...stores,
     urls: Object.fromEntries(ports.map(([name, open]) => [name, at(open)])),
-    internalUrls: Object.fromEntries(ports.map(([name, open]) => [name, at(open + INTERNAL_OFFSET)])),
+    internalUrls: Object.fromEntries(ports.map(([name, open]) => [name, at(open + internalPortOffset)])),
   };
   return {
     name: service.name,

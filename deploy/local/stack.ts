@@ -11,7 +11,7 @@ import { admitContentServer, refuseDemoDataElsewhere, seed } from './seed.ts';
 import { addressesOf, portsOf, serviceSpec } from './service-process.ts';
 import { type Service, services } from '@content-platform/contract';
 import type { Stack } from './stack-file.ts';
-import { openState, type State, stopRecorded, writePrivate } from './state.ts';
+import { openState, type State, writePrivate } from './state.ts';
 import { type StackContext, startKafka, startPostgres, type StartProxy, startRedis } from './stores.ts';
 import type { Report, Terminal } from './terminal.ts';
 
@@ -137,7 +137,8 @@ async function startEverything(
   showLine: (name: string, line: string) => void,
 ): Promise<{ stores: StoreAddresses; credentials: Credentials }> {
   const { options, state, processes, end, step } = run;
-  await stopOrphans(run);
+  const orphans = await state.stopOrphans(orphanGraceMs);
+  if (orphans > 0) options.terminal.line(`Stopped ${orphans} processes that a killed run had left.`);
   await refuseTakenPorts(options.gatewayPort);
   const context: StackContext = {
     ...options,
@@ -187,15 +188,6 @@ async function together<T extends readonly unknown[]>(
     await Promise.allSettled(works);
     throw end.signal.reason;
   }
-}
-
-async function stopOrphans({ state, step }: Run): Promise<void> {
-  const orphans = state.orphans();
-  if (orphans.length === 0) return;
-  await step('tidying up', async (report) => {
-    await stopRecorded(orphans, orphanGraceMs);
-    report(`stopped ${orphans.length} processes that a killed run had left`);
-  });
 }
 
 async function refuseTakenPorts(gatewayPort: number): Promise<void> {

@@ -1,5 +1,5 @@
 // `npm start`: brings up the stack, does the main job once, tells where things are, and keeps it all running.
-import { readConfig } from './config.ts';
+import { readLauncherConfig } from './config.ts';
 import { mainJob } from './main-job.ts';
 import { Stopped } from './problem.ts';
 import { startStack } from './stack.ts';
@@ -9,7 +9,7 @@ import { untilStopped } from './until-stopped.ts';
 
 async function start(signal: AbortSignal): Promise<number> {
   const terminal = createTerminal();
-  const { state, gatewayPort, external, began, identityDemo, ci } = readConfig();
+  const { state, gatewayPort, external, began, identityDemo, ci } = readLauncherConfig();
   const running = await startStack({
     state,
     gatewayPort,

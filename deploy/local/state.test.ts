@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { identityOf, isRunning } from './identity.ts';
-import { openState, stopRecorded } from './state.ts';
+import { openState } from './state.ts';
 
 let folder: string;
 
@@ -75,10 +75,8 @@ test('a recorded process that minds its signal not is killed; one with another s
   state.record('deaf', deaf.pid!, 'SIGTERM');
   const self = { ...identityOf(process.pid)!, began: 'long ago', stopSignal: 'SIGKILL' } as const;
   writeFileSync(join(folder, 'run', 'self.json'), JSON.stringify(self));
-  expect(state.orphans().map(({ pid }) => pid)).toEqual([deaf.pid]);
-  await stopRecorded([...state.orphans(), self], 300);
+  expect(await state.stopOrphans(300)).toBe(1);
   expect(await ended).toEqual([null, 'SIGKILL']);
-  expect(JSON.parse(readFileSync(join(folder, 'run', 'deaf.json'), 'utf8'))).toMatchObject({
-    stopSignal: 'SIGTERM',
-  });
+  // The next start may not have all of them: without Kafka nobody would overwrite or remove its note.
+  expect(readdirSync(join(folder, 'run'))).toEqual([]);
 });

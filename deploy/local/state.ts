@@ -36,8 +36,8 @@ export interface State {
   secrets: Secrets;
   record: (name: string, pid: number, stopSignal: NodeJS.Signals) => void;
   forget: (name: string) => void;
-  /** What an earlier launcher that was killed has left running. */
-  orphans: () => RunRecord[];
+  /** Stops what a killed launcher has left running, and removes its notes; resolves with the number of processes. */
+  stopOrphans: (graceMs: number) => Promise<number>;
   release: () => void;
 }
 
@@ -64,7 +64,12 @@ export function openState(folder: string, where: string): State {
         if (identity) writePrivate(path('run', `${name}.json`), { ...identity, stopSignal });
       },
       forget: (name) => rmSync(path('run', `${name}.json`), { force: true }),
-      orphans: () => runRecords(path('run')).filter(isRunning),
+      stopOrphans: async (graceMs) => {
+        const orphans = runRecords(path('run')).filter(isRunning);
+        await stopRecorded(orphans, graceMs);
+        for (const file of readdirSync(path('run'))) rmSync(path('run', file));
+        return orphans.length;
+      },
       release: () => rmSync(lock, { force: true }),
     };
   } catch (error) {

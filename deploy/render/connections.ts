@@ -4,12 +4,6 @@ import { ROOT } from '../local/config.ts';
 import { render } from '../kubernetes/testing/render.ts';
 import { find } from '../kubernetes/testing/resources.ts';
 
-/** The rows of the table of connections in docs/scaling.md: one for each service. */
-export const connectionRows = (): string =>
-  services
-    .map(({ name, connections: { platform, logs } }) => `  | ${name} | ${platform || ''} | ${logs} |\n`)
-    .join('');
-
 /** The connections that so many processes of a service open at most, in both databases. */
 const connectionsOf = ({ connections: { platform, logs } }: Service, processes: number): number =>
   processes * (platform + logs);
@@ -18,17 +12,18 @@ const connectionsOf = ({ connections: { platform, logs } }: Service, processes: 
 export const connectionsOfContainers = (count: number): number =>
   services.reduce((sum, service) => sum + connectionsOf(service, service.isSingle ? 1 : count), 0);
 
-/** The sentence in docs/scaling.md on the production example, during a rollout with a quarter more processes. */
-export function connectionTotal(): string {
+/** The most connections of each process, and of the production example while a rollout adds a quarter more processes. */
+export function connectionTable(): string {
   const resources = render(join(ROOT, 'deploy', 'kubernetes', 'overlays', 'production'));
-  const most = services.map((service) => ({
-    service,
-    processes: find(resources, 'HorizontalPodAutoscaler', service.name)?.spec!.maxReplicas ?? 1,
-  }));
-  const total = most.reduce(
-    (sum, { service, processes }) => sum + connectionsOf(service, processes + Math.ceil(processes / 4)),
-    0,
-  );
-  const list = most.map(({ service, processes }) => `${service.name} ${processes}`).join(', ');
-  return `With the most processes that the example for production allows (${list}) that is ${total}.`;
+  let total = 0;
+  const rows = services.map((service) => {
+    const processes = find(resources, 'HorizontalPodAutoscaler', service.name)?.spec!.maxReplicas ?? 1;
+    total += connectionsOf(service, processes + Math.ceil(processes / 4));
+    const { platform, logs } = service.connections;
+    return `| ${service.name} | ${platform || ''} | ${logs} | ${processes} |\n`;
+  });
+  return `| process | database \`platform\` | database \`logs\` | most processes in the production example |
+|---|---|---|---|
+${rows.join('')}
+During a rollout, when each service has a quarter more processes, the production example opens up to ${total} connections.`;
 }

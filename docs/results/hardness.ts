@@ -35,7 +35,7 @@ function race(kept: Kept) {
   const troubled = whole.reduce((sum, { raced, troubles }) => sum + (counted(troubles) ? raced! : 0), 0);
   const broken = all.filter((each) => each.broken);
   const caught = broken.map(({ name, broken: what, reads, stale }) => [what!, name, reads!, stale!]);
-  const text = [
+  return [
     `${round(kept['raced'])} reads that used the cache while a clear of the same record was under way, ${round(troubled)} of them where something was done to Redis all the time; stale: ${whole.reduce((sum, { figures }) => sum + figures!['stale']!, 0)}. Seed ${kept['seed']}.`,
     table([
       ['', 'raced', 'stale', 'hits', 'misses', 'clears', 'refused', 's', 'what was done to Redis'],
@@ -43,24 +43,13 @@ function race(kept: Kept) {
     ]),
     'The same race with one guard taken out:',
     table([['without', 'scenario', 'reads', 'stale'], ...caught]),
-  ].join('\n\n');
-  return { text };
+  ];
 }
 
 function events(kept: Kept) {
-  const {
-    settings,
-    sent,
-    sentAgain,
-    secondsToSend,
-    secondsToCommit,
-    consumers,
-    restarts,
-    log,
-    during,
-    atTheEnd,
-  } = kept;
-  const text = [
+  const { settings, sent, sentAgain, secondsToSend, secondsToCommit } = kept;
+  const { consumers, restarts, log, during, atTheEnd } = kept;
+  return [
     `${round(settings.events)} events, one in a hundred poison. Records that such an event did not clear: ${during.wrong.length} of ${round(during.recordsGone)} looked at on the way, ${atTheEnd.old.length} in the end; losses that consumers told of: ${consumers.losses.length}; poison events: ${round(log.poison)}, failed jobs: ${round(log.failedJobs)}.`,
     table([
       ['', ''],
@@ -74,8 +63,7 @@ function events(kept: Kept) {
       ['restarts', counted(restarts)],
       ['the log of failed jobs', JSON.stringify(log)],
     ]),
-  ].join('\n\n');
-  return { text };
+  ];
 }
 
 function schemathesis(kept: Kept) {
@@ -92,12 +80,11 @@ function schemathesis(kept: Kept) {
     ];
   });
   const { seed, examples, schemathesis: version } = kept['settings'];
-  const text = [
+  return [
     `Schemathesis ${version}, seed ${seed}, ${examples} cases an operation beside those that the document itself asks for:`,
     table([['as', 'operations', 'requests', 'checks', 'failures', 'false alarms'], ...rows]),
     'A check that has nothing to say of a request counts as one. What is a false alarm, and why, is in [hooks.py](../test/support/schemathesis/hooks.py).',
-  ].join('\n\n');
-  return { text };
+  ];
 }
 
 function secrets(kept: Kept) {
@@ -105,11 +92,10 @@ function secrets(kept: Kept) {
   const rows = Object.entries<{ places: number; bytes: number }>(searched).map(
     ([place, { places, bytes }]) => [place, places, bytes],
   );
-  const text = [
+  return [
     `${used.total} secrets in ${round(used.forms)} forms (also encoded, and parts of them), found where they may not lie: ${kept['found']}`,
     table([['searched', 'places', 'bytes'], ...rows]),
-  ].join('\n\n');
-  return { text };
+  ];
 }
 
 function supplyChain(kept: Kept) {
@@ -122,7 +108,7 @@ function supplyChain(kept: Kept) {
   const here = 'not known where this was measured';
   const old = releases.unknown.length > 0 ? here : releases.old.join(', ') || 'none';
   const unmaintained = `- direct dependencies without a release in 24 months: ${old}; marked as such, with their reasons: ${releases.marked.join(', ')}`;
-  const text = [
+  return [
     `${round(kept['packages'])} packages in two lock files. Their licences: ${licences.map(([name, count]) => `${name} ${count}`).join(', ')}. The lists: [licences](licences.md), [dependencies](dependencies.md).`,
     audit
       .map(
@@ -131,8 +117,7 @@ function supplyChain(kept: Kept) {
       )
       .concat(unmaintained, ...releases.unknown.map((what) => `- ${what}`))
       .join('\n'),
-  ].join('\n\n');
-  return { text };
+  ];
 }
 
 interface Holding {
@@ -165,7 +150,7 @@ function soak(kept: Kept) {
     ]),
     'What else was done meanwhile, and how it was answered:',
     table([['', ''], ...chores]),
-  ].join('\n\n');
+  ];
   const bars = (held as Holding[]).map(({ service, before, after }) => ({
     label: service,
     value: (100 * after['heap']!) / before['heap']!,
@@ -194,7 +179,7 @@ const meanings: Record<string, string> = {
 function counts(kept: Kept) {
   const { date: _, machine: __, seed, ...figures } = kept;
   const rows = Object.entries<number>(figures).map(([name, count]) => [meanings[name] ?? name, count]);
-  return { text: `Seed ${seed}.\n\n${table([['', ''], ...rows])}` };
+  return [`Seed ${seed}.`, table([['', ''], ...rows])];
 }
 
 interface Clients {
@@ -226,7 +211,7 @@ function slowClients({ slow, burst, idle }: Kept) {
     ],
   );
   const { calm, held, meanwhile } = slow.reads;
-  const text = [
+  return [
     verdicts([
       {
         isHeld: held.p95 < 500,
@@ -241,8 +226,7 @@ function slowClients({ slow, burst, idle }: Kept) {
     table([['kind', 'clients', 'closed after s', 'limit s', 'answered'], ...kinds]),
     `180 who ask for 9 MB in half a second and take nothing of it are a load: they were answered ${counted(burst.statuses)}. Others' reads meanwhile: p50 ${burst.reads.p50} ms, p95 ${burst.reads.p95}, p99 ${burst.reads.p99}; ${burst.reads.refused} of ${burst.reads.reads} were told to come again, ${burst.reads.failures.length} failed; twenty in a row were answered ${burst.wellAfterMs} ms after it.`,
     `${idle.opened} idle connections: ${(idle.bytesEach / 1_000).toFixed(1)} KB of the gateway's memory each; others' reads meanwhile: p95 ${idle.reads.p95} ms of ${idle.reads.reads}, ${idle.reads.failures.length + idle.reads.refused} not answered; ${idle.after.sockets} sockets open after it.`,
-  ].join('\n\n');
-  return { text };
+  ];
 }
 
 interface Fault {
@@ -256,67 +240,32 @@ function faultsTable({ dependencies }: Kept) {
     list.map(({ fault }) => fault).join(', '),
     Math.max(...list.map(({ backMs }) => backMs)) / 1_000,
   ]);
-  const text = [
+  return [
     'What each group of endpoints answers, and in which time, is in [faults](faults.md). How soon all was as before, by itself:',
     table([['dependency', 'faults', 'longest s'], ...rows]),
-  ].join('\n\n');
-  return { text };
+  ];
 }
 
-const faults = (name: string): string => `faults/results/${name}.json`;
+/** A section of test/faults/results; `pattern` selects its proof, if that has another name than the file. */
+const proof = (title: string, name: string, tell: Section['tell'], pattern = name): Section => ({
+  title,
+  file: `faults/results/${name}.json`,
+  repeat: `npm run proof -- ${pattern}`,
+  tell,
+});
 
 /** Who tries to break it, and what came of it. */
 export const hardness: Section[] = [
-  { title: 'Reads raced against clears', file: faults('race'), repeat: 'npm run proof -- race', tell: race },
-  { title: 'Events among kills', file: faults('events'), repeat: 'npm run proof -- events', tell: events },
-  { title: 'An hour of faults', file: faults('soak'), repeat: 'npm run proof -- soak', tell: soak },
-  {
-    title: 'Faults of dependencies',
-    file: faults('faults'),
-    repeat: 'npm run proof -- faults-table',
-    tell: faultsTable,
-  },
-  {
-    title: '20,000 ways to write a path',
-    file: faults('paths'),
-    repeat: 'npm run proof -- paths',
-    tell: counts,
-  },
-  {
-    title: 'Requests framed wrongly',
-    file: faults('smuggling'),
-    repeat: 'npm run proof -- smuggling',
-    tell: counts,
-  },
-  {
-    title: 'Forged tokens at the gateway',
-    file: faults('tokens-gateway'),
-    repeat: 'npm run proof -- tokens',
-    tell: counts,
-  },
-  {
-    title: 'Forged tokens at the verifier',
-    file: faults('tokens-verifier'),
-    repeat: 'npm run proof -- tokens',
-    tell: counts,
-  },
-  {
-    title: 'Slow clients',
-    file: faults('slow-clients'),
-    repeat: 'npm run proof -- slow-clients',
-    tell: slowClients,
-  },
-  {
-    title: 'What the contract says, as everybody',
-    file: faults('schemathesis'),
-    repeat: 'npm run proof -- schemathesis',
-    tell: schemathesis,
-  },
-  { title: 'Secrets', file: faults('secrets'), repeat: 'npm run proof -- secrets', tell: secrets },
-  {
-    title: 'Dependencies',
-    file: faults('supply-chain'),
-    repeat: 'npm run proof -- audit',
-    tell: supplyChain,
-  },
+  proof('Reads raced against clears', 'race', race),
+  proof('Events among kills', 'events', events),
+  proof('An hour of faults', 'soak', soak),
+  proof('Faults of dependencies', 'faults', faultsTable, 'faults-table'),
+  proof('20,000 ways to write a path', 'paths', counts),
+  proof('Requests framed wrongly', 'smuggling', counts),
+  proof('Forged tokens at the gateway', 'tokens-gateway', counts, 'tokens'),
+  proof('Forged tokens at the verifier', 'tokens-verifier', counts, 'tokens'),
+  proof('Slow clients', 'slow-clients', slowClients),
+  proof('What the contract says, as everybody', 'schemathesis', schemathesis),
+  proof('Secrets', 'secrets', secrets),
+  proof('Dependencies', 'supply-chain', supplyChain, 'audit'),
 ];

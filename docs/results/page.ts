@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { ROOT } from '../../deploy/local/config.ts';
 import { hardness } from './hardness.ts';
-import type { Kept, Section } from './section.ts';
+import { type Kept, type Section, told } from './section.ts';
 import { speed } from './speed.ts';
 
 export const pageFile = join(ROOT, 'docs', 'results.md');
@@ -23,11 +23,12 @@ function around({ date, machine }: Kept): string {
   return `${date.slice(0, 10)}, ${cores} cores (${cpu}), ${memoryGiB} GiB; ${list.join(', ')}.${busy}`;
 }
 
-function write({ title, file, repeat, why, tell }: Section, charts: Record<string, string>): string {
+function write(section: Section, charts: Record<string, string>): string {
+  const { title, file, repeat, why } = section;
   const kept = read(file);
   const again = `Repeat: \`${repeat}\`.`;
   if (!kept) return `### ${title}\n\nNot measured yet. ${again}`;
-  const { text, charts: drawn = {} } = tell(kept);
+  const { text, charts: drawn } = told(section, kept);
   Object.assign(charts, drawn);
   return [
     `### ${title}`,

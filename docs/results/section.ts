@@ -21,7 +21,16 @@ export interface Section {
   repeat: string;
   /** Why goals were missed, and what was tried. */
   why?: string;
-  tell: (kept: Kept) => { text: string; charts?: Record<string, string> };
+  tell: (kept: Kept) => Paragraphs | { text: Paragraphs; charts: Record<string, string> };
+}
+
+type Paragraphs = readonly string[];
+
+/** The text of a section, and its charts by name. */
+export function told({ tell }: Section, kept: Kept): { text: string; charts: Record<string, string> } {
+  const all = tell(kept);
+  const { text, charts } = 'charts' in all ? all : { text: all, charts: {} };
+  return { text: text.join('\n\n'), charts };
 }
 
 /** A number for people: three digits, or whole with separators. */

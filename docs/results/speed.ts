@@ -33,7 +33,7 @@ function gateway(kept: Kept) {
       : 'Rounds of the same differ by more than 15 %; the ratios are medians of those in a round.',
     'What each does with a request:',
     duties.join('\n'),
-  ].join('\n\n');
+  ];
   return { text, charts: { gateway: barChart('CPU of a request in the gateway', 'µs', bars) } };
 }
 
@@ -102,7 +102,7 @@ function cache(kept: Kept) {
     caches.map(({ name, does }) => `- ${name}: ${does}`).join('\n'),
     'One clear among so many keys; the last column is how long others waited for Redis at most:',
     table([['', 'keys', 'clears', 'p50 ms', 'max ms', "Redis' CPU µs", 'others wait ms'], ...sizes]),
-  ].join('\n\n');
+  ];
   const bars = caches.map(({ name, race: { stale, reads } }) => ({
     label: name,
     value: (100 * stale) / reads,
@@ -134,42 +134,39 @@ function events(kept: Kept) {
       calls.times.p99,
     ] as const;
   });
-  const text = [
+  return [
     verdicts(kept['verdicts']),
     table([
       ['CACHE_UNMANAGED_KEYS', 'events a second', 'event p50 ms', 'p99', 'call p50 ms', 'p99'],
       ...rows,
     ]),
-  ].join('\n\n');
-  return { text };
+  ];
 }
 
 function overload(kept: Kept) {
   // oxlint-disable-next-line typescript/no-explicit-any
   const scenes = kept['scenes'] as any[];
   const { connections } = kept['settings'];
-  const text = scenes
-    .map(({ name, does, capacity, steps, verdicts: list }) => {
-      // oxlint-disable-next-line typescript/no-explicit-any
-      const rows = steps.map(({ multiple, perSecond, seen, probed }: any) => [
-        `${multiple} ×`,
-        perSecond,
-        seen.goodput,
-        seen.good?.p99 ?? 0,
-        seen.refused?.p99 ?? 0,
-        probed.recovery,
-      ]);
-      const head = [
-        'load',
-        'sent a second',
-        'answered a second',
-        'p99 ms',
-        'refusal p99 ms',
-        'well again after ms',
-      ];
-      return `${name} (${does}; ${round(capacity)} a second over ${connections.few} connections, in the steps over up to ${round(connections.many)}):\n\n${verdicts(list)}\n\n${table([head, ...rows])}`;
-    })
-    .join('\n\n');
+  const text = scenes.map(({ name, does, capacity, steps, verdicts: list }) => {
+    // oxlint-disable-next-line typescript/no-explicit-any
+    const rows = steps.map(({ multiple, perSecond, seen, probed }: any) => [
+      `${multiple} ×`,
+      perSecond,
+      seen.goodput,
+      seen.good?.p99 ?? 0,
+      seen.refused?.p99 ?? 0,
+      probed.recovery,
+    ]);
+    const head = [
+      'load',
+      'sent a second',
+      'answered a second',
+      'p99 ms',
+      'refusal p99 ms',
+      'well again after ms',
+    ];
+    return `${name} (${does}; ${round(capacity)} a second over ${connections.few} connections, in the steps over up to ${round(connections.many)}):\n\n${verdicts(list)}\n\n${table([head, ...rows])}`;
+  });
   const lines = scenes.map(({ name, capacity, steps }) => ({
     label: name,
     // oxlint-disable-next-line typescript/no-explicit-any
@@ -196,21 +193,19 @@ interface Curve {
 
 function curves(kept: Kept) {
   const list = kept['curves'] as Curve[];
-  const text = list
-    .map(({ name, unit, how, points }) => {
-      const rows = points.map(({ at, rounds }) => [
-        at.toLocaleString('en'),
-        median(rounds.map(({ cpu }) => cpu['gateway'] ?? 0)),
-        median(rounds.map(({ cpu }) => cpu['content-cache'] ?? 0)),
-        median(rounds.map(({ perSecond }) => perSecond)),
-        median(rounds.map(({ times }) => times['p50'] ?? 0)),
-        median(rounds.map(({ times }) => times['p99'] ?? 0)),
-        rounds.reduce((sum, { failed }) => sum + failed, 0),
-      ]);
-      const head = [unit, 'gateway µs', 'content-cache µs', 'a second', 'p50 ms', 'p99 ms', 'not answered'];
-      return `**${name}**: ${how}.\n\n${table([head, ...rows])}`;
-    })
-    .join('\n\n');
+  const text = list.map(({ name, unit, how, points }) => {
+    const rows = points.map(({ at, rounds }) => [
+      at.toLocaleString('en'),
+      median(rounds.map(({ cpu }) => cpu['gateway'] ?? 0)),
+      median(rounds.map(({ cpu }) => cpu['content-cache'] ?? 0)),
+      median(rounds.map(({ perSecond }) => perSecond)),
+      median(rounds.map(({ times }) => times['p50'] ?? 0)),
+      median(rounds.map(({ times }) => times['p99'] ?? 0)),
+      rounds.reduce((sum, { failed }) => sum + failed, 0),
+    ]);
+    const head = [unit, 'gateway µs', 'content-cache µs', 'a second', 'p50 ms', 'p99 ms', 'not answered'];
+    return `**${name}**: ${how}.\n\n${table([head, ...rows])}`;
+  });
   const notAnswered = 'Not answered is also what was never sent, as no connection was free when it was due.';
   const charts = Object.fromEntries(
     list.map(({ name, unit, points }) => {
@@ -224,7 +219,7 @@ function curves(kept: Kept) {
       return [`curve-${name}`, lineChart(`Cost by ${name}`, axes, [line('gateway'), line('content-cache')])];
     }),
   );
-  return { text: `${notAnswered}\n\n${text}`, charts };
+  return { text: [notAnswered, ...text], charts };
 }
 
 function memory(kept: Kept) {
@@ -235,17 +230,22 @@ function memory(kept: Kept) {
   }));
   const { minutes, perSecond } = kept['settings'];
   const wrong = Object.values<number>(kept['errors']).reduce((sum, count) => sum + count, 0);
-  const text = `${minutes} minutes of a mix of ${perSecond} requests a second, for 50 s of each (${round(kept['sent'])} in all, ${wrong} not answered as they should be):\n\n${verdicts(kept['verdicts'])}`;
+  const text = [
+    `${minutes} minutes of a mix of ${perSecond} requests a second, for 50 s of each (${round(kept['sent'])} in all, ${wrong} not answered as they should be):`,
+    verdicts(kept['verdicts']),
+  ];
   const axes = { x: 'minutes', y: 'MB in use after a collection' };
   return { text, charts: { memory: lineChart('Heap of each process', axes, lines) } };
 }
+
+/** What a bench keeps, and how it is repeated. */
+const bench = (name: string) => ({ file: `bench/results/${name}.json`, repeat: `npm run bench -- ${name}` });
 
 /** Speed, beside what a user would pick instead. */
 export const speed: Section[] = [
   {
     title: 'The gateway beside others',
-    file: 'bench/results/gateway.json',
-    repeat: 'npm run bench -- gateway',
+    ...bench('gateway'),
     why: [
       'Why: a quarter of our CPU is three writes a request (to the client 12 %, to the service 8 %, to Redis 3 %), which the others have, too; garbage collection is 8 %.',
       'What we have more is the router and its six steps (7 %), CORS and the security headers (5 %), the check of the target, the SHA-256 under which a token is remembered (1.5 %), and a time limit, a span and an observation for each request.',
@@ -255,8 +255,7 @@ export const speed: Section[] = [
   },
   {
     title: 'The cache beside others',
-    file: 'bench/results/cache.json',
-    repeat: 'npm run bench -- cache',
+    ...bench('cache'),
     why: [
       'Why: to go through a million keys with SCAN and MATCH takes Redis 7.0 between 730 and 880 ms of its own CPU; 7.4 filters while it goes and takes 410 to 590 here, and docker-compose.yml has a newer one still.',
       'KEYS takes 210 and nobody else is answered meanwhile, so it is not used.',
@@ -266,8 +265,7 @@ export const speed: Section[] = [
   },
   {
     title: 'Invalidation',
-    file: 'bench/results/events.json',
-    repeat: 'npm run bench -- events',
+    ...bench('events'),
     why: [
       'Why: at 500 calls a second the gateway, content-cache, Redis, PostgreSQL, Kafka and the load together take more than half of both cores, and whoever is due waits for a core: in a profile the longest stretches of work, of 20 to 70 ms, are collections of garbage and small functions that stood still half-way: each process was taken off its core four to nine hundred times a second.',
       'What was tried: processes held on cores, larger and steadier young generations of the heap, a collector of one thread: no difference beyond that between two runs of the same.',
@@ -276,8 +274,7 @@ export const speed: Section[] = [
   },
   {
     title: 'Overload',
-    file: 'bench/results/overload.json',
-    repeat: 'npm run bench -- overload',
+    ...bench('overload'),
     why: [
       "Why: a refusal costs what any reply of Node's HTTP server costs, 31 µs here for a bare one, and twice that with two thousand connections that each bring a request now and then; at three times the capacity there are two refusals for each request that is answered.",
       'Refusals wait for the turn of the event loop and for the core, which the gateway shares with content-cache, Redis and PostgreSQL; the slowest ones are those of new connections.',
@@ -288,9 +285,8 @@ export const speed: Section[] = [
   },
   {
     title: 'Cost as work grows',
-    file: 'bench/results/curves.json',
-    repeat: 'npm run bench -- curves',
+    ...bench('curves'),
     tell: curves,
   },
-  { title: 'Memory', file: 'bench/results/memory.json', repeat: 'npm run bench -- memory', tell: memory },
+  { title: 'Memory', ...bench('memory'), tell: memory },
 ];

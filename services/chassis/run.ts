@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
+import { internalPortOffset } from '@content-platform/contract/services';
 import type { z } from 'zod';
 import { ConfigError, type commonConfig } from './config.ts';
 import { createAssess, createInternalApp, type Assess, type Check } from './health.ts';
@@ -131,7 +132,7 @@ export async function run<Config extends CommonConfig>(
   });
 
   try {
-    await listen(internal, config.PORT + 1000, config.HOST);
+    await listen(internal, config.PORT + internalPortOffset, config.HOST);
     running = await start({ config, logger, metrics, slowLog, onStop: (close) => closers.push(close) });
     assess = createAssess(running.checks);
     const server = createServer({ maxHeaderSize: 16_384, ...running.server }, running.app);

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
-import { INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
+
 import { NODE_FLAGS } from '../../deploy/local/service-process.ts';
-import { serviceOf, services, type ServiceName } from '@content-platform/contract';
+import { internalPortOffset, serviceOf, services, type ServiceName } from '@content-platform/contract';
 import { environmentOf, mainOf, type ServiceContext } from '../../deploy/local/services.ts';
 import { startNode } from './gateway/processes.ts';
 
@@ -19,7 +19,7 @@ const nowhere: ServiceContext = {
 };
 
 const internalOf = (url: string): string =>
-  url.replace(/\d+$/, (digits) => String(Number(digits) + INTERNAL_OFFSET));
+  url.replace(/\d+$/, (digits) => String(Number(digits) + internalPortOffset));
 
 /** One of ours as `npm start` runs it; `auth` tells the keys, and what was revoked. What it logs nobody reads. */
 function start(
@@ -81,6 +81,6 @@ export function startContentCache(
 
 /** Whether the process at `port`, ours or one that stands for it, lacks nothing. */
 export async function isWell(port: number): Promise<boolean> {
-  const response = await fetch(`http://127.0.0.1:${port + INTERNAL_OFFSET}/health/ready`);
+  const response = await fetch(`http://127.0.0.1:${port + internalPortOffset}/health/ready`);
   return ((await response.json()) as { status: string }).status === 'ok';
 }

@@ -1,8 +1,9 @@
+import { internalPortOffset } from '@content-platform/contract';
 // What benches of load stand on: a gateway of their own, and a content-cache behind it that is real or light, on the
 // stores of the stack that is running, with tokens of the bench's own. All of it can be held on one core.
 import { spawnSync } from 'node:child_process';
 import { Redis } from 'ioredis';
-import { INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
+
 import { freeRow } from '../support/ports.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { database } from '../support/records.ts';
@@ -52,7 +53,7 @@ export async function startStand(
   await until('the gateway is ready', () => isWell(port));
   return {
     gateway: `http://127.0.0.1:${port}`,
-    internal: `http://127.0.0.1:${port + INTERNAL_OFFSET}`,
+    internal: `http://127.0.0.1:${port + internalPortOffset}`,
     pids,
   };
 }

@@ -1,3 +1,4 @@
+import { told } from '../../docs/results/section.ts';
 import { speed } from '../../docs/results/speed.ts';
 import { dated, writeResult } from '../support/results.ts';
 
@@ -19,7 +20,7 @@ export function conclude(
   versions?: Record<string, string>,
 ): void {
   writeResult('bench', name, found, versions);
-  const { title, tell } = speed.find(({ file }) => file === `bench/results/${name}.json`)!;
-  console.log(`\n${title}\n\n${tell(dated(found, versions)).text}`);
+  const section = speed.find(({ file }) => file === `bench/results/${name}.json`)!;
+  console.log(`\n${section.title}\n\n${told(section, dated(found, versions)).text}`);
   if (verdicts.some(({ isHeld }) => !isHeld)) process.exitCode = 1;
 }

@@ -187,10 +187,10 @@ async function callback({ back: { query, cookie } }: Turn) {
   return answerOf(reply, error ? { code: `error=${error}` } : {});
 }
 
-/** In the order of the tables. */
-export const groups: Group[] = [
+const groupsByHand: (Group & { service: contract.ServiceName })[] = [
   {
     name: 'login',
+    service: 'auth',
     well: '200',
     async ask({ scene: { user } }) {
       const body = { email: user.email, password: user.password };
@@ -201,6 +201,7 @@ export const groups: Group[] = [
   },
   {
     name: 'token',
+    service: 'auth',
     well: '200',
     async ask() {
       const body = { grant_type: 'client_credentials', client_id: machine.id, client_secret: machine.secret };
@@ -211,26 +212,30 @@ export const groups: Group[] = [
   },
   {
     name: 'logout',
+    service: 'auth',
     well: '204',
     async ask({ leaving: { token, push } }) {
       const body = { fcm_token: push };
       return answerOf(await call(stack().gateway, contract.logout, { body, token, signal: signal() }));
     },
   },
-  { name: 'identity login', well: '302', ask: callback },
+  { name: 'identity login', service: 'auth', well: '302', ask: callback },
   {
     name: 'content, cached',
+    service: 'content-cache',
     well: '200 hit',
     ask: ({ scene }) => readNewest(scene.user.token, scene.cached),
   },
   {
     name: 'content, not cached',
+    service: 'content-cache',
     well: '200 miss',
     ask: ({ scene, uncached }) => readNewest(scene.user.token, uncached),
   },
-  { name: 'clears', well: '200', ask: clearAndRead },
+  { name: 'clears', service: 'content-cache', well: '200', ask: clearAndRead },
   {
     name: 'failed jobs',
+    service: 'content-cache',
     well: '200',
     async ask({ scene }) {
       const options = { token: scene.sre, signal: signal() };
@@ -239,15 +244,17 @@ export const groups: Group[] = [
   },
   {
     name: 'upload',
+    service: 'media-upload',
     well: '201',
     async ask({ scene, picture }) {
       const options = { body: fileOf(picture), token: scene.user.token, signal: signal() };
       return answerOf(await call(stack().gateway, contract.upload, options));
     },
   },
-  { name: 'media', well: '200', ask: download },
+  { name: 'media', service: 'media-upload', well: '200', ask: download },
   {
     name: 'devices',
+    service: 'devices',
     well: '200',
     async ask({ scene }) {
       const options = { body: { token: newPushToken() }, token: scene.user.token, signal: signal() };
@@ -256,6 +263,7 @@ export const groups: Group[] = [
   },
   {
     name: 'letters',
+    service: 'letters',
     well: '200',
     async ask({ scene }) {
       const body = { letter_id: scene.letter, webform_id: 2, skipped: true, reason: randomUUID() };
@@ -265,6 +273,7 @@ export const groups: Group[] = [
   },
   {
     name: 'pulse',
+    service: 'pulse',
     well: '200',
     async ask({ scene }) {
       return answerOf(await call(stack().gateway, contract.pulse, { token: scene.sre, signal: signal() }));
@@ -272,6 +281,7 @@ export const groups: Group[] = [
   },
   {
     name: 'health',
+    service: 'gateway',
     well: '200',
     async ask() {
       const reply = await call(stack().gateway, contract.health, { signal: signal() });
@@ -281,11 +291,37 @@ export const groups: Group[] = [
   },
   {
     name: 'documents',
+    service: 'gateway',
     well: '200',
     async ask() {
       return answerOf(await call(stack().gateway, contract.openapiDocument, { signal: signal() }));
     },
   },
+];
+
+/** A service without a group of its own: its first list that every user may read stands for it. */
+function listOf(service: contract.ServiceName): Group {
+  const list = contract.endpoints.find(
+    ({ service: owner, method, access, params }) =>
+      owner === service && method === 'GET' && ['user', 'token'].includes(access) && !params,
+  );
+  if (!list) throw new Error(`Add a group to test/faults/groups.ts that calls an endpoint of ${service}`);
+  return {
+    name: service,
+    well: '200',
+    async ask({ scene }) {
+      const options = { token: scene.user.token, signal: signal() };
+      return answerOf((await call(stack().gateway, list, options)) as Reply);
+    },
+  };
+}
+
+/** In the order of the tables. */
+export const groups: Group[] = [
+  ...groupsByHand,
+  ...contract.services
+    .filter(({ name }) => !groupsByHand.some(({ service }) => service === name))
+    .map(({ name }) => listOf(name)),
 ];
 
 /** Asks a group, and takes the time. */

@@ -1,6 +1,6 @@
-import { freePort, HOST, INTERNAL_OFFSET } from '../../deploy/local/ports.ts';
+import { freePort, HOST } from '../../deploy/local/ports.ts';
 import { freeRow } from '../support/ports.ts';
-import { services } from '@content-platform/contract';
+import { internalPortOffset, services } from '@content-platform/contract';
 import { startProxy, type Proxy } from '../support/proxy.ts';
 
 /** What stands before a dependency; a service has two listeners, and so two ways to it. */
@@ -17,7 +17,7 @@ export function createProxies() {
 
   async function stand(name: string, to: number): Promise<Front> {
     const isService = services.some((service) => service.name === name);
-    const offsets = isService ? [0, INTERNAL_OFFSET] : [0];
+    const offsets = isService ? [0, internalPortOffset] : [0];
     const port = isService ? await freeRow(1) : await freePort();
     const ways = offsets.map((offset) => startProxy(address(to + offset), port + offset));
     const front = { port, ways: await Promise.all(ways) };
@@ -34,7 +34,7 @@ export function createProxies() {
     async lead(name: string, to: number): Promise<void> {
       const { ways } = proxies.get(name)!;
       for (const [index, way] of ways.entries()) {
-        way.lead(address(to + index * INTERNAL_OFFSET));
+        way.lead(address(to + index * internalPortOffset));
         way.cut();
         await way.mend();
       }

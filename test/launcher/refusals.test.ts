@@ -28,7 +28,7 @@ afterEach(() => cleanUp(state, launcher), limitMs);
 test('a wrong setting is one line and exit 1, before anything is started', async () => {
   launcher = launch(startCommand, { ...env, GATEWAY_PORT: '80 80' });
   expect(await launcher.ended).toBe(1);
-  expect(launcher.output()).toBe('GATEWAY_PORT is "80 80": give a port from 1024 to 64000.\n');
+  expect(launcher.output()).toBe('GATEWAY_PORT must be an integer from 1024 to 64000, not "80 80".\n');
   expect(processesOf(state)).toEqual({});
 });
 

@@ -221,7 +221,7 @@ test(
     expect(await running().ended).not.toBe(0);
     launcher = launch(startCommand, { ...env, CI: '', PATH: pathWithoutJava(), JAVA_HOME: '' });
     await launcher.printed(/^Ready after/m);
-    expect(running().output()).toMatch(/stopped \d+ processes that a killed run had left/);
+    expect(running().output()).toMatch(/Stopped \d+ processes that a killed run had left/);
     expect(running().output()).toMatch(
       /Kafka .* not to be had \(there is no Java 17 or newer\): invalidation by HTTP only/,
     );

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { ConfigError, databaseUrl, list, readConfig, url } from '@content-platform/chassis';
-import { Problem } from '../../local/problem.ts';
+import { databaseUrl, list, readConfig, url } from '@content-platform/chassis/config';
 import { isHere } from '../../local/seed.ts';
 
 const demoConfig = {
@@ -12,11 +11,5 @@ const demoConfig = {
   KAFKA_BROKERS: list().describe('Kafka brokers, host:port, separated by commas'),
 };
 
-/** @throws Problem that names the variable */
-export function readDemoConfig() {
-  try {
-    return readConfig(demoConfig, process.env);
-  } catch (error) {
-    throw error instanceof ConfigError ? new Problem(error.message) : error;
-  }
-}
+/** Throws ConfigError. */
+export const readDemoConfig = (env: NodeJS.ProcessEnv = process.env) => readConfig(demoConfig, env);

@@ -60,8 +60,8 @@ export function environmentOf(
   const { container } = podOf(deployment);
   const maps = (container.envFrom ?? []).map(({ configMapRef }) => {
     const map = find(resources, 'ConfigMap', configMapRef!.name!);
-    if (!map) throw new Error(`there is no map ${configMapRef!.name}`);
-    return map.data ?? {};
+    if (!map && !configMapRef!.optional) throw new Error(`there is no map ${configMapRef!.name}`);
+    return map?.data ?? {};
   });
   const own = Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value ?? '']));
   return Object.assign({}, ...maps, own) as Record<string, string>;

@@ -9,13 +9,11 @@ import type { Saved } from './records.ts';
 import type { Settings } from './settings.ts';
 
 export type Change = NonNullable<InvalidationEvent['change']>;
-/** What came of it, in words. */
-export type Announced = string;
 
 /** Tells the platform that a record was changed. Only to be called when the change is committed. */
 export interface Announcer {
-  /** @throws Problem when it gives up */
-  announce: (record: Saved, change: Change) => Promise<Announced>;
+  /** Resolves with what came of it, in words. @throws Problem when it gives up */
+  announce: (record: Saved, change: Change) => Promise<string>;
   close: () => Promise<void>;
 }
 
@@ -77,11 +75,8 @@ async function tryToClear(
   try {
     const answer = await call(gateway, clearModel, { body, token: await token.get() });
     if (!answer.error) return answer.body.keys_deleted;
-    return {
-      status: answer.status,
-      headers: answer.headers,
-      message: `${answer.status} ${answer.error.message}`,
-    };
+    const { status, headers, error } = answer;
+    return { status, headers, message: `${status} ${error.message}` };
   } catch (error) {
     if (error instanceof RefusedToken) return error;
     if (error instanceof ContractViolation) throw error;
@@ -113,7 +108,7 @@ export async function kafkaAnnouncer({ kafka }: Settings): Promise<Announcer> {
   };
 }
 
-async function sendEvent(producer: Producer, { model, id }: Saved, change: Change): Promise<Announced> {
+async function sendEvent(producer: Producer, { model, id }: Saved, change: Change): Promise<string> {
   const event = { model, id, event_id: randomUUID(), change, occurred_at: new Date().toISOString() };
   const messages = [{ key: `${model}:${id}`, value: JSON.stringify(event) }];
   await producer.send({ topic: cacheInvalidation.topic, acks: -1, messages }).catch((error: Error) => {

@@ -9,13 +9,6 @@ import { DEMO_CLIENT } from './client.ts';
 /** Its port is the gateway's plus this: the last one of the row of ten. */
 const portOffset = 9;
 
-export interface IdentityDemo {
-  issuer: string;
-  spec: ProcessSpec;
-  /** What the auth service is told of it. */
-  environment: Record<string, string>;
-}
-
 /** The issuer, and where a login ends in the place of an app, given the gateway's port. */
 function addressesOf(gatewayPort: number): { issuer: string; returnTo: string } {
   const issuer = `http://${HOST}:${gatewayPort + portOffset}`;
@@ -26,15 +19,13 @@ function addressesOf(gatewayPort: number): { issuer: string; returnTo: string } 
  * An identity service for trials, as a process beside the platform's.
  * @throws Problem when its port is taken
  */
-export async function prepareIdentityDemo(gatewayPort: number): Promise<IdentityDemo> {
+export async function prepareIdentityDemo(gatewayPort: number) {
   const { issuer, returnTo } = addressesOf(gatewayPort);
   const port = gatewayPort + portOffset;
   if (!(await isFree(port)))
     throw new Problem(`Port ${port}, which the identity service of the demo needs, is taken.`);
   const main = join(ROOT, 'deploy/local/identity-demo/main.ts');
-  return {
-    issuer,
-    spec: {
+  const spec: ProcessSpec = {
       name: 'identity-demo',
       command: process.execPath,
       args: [main, String(port), `http://${HOST}:${gatewayPort}/api/identity/login/callback`],
@@ -46,8 +37,9 @@ export async function prepareIdentityDemo(gatewayPort: number): Promise<Identity
       },
       readyWithinMs: 60_000,
       stopSignal: 'SIGTERM',
-    },
-    environment: {
+    };
+  /** What the auth service is told of it. */
+  const environment = {
       IDENTITY_ISSUER: issuer,
       IDENTITY_CLIENT_ID: DEMO_CLIENT.id,
       IDENTITY_CLIENT_SECRET: DEMO_CLIENT.secret,
@@ -55,8 +47,8 @@ export async function prepareIdentityDemo(gatewayPort: number): Promise<Identity
       IDENTITY_RETURN_TO: returnTo,
       IDENTITY_LINK_BY_EMAIL: 'true',
       IDENTITY_SUBORGS_CLAIM: 'suborgs',
-    },
-  };
+    };
+  return { issuer, spec, environment };
 }
 
 /** Lines that tell how to log in there; the terminal plays the app, which keeps the verifier to itself. */

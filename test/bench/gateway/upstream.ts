@@ -1,7 +1,7 @@
+import { internalPortOffset } from '@content-platform/contract';
 // What stands behind every candidate, in a process of its own: 1 KB of JSON at any path. For our gateway it is also auth,
 // which tells the key and that nothing was revoked, and each service's internal listener, which says that it is ready.
 import { createServer } from 'node:http';
-import { INTERNAL_OFFSET } from '../../../deploy/local/ports.ts';
 
 const port = Number(process.env['PORT']);
 const record = {
@@ -20,6 +20,6 @@ createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
 }).listen(port, '127.0.0.1');
 
 createServer((_request, response) => response.end('{"revocations":[],"last":0}')).listen(
-  port + INTERNAL_OFFSET,
+  port + internalPortOffset,
   '127.0.0.1',
 );
