@@ -1,8 +1,8 @@
-import { migrate, openDatabase } from '@content-platform/chassis';
+import { openDatabase } from '@content-platform/chassis';
 import { addUser, command } from './administration.ts';
 import type { NewClient } from './client-store.ts';
 import { createPasswords } from './passwords/passwords.ts';
-import { createAuthDatabase } from './stores.ts';
+import { createAuthDatabase, migrateAuth } from './stores.ts';
 import type { NewUser } from './user-store.ts';
 
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
@@ -12,10 +12,7 @@ export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
  * if the database does not answer.
  */
 export async function openAccounts(databaseUrl: string) {
-  const folder = new URL('migrations/', import.meta.url);
-  const database = await openDatabase('auth', databaseUrl, (url, logger) =>
-    migrate({ url, schema: 'auth', folder, logger }),
-  );
+  const database = await openDatabase('auth', databaseUrl, migrateAuth);
   return { ...createAuthDatabase(database), passwords: createPasswords(), close: database.close };
 }
 

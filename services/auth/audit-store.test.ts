@@ -1,17 +1,14 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Readable, Writable } from 'node:stream';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { withAccounts } from './accounts.ts';
 import type { Command } from './commands/command.ts';
 import { createClient } from './commands/create-client.ts';
 import { createUser } from './commands/create-user.ts';
 import { disableClient } from './commands/disable-client.ts';
 import { importUsers } from './commands/import-users.ts';
 import { rotateClient } from './commands/rotate-client.ts';
-import { startAuth, type TestAuth } from './testing.ts';
+import { password, startAuth, type TestAuth } from './testing/start-auth.ts';
 
-const password = 'wooden lantern drifts past nine';
 let auth: TestAuth;
 beforeAll(async () => void (auth = await startAuth()));
 afterAll(() => auth.stop());
@@ -24,28 +21,9 @@ interface Entry {
   details: Record<string, unknown>;
 }
 
-/** What was written since, oldest first. */
-async function entriesAfter(id: number): Promise<Entry[]> {
-  const text = `SELECT event, user_id, actor, host(address) AS address, details FROM auth.audit WHERE id > $1 ORDER BY id`;
-  return (await auth.database.query<Entry & { id: string }>('test', text, [id])).rows;
-}
-async function newest(): Promise<number> {
-  const { rows } = await auth.database.query<{ id: string | null }>(
-    'test',
-    'SELECT max(id) AS id FROM auth.audit',
-  );
-  return Number(rows[0]!.id ?? 0);
-}
-
 /** Runs the command on the service's database; returns the last line of what it says: a new secret, if any. */
-async function run(command: Command, args: string[], input = ''): Promise<string> {
-  const said = await command(args, {
-    input: Readable.from([Buffer.from(input)]),
-    prompts: new Writable(),
-    withAccounts: (work) => withAccounts(auth.databaseUrl, work),
-  });
-  return said.split('\n').at(-1)!;
-}
+const run = async (command: Command, args: string[], input = '') =>
+  (await auth.run(command, args, input)).split('\n').at(-1)!;
 
 /** Everything that can be secret, or typed by a stranger, in one run; by what it is. */
 const typed: Record<string, string> = {
@@ -60,13 +38,7 @@ const typed: Record<string, string> = {
 
 test('every step of an account is on record, and no secret, and nothing that a stranger typed', async () => {
   const { origin } = auth;
-  const before = await newest();
-  const logIn = (email: string, given: string) =>
-    call(origin, contract.login, { body: { email, password: given } });
-  const client = (id: string, secret: string) =>
-    call(origin, contract.token, {
-      body: { grant_type: 'client_credentials', client_id: id, client_secret: secret },
-    });
+  const { logIn, refresh, askAsClient: client } = auth;
 
   typed['a secret'] = await run(createClient, ['console', '--scope', 'users:admin']);
   typed['a token'] = (await client('console', typed['a secret'])).body!.access_token;
@@ -77,7 +49,7 @@ test('every step of an account is on record, and no secret, and nothing that a s
   await client(typed['an unknown client']!, typed['a secret']);
 
   await run(createUser, ['--email', 'root@example.com', '--name', 'Root', '--role', 'admin'], password);
-  const { passwordHash } = (await auth.accounts.users.findByEmail('root@example.com'))!;
+  const { passwordHash } = (await auth.stores.users.findByEmail('root@example.com'))!;
   typed['a hash'] = passwordHash!;
   const imported = { email: 'new@example.com', name: 'New', password_hash: passwordHash };
   await run(importUsers, [], JSON.stringify(imported));
@@ -88,16 +60,11 @@ test('every step of an account is on record, and no secret, and nothing that a s
   const session = (await logIn(person.email, password)).body!;
   typed['an access token'] = session.token;
   typed['a refresh token'] = session.refresh_token;
-  const refresh = (refresh_token: string) =>
-    call(origin, contract.token, { body: { grant_type: 'refresh_token', refresh_token } });
   const refreshed = (await refresh(session.refresh_token)).body!;
   typed['its successor'] = refreshed.refresh_token!;
   typed['the next access token'] = refreshed.access_token;
   await refresh(typed['an unknown refresh token']!);
-  await auth.database.query(
-    'test',
-    `UPDATE auth.refresh_token SET replaced_at = replaced_at - interval '1 min'`,
-  );
+  await auth.sql(`UPDATE auth.refresh_token SET replaced_at = replaced_at - interval '1 min'`);
   await refresh(session.refresh_token);
 
   const params = { id };
@@ -116,7 +83,9 @@ test('every step of an account is on record, and no secret, and nothing that a s
   await run(disableClient, ['console']);
   await client('console', typed['another secret']);
 
-  const entries = await entriesAfter(before);
+  const entries = await auth.sql<Entry>(
+    'SELECT event, user_id, actor, host(address) AS address, details FROM auth.audit ORDER BY id',
+  );
   const user = String(id);
   const ann = { user_id: user, actor: `user:${user}` };
   const byClient = { actor: 'client:console', address: '127.0.0.1' };
@@ -155,35 +124,11 @@ test('every step of an account is on record, and no secret, and nothing that a s
     { ...byStranger, event: 'client_refused', details: { client: 'console', reason: 'disabled or rotated' } },
   ]);
 
-  const { rows } = await auth.database.query<{ line: string }>(
-    'test',
-    'SELECT audit::text AS line FROM auth.audit',
-  );
+  const rows = await auth.sql<{ line: string }>('SELECT audit::text AS line FROM auth.audit');
   const written = rows.map(({ line }) => line).join('\n');
   for (const [what, text] of Object.entries(typed)) {
     expect([what, text.length > 0, written.includes(text)]).toEqual([what, true, false]);
   }
   const log = auth.log.join('');
   for (const [what, text] of Object.entries(typed)) expect([what, log.includes(text)]).toEqual([what, false]);
-});
-
-test('a page at a time, of one user or one event', async () => {
-  const body = { grant_type: 'client_credentials', client_id: 'reader', client_secret: 'reader-secret' };
-  await auth.addClient('reader', 'reader-secret', 'users:admin');
-  const token = (await call(auth.origin, contract.token, { body })).body!.access_token;
-  const ask = async (query: Record<string, string | number>) =>
-    (await call(auth.origin, contract.listAudit, { query, token })).body!;
-  const first = await ask({ limit: 1, event: 'user_created' });
-  const second = await ask({ limit: 1, event: 'user_created', cursor: first.next_cursor! });
-  expect([...first.items, ...second.items].map(({ event }) => event)).toEqual([
-    'user_created',
-    'user_created',
-  ]);
-  expect(second.items[0]!.id).toBeLessThan(first.items[0]!.id);
-  const id = first.items[0]!.user_id!;
-  const ofUser = await ask({ user_id: id });
-  expect(new Set(ofUser.items.map(({ user_id }) => user_id))).toEqual(new Set([id]));
-  expect((await ask({ user_id: id, event: 'user_created' })).items).toHaveLength(1);
-  expect((await ask({ user_id: id, event: 'client_disabled' })).items).toEqual([]);
-  expect(await ask({ user_id: id + 1_000_000 })).toEqual({ items: [], next_cursor: null });
 });

@@ -1,5 +1,6 @@
 import { deleteExpired, type Database } from '@content-platform/chassis';
 import type { AuditEvent } from '@content-platform/contract';
+import { statements } from './statements.ts';
 
 /** Who did something, and from where. */
 export interface Actor {
@@ -36,42 +37,42 @@ export function byUser(userId: number, address: string) {
 
 /** The audit log. Everything throws what `query` throws. */
 export function createAuditStore(query: Database['query']) {
+  const { rows, affects, run } = statements(query);
   return {
     /** Writes an entry, in the transaction of what it describes if there is one. */
-    async add({ event, userId, actor, address, details = {} }: AuditEntry): Promise<void> {
+    add({ event, userId, actor, address, details = {} }: AuditEntry) {
       const text = `INSERT INTO auth.audit (event, user_id, actor, address, details) VALUES ($1, $2, $3, $4, $5)`;
-      await query('insert_audit', text, [event, userId ?? null, actor ?? null, address ?? null, details]);
+      return run('insert_audit', text, [event, userId ?? null, actor ?? null, address ?? null, details]);
     },
 
     /** The records of a user, of an event, or all, newest first, with ids below `before`. */
-    async list(
+    list(
       { userId, event }: { userId?: number | undefined; event?: AuditEvent | undefined },
       before: number | undefined,
       limit: number,
-    ): Promise<AuditRecord[]> {
+    ) {
       const text = `SELECT id::float8 AS id, at, event, user_id::float8 AS user_id, actor, host(address) AS address, details
                     FROM auth.audit
                     WHERE ($1::bigint IS NULL OR user_id = $1) AND ($2::text IS NULL OR event = $2)
                       AND ($3::bigint IS NULL OR id < $3)
                     ORDER BY audit.id DESC LIMIT $4`;
-      const values = [userId ?? null, event ?? null, before ?? null, limit];
-      return (await query<AuditRecord>('list_audit', text, values)).rows;
+      return rows<AuditRecord>('list_audit', text, [userId ?? null, event ?? null, before ?? null, limit]);
     },
 
     /** Records that a machine client got a token: once an hour for each address, because clients may ask all the time. */
-    async addClientToken(name: string, address: string): Promise<void> {
+    addClientToken(name: string, address: string) {
       const text = `INSERT INTO auth.audit (event, actor, address)
                     SELECT 'client_token', $1::text, $2::inet
                     WHERE NOT EXISTS (SELECT FROM auth.audit WHERE event = 'client_token' AND actor = $1
                                         AND address = $2 AND at > now() - interval '1 hour')`;
-      await query('note_client_use', text, [`client:${name}`, address]);
+      return run('note_client_use', text, [`client:${name}`, address]);
     },
 
     /** Whether the client got a token from this network (in CIDR form) in the last 30 days. */
-    async isNetworkOfClient(name: string, network: string): Promise<boolean> {
+    isNetworkOfClient(name: string, network: string) {
       const text = `SELECT FROM auth.audit WHERE event = 'client_token' AND actor = $1 AND address <<= $2
                       AND at > now() - interval '30 days' LIMIT 1`;
-      return (await query('find_client_use', text, [`client:${name}`, network])).rowCount === 1;
+      return affects('find_client_use', text, [`client:${name}`, network]);
     },
 
     async deleteExpired(): Promise<void> {

@@ -1,13 +1,9 @@
 import { HttpError } from '@content-platform/chassis';
+import type { Body, token } from '@content-platform/contract';
 
 export interface ClientCredentials {
   name: string;
   secret: string;
-}
-
-interface Parameters {
-  client_id?: string | undefined;
-  client_secret?: string | undefined;
 }
 
 const basic = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
@@ -22,9 +18,7 @@ export function invalidClient(message: string, cause?: unknown): HttpError<'inva
 }
 
 /** Undoes application/x-www-form-urlencoded. Throws URIError. */
-function formDecode(value: string): string {
-  return decodeURIComponent(value.replaceAll('+', ' '));
-}
+const formDecode = (value: string) => decodeURIComponent(value.replaceAll('+', ' '));
 
 function fromHeader(authorization: string): ClientCredentials {
   const encoded = basic.exec(authorization)?.[1];
@@ -45,13 +39,11 @@ function fromHeader(authorization: string): ClientCredentials {
  */
 export function readClientCredentials(
   authorization: string | undefined,
-  { client_id: name, client_secret: secret }: Parameters,
+  { client_id: name, client_secret: secret }: Pick<Body<typeof token>, 'client_id' | 'client_secret'>,
 ): ClientCredentials {
   if (authorization === undefined) {
-    if (name === undefined || secret === undefined) {
-      throw invalidClient("Send the client's id and secret, in Authorization or in the body.");
-    }
-    return { name, secret };
+    if (name !== undefined && secret !== undefined) return { name, secret };
+    throw invalidClient("Send the client's id and secret, in Authorization or in the body.");
   }
   const credentials = fromHeader(authorization);
   // An id alone is not a second method, as long as it is the same client's.

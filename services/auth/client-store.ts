@@ -1,5 +1,6 @@
 import type { Database } from '@content-platform/chassis';
 import type { Scope } from '@content-platform/contract';
+import { statements } from './statements.ts';
 
 /** A machine that gets tokens with a secret of its own. */
 export interface Client {
@@ -17,38 +18,39 @@ export type ClientStore = ReturnType<typeof createClientStore>;
 
 /** The machine clients. Everything throws what `query` throws. */
 export function createClientStore(query: Database['query']) {
+  const { first, affects } = statements(query);
   return {
     /** `name` may be anything a request holds. */
     async find(name: string): Promise<Client | undefined> {
       // Not for PostgreSQL: a NUL would be an error there.
       if (!clientName.test(name)) return undefined;
       const text = `SELECT name, secret_hash AS "secretHash", scopes, disabled FROM auth.client WHERE name = $1`;
-      return (await query<Client>('find_client', text, [name])).rows[0];
+      return first<Client>('find_client', text, [name]);
     },
 
     /** False when the name is taken. */
-    async create({ name, secretHash, scopes }: NewClient): Promise<boolean> {
+    create({ name, secretHash, scopes }: NewClient) {
       const text = `INSERT INTO auth.client (name, secret_hash, scopes) VALUES ($1, $2, $3)
                     ON CONFLICT (name) DO NOTHING`;
-      return (await query('create_client', text, [name, secretHash, scopes])).rowCount === 1;
+      return affects('create_client', text, [name, secretHash, scopes]);
     },
 
     /** Keeps the client from being changed until the transaction ends. False if it was disabled or given another secret. */
-    async lockIfUnchanged({ name, secretHash }: Client): Promise<boolean> {
+    lockIfUnchanged({ name, secretHash }: Client) {
       const text = 'SELECT FROM auth.client WHERE name = $1 AND secret_hash = $2 AND NOT disabled FOR SHARE';
-      return (await query('hold_client', text, [name, secretHash])).rowCount === 1;
+      return affects('hold_client', text, [name, secretHash]);
     },
 
     /** False when there is no such client, or it is disabled. */
-    async replaceSecretHash(name: string, secretHash: string): Promise<boolean> {
+    replaceSecretHash(name: string, secretHash: string) {
       const text = 'UPDATE auth.client SET secret_hash = $2 WHERE name = $1 AND NOT disabled';
-      return (await query('replace_client_secret', text, [name, secretHash])).rowCount === 1;
+      return affects('replace_client_secret', text, [name, secretHash]);
     },
 
     /** False when there is no such client, or it is disabled already. */
-    async disable(name: string): Promise<boolean> {
+    disable(name: string) {
       const text = 'UPDATE auth.client SET disabled = true WHERE name = $1 AND NOT disabled';
-      return (await query('disable_client', text, [name])).rowCount === 1;
+      return affects('disable_client', text, [name]);
     },
   };
 }

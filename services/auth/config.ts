@@ -25,24 +25,17 @@ export const authConfig = {
   ...identityConfig,
 };
 
+const read = <Shape extends z.ZodRawShape>(shape: Shape) => readConfig(shape, process.env);
+
 /** Throws ConfigError. */
 export function readAuthConfig() {
-  const config = readConfig(authConfig, process.env);
+  const config = read(authConfig);
   return { ...config, identity: identitySettings(config) };
 }
 
-/** The setting of every admin command. Throws ConfigError. */
-export const readDatabaseUrl = (): string =>
-  readConfig({ DATABASE_URL: databaseUrl }, process.env).DATABASE_URL;
-
-/** For create-user. Throws ConfigError. */
-export const readPasswordMinLength = (): number =>
-  readConfig({ PASSWORD_MIN_LENGTH: passwordMinLength }, process.env).PASSWORD_MIN_LENGTH;
-
-/** For rotate-keys. Throws ConfigError. */
-export const readKeySecret = (): string =>
-  readConfig({ AUTH_KEY_SECRET: keySecret }, process.env).AUTH_KEY_SECRET;
-
-/** For rotate-key-secret. Throws ConfigError. */
-export const readNewKeySecret = (): string =>
-  readConfig({ AUTH_KEY_SECRET_NEW: keySecret }, process.env).AUTH_KEY_SECRET_NEW;
+/** What the admin commands need. Each throws ConfigError. */
+export const readDatabaseUrl = () => read({ DATABASE_URL: databaseUrl }).DATABASE_URL;
+export const readPasswordMinLength = () =>
+  read({ PASSWORD_MIN_LENGTH: passwordMinLength }).PASSWORD_MIN_LENGTH;
+export const readKeySecret = () => read({ AUTH_KEY_SECRET: keySecret }).AUTH_KEY_SECRET;
+export const readNewKeySecret = () => read({ AUTH_KEY_SECRET_NEW: keySecret }).AUTH_KEY_SECRET_NEW;

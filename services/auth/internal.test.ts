@@ -1,28 +1,22 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { revocationPage } from '@content-platform/chassis';
+import { type HttpServer, startHttpServer } from '../../test/support/http-server.ts';
 import { createInternal } from './internal.ts';
-import { startAuth, type TestAuth } from './testing.ts';
+import { startAuth, type TestAuth } from './testing/start-auth.ts';
 
 let auth: TestAuth;
-let internal: Server;
-let origin: string;
+let internal: HttpServer;
 beforeAll(async () => {
   auth = await startAuth();
-  internal = createServer(express().use(createInternal(auth.stores)));
-  await once(internal.listen(0, '127.0.0.1'), 'listening');
-  origin = `http://127.0.0.1:${(internal.address() as AddressInfo).port}`;
+  internal = await startHttpServer(express().use(createInternal(auth.stores)));
 });
 afterAll(async () => {
   internal.close();
-  internal.closeAllConnections();
   await auth.stop();
 });
 
-const ask = (target: string) => fetch(origin + target);
+const ask = (target: string) => fetch(internal.origin + target);
 const find = (query: Record<string, string>) => ask(`/users?${new URLSearchParams(query)}`);
 
 test('returns the feed of revocations, and 422 for an id that is none', async () => {
@@ -43,7 +37,7 @@ test('returns the feed of revocations, and 422 for an id that is none', async ()
 test('finds a user by email or id, and takes two letters beyond A to Z for two users', async () => {
   const add = async (email: string) => {
     const person = { email, name: 'A Person', passwordHash: null, roles: ['user' as const] };
-    return (await auth.accounts.users.create(person))!.id;
+    return (await auth.stores.users.create(person))!.id;
   };
   const [upper, lower, plus] = [
     await add('\u00c9@example.com'),
@@ -81,11 +75,15 @@ test.each([
   expect((await ask(`/users${query}`)).status).toBe(422);
 });
 
-test('returns 503 while the users cannot be read', async () => {
-  await auth.database.query('hide', 'ALTER TABLE auth.user RENAME TO hidden');
+test.each([
+  ['user', '/users?id=1'],
+  ['revocation', '/revocations?after=0'],
+])('returns 503 without a body while the table %s cannot be read', async (table, target) => {
+  await auth.sql(`ALTER TABLE auth.${table} RENAME TO hidden`);
   try {
-    expect((await find({ id: '1' })).status).toBe(503);
+    const answer = await ask(target);
+    expect([answer.status, await answer.text()]).toEqual([503, '']);
   } finally {
-    await auth.database.query('show', 'ALTER TABLE auth.hidden RENAME TO "user"');
+    await auth.sql(`ALTER TABLE auth.hidden RENAME TO "${table}"`);
   }
 });

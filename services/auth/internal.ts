@@ -1,24 +1,18 @@
-import { Router, type Response } from 'express';
+import { Router } from 'express';
 import { z } from 'zod';
 import { idSegment, multiLineText } from '@content-platform/contract';
 import type { Stores } from './stores.ts';
 
-const after = z
-  .string()
-  .regex(/^\d{1,16}$/)
-  .transform(Number);
-
+const revocationQuery = z.object({
+  after: z
+    .string()
+    .regex(/^\d{1,16}$/)
+    .transform(Number),
+});
 const userQuery = z.union([
   z.strictObject({ email: multiLineText(1, 320) }),
   z.strictObject({ id: idSegment }),
 ]);
-
-function reply(response: Response, work: Promise<object | undefined>): void {
-  work.then(
-    (found) => (found ? response.json(found) : response.status(404).end()),
-    () => response.status(503).end(),
-  );
-}
 
 export interface InternalDeps {
   /** On connections of their own: other processes learn of a logout in time, also during many logins. */
@@ -34,20 +28,25 @@ export interface InternalDeps {
  */
 export function createInternal({ revocations, users }: InternalDeps): Router {
   const router = Router();
-  router.get('/revocations', (request, response) => {
-    const asked = after.safeParse(request.query['after']);
-    if (!asked.success) return void response.status(422).end();
-    reply(response, revocations.listAfter(asked.data));
-  });
-  router.get('/users', (request, response) => {
-    const asked = userQuery.safeParse(request.query);
-    if (!asked.success) return void response.status(422).end();
-    const { data } = asked;
-    const user = 'email' in data ? users.findByEmail(data.email) : users.findById(data.id);
-    reply(
-      response,
-      user.then((found) => found && { id: found.id }),
-    );
+
+  function serve<Query>(
+    path: string,
+    schema: z.ZodType<Query>,
+    find: (query: Query) => Promise<object | undefined>,
+  ): void {
+    router.get(path, (request, response) => {
+      const asked = schema.safeParse(request.query);
+      if (!asked.success) return void response.status(422).end();
+      find(asked.data).then(
+        (found) => (found ? response.json(found) : response.status(404).end()),
+        () => response.status(503).end(),
+      );
+    });
+  }
+  serve('/revocations', revocationQuery, ({ after }) => revocations.listAfter(after));
+  serve('/users', userQuery, async (by) => {
+    const user = await ('email' in by ? users.findByEmail(by.email) : users.findById(by.id));
+    return user && { id: user.id };
   });
   return router;
 }

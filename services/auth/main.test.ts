@@ -8,8 +8,8 @@ import { freeRow } from '../../test/support/ports.ts';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
-import { ensureUser, openAccounts } from './accounts.ts';
-import { keySecret } from './testing.ts';
+import { ensureUser, withAccounts } from './accounts.ts';
+import { keySecret } from './testing/start-auth.ts';
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url));
 const started = new Set<ChildProcess>();
@@ -53,10 +53,9 @@ test('two that start at once on an empty database sign with one key, and stop wh
   expect(sets[0]!.body!.keys).toHaveLength(1);
   expect(sets[1]!.body).toEqual(sets[0]!.body);
 
-  const accounts = await openAccounts(own.url);
   const person = { email: 'ann@example.com', password: 'a-password-to-keep' };
-  await ensureUser(accounts, { ...person, name: 'Ann', roles: ['user'] });
-  await accounts.close();
+  const ann = { ...person, name: 'Ann', roles: ['user' as const] };
+  await withAccounts(own.url, (accounts) => ensureUser(accounts, ann));
   const { token } = (await call(both[0].origin, login, { body: person })).body!;
   expect((await call(both[1].origin, me, { token })).status).toBe(200);
 
@@ -66,21 +65,6 @@ test('two that start at once on an empty database sign with one key, and stop wh
     expect(output.stderr).toBe('');
     for (const secret of [person.password, token, keySecret]) expect(output.stdout).not.toContain(secret);
   }
-});
-
-test('while the database is away the others are answered 503 for what was revoked, and nothing spills', async () => {
-  const lost = await createTestDatabase();
-  const { child, internal, ended, output, ready } = await start({ DATABASE_URL: lost.url });
-  await until('it is ready', ready);
-  const ask = () => fetch(`${internal}/revocations?after=0`);
-  expect((await ask()).status).toBe(200);
-  await lost.drop();
-  const answer = await ask();
-  expect([answer.status, await answer.text()]).toEqual([503, '']);
-  expect((await ask()).status).toBe(503);
-  child.kill('SIGTERM');
-  expect(await ended).toBe(0);
-  expect(output.stderr).toBe('');
 });
 
 test('another AUTH_KEY_SECRET is one line and exit 1', async () => {
@@ -100,10 +84,4 @@ test('a secret that is too short is one line and exit 1, and is not shown', asyn
   expect(await ended).toBe(1);
   expect(output.stderr).toMatch(/^auth: AUTH_KEY_SECRET must be a secret of 32 or more characters, .+\n$/);
   expect(output.stderr).not.toContain('too short');
-});
-
-test('an identity service that is configured in part is one line and exit 1', async () => {
-  const { ended, output } = await start({ IDENTITY_ISSUER: 'https://id.example.com' });
-  expect(await ended).toBe(1);
-  expect(output.stderr).toMatch(/^auth: IDENTITY_CLIENT_ID and IDENTITY_CLIENT_SECRET are not set; .+\n$/);
 });

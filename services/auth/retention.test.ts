@@ -1,29 +1,30 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createLogger, type Database, startRetention, runRetention } from '@content-platform/chassis';
+import { type Database, startRetention, runRetention } from '@content-platform/chassis';
 import { until } from '../../test/support/wait.ts';
 import { holdOpen } from '../../test/support/locks.ts';
-import { startAuth, type TestAuth } from './testing.ts';
+import { password, startAuth, type TestAuth } from './testing/start-auth.ts';
 import { retention } from './retention.ts';
 
 let auth: TestAuth;
-let endUpkeep: (() => Promise<void>) | undefined;
+let endRetention: (() => Promise<void>) | undefined;
 beforeAll(async () => {
   auth = await startAuth();
-  await auth.addUser('ann@example.com', 'a long password of theirs');
+  await auth.addUser('ann@example.com', password);
 });
 afterAll(async () => {
-  await endUpkeep?.();
+  await endRetention?.();
   await auth.stop();
 });
 
-const sql = <Row extends object>(text: string, values: unknown[] = []) =>
-  auth.database.query<Row & Record<string, unknown>>('test', text, values).then(({ rows }) => rows);
 const count = async (rows: string) =>
-  Number((await sql<{ count: string }>(`SELECT count(*) FROM auth.${rows}`))[0]!.count);
-const log: string[] = [];
-const logger = createLogger('auth', 'info', { write: (line) => void log.push(line) });
-const round = (query: Database['query'] = auth.database.query) =>
-  runRetention(query, retention, logger, new AbortController().signal);
+  (await auth.sql<{ count: number }>(`SELECT count(*)::int FROM auth.${rows}`))[0]!.count;
+const round = (query: Database['query'] = auth.database.query, { signal } = new AbortController()) =>
+  runRetention(query, retention, auth.logger, signal);
+const addOldEntries = (many: number) =>
+  auth.sql(
+    `INSERT INTO auth.audit (event, at) SELECT 'login', now() - interval '367 days' FROM generate_series(1, $1::int)`,
+    many,
+  );
 
 /** Opens a session; `ends` and `ended` in days from now. Returns its id. */
 async function session(ends: number, ended: number | null, issuer: string | null = null): Promise<number> {
@@ -31,33 +32,29 @@ async function session(ends: number, ended: number | null, issuer: string | null
       (user_id, device, address, must_change_password, ends_at, ended_at, identity_issuer, id_token, suborgs)
     SELECT id, '', '::1', false, now() + make_interval(days => $1), now() + make_interval(days => $2), $3, $3,
       CASE WHEN $3::text IS NULL THEN NULL ELSE '{}'::text[] END
-    FROM auth.user RETURNING id`;
-  return Number((await sql<{ id: string }>(text, [ends, ended, issuer]))[0]!.id);
+    FROM auth.user RETURNING id::int`;
+  return (await auth.sql<{ id: number }>(text, ends, ended, issuer))[0]!.id;
 }
 const addTokens = (sessionId: number, many: number) =>
-  sql(
+  auth.sql(
     `INSERT INTO auth.refresh_token (hash, session_id, replaced_at)
      SELECT decode(md5($1 || ' ' || n), 'hex'), $1::bigint, now() FROM generate_series(1, $2::int) AS n`,
-    [String(sessionId), many],
+    String(sessionId),
+    many,
   );
 
 test("a backlog goes in slices, a session's refresh tokens before it", async () => {
-  const over = await session(-31, null);
-  await addTokens(over, 2_500);
-  await sql(
-    `INSERT INTO auth.audit (event, at) SELECT 'login', now() - interval '367 days' FROM generate_series(1, 2000)`,
-  );
+  await addTokens(await session(-31, null), 2_500);
+  await addOldEntries(2_000);
   const deleted: number[] = [];
-  const query: Database['query'] = async (...statement) => {
+  await round(async (...statement) => {
     const result = await auth.database.query<never>(...statement);
     deleted.push(result.rowCount!);
     return result;
-  };
-  await round(query);
+  });
   expect(Math.max(...deleted)).toBe(1_000);
   expect(deleted.reduce((sum, rows) => sum + rows)).toBe(4_501);
   expect(await Promise.all(['session', 'refresh_token'].map(count))).toEqual([0, 0]);
-  expect(log).toEqual([]);
 });
 
 test('all refresh tokens of a session stay until none could be good, those that were just replaced too', async () => {
@@ -75,25 +72,50 @@ test('all refresh tokens of a session stay until none could be good, those that 
   ];
   for (const id of [...kept, ...over]) await addTokens(id, 2);
   await round();
-  const ids = async (text: string) => (await sql<{ id: string }>(text)).map(({ id }) => Number(id));
-  expect(await ids('SELECT id FROM auth.session ORDER BY id')).toEqual(kept);
+  const ids = async (text: string) => (await auth.sql<{ id: number }>(text)).map(({ id }) => id);
+  expect(await ids('SELECT id::int FROM auth.session ORDER BY id')).toEqual(kept);
   const owners =
-    'SELECT session_id AS id FROM auth.refresh_token GROUP BY id HAVING count(*) = 2 ORDER BY id';
+    'SELECT session_id::int AS id FROM auth.refresh_token GROUP BY id HAVING count(*) = 2 ORDER BY id';
   expect(await ids(owners)).toEqual(kept);
 });
 
 test('audit entries are kept for a year, those of tokens for clients for 30 days', async () => {
-  await sql('TRUNCATE auth.audit');
+  await auth.sql('TRUNCATE auth.audit');
   const ages = [1, 29, 31, 364, 367];
   const text = `INSERT INTO auth.audit (event, at) SELECT $1, now() - make_interval(days => unnest($2::int[]))`;
-  for (const event of ['client_token', 'login']) await sql(text, [event, ages]);
+  for (const event of ['client_token', 'login']) await auth.sql(text, event, ages);
   await round();
   const days = `SELECT event, array_agg(extract(day FROM now() - at)::int ORDER BY id) AS days FROM auth.audit GROUP BY event`;
-  expect(await sql(`${days} ORDER BY event`)).toEqual([
+  expect(await auth.sql(`${days} ORDER BY event`)).toEqual([
     { event: 'client_token', days: [1, 29] },
     { event: 'login', days: [1, 29, 31, 364] },
   ]);
 });
+
+test('logins at the identity service are kept for an hour, codes for a day', async () => {
+  const { identityLogins, identityCodes, users } = auth.stores;
+  const [young, old] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+  const { id: userId } = (await users.findByEmail('ann@example.com'))!;
+  const login = { nonce: '', codeVerifier: '', returnTo: '', clientState: '', codeChallenge: '' };
+  const code = { userId, codeChallenge: '', issuer: '', idToken: '', suborgs: [] };
+  for (const hash of [young, old]) {
+    await identityLogins.begin(hash, { ...login, browserHash: hash });
+    await identityCodes.add(hash, code);
+  }
+  const ageLogin = `UPDATE auth.identity_login SET created_at = now() - make_interval(mins => $2) WHERE state_hash = $1`;
+  const ageCode = `UPDATE auth.identity_code SET created_at = now() - make_interval(hours => $2) WHERE hash = $1`;
+  await auth.sql(ageLogin, young, 59);
+  await auth.sql(ageLogin, old, 61);
+  await auth.sql(ageCode, young, 23);
+  await auth.sql(ageCode, old, 25);
+  await round();
+  expect((await identityLogins.take(young))?.expired).toBe(true);
+  expect(await identityLogins.take(old)).toBeUndefined();
+  expect((await identityCodes.present(young))?.state).toBe('expired');
+  expect(await identityCodes.present(old)).toBeUndefined();
+});
+
+const over = `session WHERE ends_at < now() - interval '30 days'`;
 
 test('one that somebody holds is left for the next time, and nobody waits', async () => {
   const held = await session(-31, null);
@@ -102,7 +124,6 @@ test('one that somebody holds is left for the next time, and nobody waits', asyn
     query('hold', 'SELECT FROM auth.session WHERE id = $1 FOR UPDATE', [held]),
   );
   await round().finally(release);
-  const over = `session WHERE ends_at < now() - interval '30 days'`;
   expect(await count(over)).toBe(1);
   await round();
   expect(await count(over)).toBe(0);
@@ -110,26 +131,22 @@ test('one that somebody holds is left for the next time, and nobody waits', asyn
 
 test('a step that fails stops none of the others, and is done the next time', async () => {
   await session(-31, null);
-  const addEntry = () =>
-    sql(`INSERT INTO auth.audit (event, at) VALUES ('login', now() - interval '367 days')`);
-  const over = `session WHERE ends_at < now() - interval '30 days'`;
   const old = `audit WHERE at < now() - interval '1 year'`;
-  await sql('ALTER TABLE auth.refresh_token RENAME TO hidden');
-  await addEntry();
-  endUpkeep = startRetention(auth.database.query, retention, logger, { firstMs: 0, everyMs: 100 });
+  await auth.sql('ALTER TABLE auth.refresh_token RENAME TO hidden');
+  await addOldEntries(1);
+  auth.log.length = 0;
+  endRetention = startRetention(auth.database.query, retention, auth.logger, { firstMs: 0, everyMs: 100 });
   await until('what comes after it is done', async () => (await count(old)) === 0);
   expect(await count(over)).toBe(1);
-  expect(JSON.parse(log[0]!)).toMatchObject({ level: 'warn', rows: 'sessions' });
-  await sql('ALTER TABLE auth.hidden RENAME TO refresh_token');
-  await addEntry();
-  await until('all is done', async () => (await count(over)) + (await count(old)) === 0);
+  expect(JSON.parse(auth.log[0]!)).toMatchObject({ level: 'warn', rows: 'sessions' });
+  await auth.sql('ALTER TABLE auth.hidden RENAME TO refresh_token');
+  await until('all is done', async () => (await count(over)) === 0);
 });
 
 test('when the process stops, no further slice begins and nothing is said', async () => {
-  await sql(
-    `INSERT INTO auth.audit (event, at) SELECT 'login', now() - interval '367 days' FROM generate_series(1, 3000)`,
-  );
-  log.length = 0;
+  await endRetention!();
+  await addOldEntries(3_000);
+  auth.log.length = 0;
   const stopping = new AbortController();
   let slices = 0;
   const query: Database['query'] = async (...statement) => {
@@ -139,6 +156,6 @@ test('when the process stops, no further slice begins and nothing is said', asyn
     }
     return auth.database.query<never>(...statement);
   };
-  await runRetention(query, retention, logger, stopping.signal);
-  expect([slices, log]).toEqual([1, []]);
+  await round(query, stopping);
+  expect([slices, auth.log]).toEqual([1, []]);
 });

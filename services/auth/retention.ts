@@ -1,16 +1,19 @@
-import type { RetentionSteps } from '@content-platform/chassis';
+import { deleteExpired, type RetentionSteps } from '@content-platform/chassis';
 import { signingKeyTimes } from './keys/key-rotation.ts';
 import { createStores } from './stores.ts';
 
 /** The rows that expire, by the name that a failure to delete them has in the log. */
 export const retention: RetentionSteps = (query) => {
-  const stores = createStores(query);
+  const { revocations, sessions, signingKeys, audit } = createStores(query);
+  const deleteOlder = (operation: string, table: string, interval: string) =>
+    deleteExpired(query, operation, table, `created_at < now() - interval '${interval}'`);
   return {
-    revocations: stores.revocations.deleteExpired,
-    sessions: stores.sessions.deleteExpired,
-    'identity logins': stores.identityLogins.deleteExpired,
-    'identity codes': stores.identityCodes.deleteExpired,
-    'signing keys': () => stores.signingKeys.deleteExpired(signingKeyTimes.kept),
-    audit: stores.audit.deleteExpired,
+    revocations: revocations.deleteExpired,
+    sessions: sessions.deleteExpired,
+    // Until then the reply says that a login took too long, and a code that comes again ends its session.
+    'identity logins': () => deleteOlder('delete_identity_logins', 'auth.identity_login', '1 hour'),
+    'identity codes': () => deleteOlder('delete_identity_codes', 'auth.identity_code', '1 day'),
+    'signing keys': () => signingKeys.deleteExpired(signingKeyTimes.kept),
+    audit: audit.deleteExpired,
   };
 };

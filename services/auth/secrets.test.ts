@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import bcrypt from '@node-rs/bcrypt';
-import { login, token } from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
-import { startAuth, type TestAuth } from './testing.ts';
+import { startAuth, type TestAuth } from './testing/start-auth.ts';
 
 const password = 'Passw0rd-of-ann';
 const mistyped = 'Passw0rd-of-amn';
@@ -14,7 +12,7 @@ beforeAll(async () => {
   await auth.addUser('ann@example.com', password);
   await auth.addClient('cms', secret);
   const passwordHash = await bcrypt.hash(password, { cost: 4 });
-  await auth.accounts.users.create({ email: 'b@x.de', name: 'B', passwordHash, roles: ['user'] });
+  await auth.stores.users.create({ email: 'b@x.de', name: 'B', passwordHash, roles: ['user'] });
 });
 afterAll(() => auth.stop());
 
@@ -26,10 +24,9 @@ async function send(path: string, body: string, headers: Record<string, string> 
 test('passwords, secrets, hashes and tokens do not reach the log, whatever goes wrong', async () => {
   const grant_type = 'client_credentials';
   const tokens = [
-    (await call(auth.origin, login, { body: { email: 'ann@example.com', password } })).body!.token,
-    (await call(auth.origin, login, { body: { email: 'b@x.de', password } })).body!.token,
-    (await call(auth.origin, token, { body: { grant_type, client_id: 'cms', client_secret: secret } })).body!
-      .access_token,
+    (await auth.logIn('ann@example.com', password)).body!.token,
+    (await auth.logIn('b@x.de', password)).body!.token,
+    (await auth.askAsClient('cms', secret)).body!.access_token,
   ];
   const basic = Buffer.from(`cms:${secret}x`).toString('base64');
   const attempts = () => [
@@ -47,7 +44,7 @@ test('passwords, secrets, hashes and tokens do not reach the log, whatever goes 
   expect(statuses).toEqual([401, 401, 422, 400, 401, 401, 401, 404]);
 
   // A statement that fails: its error knows the row.
-  await auth.database.query('break', 'ALTER TABLE auth.user RENAME COLUMN email TO address');
+  await auth.sql('ALTER TABLE auth.user RENAME COLUMN email TO address');
   expect((await Promise.all(attempts())).map(({ status }) => status)).toContain(500);
 
   const log = auth.log.join('');

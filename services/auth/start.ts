@@ -1,7 +1,6 @@
 import {
   createDatabase,
   createRedis,
-  migrate,
   type Process,
   type Running,
   startRetention,
@@ -15,17 +14,11 @@ import { createRevocationStore } from './sessions/revocation-store.ts';
 import { createLoginThrottle } from './throttle/login-throttle.ts';
 import { createSharedFailures } from './throttle/shared-failures.ts';
 import { loadSecret } from './keys/secret-store.ts';
-import { loadSigningKeys, type SigningKeys } from './keys/signing-keys.ts';
+import { loadSigningKeys } from './keys/signing-keys.ts';
 import { retention } from './retention.ts';
-import { createAuthDatabase } from './stores.ts';
+import { createAuthDatabase, migrateAuth } from './stores.ts';
 
 type Config = ReturnType<typeof readAuthConfig>;
-
-/** Throws while this process cannot issue or check tokens. */
-function checkTokens(keys: SigningKeys, revocations: ReturnType<typeof watchRevocations>): void {
-  void keys.current;
-  if (!revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
-}
 
 /**
  * Connects to the databases, migrates the schema and builds the app; Redis may become available later. Throws
@@ -39,7 +32,7 @@ export async function startAuthService({
   onStop,
 }: Process<Config>): Promise<Running> {
   const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs, AUTH_KEY_SECRET: keySecret } = config;
-  await migrate({ url, schema: 'auth', folder: new URL('migrations/', import.meta.url), logger });
+  await migrateAuth(url, logger);
   const pool = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => pool.close());
   const database = createAuthDatabase(pool);
@@ -55,6 +48,11 @@ export async function startAuthService({
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());
   onStop(startRetention(pool.query, retention, logger));
+  const checkTokens = async () => {
+    // Throws while no key can sign.
+    void keys.current;
+    if (!revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
+  };
   const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength, identity } = config;
   return {
     app: createAuth({
@@ -73,7 +71,7 @@ export async function startAuthService({
     internal: createInternal({ revocations: feedOfRevocations, users: database.users }),
     checks: {
       postgres: { required: true, check: () => pool.ping() },
-      tokens: { required: true, check: async () => checkTokens(keys, revocations) },
+      tokens: { required: true, check: checkTokens },
       // Without Redis failed logins are counted in this process.
       redis: { required: false, check: () => redis.ping() },
     },

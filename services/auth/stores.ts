@@ -1,4 +1,4 @@
-import type { Database } from '@content-platform/chassis';
+import { type Database, type Logger, migrate } from '@content-platform/chassis';
 import { createAuditStore } from './audit-store.ts';
 import { createClientStore } from './client-store.ts';
 import { createIdentityCodeStore } from './identity/code-store.ts';
@@ -9,6 +9,11 @@ import { createSigningKeyStore } from './keys/signing-key-store.ts';
 import { createRevocationStore } from './sessions/revocation-store.ts';
 import { createSessionStore } from './sessions/session-store.ts';
 import { createUserStore } from './user-store.ts';
+
+const folder = new URL('migrations/', import.meta.url);
+
+/** Creates or updates the schema. */
+export const migrateAuth = (url: string, logger: Logger) => migrate({ url, schema: 'auth', folder, logger });
 
 /** The tables of this service. */
 export type Stores = ReturnType<typeof createStores>;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { token } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { longBackoff, startAuth, type TestAuth } from '../testing.ts';
+import { longBackoff, queriesOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
 
 const secret = 'the secret of a machine';
 let auth: TestAuth;
@@ -24,17 +24,8 @@ async function exhaust(address: string, client: string) {
   for (let n = 0; n < 10; n += 1) expect((await ask(address, client)).error).toBe('invalid_client');
 }
 
-async function lookUps() {
-  const { values } = await auth.metrics.queryDuration.get();
-  const isLookUp = ({ labels, metricName }: (typeof values)[number]) =>
-    labels['operation'] === 'find_client' && metricName?.endsWith('_count');
-  return values.find(isLookUp)?.value ?? 0;
-}
-
-async function refusalsWritten() {
-  const text = `SELECT FROM auth.audit WHERE event = 'client_refused'`;
-  return (await auth.database.query('test', text)).rowCount!;
-}
+const refusalsWritten = async () =>
+  (await auth.sql(`SELECT FROM auth.audit WHERE event = 'client_refused'`)).length;
 
 test.each([
   ['a client', 'cms', '192.0.2.1'],
@@ -44,7 +35,7 @@ test.each([
   'who guesses the secret of %s has to wait, and costs no check and no row then',
   async (_, client, from) => {
     await exhaust(from, client);
-    const before = [await lookUps(), await refusalsWritten()];
+    const before = [await queriesOf(auth, 'find_client'), await refusalsWritten()];
     for (const given of ['a wrong secret', secret]) {
       const answer = await ask(from, client, given);
       expect(answer).toMatchObject({
@@ -53,7 +44,7 @@ test.each([
       });
       expect(Number(answer.retryAfter)).toBeGreaterThan(300);
     }
-    expect([await lookUps(), await refusalsWritten()]).toEqual(before);
+    expect([await queriesOf(auth, 'find_client'), await refusalsWritten()]).toEqual(before);
   },
 );
 
@@ -76,9 +67,8 @@ test('a wish for more than the client has is no guess', async () => {
 });
 
 test('a NUL is no error of ours, however often it comes', async () => {
-  const from = '192.0.2.5';
   const Authorization = `Basic ${Buffer.from('cms%00:x').toString('base64')}`;
-  const headers = { Authorization, 'X-Forwarded-For': from };
+  const headers = { Authorization, 'X-Forwarded-For': '192.0.2.5' };
   const statuses = new Set<number>();
   for (let n = 0; n < 12; n += 1) {
     const answer = await call(auth.origin, token, { body: { grant_type: 'client_credentials' }, headers });

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createBrowser } from '../../../test/support/identity.ts';
-import { type EvilProvider, startEvilProvider } from '../identity/testing/evil-provider.ts';
-import { returnTo, type Scene, sha256, startScene } from '../identity/testing/scene.ts';
+import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
+import { type Scene, startScene } from '../testing/identity-scene.ts';
 import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
-import { decode } from '../testing.ts';
+import { decode, reasonOf } from '../testing/start-auth.ts';
 
 const person = (subject: string, more = {}) => ({
   subject,
@@ -60,12 +60,14 @@ describe('with a real identity service', () => {
     }
     const addresses = `SELECT lower(email) AS email, (SELECT count(*)::int FROM auth.identity WHERE user_id = id) AS links
                        FROM auth.user WHERE lower(email) IN ('taken@example.com', 'ann@example.com') ORDER BY email`;
-    expect((await scene.auth.database.query('find', addresses)).rows).toEqual([
+    expect(await scene.auth.sql(addresses)).toEqual([
       { email: 'ann@example.com', links: 1 },
       { email: 'taken@example.com', links: 0 },
     ]);
-    const [{ event, details }] = (await scene.events()) as [Awaited<ReturnType<Scene['events']>>[number]];
-    expect([event, details['reason']]).toEqual(['login_failed', 'identity_email_taken']);
+    expect((await scene.events())[0]).toMatchObject({
+      event: 'login_failed',
+      details: { reason: 'identity_email_taken' },
+    });
   });
 
   test('an address that nobody has here need not be verified there', async () => {
@@ -79,12 +81,8 @@ describe('with a real identity service', () => {
 
   test('who is disabled is refused: at the callback, and between callback and tokens', async () => {
     const before = await scene.logIn('dan');
-    await scene.auth.database.query(
-      'disable',
-      `UPDATE auth.user SET disabled = true WHERE email LIKE 'dan@%'`,
-    );
-    const { error } = await scene.redeem(before.code!, before.verifier);
-    expect(error?.details).toEqual([{ path: 'reason', message: 'revoked' }]);
+    await scene.auth.sql(`UPDATE auth.user SET disabled = true WHERE email LIKE 'dan@%'`);
+    expect(reasonOf(await scene.redeem(before.code!, before.verifier))).toBe('revoked');
     expect((await scene.logIn('dan')).error).toBe('identity_user_disabled');
   });
 
@@ -96,7 +94,7 @@ describe('with a real identity service', () => {
     await untilBlocked(scene.auth.database);
     await commit();
     expect((await back).error).toBe('identity_user_disabled');
-    await scene.auth.database.query('enable', disable, [false]);
+    await scene.auth.sql(disable, false);
   });
 
   test('who is deleted while they come back is somebody new, as they would be later', async () => {
@@ -115,57 +113,20 @@ describe('with a real identity service', () => {
 
   test('who is deleted between callback and tokens gets none', async () => {
     const { code, verifier } = await scene.logIn('lea');
-    await scene.auth.database.query('delete', `DELETE FROM auth.user WHERE email LIKE 'lea@%'`);
-    const { error } = await scene.redeem(code!, verifier);
-    expect(error?.details).toEqual([{ path: 'reason', message: 'unknown' }]);
-  });
-
-  test('who says no there comes back with access_denied', async () => {
-    const { location } = await scene.logIn('');
-    expect(location).toBe(`${returnTo}?state=of+the+client&error=access_denied`);
-  });
-
-  test('a state is taken once, and only one of ours', async () => {
-    const { browser, there } = await scene.begin();
-    const back = await browser.logInThere(there, 'ann');
-    expect((await scene.finish(back, browser)).code).toBeDefined();
-    expect(await scene.finish(back, browser)).toMatchObject({
-      status: 400,
-      envelope: 'identity_login_unknown',
-    });
-    back.searchParams.set('state', 'x'.repeat(43));
-    expect(await scene.finish(back, browser)).toMatchObject({
-      status: 400,
-      envelope: 'identity_login_unknown',
-    });
-  });
-
-  test('a login that took too long is over', async () => {
-    const { browser, there } = await scene.begin();
-    const back = await browser.logInThere(there, 'ann');
-    const old = `UPDATE auth.identity_login SET created_at = now() - interval '10 minutes 1 second'
-                 WHERE state_hash = $1`;
-    await scene.auth.database.query('age', old, [sha256(there.searchParams.get('state')!)]);
-    expect(await scene.finish(back, browser)).toMatchObject({
-      status: 400,
-      envelope: 'identity_login_expired',
-    });
+    await scene.auth.sql(`DELETE FROM auth.user WHERE email LIKE 'lea@%'`);
+    expect(reasonOf(await scene.redeem(code!, verifier))).toBe('unknown');
   });
 
   test('an answer in another browser is refused, and of no use in the first one then', async () => {
     const { browser, there } = await scene.begin();
     const back = await browser.logInThere(there, 'ann');
     const stranger = createBrowser();
-    expect(await scene.finish(back, stranger)).toMatchObject({
-      status: 403,
-      envelope: 'identity_other_browser',
-    });
+    expect((await scene.finish(back, stranger)).envelope).toBe('identity_other_browser');
     expect((await scene.finish(back, browser)).envelope).toBe('identity_login_unknown');
     const second = await scene.begin(browser);
     const { browser: victim } = await scene.begin();
-    expect(await scene.finish(await browser.logInThere(second.there, 'ann'), victim)).toMatchObject({
-      envelope: 'identity_other_browser',
-    });
+    const attack = await scene.finish(await browser.logInThere(second.there, 'ann'), victim);
+    expect(attack.envelope).toBe('identity_other_browser');
   });
 
   test('a code of the identity service that was given to another login is refused', async () => {
@@ -176,15 +137,6 @@ describe('with a real identity service', () => {
     expect((await scene.finish(back, mine.browser)).error).toBe('identity_code_refused');
   });
 
-  test('a code that the identity service has given out already is refused', async () => {
-    const [first, second] = [await scene.begin(), await scene.begin()];
-    const back = await first.browser.logInThere(first.there, 'ann');
-    expect((await scene.finish(back, first.browser)).code).toBeDefined();
-    const replayed = await second.browser.logInThere(second.there, 'ann');
-    replayed.searchParams.set('code', back.searchParams.get('code')!);
-    expect((await scene.finish(replayed, second.browser)).error).toBe('identity_code_refused');
-  });
-
   test('a challenge that was taken off on the way makes the code useless (RFC 9700 §4.8.2)', async () => {
     const { browser, there } = await scene.begin();
     there.searchParams.delete('code_challenge');
@@ -192,24 +144,6 @@ describe('with a real identity service', () => {
     const back = await browser.logInThere(there, 'ann');
     expect(back.searchParams.get('code')).not.toBeNull();
     expect((await scene.finish(back, browser)).error).toBe('identity_code_refused');
-  });
-
-  test('a nonce that was changed on the way is found in the ID token', async () => {
-    const { browser, there } = await scene.begin();
-    there.searchParams.set('nonce', 'another');
-    const back = await browser.logInThere(there, 'ann');
-    expect((await scene.finish(back, browser)).error).toBe('identity_token_invalid');
-  });
-
-  test('an answer that names another issuer, or none, is refused (RFC 9207)', async () => {
-    for (const iss of ['https://evil.test', undefined]) {
-      const { browser, there } = await scene.begin();
-      const back = await browser.logInThere(there, 'ann');
-      expect(back.searchParams.get('iss')).toBe(scene.issuer);
-      if (iss) back.searchParams.set('iss', iss);
-      else back.searchParams.delete('iss');
-      expect((await scene.finish(back, browser)).error).toBe('identity_issuer_mismatch');
-    }
   });
 
   test('no token and no code of the identity service is in the log', async () => {
@@ -234,10 +168,6 @@ describe('when users are linked by their address', () => {
     await scene.auth.addUser('taken@example.com', 'a long password of theirs', 'sre');
   });
   afterAll(() => scene.stop());
-
-  test('an address that is not verified makes nobody a user', async () => {
-    expect((await scene.logIn('ute')).error).toBe('identity_email_taken');
-  });
 
   test('a verified one does, once: a second person of that address is somebody else', async () => {
     const { access_token: token } = await scene.tokensOf('eve');
@@ -286,43 +216,18 @@ describe('with an identity service that does not keep to the rules', () => {
     return scene.finish(new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer), browser);
   }
 
-  test('as long as it does, somebody is logged in', async () => {
-    expect((await comeBack()).code).toBeDefined();
-  });
-
-  test.each<[string, string, () => unknown]>([
-    ['another audience', 'identity_token_invalid', () => (evil.claims['aud'] = 'other')],
-    ['another azp', 'identity_token_invalid', () => (evil.claims['azp'] = 'other')],
-    [
-      'a subject that is too long',
-      'identity_token_invalid',
-      () => {
-        evil.claims['sub'] = 'x'.repeat(256);
-        evil.userinfo['sub'] = 'x'.repeat(256);
-      },
-    ],
-    [
-      'a subject that PostgreSQL has no place for',
-      'identity_token_invalid',
-      () => {
-        evil.claims['sub'] = 'a\0b';
-        evil.userinfo['sub'] = 'a\0b';
-      },
-    ],
-    [
-      'no address',
-      'identity_email_missing',
-      () => {
-        evil.claims['sub'] = 'new';
-        evil.userinfo = { sub: 'new' };
-      },
-    ],
-    ['silence', 'identity_unavailable', () => (evil.answers['/token'] = () => undefined)],
-    ['an error', 'identity_unavailable', () => (evil.answers['/token'] = (r) => r.writeHead(503).end())],
-  ])('%s: %s, told to the client', async (_, code, change) => {
-    change();
-    expect(await comeBack()).toMatchObject({ status: 302, error: code, code: undefined });
-  });
+  test.each(['x'.repeat(256), 'a\0b'])(
+    'a subject that is too long, or has a NUL, is refused, and the client told (%#)',
+    async (sub) => {
+      evil.claims['sub'] = sub;
+      evil.userinfo['sub'] = sub;
+      expect(await comeBack()).toMatchObject({
+        status: 302,
+        error: 'identity_token_invalid',
+        code: undefined,
+      });
+    },
+  );
 
   test('only true is verified: an address with the text "true" makes nobody the user who has it', async () => {
     const pat = { sub: 'pat', email: 'pat@example.com' };

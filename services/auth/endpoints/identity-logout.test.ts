@@ -3,9 +3,9 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { client, createBrowser } from '../../../test/support/identity.ts';
 import { until } from '../../../test/support/wait.ts';
-import { type EvilProvider, startEvilProvider } from '../identity/testing/evil-provider.ts';
-import { type Scene, startScene } from '../identity/testing/scene.ts';
-import { decode } from '../testing.ts';
+import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
+import { type Scene, startScene } from '../testing/identity-scene.ts';
+import { decode, reasonOf } from '../testing/start-auth.ts';
 
 const people = [{ subject: 'ann', name: 'Ann', email: 'ann@example.com', emailVerified: true, suborgs: [] }];
 let scene: Scene;
@@ -16,8 +16,7 @@ afterAll(() => scene.stop());
 const logout = ({ auth }: Scene, token: string) =>
   call(auth.origin, contract.identityLogout, { params: { identity: 'identity' }, token });
 
-const isOut = ({ auth }: Scene, token: string) =>
-  until('the token is refused', async () => (await call(auth.origin, contract.me, { token })).status === 401);
+const isOut = ({ auth }: Scene, token: string) => until('the token is refused', () => auth.isRefused(token));
 
 test('our session ends, and the address ends the one there', async () => {
   const { access_token: token, refresh_token } = await scene.tokensOf('ann');
@@ -29,49 +28,36 @@ test('our session ends, and the address ends the one there', async () => {
   expect(decode(there.searchParams.get('id_token_hint')!).claims).toMatchObject({ sub: 'ann' });
   expect((await createBrowser().go(there)).status).toBe(200);
   await isOut(scene, token);
-  const refresh = { grant_type: 'refresh_token', refresh_token: refresh_token! };
-  expect((await call(scene.auth.origin, contract.token, { body: refresh })).status).toBe(400);
+  expect(reasonOf(await scene.auth.refresh(refresh_token!))).toBe('revoked');
   expect((await scene.events())[0]).toMatchObject({ event: 'logout' });
 });
 
 test('a session with a password ends, too, and has no such address', async () => {
-  const who = { email: 'pat@example.com', password: 'a long password of theirs' };
-  await scene.auth.addUser(who.email, who.password);
-  const { token } = (await call(scene.auth.origin, contract.login, { body: who })).body!;
+  const { token } = await scene.auth.person();
   expect(await logout(scene, token)).toMatchObject({ status: 200, body: {} });
   await isOut(scene, token);
 });
 
 test('an ID token of another identity service is not sent to this one', async () => {
   const { access_token: token } = await scene.tokensOf('ann');
-  const move = `UPDATE auth.session SET identity_issuer = 'https://old.example' WHERE identity_issuer IS NOT NULL`;
-  await scene.auth.database.query('move', move);
+  await scene.auth.sql(
+    `UPDATE auth.session SET identity_issuer = 'https://old.example' WHERE identity_issuer IS NOT NULL`,
+  );
   expect((await logout(scene, token)).body).toEqual({});
 });
 
-test('an identity service without such a place keeps nobody logged in here', async () => {
-  const evil: EvilProvider = await startEvilProvider();
-  const own = await startScene({ issuer: evil.issuer });
-  const { browser, there, verifier } = await own.begin();
-  evil.claims = { nonce: there.searchParams.get('nonce') };
-  const back = new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer);
-  const { code } = await own.finish(back, browser);
-  const { access_token: token } = (await own.redeem(code!, verifier)).body!;
-  evil.close();
-  expect((await logout(own, token)).body).toEqual({});
-  await isOut(own, token);
-  await own.stop();
-});
-
-test('neither does one that is away', async () => {
-  const own = await startScene({ issuer: 'http://127.0.0.1:1' });
-  const who = { email: 'pat@example.com', password: 'a long password of theirs' };
-  await own.auth.addUser(who.email, who.password);
-  const { token } = (await call(own.auth.origin, contract.login, { body: who })).body!;
-  // As if they had come from there before the service was started anew.
+test.each<[string, (evil: EvilProvider) => string]>([
+  ['without such a place', ({ issuer }) => issuer],
+  ['that is away', () => 'http://127.0.0.1:1'],
+])('an identity service %s keeps nobody logged in here', async (_, issuerOf) => {
+  const evil = await startEvilProvider();
+  const own = await startScene({ issuer: issuerOf(evil) });
+  const { token } = await own.auth.person();
+  // As if they had come from there before the service was restarted.
   const origin = `UPDATE auth.session SET identity_issuer = $1, id_token = 'a.b.c', suborgs = '{}'`;
-  await own.auth.database.query('origin', origin, [own.issuer]);
+  await own.auth.sql(origin, own.issuer);
   expect(await logout(own, token)).toMatchObject({ status: 200, body: {} });
   await isOut(own, token);
   await own.stop();
+  evil.close();
 });

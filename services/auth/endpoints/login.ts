@@ -4,9 +4,8 @@ import { accessTokenLifetime } from '../access-token-lifetime.ts';
 import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
 import { isOutdated } from '../passwords/passwords.ts';
-import { type Refusal, verifyCredentials, type VerifiedUser } from '../passwords/verify-credentials.ts';
+import { matchPassword, type PasswordKind } from '../passwords/temporary-password.ts';
 import { deviceName } from '../sessions/device-name.ts';
-import type { OpenedSession } from '../sessions/sessions.ts';
 import type { User } from '../user-store.ts';
 
 interface Client {
@@ -14,16 +13,24 @@ interface Client {
   address: string;
 }
 
-type LoggedIn = VerifiedUser & { opened: OpenedSession };
+/** For the log and the audit log, never for the client. */
+type Reason =
+  | 'unknown address'
+  | 'wrong password'
+  | 'disabled'
+  | 'temporary password used or expired'
+  | 'changed meanwhile';
+
+const refused = (reason: Reason, user?: User) => ({ ok: false, user, reason }) as const;
 
 export function login(context: AuthContext): Handler<typeof contract> {
   const { database, passwords, throttle, sessions, logins, equalizeFailureTime, logger } = context;
 
   /**
-   * Undefined if the user was disabled or given another password since it was verified, and for a temporary password that
+   * Undefined if the user was disabled or given another password since it was checked, and for a temporary password that
    * was used or has expired: it opens one session, which ends when the password would have expired.
    */
-  async function openSession({ user, kind }: VerifiedUser, { device, address }: Client) {
+  async function openSession(user: User, kind: PasswordKind, { device, address }: Client) {
     return database.transaction(async (stores) => {
       const isTemporary = kind === 'temporary';
       // The token gets the roles of this moment: taking a role away ends only the sessions before it.
@@ -40,17 +47,15 @@ export function login(context: AuthContext): Handler<typeof contract> {
     });
   }
 
-  async function logIn(
-    user: User | undefined,
-    password: string,
-    client: Client,
-  ): Promise<LoggedIn | Refusal> {
-    const verified = await verifyCredentials(passwords, user, password);
-    if (!verified.ok) return verified;
-    const opened = await openSession(verified, client);
-    if (opened) return { ...verified, opened };
-    const reason = verified.kind === 'temporary' ? 'temporary password used or expired' : 'changed meanwhile';
-    return { ok: false, user, reason };
+  /** For an unknown user it does the same work as for a known one. */
+  async function logIn(user: User | undefined, password: string, client: Client) {
+    const kind = await matchPassword(passwords, user, password);
+    if (!user) return refused('unknown address');
+    if (!kind) return refused('wrong password', user);
+    if (user.disabled) return refused('disabled', user);
+    const opened = await openSession(user, kind, client);
+    if (opened) return { ok: true, user, kind, opened } as const;
+    return refused(kind === 'own' ? 'changed meanwhile' : 'temporary password used or expired', user);
   }
 
   /** Throws 429 without a check after too many failures. */

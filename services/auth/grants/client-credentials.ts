@@ -3,14 +3,7 @@ import type { Scope } from '@content-platform/contract';
 import { invalidClient, readClientCredentials } from '../client-credentials.ts';
 import { clientName, type Client } from '../client-store.ts';
 import type { AuthContext } from '../context.ts';
-import type { Grant, Granted } from './grant.ts';
-
-/** `reason` is for the log and the audit log, never for the client. */
-interface Refusal {
-  ok: false;
-  client: string | undefined;
-  reason: 'unknown client' | 'wrong secret' | 'disabled or rotated';
-}
+import type { Grant } from './grant.ts';
 
 /** All scopes of the client if `wished` is missing or empty (RFC 6749 §3.1). */
 function grantedScopes(client: Client, wished: string | undefined): Scope[] {
@@ -33,22 +26,18 @@ export function clientCredentials({ database, passwords, throttle, tokens, logge
     });
   }
 
-  async function grant(
-    name: string,
-    secret: string,
-    wished: string | undefined,
-    address: string,
-  ): Promise<({ ok: true } & Granted) | Refusal> {
+  /** The `reason` of a refusal is for the log and the audit log, never for the client. */
+  async function grant(name: string, secret: string, wished: string | undefined, address: string) {
     const client = await database.clients.find(name);
     const valid = await passwords.verify(client?.secretHash, secret);
-    if (!client) return { ok: false, client, reason: 'unknown client' };
-    if (!valid) return { ok: false, client: client.name, reason: 'wrong secret' };
+    if (!client) return { ok: false, reason: 'unknown client' } as const;
+    if (!valid) return { ok: false, client: name, reason: 'wrong secret' } as const;
     if (!client.disabled) {
       const scopes = grantedScopes(client, wished);
       const accessToken = await issue(client, scopes, address);
-      if (accessToken !== undefined) return { ok: true, accessToken, scopes };
+      if (accessToken !== undefined) return { ok: true, accessToken, scopes } as const;
     }
-    return { ok: false, client: client.name, reason: 'disabled or rotated' };
+    return { ok: false, client: name, reason: 'disabled or rotated' } as const;
   }
 
   return async ({ body, header, address }) => {
@@ -62,9 +51,8 @@ export function clientCredentials({ database, passwords, throttle, tokens, logge
       ),
     );
     if (outcome.ok) return { accessToken: outcome.accessToken, scopes: outcome.scopes };
-    const { client, reason } = outcome;
-    logger.info({ client, reason }, 'a client was refused');
-    const details = { reason, ...(client !== undefined && { client }) };
+    const { ok: _, ...details } = outcome;
+    logger.info(details, 'a client was refused');
     await database.audit.add({ event: 'client_refused', address, details });
     throw limited ?? invalidClient('The client is unknown or its secret is wrong.');
   };

@@ -1,4 +1,5 @@
-import { deleteExpired, type Database } from '@content-platform/chassis';
+import type { Database } from '@content-platform/chassis';
+import { statements } from '../statements.ts';
 
 /** How long a client may take to exchange its code for tokens. */
 const codeSeconds = 60;
@@ -20,12 +21,12 @@ export interface PresentedCode extends IdentityCode {
 
 /** One-time codes, of which the table has the SHA-256. Everything throws what `query` throws. */
 export function createIdentityCodeStore(query: Database['query']) {
+  const { first, run } = statements(query);
   return {
-    async add(hash: Buffer, code: IdentityCode): Promise<void> {
-      const { userId, codeChallenge, issuer, idToken, suborgs } = code;
+    add(hash: Buffer, { userId, codeChallenge, issuer, idToken, suborgs }: IdentityCode) {
       const text = `INSERT INTO auth.identity_code (hash, user_id, code_challenge, issuer, id_token, suborgs)
                     VALUES ($1, $2, $3, $4, $5, $6)`;
-      await query('add_identity_code', text, [hash, userId, codeChallenge, issuer, idToken, suborgs]);
+      return run('add_identity_code', text, [hash, userId, codeChallenge, issuer, idToken, suborgs]);
     },
 
     /** Looks up a code and locks it until the transaction ends. */
@@ -33,30 +34,23 @@ export function createIdentityCodeStore(query: Database['query']) {
       // The user is locked first, as in the deletion of a user: in the other order both would wait for each other.
       const user =
         'SELECT FROM auth.user WHERE id = (SELECT user_id FROM auth.identity_code WHERE hash = $1) FOR UPDATE';
-      await query('lock_user_of_code', user, [hash]);
+      await run('lock_user_of_code', user, [hash]);
       const text = `SELECT user_id::float8 AS "userId", code_challenge AS "codeChallenge", issuer,
           id_token AS "idToken", suborgs, session_id::float8 AS "sessionId",
           CASE WHEN used_at IS NOT NULL THEN 'reused'
                WHEN created_at < now() - make_interval(secs => $2) THEN 'expired'
                ELSE 'valid' END AS state
         FROM auth.identity_code WHERE hash = $1 FOR UPDATE`;
-      return (await query<PresentedCode>('present_identity_code', text, [hash, codeSeconds])).rows[0];
+      return first<PresentedCode>('present_identity_code', text, [hash, codeSeconds]);
     },
 
     /** Marks the code as used; using it again ends the session `sessionId`. */
-    async use(hash: Buffer, sessionId?: number): Promise<void> {
+    use(hash: Buffer, sessionId?: number) {
       const text = 'UPDATE auth.identity_code SET used_at = now(), session_id = $2 WHERE hash = $1';
-      await query('use_identity_code', text, [hash, sessionId ?? null]);
+      return run('use_identity_code', text, [hash, sessionId ?? null]);
     },
 
-    async delete(hash: Buffer): Promise<void> {
-      await query('delete_identity_code', 'DELETE FROM auth.identity_code WHERE hash = $1', [hash]);
-    },
-
-    /** Deletes codes that are older than a day. Until then presenting a used code again ends its session. */
-    async deleteExpired(): Promise<void> {
-      const old = `created_at < now() - interval '1 day'`;
-      await deleteExpired(query, 'delete_identity_codes', 'auth.identity_code', old);
-    },
+    delete: (hash: Buffer) =>
+      run('delete_identity_code', 'DELETE FROM auth.identity_code WHERE hash = $1', [hash]),
   };
 }

@@ -1,11 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
 import { client } from '../../../test/support/identity.ts';
 import { exchange, mergeClaims } from './exchange.ts';
 import type { IdentityFailure } from './failure.ts';
 import { createProvider } from './provider.ts';
-import { type EvilProvider, nonce, otherKey, startEvilProvider } from './testing/evil-provider.ts';
+import { type EvilProvider, nonce, otherKey, startEvilProvider } from '../testing/evil-provider.ts';
 
 const redirectUri = 'https://platform.test/api/identity/login/callback';
+const unavailable = 'identity_unavailable';
+const problem = (what: string) => `{"error":"invalid_${what}"}`;
 const login = { nonce, codeVerifier: 'v'.repeat(43) };
 let evil: EvilProvider;
 /** The reason of the last failure, as the log has it. */
@@ -59,11 +62,7 @@ test.each<[string, RegExp, (told: EvilProvider) => unknown]>([
   ['no end', /"exp"/, ({ claims }) => (claims['exp'] = undefined)],
   ['no subject', /"sub"/, ({ claims }) => (claims['sub'] = undefined)],
   ['a signature by another key', /signature verification/, (told) => (told.key = otherKey)],
-  [
-    'a key that is not published',
-    /no applicable keys/,
-    (told) => (told.header = { alg: 'RS256', kid: 'two' }),
-  ],
+  ['a key that is not published', /no applicable keys/, ({ header }) => (header.kid = 'two')],
   ['the algorithm none', /"alg" header/, (told) => (told.idToken = unsigned(jwtClaims(told)))],
   [
     'the algorithm none, which its metadata allows',
@@ -81,11 +80,7 @@ test.each<[string, RegExp, (told: EvilProvider) => unknown]>([
       Object.assign(told, { header: { alg: 'HS256' }, key: client.secret });
     },
   ],
-  [
-    'userinfo of somebody else',
-    /"sub"/,
-    (told) => (told.userinfo = { sub: 'else', email: 'else@example.com' }),
-  ],
+  ['userinfo of somebody else', /"sub"/, ({ userinfo }) => (userinfo['sub'] = 'else')],
 ])('an ID token with %s is refused', async (_, reason, change) => {
   change(evil);
   expect(await outcome()).toBe('identity_token_invalid');
@@ -120,90 +115,43 @@ test.each([
 });
 
 const json = { 'Content-Type': 'application/json' };
-test.each<[string, string, (told: EvilProvider) => unknown]>([
-  [
-    'a refused code',
-    'identity_code_refused',
-    ({ answers }) => (answers['/token'] = (r) => r.writeHead(400, json).end('{"error":"invalid_grant"}')),
-  ],
-  [
-    'a refused client',
-    'identity_unavailable',
-    ({ answers }) => (answers['/token'] = (r) => r.writeHead(401, json).end('{"error":"invalid_client"}')),
-  ],
-  [
-    '500',
-    'identity_unavailable',
-    ({ answers }) => (answers['/token'] = (r) => r.writeHead(500).end('<html>')),
-  ],
-  [
-    'a page',
-    'identity_unavailable',
-    ({ answers }) => (answers['/token'] = (r) => r.writeHead(200).end('<html>')),
-  ],
-  [
-    'a redirect',
-    'identity_unavailable',
-    ({ answers }) => (answers['/token'] = (r) => r.writeHead(302, { Location: '/jwks' }).end()),
-  ],
-  ['a broken connection', 'identity_unavailable', ({ answers }) => (answers['/token'] = (r) => r.destroy())],
-  ['silence', 'identity_unavailable', ({ answers }) => (answers['/token'] = () => undefined)],
-  [
-    'half an answer',
-    'identity_unavailable',
-    ({ answers }) => (answers['/token'] = (r) => r.writeHead(200, json).write('{')),
-  ],
-  ['no keys', 'identity_unavailable', ({ answers }) => (answers['/jwks'] = (r) => r.writeHead(500).end())],
-  [
-    'no userinfo',
-    'identity_unavailable',
-    ({ answers }) => (answers['/userinfo'] = (r) => r.writeHead(503).end()),
-  ],
-  ['an ID token that is none', 'identity_unavailable', (told) => (told.idToken = 'a.b.c')],
-  [
-    'no ID token',
-    'identity_token_invalid',
-    ({ answers }) =>
-      (answers['/token'] = (r) => r.writeHead(200, json).end('{"access_token":"x","token_type":"Bearer"}')),
-  ],
-])('when the identity service answers with %s: %s', async (_, code, change) => {
-  change(evil);
+const tokens = '{"access_token":"x","token_type":"Bearer"}';
+test.each<[string, string, string, (response: ServerResponse) => unknown]>([
+  ['a refused code', 'identity_code_refused', '/token', (r) => r.writeHead(400, json).end(problem('grant'))],
+  ['a refused client', unavailable, '/token', (r) => r.writeHead(401, json).end(problem('client'))],
+  ['500', unavailable, '/token', (r) => r.writeHead(500).end('<html>')],
+  ['a page', unavailable, '/token', (r) => r.writeHead(200).end('<html>')],
+  ['a redirect', unavailable, '/token', (r) => r.writeHead(302, { Location: '/jwks' }).end()],
+  ['a broken connection', unavailable, '/token', (r) => r.destroy()],
+  ['silence', unavailable, '/token', () => undefined],
+  ['half an answer', unavailable, '/token', (r) => r.writeHead(200, json).write('{')],
+  ['no keys', unavailable, '/jwks', (r) => r.writeHead(500).end()],
+  ['no userinfo', unavailable, '/userinfo', (r) => r.writeHead(503).end()],
+  ['no ID token', 'identity_token_invalid', '/token', (r) => r.writeHead(200, json).end(tokens)],
+])('when the identity service answers with %s: %s', async (_, code, path, answer) => {
+  evil.answers[path] = answer;
   expect(await outcome()).toBe(code);
 });
 
+test('an ID token that is none: the identity service does not work', async () => {
+  evil.idToken = 'a.b.c';
+  expect(await outcome()).toBe(unavailable);
+});
+
 const told = { iss: 'i', sub: 's', aud: 'a', iat: 0, exp: 0 };
+const [mine, boss, yes, no] = [
+  { email: 'a@x.de' },
+  { email: 'boss@x.de' },
+  { email_verified: true },
+  { email_verified: false },
+];
 test.each([
-  ['the ID token has none', {}, { email: 'a@x.de', email_verified: true }, 'a@x.de', true],
-  [
-    'userinfo verifies another',
-    { email: 'boss@x.de' },
-    { email: 'a@x.de', email_verified: true },
-    'boss@x.de',
-    undefined,
-  ],
-  [
-    'the ID token verifies, and userinfo has one',
-    { email_verified: true },
-    { email: 'boss@x.de' },
-    'boss@x.de',
-    undefined,
-  ],
-  [
-    'userinfo verifies the same',
-    { email: 'a@x.de' },
-    { email: 'a@x.de', email_verified: true },
-    'a@x.de',
-    true,
-  ],
-  [
-    'the ID token says no',
-    { email: 'a@x.de', email_verified: false },
-    { email: 'a@x.de', email_verified: true },
-    'a@x.de',
-    false,
-  ],
-])('an address is verified by who tells it: %s', (_, idToken, userInfo, email, verified) => {
-  const merged = mergeClaims({ ...told, ...idToken }, { sub: 's', name: 'N', ...userInfo });
-  expect(merged).toMatchObject({ sub: 's', name: 'N', email });
-  expect(merged.email_verified).toBe(verified);
+  ['the ID token has none', {}, { ...mine, ...yes }, { ...mine, ...yes }],
+  ['userinfo verifies another', boss, { ...mine, ...yes }, boss],
+  ['the ID token verifies, and userinfo has one', yes, boss, boss],
+  ['userinfo verifies the same', mine, { ...mine, ...yes }, { ...mine, ...yes }],
+  ['the ID token says no', { ...mine, ...no }, { ...mine, ...yes }, { ...mine, ...no }],
+])('an address is verified by who tells it: %s', (_, idToken, userInfo, expected) => {
+  const { email, email_verified } = mergeClaims({ ...told, ...idToken }, { sub: 's', ...userInfo });
+  expect({ email, email_verified }).toEqual({ email_verified: undefined, ...expected });
 });

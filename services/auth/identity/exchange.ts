@@ -8,23 +8,12 @@ import {
   ResponseBodyError,
   type UserInfoResponse,
 } from 'openid-client';
-import type { IdentityError } from '@content-platform/contract';
+import type { identityCallback, IdentityError, Query } from '@content-platform/contract';
 import { IdentityFailure } from './failure.ts';
 import type { IdentityLogin } from './login-store.ts';
 
 /** What came back through the browser. */
-export interface Answer {
-  state: string;
-  code?: string | undefined;
-  iss?: string | undefined;
-  error?: string | undefined;
-}
-
-export interface Identity {
-  idToken: string;
-  /** of the ID token, and of userinfo where the ID token says nothing */
-  claims: IDToken;
-}
+export type Answer = Pick<Query<typeof identityCallback>, 'state' | 'code' | 'iss' | 'error'>;
 
 /** Answers of RFC 6749 §4.1.2.1 and OpenID Connect Core §3.1.2.6 that are about the person. */
 const refusals = [
@@ -52,9 +41,8 @@ function codeOf(error: unknown): IdentityError {
   if (error instanceof ResponseBodyError) {
     return error.error === 'invalid_grant' ? 'identity_code_refused' : 'identity_unavailable';
   }
-  if (error instanceof ClientError && tokenProblems.includes(error.code ?? ''))
-    return 'identity_token_invalid';
-  return 'identity_unavailable';
+  const isTokenProblem = error instanceof ClientError && tokenProblems.includes(error.code ?? '');
+  return isTokenProblem ? 'identity_token_invalid' : 'identity_unavailable';
 }
 
 function fail(error: unknown): never {
@@ -90,7 +78,7 @@ export async function exchange(
   redirectUri: string,
   answer: Answer,
   login: Pick<IdentityLogin, 'nonce' | 'codeVerifier'>,
-): Promise<Identity> {
+): Promise<{ idToken: string; claims: IDToken }> {
   checkIssuer(configuration, answer.iss);
   const callback = new URL(redirectUri);
   for (const [name, value] of Object.entries(answer)) {

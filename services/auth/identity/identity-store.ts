@@ -1,4 +1,5 @@
 import type { Database } from '@content-platform/chassis';
+import { statements } from '../statements.ts';
 
 /** A person at an identity service (OpenID Connect Core §5.7). */
 interface Subject {
@@ -8,23 +9,24 @@ interface Subject {
 
 /** Which user each person at an identity service is. In transactions. Everything throws what `query` throws. */
 export function createIdentityStore(query: Database['query']) {
+  const { first, affects, run } = statements(query);
   return {
     /** Keeps other logins of the person waiting until the transaction ends: two at once would create two users. */
-    async lock({ issuer, subject }: Subject): Promise<void> {
-      const person = JSON.stringify([issuer, subject]);
-      await query('lock_identity', 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [person]);
+    lock({ issuer, subject }: Subject) {
+      const text = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))';
+      return run('lock_identity', text, [JSON.stringify([issuer, subject])]);
     },
 
     async findUserId({ issuer, subject }: Subject): Promise<number | undefined> {
       const text = 'SELECT user_id::float8 AS id FROM auth.identity WHERE issuer = $1 AND subject = $2';
-      return (await query<{ id: number }>('find_identity', text, [issuer, subject])).rows[0]?.id;
+      return (await first<{ id: number }>('find_identity', text, [issuer, subject]))?.id;
     },
 
     /** False if the user is another person at this identity service already. */
-    async link({ issuer, subject }: Subject, userId: number): Promise<boolean> {
+    link({ issuer, subject }: Subject, userId: number) {
       const text = `INSERT INTO auth.identity (issuer, subject, user_id) VALUES ($1, $2, $3)
                     ON CONFLICT (user_id, issuer) DO NOTHING`;
-      return (await query('add_identity', text, [issuer, subject, userId])).rowCount === 1;
+      return affects('add_identity', text, [issuer, subject, userId]);
     },
   };
 }

@@ -3,15 +3,7 @@ import { email, personName, multiLineText } from '@content-platform/contract';
 import { IdentityFailure } from './failure.ts';
 
 /** Who somebody is at the identity service. */
-export interface Person {
-  issuer: string;
-  subject: string;
-  email: string | undefined;
-  emailVerified: boolean;
-  name: string | undefined;
-  /** the parts of the organisation that they may choose from */
-  suborgs: string[];
-}
+export type Person = ReturnType<typeof personOf>;
 
 const maxSuborgs = 1_000;
 
@@ -33,7 +25,7 @@ function suborgsIn(claim: unknown): string[] {
 }
 
 /** Throws IdentityFailure when the subject cannot be one. */
-export function personOf(claims: Record<string, unknown>, suborgsClaim: string): Person {
+export function personOf(claims: Record<string, unknown>, suborgsClaim: string) {
   const result = form.safeParse(claims);
   if (!result.success)
     throw new IdentityFailure('identity_token_invalid', 'iss or sub has not the right form');
@@ -44,6 +36,7 @@ export function personOf(claims: Record<string, unknown>, suborgsClaim: string):
     email: address,
     emailVerified: verified === true,
     name,
+    /** The parts of the organisation that they may choose from. */
     suborgs: suborgsIn(claims[suborgsClaim]),
   };
 }

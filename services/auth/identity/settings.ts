@@ -57,16 +57,7 @@ export interface ProviderSettings {
   clientSecret: string;
 }
 
-export interface IdentitySettings {
-  /** as paths have it */
-  name: string;
-  /** undefined: switched off */
-  provider: ProviderSettings | undefined;
-  /** compared letter by letter (RFC 9700 §2.1) */
-  returnTo: readonly string[];
-  linkByEmail: boolean;
-  suborgsClaim: string;
-}
+export type IdentitySettings = ReturnType<typeof identitySettings>;
 
 /** A login is bound to the browser by a cookie that browsers take over https alone; on this machine by another one. */
 function checkPublicUrl(publicUrl: string): void {
@@ -81,9 +72,10 @@ const needed = ['IDENTITY_ISSUER', 'IDENTITY_CLIENT_ID', 'IDENTITY_CLIENT_SECRET
 /** Throws ConfigError when the identity service is configured in part, or PUBLIC_URL is not safe for logins there. */
 export function identitySettings(
   config: z.output<z.ZodObject<typeof identityConfig>> & { PUBLIC_URL: string },
-): IdentitySettings {
+) {
   const [issuer, clientId, clientSecret] = needed.map((name) => config[name]);
-  const provider = issuer && clientId && clientSecret ? { issuer, clientId, clientSecret } : undefined;
+  const provider: ProviderSettings | undefined =
+    issuer && clientId && clientSecret ? { issuer, clientId, clientSecret } : undefined;
   const missing = needed.filter((name) => !config[name]);
   if (provider) checkPublicUrl(config.PUBLIC_URL);
   else if (missing.length < needed.length) {
@@ -94,6 +86,7 @@ export function identitySettings(
   }
   return {
     name: config.IDENTITY_NAME,
+    /** undefined: switched off */
     provider,
     returnTo: config.IDENTITY_RETURN_TO,
     linkByEmail: config.IDENTITY_LINK_BY_EMAIL === 'true',

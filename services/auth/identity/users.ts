@@ -42,21 +42,22 @@ async function linkByEmail(
  * `linking` is allowed, or new. The user stays locked until the transaction ends. Rejects with IdentityFailure.
  */
 export async function userOf(stores: Stores, person: Person, linking: boolean): Promise<User> {
-  const { email, emailVerified } = person;
   await stores.identities.lock(person);
   const linked = await stores.identities.findUserId(person);
-  let user = linked === undefined ? undefined : await stores.users.lock(linked);
-  if (!user && email === undefined) {
-    throw new IdentityFailure('identity_email_missing', 'neither the ID token nor userinfo has one');
-  }
-  user ??= await create(stores, email!, person);
-  if (!user) {
-    if (!linking || !emailVerified) {
-      const reason = linking ? 'the address is not verified there' : 'IDENTITY_LINK_BY_EMAIL is false';
-      throw new IdentityFailure('identity_email_taken', reason);
-    }
-    user = await linkByEmail(stores, email!, person);
-  }
+  const known = linked === undefined ? undefined : await stores.users.lock(linked);
+  const user = known ?? (await createOrLink(stores, person, linking));
   if (user.disabled) throw new IdentityFailure('identity_user_disabled', 'disabled', user.id);
   return user;
+}
+
+async function createOrLink(stores: Stores, person: Person, linking: boolean): Promise<User> {
+  const { email, emailVerified } = person;
+  if (email === undefined) {
+    throw new IdentityFailure('identity_email_missing', 'neither the ID token nor userinfo has one');
+  }
+  const created = await create(stores, email, person);
+  if (created) return created;
+  if (linking && emailVerified) return linkByEmail(stores, email, person);
+  const reason = linking ? 'the address is not verified there' : 'IDENTITY_LINK_BY_EMAIL is false';
+  throw new IdentityFailure('identity_email_taken', reason);
 }

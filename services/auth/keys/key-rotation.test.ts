@@ -1,30 +1,28 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
+import { sign, verify } from 'node:crypto';
 import { ConfigError, createLogger, type Database, runRetention } from '@content-platform/chassis';
 import { until } from '../../../test/support/wait.ts';
-import type { Accounts } from '../accounts.ts';
 import { rotateSigningKey, type Rotation, signingKeyTimes } from './key-rotation.ts';
 import { rotateKeySecret } from './key-secret.ts';
 import { loadSecret } from './secret-store.ts';
 import type { SigningKeys } from './signing-keys.ts';
-import { type KeyDatabase, openKeyDatabase } from './testing.ts';
-import { keySecret } from '../testing.ts';
+import { type KeyDatabase, openKeyDatabase } from '../testing/key-database.ts';
+import { keySecret } from '../testing/start-auth.ts';
 import { retention } from '../retention.ts';
-import { createStores, type Stores } from '../stores.ts';
+import type { AuthDatabase } from '../stores.ts';
 
 const nextSecret = `${keySecret}, and another`;
 const times = { ...signingKeyTimes, reload: 0.05, coolDown: 0.05 };
 const away = expect.objectContaining({ status: 503 }) as object;
 
 let own: KeyDatabase;
-let accounts: Accounts;
 let database: Database;
-let stores: Stores;
+let stores: AuthDatabase;
 let log: string[];
 
 beforeAll(async () => {
   own = await openKeyDatabase();
-  ({ accounts, database, log } = own);
-  stores = createStores(database.query);
+  ({ database, stores, log } = own);
 });
 afterEach(() => own.empty());
 afterAll(() => own.drop());
@@ -48,7 +46,7 @@ function counting(): { from: Database; readings: () => number } {
 }
 
 async function rotate(secret = keySecret): Promise<Rotation> {
-  return (await rotateSigningKey(accounts, secret)) as Rotation;
+  return (await rotateSigningKey(stores, secret)) as Rotation;
 }
 
 const published = (keys: SigningKeys) => keys.public.map(({ kid }) => kid);
@@ -100,7 +98,7 @@ test('a key is published for longer than copies of the set are kept, and kept fo
 
 test('while a key waits no other is made, however many ask at once', async () => {
   await load();
-  const made = await Promise.all(Array.from({ length: 5 }, () => rotateSigningKey(accounts, keySecret)));
+  const made = await Promise.all(Array.from({ length: 5 }, () => rotateSigningKey(stores, keySecret)));
   const rotations = made.filter((one): one is Rotation => 'kid' in one!);
   expect(rotations).toHaveLength(1);
   const [{ kid, signsFrom }] = rotations as [Rotation];
@@ -154,14 +152,14 @@ test('a kid that another process heard of first is looked for; invented ones cos
 });
 
 test('where there is no key yet none is rotated', async () => {
-  expect(await rotateSigningKey(accounts, keySecret)).toBeUndefined();
-  expect(await rotateKeySecret(accounts, keySecret, nextSecret)).toBe(0);
+  expect(await rotateSigningKey(stores, keySecret)).toBeUndefined();
+  expect(await rotateKeySecret(stores, keySecret, nextSecret)).toBe(0);
 });
 
 test("rotate-key-secret: the keys and the refresh tokens' secret are the same, under the new secret", async () => {
   const before = await load();
   const refreshSecret = await loadSecret(stores.secrets, 'refresh_token', keySecret);
-  expect(await rotateKeySecret(accounts, keySecret, nextSecret)).toBe(2);
+  expect(await rotateKeySecret(stores, keySecret, nextSecret)).toBe(2);
   const after = await load(nextSecret);
   expect(after.current.kid).toBe(before.current.kid);
   expect(after.current.privateKey.equals(before.current.privateKey)).toBe(true);
@@ -170,7 +168,7 @@ test("rotate-key-secret: the keys and the refresh tokens' secret are the same, u
     await expect(loading).rejects.toThrow(ConfigError);
   }
   // As after an answer that was lost.
-  expect(await rotateKeySecret(accounts, keySecret, nextSecret)).toBe('done');
+  expect(await rotateKeySecret(stores, keySecret, nextSecret)).toBe('done');
   const audited = `SELECT actor, details FROM auth.audit WHERE event = 'key_secret_rotated'`;
   expect((await database.query('audit', audited)).rows).toEqual([
     { actor: 'command', details: { sealed: 2 } },
@@ -192,7 +190,7 @@ test.each([
   await loadSecret(stores.secrets, 'refresh_token', keySecret);
   await database.query('spoil', statement);
   const before = (await database.query('sealed', everySealed)).rows;
-  const failure: unknown = await rotateKeySecret(accounts, current, nextSecret).catch((e: unknown) => e);
+  const failure: unknown = await rotateKeySecret(stores, current, nextSecret).catch((e: unknown) => e);
   expect(failure).toBeInstanceOf(ConfigError);
   expect((failure as Error).message).toMatch(/^AUTH_KEY_SECRET does not open .+; nothing was changed$/);
   expect((await database.query('sealed', everySealed)).rows).toEqual(before);
@@ -201,7 +199,7 @@ test.each([
 test('a process with the old secret signs with the keys it has, and says once that it must be restarted', async () => {
   const keys = await load();
   const { kid } = keys.current;
-  await rotateKeySecret(accounts, keySecret, nextSecret);
+  await rotateKeySecret(stores, keySecret, nextSecret);
   await until('it says so', () => log.length > 0);
   const { kid: next } = await rotate(nextSecret);
   await pass(signingKeyTimes.ahead);
@@ -213,4 +211,30 @@ test('a process with the old secret signs with the keys it has, and says once th
   await until('its own one is gone', () => published(keys).length === 1);
   expect(() => keys.current).toThrow('Tokens cannot be issued at the moment.');
   expect(log).toEqual([expect.stringContaining('restart it with the new secret')]);
+});
+
+test('processes that start at once end up with one key', async () => {
+  const all = await Promise.all(Array.from({ length: 5 }, () => load()));
+  expect(new Set(all.map(({ current }) => current.kid)).size).toBe(1);
+  const key = await all[4]!.get(all[0]!.current.kid);
+  const signature = sign('sha256', Buffer.from('text'), all[0]!.current.privateKey);
+  expect(verify('sha256', Buffer.from('text'), key!, signature)).toBe(true);
+  expect(all[0]!.public).toHaveLength(1);
+});
+
+test('the private key does not lie open in the database', async () => {
+  const { current } = await load();
+  const { rows } = await database.query<Record<string, unknown>>('all', 'SELECT * FROM auth.signing_key');
+  const sealed = rows[0]!['sealed_private_key'] as Buffer;
+  const { d } = current.privateKey.export({ format: 'jwk' });
+  expect(sealed.includes(Buffer.from(d!, 'base64url'))).toBe(false);
+  expect(sealed.length).toBeGreaterThan(1000);
+  expect(JSON.stringify(rows[0]!['public_jwk'])).not.toContain(d!);
+});
+
+test('another AUTH_KEY_SECRET is a mistake in the configuration', async () => {
+  await load();
+  const failure: unknown = await load(nextSecret).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(ConfigError);
+  expect((failure as Error).message).toMatch(/^AUTH_KEY_SECRET does not open/);
 });

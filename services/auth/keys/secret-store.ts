@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { ConfigError, type Database } from '@content-platform/chassis';
+import { statements } from '../statements.ts';
 import { seal, unseal } from './sealing.ts';
 
 /** Everything that is sealed under AUTH_KEY_SECRET, and which column was the context of the sealing. */
@@ -18,33 +19,32 @@ export type SecretStore = ReturnType<typeof createSecretStore>;
 
 /** What the database keeps sealed under AUTH_KEY_SECRET. Everything throws what `query` throws. */
 export function createSecretStore(query: Database['query']) {
+  const { rows, first, run } = statements(query);
   return {
     /** The secret of this name; `sealed` is stored first if there is none. */
     async findOrAdd(name: string, sealed: Buffer): Promise<Buffer> {
       const text = `INSERT INTO auth.secret (name, sealed) VALUES ($1, $2)
                     ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING sealed`;
-      return (await query<{ sealed: Buffer }>('load_secret', text, [name, sealed])).rows[0]!.sealed;
+      return (await first<{ sealed: Buffer }>('load_secret', text, [name, sealed]))!.sealed;
     },
 
     /** Keeps secrets from being added or changed until the transaction ends. */
-    async lock(): Promise<void> {
-      await query('lock_secrets', 'LOCK TABLE auth.secret IN SHARE ROW EXCLUSIVE MODE');
-    },
+    lock: () => run('lock_secrets', 'LOCK TABLE auth.secret IN SHARE ROW EXCLUSIVE MODE'),
 
     /** Every secret and every private key. */
     async listSealed(): Promise<Sealed[]> {
       const all: Sealed[] = [];
       for (const column of sealedColumns) {
         const text = `SELECT ${column.context} AS context, ${column.sealed} AS sealed FROM ${column.table}`;
-        const { rows } = await query<Omit<Sealed, 'column'>>('list_sealed', text);
-        all.push(...rows.map((row) => ({ ...row, column })));
+        const found = await rows<Omit<Sealed, 'column'>>('list_sealed', text);
+        all.push(...found.map((row) => ({ ...row, column })));
       }
       return all;
     },
 
-    async updateSealed({ column, context, sealed }: Sealed): Promise<void> {
+    updateSealed({ column, context, sealed }: Sealed) {
       const text = `UPDATE ${column.table} SET ${column.sealed} = $2 WHERE ${column.context} = $1`;
-      await query('update_sealed', text, [context, sealed]);
+      return run('update_sealed', text, [context, sealed]);
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Database } from '@content-platform/chassis';
+import { statements } from '../statements.ts';
 
 /** A public key as it is published (RFC 7517). */
 export interface PublicJwk {
@@ -29,33 +30,29 @@ const retired = `EXISTS (SELECT FROM auth.signing_key AS newer
 
 /** The keys that sign access tokens. Everything throws what `query` throws. */
 export function createSigningKeyStore(query: Database['query']) {
+  const { rows, first, run } = statements(query);
   return {
     /** Keeps other processes from adding keys or sealing them again until the transaction ends. */
-    async lock(): Promise<void> {
-      await query('lock_signing_keys', `SELECT pg_advisory_xact_lock(hashtext('auth.signing_key'))`);
-    },
+    lock: () => run('lock_signing_keys', `SELECT pg_advisory_xact_lock(hashtext('auth.signing_key'))`),
 
     /** The keys that are not retired, newest first. */
-    async list(keptSeconds: number): Promise<StoredSigningKey[]> {
+    list(keptSeconds: number) {
       const text = `SELECT kid, public_jwk AS "publicJwk", sealed_private_key AS sealed,
                       extract(epoch FROM signs_from - clock_timestamp())::float8 * 1000 AS "signsIn"
                     FROM auth.signing_key AS key WHERE NOT ${retired} ORDER BY signs_from DESC`;
-      return (await query<StoredSigningKey>('list_signing_keys', text, [keptSeconds])).rows;
+      return rows<StoredSigningKey>('list_signing_keys', text, [keptSeconds]);
     },
 
     /** Stores a key that is published at once; returns from when it signs. */
     async add({ publicJwk, sealed }: NewSigningKey, signsInSeconds: number): Promise<Date> {
       const text = `INSERT INTO auth.signing_key (kid, public_jwk, sealed_private_key, signs_from)
-                    VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4)) RETURNING signs_from`;
+                    VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4)) RETURNING signs_from AS at`;
       const values = [publicJwk.kid, publicJwk, sealed, signsInSeconds];
-      const { rows } = await query<{ signs_from: Date }>('create_signing_key', text, values);
-      return rows[0]!.signs_from;
+      return (await first<{ at: Date }>('create_signing_key', text, values))!.at;
     },
 
     /** Deletes the retired keys. */
-    async deleteExpired(keptSeconds: number): Promise<void> {
-      const text = `DELETE FROM auth.signing_key AS key WHERE ${retired}`;
-      await query('delete_signing_keys', text, [keptSeconds]);
-    },
+    deleteExpired: (keptSeconds: number) =>
+      run('delete_signing_keys', `DELETE FROM auth.signing_key AS key WHERE ${retired}`, [keptSeconds]),
   };
 }

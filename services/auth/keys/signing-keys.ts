@@ -13,11 +13,8 @@ export interface SigningKeys extends KeySource {
   close(): Promise<void>;
 }
 
-interface HeldKey {
-  kid: string;
-  jwk: PublicJwk;
+interface HeldKey extends StoredSigningKey {
   publicKey: KeyObject;
-  sealed: Buffer;
   /** undefined: this process could not open it. */
   privateKey: KeyObject | undefined;
   /** By performance.now(), so that all processes follow the database's clock. */
@@ -43,13 +40,11 @@ export async function loadSigningKeys(
 
   /** Opens a new key. A key that was opened before stays open, also when it was sealed under another secret since. */
   async function toHeld(key: StoredSigningKey, open: typeof openLater): Promise<HeldKey> {
-    const { kid, publicJwk: jwk, sealed, signsIn } = key;
-    const known = held.find((other) => other.kid === kid);
-    const privateKey = known?.sealed.equals(sealed)
-      ? known.privateKey
-      : ((await open(key)) ?? known?.privateKey);
-    const publicKey = known?.publicKey ?? createPublicKey({ key: { ...jwk }, format: 'jwk' });
-    return { kid, jwk, publicKey, sealed, privateKey, signsFrom: performance.now() + signsIn };
+    const known = held.find(({ kid }) => kid === key.kid);
+    const isSame = known?.sealed.equals(key.sealed);
+    const privateKey = isSame ? known?.privateKey : ((await open(key)) ?? known?.privateKey);
+    const publicKey = known?.publicKey ?? createPublicKey({ key: { ...key.publicJwk }, format: 'jwk' });
+    return { ...key, publicKey, privateKey, signsFrom: performance.now() + key.signsIn };
   }
 
   async function openLater(key: StoredSigningKey): Promise<KeyObject | undefined> {
@@ -97,7 +92,7 @@ export async function loadSigningKeys(
       return { kid: key.kid, privateKey: key.privateKey! };
     },
     get public() {
-      return held.map(({ jwk }) => jwk);
+      return held.map(({ publicJwk }) => publicJwk);
     },
     async get(kid) {
       const key = find(kid);

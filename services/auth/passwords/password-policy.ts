@@ -1,6 +1,6 @@
 import { ZxcvbnFactory, type ZxcvbnResult } from '@zxcvbn-ts/core';
 import { adjacencyGraphs, dictionary as common } from '@zxcvbn-ts/language-common';
-import { dictionary as english } from '@zxcvbn-ts/language-en';
+import { dictionary as english, translations } from '@zxcvbn-ts/language-en';
 
 /** Whose password it is to be. */
 export interface Person {
@@ -24,27 +24,7 @@ const serviceName = 'content platform';
  */
 const effort = { maxLength: 32, l33tMaxSubstitutions: 3 };
 
-/** zxcvbn's warnings and suggestions, by its names for them, that help in finding a better one. */
-const reasons: Record<string, string> = {
-  straightRow: 'it follows a row of keys',
-  keyPattern: 'it follows a pattern on the keyboard',
-  simpleRepeat: 'it repeats a character',
-  extendedRepeat: 'it repeats itself',
-  repeated: 'it repeats itself',
-  sequences: 'it goes on as everybody would, like abc or 123',
-  recentYears: 'it has a recent year in it',
-  dates: 'it has a date in it',
-  topTen: 'it is among the most common passwords',
-  topHundred: 'it is among the most common passwords',
-  common: 'it is among the most common passwords',
-  similarToCommon: 'it is much like a common password',
-  wordByItself: 'it is a single word',
-  namesByThemselves: 'it is a common name',
-  commonNames: 'it is made of common names',
-  userInputs: 'it has your name, your address or the name of this service in it',
-  l33t: 'signs in the place of letters are guessed, too',
-  reverseWords: 'words written backwards are guessed, too',
-};
+const ownWordsReason = 'It has your name, your address or the name of this service in it.';
 const advice = 'Three or four words that have nothing to do with each other are a good choice.';
 
 /** What the person and the service are called, whole and in parts, as it is usually written: ASVS 5.0 6.1.2, 6.2.11. */
@@ -67,10 +47,9 @@ function wordsTogether(password: string): string {
   return [...together].length * 4 >= [...password].length * 3 ? together : '';
 }
 
-function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult): string | undefined {
+function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult): string {
   const own = sequence.some((match) => match['dictionaryName'] === 'userInputs');
-  const names = [own ? 'userInputs' : '', warning ?? '', ...suggestions];
-  return names.map((name) => reasons[name]).find((reason) => reason !== undefined);
+  return own ? ownWordsReason : (warning ?? suggestions.at(-1)!);
 }
 
 /**
@@ -79,10 +58,10 @@ function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult
  * looked at is the form that is stored, NFC.
  */
 export function createPasswordPolicy(minLength: number) {
-  // Without translations it gives the names of its warnings.
   const zxcvbn = new ZxcvbnFactory({
     dictionary: { ...common, ...english },
     graphs: adjacencyGraphs,
+    translations,
     ...effort,
   });
 
@@ -99,9 +78,7 @@ export function createPasswordPolicy(minLength: number) {
       const own = ownWords(person);
       const looks = [wordsTogether(normal), normal].filter(Boolean);
       const weak = looks.map((look) => zxcvbn.check(look, own)).find(({ score }) => score < leastScore);
-      if (!weak) return undefined;
-      const reason = reasonOf(weak);
-      return `Is too easy to guess${reason === undefined ? '' : `: ${reason}`}. ${advice}`;
+      return weak && `Is too easy to guess. ${reasonOf(weak)} ${advice}`;
     },
   };
 }

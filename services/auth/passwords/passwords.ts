@@ -2,16 +2,6 @@ import argon2 from '@node-rs/argon2';
 import bcrypt from '@node-rs/bcrypt';
 import { createSemaphore } from '@content-platform/chassis';
 
-/** Hashes and checks passwords and client secrets, a few at a time. Everything throws 503 if too many wait already. */
-export interface Passwords {
-  /** Does `work`, which looks up a hash and verifies it: a refused request does not even cost the look-up. */
-  admit<T>(work: () => Promise<T>): Promise<T>;
-  /** argon2id of the NFC form with the parameters below, as a PHC string. */
-  hash(password: string): Promise<string>;
-  /** Without a `hash` it does the work of a real check, and returns false. */
-  verify(hash: string | null | undefined, password: string): Promise<boolean>;
-}
-
 /** 19 MiB, 2 passes, 1 lane: the OWASP Password Storage Cheat Sheet's choice. Algorithm 2 is argon2id. */
 const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 const prefix = '$argon2id$v=19$m=19456,t=2,p=1$';
@@ -40,13 +30,19 @@ function matches(hash: string, password: string): Promise<boolean> {
   return bcryptForm.test(hash) ? bcrypt.verify(password, hash) : argon2.verify(hash, password);
 }
 
-export function createPasswords(): Passwords {
+export type Passwords = ReturnType<typeof createPasswords>;
+
+/** Hashes and checks passwords and client secrets, a few at a time. Everything throws 503 if too many wait already. */
+export function createPasswords() {
   const hashing = createSemaphore(maxRunning, maxWaiting);
   const admitted = createSemaphore(maxRunning + maxWaiting, 0);
   return {
-    admit: (work) => admitted.run(work),
-    hash: (password) => hashing.run(() => argon2.hash(password.normalize('NFC'), parameters)),
-    async verify(hash, password) {
+    /** Does `work`, which looks up a hash and verifies it: a refused request does not even cost the look-up. */
+    admit: <T>(work: () => Promise<T>) => admitted.run(work),
+    /** argon2id of the NFC form with the parameters above, as a PHC string. */
+    hash: (password: string) => hashing.run(() => argon2.hash(password.normalize('NFC'), parameters)),
+    /** Without a `hash` it does the work of a real check, and returns false. */
+    async verify(hash: string | null | undefined, password: string): Promise<boolean> {
       const stored = hash ?? unmatched;
       const valid = await hashing.run(async () => {
         for (const form of normalizations(password, stored)) if (await matches(stored, form)) return true;

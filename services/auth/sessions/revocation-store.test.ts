@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { until } from '../../../test/support/wait.ts';
 import { createRevocationStore } from './revocation-store.ts';
-import { startAuth, type TestAuth } from '../testing.ts';
+import { startAuth, type TestAuth } from '../testing/start-auth.ts';
 
 let auth: TestAuth;
 beforeAll(async () => {
@@ -34,7 +34,7 @@ test('who has seen one has seen all before it, also when two are made at once', 
     both.push(revokeNow({ sessions: [22] }).finally(() => (done = true)));
     await until('the second waits for the first, or has overtaken it', async () => {
       const text = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'`;
-      return done || (await auth.database.query('waiting', text)).rowCount === 1;
+      return done || (await auth.sql(text)).length === 1;
     });
     return after(before);
   });
@@ -45,11 +45,10 @@ test('who has seen one has seen all before it, also when two are made at once', 
 
 test('what no living token needs is not told and is deleted, but for the newest', async () => {
   await revokeNow({ sessions: [31] });
-  await auth.database.query('age', `UPDATE auth.revocation SET at = at - interval '17 minutes'`);
+  await auth.sql(`UPDATE auth.revocation SET at = at - interval '17 minutes'`);
   const { last } = await after(0);
   expect(last).toBeGreaterThan(0);
   expect((await after(0)).revocations.filter(({ id }) => id !== last)).toEqual([]);
   await auth.stores.revocations.deleteExpired();
-  const { rows } = await auth.database.query<{ id: string }>('all', 'SELECT id FROM auth.revocation');
-  expect(rows.map(({ id }) => Number(id))).toEqual([last]);
+  expect(await auth.sql('SELECT id::int FROM auth.revocation')).toEqual([{ id: last }]);
 });

@@ -1,5 +1,6 @@
 import { deleteExpired, type Database, type RevocationPage } from '@content-platform/chassis';
 import { accessTokenLifetime } from '../access-token-lifetime.ts';
+import { statements } from '../statements.ts';
 
 /** No token that a revocation concerns lives longer; a minute is for clocks that differ. */
 const keptSeconds = accessTokenLifetime + 60;
@@ -13,6 +14,7 @@ interface Row {
 
 /** The revocations of access tokens, which every service reads. Everything throws what `query` throws. */
 export function createRevocationStore(query: Database['query']) {
+  const { rows, run } = statements(query);
   return {
     /**
      * Makes every process refuse the tokens of these sessions, or those that the client has until now. Call it late in
@@ -20,10 +22,10 @@ export function createRevocationStore(query: Database['query']) {
      */
     async add({ sessions = [], client }: { sessions?: readonly number[]; client?: string }): Promise<void> {
       if (sessions.length === 0 && client === undefined) return;
-      await query('lock_revocations', `SELECT pg_advisory_xact_lock(hashtext('auth.revocation'))`);
+      await run('lock_revocations', `SELECT pg_advisory_xact_lock(hashtext('auth.revocation'))`);
       const text = `INSERT INTO auth.revocation (session_id, client)
                     SELECT unnest($1::bigint[]), NULL UNION ALL SELECT NULL, $2::text WHERE $2::text IS NOT NULL`;
-      await query('insert_revocations', text, [sessions, client ?? null]);
+      await run('insert_revocations', text, [sessions, client ?? null]);
     },
 
     /** The revocations after the id `after` that still matter, oldest first. */
@@ -34,13 +36,13 @@ export function createRevocationStore(query: Database['query']) {
                     WHERE id > $1 AND at > now() - make_interval(secs => $2)
                       OR id = (SELECT max(id) FROM auth.revocation)
                     ORDER BY revocation.id`;
-      const { rows } = await query<Row>('list_revocations', text, [after, keptSeconds]);
-      const revocations = rows
+      const found = await rows<Row>('list_revocations', text, [after, keptSeconds]);
+      const revocations = found
         .filter(({ id }) => id > after)
         .map(({ id, session, client, issued_until }) =>
           client === null ? { id, session: session! } : { id, client, issued_until },
         );
-      return { last: rows.at(-1)?.id ?? 0, revocations };
+      return { last: found.at(-1)?.id ?? 0, revocations };
     },
 
     /** Deletes the revocations that no living token needs, but for the newest: readers compare their position with it. */

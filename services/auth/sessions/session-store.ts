@@ -1,4 +1,5 @@
 import { deleteExpired, type Database } from '@content-platform/chassis';
+import { statements } from '../statements.ts';
 import { createRevocationStore } from './revocation-store.ts';
 
 export interface Session {
@@ -63,15 +64,16 @@ export type SessionStore = ReturnType<typeof createSessionStore>;
 
 /** Sessions and their refresh tokens, of which the table has the SHA-256. Everything throws what `query` throws. */
 export function createSessionStore(query: Database['query']) {
+  const { rows, first, affects, run } = statements(query);
   const revocations = createRevocationStore(query);
 
   /** Ends the live sessions of a user for which `condition` holds; false if there are none. */
   async function end(userId: number, condition: string, ...values: unknown[]): Promise<boolean> {
     const text = `UPDATE auth.session SET ended_at = now()
                   WHERE user_id = $1 AND ended_at IS NULL AND ${condition} RETURNING id::float8 AS id`;
-    const { rows } = await query<{ id: number }>('end_sessions', text, [userId, ...values]);
-    await revocations.add({ sessions: rows.map(({ id }) => id) });
-    return rows.length > 0;
+    const ended = await rows<{ id: number }>('end_sessions', text, [userId, ...values]);
+    await revocations.add({ sessions: ended.map(({ id }) => id) });
+    return ended.length > 0;
   }
 
   return {
@@ -92,7 +94,7 @@ export function createSessionStore(query: Database['query']) {
         origin?.idToken ?? null,
         origin?.suborgs ?? null,
       ];
-      const { id } = (await query<{ id: number }>('open_session', text, values)).rows[0]!;
+      const { id } = (await first<{ id: number }>('open_session', text, values))!;
       await this.addToken(id, refreshTokenHash);
       await end(
         userId,
@@ -104,9 +106,9 @@ export function createSessionStore(query: Database['query']) {
     },
 
     /** Does nothing if the token is there already. */
-    async addToken(sessionId: number, hash: Buffer): Promise<void> {
+    addToken(sessionId: number, hash: Buffer) {
       const text = `INSERT INTO auth.refresh_token (hash, session_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
-      await query('add_refresh_token', text, [hash, sessionId]);
+      return run('add_refresh_token', text, [hash, sessionId]);
     },
 
     /**
@@ -117,11 +119,11 @@ export function createSessionStore(query: Database['query']) {
       // A statement of its own: one that waits for a lock continues with the tokens from before the wait.
       const text = `SELECT FROM auth.session
                     WHERE id = (SELECT session_id FROM auth.refresh_token WHERE hash = $1) FOR NO KEY UPDATE`;
-      await query('lock_session_of_token', text, [hash]);
+      await run('lock_session_of_token', text, [hash]);
       return this.find(hash);
     },
 
-    async find(hash: Buffer): Promise<PresentedToken | undefined> {
+    find(hash: Buffer) {
       const text = `SELECT session.id::float8 AS "sessionId", user_id::float8 AS "userId",
           must_change_password AS "mustChangePassword", replaced_at IS NOT NULL AS replaced,
           CASE WHEN ended_at IS NOT NULL THEN 'revoked'
@@ -132,24 +134,24 @@ export function createSessionStore(query: Database['query']) {
         FROM auth.refresh_token AS token JOIN auth.session ON session.id = session_id
         WHERE hash = $1`;
       const values = [hash, graceSeconds, lifetimeDays.idle];
-      return (await query<PresentedToken>('find_refresh_token', text, values)).rows[0];
+      return first<PresentedToken>('find_refresh_token', text, values);
     },
 
     /** Any of these hashes that the table has. */
     async findAny(hashes: readonly Buffer[]): Promise<Buffer | undefined> {
       const text = 'SELECT hash FROM auth.refresh_token WHERE hash = ANY ($1) LIMIT 1';
-      return (await query<{ hash: Buffer }>('find_refresh_tokens', text, [hashes])).rows[0]?.hash;
+      return (await first<{ hash: Buffer }>('find_refresh_tokens', text, [hashes]))?.hash;
     },
 
     async replace(sessionId: number, hash: Buffer, successor: Buffer): Promise<void> {
       const text = 'UPDATE auth.refresh_token SET replaced_at = now() WHERE hash = $1';
-      await query('replace_refresh_token', text, [hash]);
+      await run('replace_refresh_token', text, [hash]);
       await this.addToken(sessionId, successor);
-      await query('use_session', 'UPDATE auth.session SET last_used_at = now() WHERE id = $1', [sessionId]);
+      await run('use_session', 'UPDATE auth.session SET last_used_at = now() WHERE id = $1', [sessionId]);
     },
 
     /** The live sessions, newest first, with ids below `before`. */
-    async list(userId: number, before: number | undefined, limit: number): Promise<Session[]> {
+    list(userId: number, before: number | undefined, limit: number) {
       const text = `SELECT id::float8 AS id, device, host(address) AS address, created_at AS "createdAt",
                       last_used_at AS "lastUsedAt"
                     FROM auth.session
@@ -157,11 +159,11 @@ export function createSessionStore(query: Database['query']) {
                       AND last_used_at > now() - make_interval(days => $4) AND ($2::bigint IS NULL OR id < $2)
                     ORDER BY session.id DESC LIMIT $3`;
       const values = [userId, before ?? null, limit, lifetimeDays.idle];
-      return (await query<Session>('list_sessions', text, values)).rows;
+      return rows<Session>('list_sessions', text, values);
     },
 
     /** The login at the identity service that opened the session; undefined for a login with a password. */
-    async originOf(userId: number, id: number): Promise<SessionOrigin | undefined> {
+    originOf(userId: number, id: number) {
       // The suborgs of the newest login: older ones may have been withdrawn since.
       const text = `SELECT identity_issuer AS issuer, id_token AS "idToken",
                       (SELECT latest.suborgs FROM auth.session AS latest
@@ -169,20 +171,20 @@ export function createSessionStore(query: Database['query']) {
                        ORDER BY latest.id DESC LIMIT 1) AS suborgs
                     FROM auth.session
                     WHERE user_id = $1 AND id = $2 AND identity_issuer IS NOT NULL`;
-      return (await query<SessionOrigin>('find_session_origin', text, [userId, id])).rows[0];
+      return first<SessionOrigin>('find_session_origin', text, [userId, id]);
     },
 
     /** Whether the user has a live session that was opened from this network (in CIDR form). */
-    async isKnownNetwork(userId: number, network: string): Promise<boolean> {
+    isKnownNetwork(userId: number, network: string) {
       const text = `SELECT FROM auth.session
                     WHERE user_id = $1 AND address <<= $2 AND ended_at IS NULL AND ends_at > now() LIMIT 1`;
-      return (await query('find_session_of_network', text, [userId, network])).rowCount === 1;
+      return affects('find_session_of_network', text, [userId, network]);
     },
 
-    async isLive(userId: number, id: number): Promise<boolean> {
+    isLive(userId: number, id: number) {
       const text = `SELECT FROM auth.session
                     WHERE user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()`;
-      return (await query('find_live_session', text, [userId, id])).rowCount === 1;
+      return affects('find_live_session', text, [userId, id]);
     },
 
     /** Ends a session of the user; false if the user has none with this id. Call late in a transaction: it takes a lock. */

@@ -6,20 +6,6 @@ import { chainSteps, type NewSession, type PresentedToken, type SessionStore } f
 import type { AuthDatabase, Stores } from '../stores.ts';
 import type { User } from '../user-store.ts';
 
-/** The reply to a login and to each refresh. */
-interface TokenPair {
-  accessToken: string;
-  refreshToken: string;
-}
-
-export interface OpenedSession extends TokenPair {
-  sessionId: number;
-}
-
-export interface RefreshedSession extends TokenPair {
-  user: User;
-}
-
 type Reason = 'expired' | 'revoked' | 'reused' | 'unknown';
 
 /** RFC 6749 §5.2. From the reason a client knows whether to ask for a login or to warn the user of a theft. */
@@ -64,11 +50,7 @@ export function createSessions(
 
   return {
     /** Call it in the transaction of the login, which has locked the user. */
-    async open(
-      { sessions }: Stores,
-      user: User,
-      session: Omit<NewSession, 'userId'>,
-    ): Promise<OpenedSession> {
+    async open({ sessions }: Stores, user: User, session: Omit<NewSession, 'userId'>) {
       const refreshToken = randomToken();
       const sessionId = await sessions.open({ ...session, userId: user.id }, sha256(refreshToken));
       const accessToken = tokens.forUser(user, sessionId, session.mustChangePassword);
@@ -76,7 +58,7 @@ export function createSessions(
     },
 
     /** Throws 400 `invalid_grant`. A token that was replaced before was stolen, and ends the whole session. */
-    async refresh(refreshToken: string, address: string): Promise<RefreshedSession> {
+    async refresh(refreshToken: string, address: string) {
       if (!isToken(refreshToken)) throw invalidGrant('unknown');
       const outcome = await database.transaction(async ({ users, sessions, audit }) => {
         const { newest, presented } = await newestOf(sessions, refreshToken);

@@ -27,15 +27,6 @@ async function attempt(limit = subject.limit) {
   return { waitMs, release: undo };
 }
 
-test('waits begin at the limit and double up to the longest', async () => {
-  await failTimes(3);
-  for (const wait of [1, 2, 4, 8, 8]) {
-    expect(await fail()).toBe(wait);
-    now += wait;
-    expect(await fail()).toBe(0);
-  }
-});
-
 test('counts nothing while one of several subjects has to wait', async () => {
   await fail(other);
   for (let n = 0; n < 5; n += 1) expect(await fail(subject, other)).toBe(1);

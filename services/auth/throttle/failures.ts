@@ -51,19 +51,8 @@ function removeFailure(state: State, before: State, added: State): State {
   return { ...kept, count: state.count - 1 };
 }
 
-export interface Reservation {
-  /** Time until the next attempt, in ms; 0: this attempt was counted. */
-  waitMs: number;
-  /** Takes back what was counted. */
-  undo(): Promise<void>;
-}
-
 /** Counts a failure for every subject, or nothing if any of them has to wait. Throws what `update` throws. */
-export async function reserve(
-  update: UpdateFailures,
-  subjects: readonly Subject[],
-  backoff: Backoff,
-): Promise<Reservation> {
+export async function reserve(update: UpdateFailures, subjects: readonly Subject[], backoff: Backoff) {
   const keys = subjects.map(({ key }) => key);
   const { waitMs, before, added } = await update(keys, (before, now) => {
     const waitMs = Math.max(0, ...before.map((state) => (state?.blockedUntil ?? 0) - now));
@@ -72,7 +61,9 @@ export async function reserve(
     return { states: added, result: { waitMs, before, added } };
   });
   return {
+    /** Time until the next attempt, in ms; 0: this attempt was counted. */
     waitMs,
+    /** Takes back what was counted. */
     undo: () =>
       update(keys, (states) => ({
         states: states.map((state, index) => removeFailure(state, before[index], added[index])),

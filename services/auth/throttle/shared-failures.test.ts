@@ -72,11 +72,6 @@ test('processes count together, under keys that name no account and expire', asy
   expect(await keys()).toEqual([addressKey]);
 });
 
-test('a success leaves nothing behind', async () => {
-  expect(await attempt(await open(), here, true)).toBe('ok');
-  expect(await keys()).toEqual([]);
-});
-
 test('each process counts in memory while Redis is unavailable', async () => {
   const throttle = await open(unreachable);
   await failTimes(10, throttle, here);

@@ -1,14 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import {
-  client,
-  createBrowser,
-  type Person,
-  startIdentityProvider,
-} from '../../../../test/support/identity.ts';
-import { issuer as publicUrl, startAuth } from '../../testing.ts';
-import type { IdentitySettings } from '../settings.ts';
+import { client, createBrowser, type Person, startIdentityProvider } from '../../../test/support/identity.ts';
+import { issuer as publicUrl, startAuth } from './start-auth.ts';
+import type { IdentitySettings } from '../identity/settings.ts';
 
 export const returnTo = 'https://app.test/signed-in';
 const callbackPath = '/api/identity/login/callback';
@@ -92,10 +87,10 @@ export async function startScene({
     tokensOf,
     me: async (token: string) => (await call(auth.origin, contract.me, { token })).body,
     /** Events of the audit log, the newest first. */
-    async events(): Promise<{ event: string; user_id: string | null; details: Record<string, unknown> }[]> {
-      const text = 'SELECT event, user_id, details FROM auth.audit ORDER BY id DESC';
-      return (await auth.database.query<never>('read_audit', text)).rows;
-    },
+    events: () =>
+      auth.sql<{ event: string; user_id: string | null; details: Record<string, unknown> }>(
+        'SELECT event, user_id, details FROM auth.audit ORDER BY id DESC',
+      ),
     async stop() {
       await auth.stop();
       own?.close();

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import jwt from 'jsonwebtoken';
-import { client, listen } from '../../../../test/support/identity.ts';
+import { client, listen } from '../../../test/support/identity.ts';
 
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const json = (response: ServerResponse, status: number, body: unknown) =>

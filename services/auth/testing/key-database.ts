@@ -1,0 +1,35 @@
+import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
+import { signingKeyTimes } from '../keys/key-rotation.ts';
+import { loadSigningKeys, type SigningKeys } from '../keys/signing-keys.ts';
+import { createAuthDatabase, migrateAuth } from '../stores.ts';
+import { keySecret } from './start-auth.ts';
+
+/** Opens a new database without keys, on which several processes can load keys. */
+export async function openKeyDatabase() {
+  const { database, log, logger, close } = await openTestService('auth', migrateAuth);
+  const loaded: SigningKeys[] = [];
+  const endProcesses = () => Promise.all(loaded.splice(0).map((keys) => keys.close()));
+  return {
+    database,
+    stores: createAuthDatabase(database),
+    /** Lines of the processes. */
+    log,
+    /** The keys, as one of several processes holds them. */
+    async load(secret = keySecret, from = database, times = signingKeyTimes): Promise<SigningKeys> {
+      const keys = await loadSigningKeys(createAuthDatabase(from), secret, logger, times);
+      loaded.push(keys);
+      return keys;
+    },
+    /** Ends the processes and removes what they made. */
+    async empty(): Promise<void> {
+      await endProcesses();
+      await database.query('empty', 'TRUNCATE auth.signing_key, auth.secret, auth.audit');
+      log.length = 0;
+    },
+    async drop(): Promise<void> {
+      await endProcesses();
+      await close();
+    },
+  };
+}
+export type KeyDatabase = Awaited<ReturnType<typeof openKeyDatabase>>;

@@ -1,0 +1,153 @@
+// Shared by the tests of this service.
+import { randomUUID } from 'node:crypto';
+import { Readable, Writable } from 'node:stream';
+import { watchRevocations } from '@content-platform/chassis';
+import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { startHttpServer } from '../../../test/support/http-server.ts';
+import { ensureClient, ensureUser, withAccounts } from '../accounts.ts';
+import { createAuth } from '../app.ts';
+import type { Command } from '../commands/command.ts';
+import type { IdentitySettings } from '../identity/settings.ts';
+import { loadSecret } from '../keys/secret-store.ts';
+import { loadSigningKeys } from '../keys/signing-keys.ts';
+import { createPasswords } from '../passwords/passwords.ts';
+import { createPushDevices } from '../sessions/push-devices.ts';
+import { createAuthDatabase, migrateAuth } from '../stores.ts';
+import { createMemoryFailures } from '../throttle/failures.ts';
+import { createLoginThrottle, loginBackoff } from '../throttle/login-throttle.ts';
+
+export const issuer = 'http://platform.test';
+export const keySecret = 'a secret for tests, long enough to be taken';
+/** A password that the policy accepts. */
+export const password = 'wooden lantern drifts past nine';
+
+/** Waits after failed logins that do not end while a test runs. */
+export const longBackoff = { windowMs: 900_000, shortestMs: 600_000, longestMs: 900_000 };
+
+const noIdentity: IdentitySettings = {
+  name: 'identity',
+  provider: undefined,
+  returnTo: [],
+  linkByEmail: false,
+  suborgsClaim: 'suborgs',
+};
+
+/** Runs a command on this database; returns what it says. */
+export function runCommand(databaseUrl: string, command: Command, args: string[], input = '') {
+  return command(args, {
+    input: Readable.from([Buffer.from(input)]),
+    prompts: new Writable(),
+    withAccounts: (work) => withAccounts(databaseUrl, work),
+  });
+}
+
+/** Starts the service in this process, on a new database. */
+export async function startAuth({ identity = noIdentity, backoff = loginBackoff } = {}) {
+  const service = await openTestService('auth', migrateAuth);
+  const { database, logger, metrics } = service;
+  const stores = createAuthDatabase(database);
+  const accounts = { ...stores, passwords: createPasswords(), close: async () => {} };
+  const keys = await loadSigningKeys(stores, keySecret, logger);
+  const refreshSecret = await loadSecret(stores.secrets, 'refresh_token', keySecret);
+  const revocations = watchRevocations(stores.revocations.listAfter, logger, metrics);
+  let equalized = 0;
+  const app = createAuth({
+    issuer,
+    database: stores,
+    keys,
+    refreshSecret,
+    revocations,
+    throttle: createLoginThrottle(createMemoryFailures(), backoff),
+    passwordMinLength: 15,
+    identity,
+    pushDevices: createPushDevices(undefined, logger),
+    equalizeFailureTime: async () => void (equalized += 1),
+    logger,
+    metrics,
+  });
+  const { origin, close } = await startHttpServer(app);
+
+  const addUser = (email: string, own: string, ...roles: contract.Role[]) =>
+    ensureUser(accounts, { email, name: 'A Person', password: own, roles: roles.length ? roles : ['user'] });
+  const logIn = (email: string, given = password, headers: Record<string, string> = {}) =>
+    call(origin, contract.login, { body: { email, password: given }, headers });
+
+  return {
+    ...service,
+    origin,
+    /** The stores, and what hashes passwords for them. */
+    accounts,
+    stores,
+    keys,
+    refreshSecret,
+    /** How often a failed login was delayed until it took as long as others. */
+    equalized: () => equalized,
+    sql: async <Row extends object = Record<string, unknown>>(text: string, ...values: unknown[]) =>
+      (await database.query<Row>('test', text, values)).rows,
+    addUser,
+    addClient: (name: string, secret: string, ...scopes: contract.Scope[]) =>
+      ensureClient(accounts, { name, secret, scopes }),
+    logIn,
+    /** Adds a user and logs in as this user. */
+    async person(headers: Record<string, string> = {}, ...roles: contract.Role[]) {
+      const email = `${randomUUID()}@example.com`;
+      await addUser(email, password, ...roles);
+      const { body } = await logIn(email, password, headers);
+      const { token, refresh_token: refreshToken, user } = body!;
+      return { id: user.id, email, token, refreshToken, sessionId: sessionOf(token) };
+    },
+    refresh: (refresh_token: string) =>
+      call(origin, contract.token, { body: { grant_type: 'refresh_token', refresh_token } }),
+    /** Asks for a token as a machine client. */
+    askAsClient: (client_id: string, client_secret: string, headers: Record<string, string> = {}) =>
+      call(origin, contract.token, {
+        body: { grant_type: 'client_credentials', client_id, client_secret },
+        headers,
+      }),
+    /** Whether the service refuses this access token by now. */
+    isRefused: async (token: string) =>
+      (await call(origin, contract.me, { token })).error?.error === 'invalid_token',
+    run: (command: Command, args: string[], input = '') =>
+      runCommand(service.databaseUrl, command, args, input),
+    async stop() {
+      close();
+      await revocations.close();
+      await keys.close();
+      await service.close();
+    },
+  };
+}
+export type TestAuth = Awaited<ReturnType<typeof startAuth>>;
+
+/** How many statements the service ran under this name. */
+export async function queriesOf({ metrics }: TestAuth, operation: string): Promise<number> {
+  const { values } = await metrics.queryDuration.get();
+  const isCount = ({ labels, metricName }: (typeof values)[number]) =>
+    labels['operation'] === operation && metricName?.endsWith('_count');
+  return values.find(isCount)?.value ?? 0;
+}
+
+/** What a client sees of a reply, without what differs in every reply. */
+export function visible({ status, error, headers }: Awaited<ReturnType<TestAuth['logIn']>>) {
+  const seen = Object.fromEntries(headers);
+  for (const name of ['date', 'x-request-id', 'retry-after']) delete seen[name];
+  // The number of database calls stays, their time goes.
+  seen['server-timing'] = seen['server-timing']!.replace(/dur=[\d.]+/, '');
+  return { status, error: { ...error, request_id: '' }, headers: seen };
+}
+
+/** Header and claims of a token, unchecked. */
+export function decode(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {
+  const [header, claims] = token
+    .split('.', 2)
+    .map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>);
+  return { header: header!, claims: claims! };
+}
+
+export const sessionOf = (token: string) => Number(decode(token).claims['sid']);
+
+/** The reason that a refused refresh token or code was refused for. */
+export const reasonOf = ({ error }: Awaited<ReturnType<TestAuth['refresh']>>) =>
+  error?.error === 'invalid_grant' ? error.details?.[0]?.message : error?.error;
