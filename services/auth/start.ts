@@ -24,27 +24,22 @@ type Config = ReturnType<typeof readAuthConfig>;
  * Connects to the databases, migrates the schema and builds the app; Redis may become available later. Throws
  * ConfigError if AUTH_KEY_SECRET is not the one that the keys were sealed with.
  */
-export async function startAuthService({
-  config,
-  logger,
-  metrics,
-  slowLog,
-  onStop,
-}: Process<Config>): Promise<Running> {
+export async function startAuthService(service: Process<Config>): Promise<Running> {
+  const { config, logger, metrics, onStop } = service;
   const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs, AUTH_KEY_SECRET: keySecret } = config;
   await migrateAuth(url, logger);
-  const pool = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
-  onStop(() => pool.close());
+  const pool = createDatabase({ ...service, url, slowQueryMs });
+  onStop(pool.close);
   const database = createAuthDatabase(pool);
   const keys = await loadSigningKeys(database, keySecret, logger);
-  onStop(() => keys.close());
+  onStop(keys.close);
   const refreshSecret = await loadSecret(database.secrets, 'refresh_token', keySecret);
   // Connections of their own: other processes learn of a logout in time, also during many logins.
-  const feed = createDatabase({ url, logger, metrics, slowLog, slowQueryMs, maxConnections: 2 });
-  onStop(() => feed.close());
+  const feed = createDatabase({ ...service, url, slowQueryMs, maxConnections: 2 });
+  onStop(feed.close);
   const feedOfRevocations = createRevocationStore(feed.query);
   const revocations = watchRevocations(feedOfRevocations.listAfter, logger, metrics);
-  onStop(() => revocations.close());
+  onStop(revocations.close);
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());
   onStop(startRetention(pool.query, retention, logger));

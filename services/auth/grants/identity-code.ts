@@ -15,26 +15,6 @@ function verifies(codeVerifier: string, { codeChallenge }: PresentedCode): boole
   return timingSafeEqual(sha256(codeVerifier), Buffer.from(codeChallenge, 'base64url'));
 }
 
-/** Each code fails a few times at most before it is used up or deleted, so the number of entries is limited. */
-async function recordFailure(
-  { audit }: Stores,
-  { userId, issuer }: PresentedCode,
-  reason: string,
-  address: string,
-): Promise<void> {
-  await audit.add({ event: 'login_failed', userId, address, details: { reason, identity: issuer } });
-}
-
-/** RFC 6749 §4.1.2: a code that is presented twice was stolen. */
-async function endSessionOf(stores: Stores, code: PresentedCode, address: string): Promise<void> {
-  const { userId, sessionId } = code;
-  if (sessionId === null) return;
-  if (await stores.sessions.endOne(userId, sessionId)) {
-    const details = { session: sessionId, reason: 'its code came again' };
-    await stores.audit.add({ event: 'session_revoked', userId, address, details });
-  } else await recordFailure(stores, code, 'the code came again', address);
-}
-
 /** The identity service has withdrawn the suborg since the user chose it. */
 async function dropSuborg({ users, audit }: Stores, user: User): Promise<void> {
   user.suborg = null;
@@ -53,26 +33,35 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
     const code = await codes.present(hash);
     // Not recorded: strangers could fill the audit log with unknown codes.
     if (!code) return 'unknown';
-    const { userId, idToken, issuer, suborgs, state } = code;
-    async function discard(reason: string): Promise<void> {
-      await codes.delete(hash);
-      await recordFailure(stores, code!, reason, address);
-    }
+    const { userId, idToken, issuer, suborgs, state, sessionId } = code;
+    // Each code fails a few times at most before it is used up or deleted, so the number of entries is limited.
+    const recordFailure = (reason: string) =>
+      audit.add({ event: 'login_failed', userId, address, details: { reason, identity: issuer } });
     if (state === 'reused') {
-      await endSessionOf(stores, code, address);
       await codes.use(hash);
+      if (sessionId === null) return state;
+      // RFC 6749 §4.1.2: a code that is presented twice was stolen.
+      if (await stores.sessions.endOne(userId, sessionId)) {
+        const details = { session: sessionId, reason: 'its code came again' };
+        await audit.add({ event: 'session_revoked', userId, address, details });
+      } else await recordFailure('the code came again');
+      return state;
     }
-    if (state === 'expired') await discard('the code has expired');
-    if (state !== 'valid') return state;
+    if (state === 'expired') {
+      await codes.delete(hash);
+      await recordFailure('the code has expired');
+      return state;
+    }
     if (!verifies(verifier, code)) {
       await codes.use(hash);
-      await recordFailure(stores, code, 'wrong code verifier', address);
+      await recordFailure('wrong code verifier');
       return 'unknown';
     }
     const user = await users.lock(userId);
     // The user may have been disabled since the browser came back.
     if (!user || user.disabled) {
-      await discard('disabled');
+      await codes.delete(hash);
+      await recordFailure('disabled');
       return 'revoked';
     }
     if (user.suborg !== null && !suborgs.includes(user.suborg)) await dropSuborg(stores, user);

@@ -4,11 +4,7 @@ import { IdentityFailure } from './failure.ts';
 import type { Person } from './person.ts';
 
 /** Undefined if another user has the email. */
-async function create(
-  { users, identities, audit }: Stores,
-  email: string,
-  person: Person,
-): Promise<User | undefined> {
+async function create({ users, identities, audit }: Stores, email: string, person: Person) {
   const { name = email, issuer } = person;
   const user = await users.create({ email, name: name.slice(0, 200), passwordHash: null, roles: ['user'] });
   if (!user) return undefined;
@@ -22,11 +18,7 @@ async function create(
  * are the same, and only while no other person there is linked to this user: whoever came first with an email of
  * somebody else would otherwise share the account with its owner.
  */
-async function linkByEmail(
-  { users, identities, audit }: Stores,
-  email: string,
-  person: Person,
-): Promise<User> {
+async function linkByEmail({ users, identities, audit }: Stores, email: string, person: Person) {
   const found = await users.findByEmail(email);
   const user = found && (await users.lock(found.id));
   if (!user) throw new IdentityFailure('identity_email_taken', 'the user was deleted meanwhile', found?.id);

@@ -4,16 +4,13 @@ import type { User } from '../user-store.ts';
 
 /** 32 characters of 5 bits each, without 0, 1, l, o and capitals, because the password is read aloud. */
 const alphabet = '23456789abcdefghijkmnpqrstuvwxyz';
-const groups = 4;
-const groupLength = 4;
-const form = new RegExp(`^[${alphabet}]{${groups * groupLength}}$`);
-const group = new RegExp(`.{${groupLength}}`, 'g');
+const length = 16;
+const form = new RegExp(`^[${alphabet}]{${length}}$`);
+const inGroups = (characters: string) => characters.match(/.{4}/g)!.join('-');
 
 /** 80 random bits as `k7mp-x2dw-94hr-vbt3`. ASVS 5.0 6.4.1: as strong as what people may choose. */
 export function makeTemporaryPassword(): string {
-  return Array.from({ length: groups }, () =>
-    Array.from(randomBytes(groupLength), (byte) => alphabet[byte % alphabet.length]).join(''),
-  ).join('-');
+  return inGroups(Array.from(randomBytes(length), (byte) => alphabet[byte % alphabet.length]).join(''));
 }
 
 /**
@@ -22,7 +19,7 @@ export function makeTemporaryPassword(): string {
  */
 function normalizeTemporary(typed: string): string | undefined {
   const characters = typed.toLowerCase().replace(/[\s-]/g, '');
-  return form.test(characters) ? characters.match(group)!.join('-') : undefined;
+  return form.test(characters) ? inGroups(characters) : undefined;
 }
 
 /** `own`: the user chose the password. `temporary`: it was made for the user; it may be used or expired. */

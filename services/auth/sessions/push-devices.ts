@@ -1,17 +1,12 @@
 import { createBreaker, currentContext, type Logger, type Span, traced } from '@content-platform/chassis';
 
-/** The devices that a person gets push messages on, which another service keeps. */
-export interface PushDevices {
-  /** The person's device with this token shall get no messages any more. Takes 1 s at most, and never rejects. */
-  unregister(userId: number, token: string): Promise<void>;
-}
+export type PushDevices = ReturnType<typeof createPushDevices>;
 
 /** A logout waits so long at most. */
 const timeoutMs = 1_000;
 
-/** Asks the devices service's internal listener at `url`; undefined: there is no such service. */
-export function createPushDevices(url: string | undefined, logger: Logger): PushDevices {
-  if (!url) return { unregister: () => Promise.resolve() };
+/** The devices that people get push messages on: the devices service at `url`; undefined: there is no such service. */
+export function createPushDevices(url: string | undefined, logger: Logger) {
   const breaker = createBreaker(logger, 'the devices service does not answer: it is asked once a second');
 
   async function ask(userId: number, token: string, span: Span | undefined): Promise<void> {
@@ -31,7 +26,9 @@ export function createPushDevices(url: string | undefined, logger: Logger): Push
   }
 
   return {
-    async unregister(userId, token) {
+    /** The user's device with this token shall get no messages any more. Takes 1 s at most, and never rejects. */
+    async unregister(userId: number, token: string): Promise<void> {
+      if (!url) return;
       if (breaker.allows()) {
         try {
           await traced('POST devices', {}, (span) => ask(userId, token, span));
