@@ -6,7 +6,8 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': './test/support/transform.mjs' },
   coverageProvider: 'v8',
-  maxWorkers: 2,
+  // Most tests wait for something: three files at a time keep two cores busy.
+  maxWorkers: 3,
   // A limit that means "hung". A test that needs more says so.
   testTimeout: 60_000,
 };

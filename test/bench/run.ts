@@ -9,8 +9,6 @@ import { Problem } from '../../deploy/local/problem.ts';
 import { untilStopped } from '../../deploy/local/until-stopped.ts';
 import { startOwnStack } from '../support/own-stack.ts';
 import { noteLoad } from '../support/results.ts';
-import { isWell } from '../support/stack.ts';
-import { until } from '../support/wait.ts';
 
 /** The others ask /proc what CPU a process has taken (Linux). */
 const onEverySystem = ['login-timing', 'memory'];
@@ -66,8 +64,6 @@ async function runOnStack(files: readonly string[], signal: AbortSignal): Promis
   process.env['RATE_LIMIT_SCALE'] = '0';
   const own = await startOwnStack(signal);
   try {
-    // A new consumer clears everything once when it joins: not under the first bench.
-    await until('all is well', isWell, 120_000);
     return await runAll(files, signal);
   } finally {
     await own.stop();

@@ -1,5 +1,5 @@
-import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request } from 'node:http';
+import { startHttpServer } from '../support/http-server.ts';
 import { until } from '../support/wait.ts';
 
 /** What stands before several gateways: requests go to each of them in turn. */
@@ -7,7 +7,7 @@ export interface Balancer {
   readonly url: string;
   /** From now on requests go to these; resolves when none is under way to another. */
   use(gateways: string[]): Promise<void>;
-  stop(): Promise<void>;
+  stop(): void;
 }
 
 /** Nothing is sent twice, and no connection is used twice: what goes wrong at a gateway is seen by who asked. */
@@ -18,7 +18,7 @@ export async function startBalancer(): Promise<Balancer> {
   const count = (gateway: string, change: number) =>
     underWay.set(gateway, (underWay.get(gateway) ?? 0) + change);
 
-  const server = createServer((incoming, outgoing) => {
+  const { origin, close } = await startHttpServer((incoming, outgoing) => {
     const gateway = gateways[(turn += 1) % gateways.length];
     if (!gateway) return void outgoing.destroy();
     count(gateway, 1);
@@ -33,18 +33,14 @@ export async function startBalancer(): Promise<Balancer> {
     forwarded.on('error', () => outgoing.destroy());
     incoming.pipe(forwarded);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: origin,
     async use(next) {
       gateways = next;
       await until('the other gateways have answered', () =>
         [...underWay].every(([gateway, open]) => open === 0 || next.includes(gateway)),
       );
     },
-    async stop() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    stop: close,
   };
 }

@@ -3,19 +3,19 @@ import { stackFilePath } from '../../deploy/local/config.ts';
 import { services } from '@content-platform/contract';
 import { writePrivate } from '../../deploy/local/state.ts';
 import type { Stack } from '../../deploy/local/stack-file.ts';
-import { until } from '../support/wait.ts';
-import { compose, containersOf, docker } from '../compose/docker.ts';
+import {
+  compose,
+  containersOf,
+  describeProcess,
+  docker,
+  outside,
+  published,
+  untilHealthy,
+} from '../compose/docker.ts';
 import type { Balancer } from './balancer.ts';
 
 /** Those of the platform's processes that these stacks have, and how many containers of each. */
 export const processes = { gateway: 2, 'content-cache': 3, auth: 1, devices: 1, letters: 1 };
-
-const isHealthy = async (container: string): Promise<boolean> =>
-  (await docker(['inspect', '--format', '{{.State.Health.Status}}', container])) === 'healthy';
-
-export async function untilHealthy(container: string): Promise<void> {
-  await until(`${container} is healthy`, () => isHealthy(container), 120_000);
-}
 
 /** Kills it, and starts it again so many seconds later: it is the same container, with what it had written. */
 export async function killFor(container: string, seconds: number): Promise<void> {
@@ -25,34 +25,19 @@ export async function killFor(container: string, seconds: number): Promise<void>
   await untilHealthy(container);
 }
 
-/** Where a port of a container is published; it changes with each start. */
-const published = async (container: string, port: number): Promise<string> =>
-  `http://${(await docker(['port', container, String(port)])).split('\n')[0]}`;
-
-const outside = async (file: string, address: string): Promise<string> => {
-  const url = new URL(await compose('exec', '-T', 'letters', 'cat', `/run/secrets/${file}`));
-  url.host = address;
-  return url.href;
-};
-
 /** The public addresses of all gateways that run, but for one. */
 export async function gateways(without?: string): Promise<string[]> {
   const left = (await containersOf('gateway')).filter((container) => container !== without);
-  return Promise.all(left.map((container) => published(container, 8080)));
+  return Promise.all(left.map(async (container) => `http://${await published(container, 8080)}`));
 }
 
 /** Every process that runs, as stack.json says it; the second one of a service is `<service>-2`. */
 async function describeProcesses(): Promise<Stack['services']> {
   const named = services.filter(({ name }) => name in processes);
   const each = named.map(async ({ name, port }) => {
-    return Promise.all(
-      (await containersOf(name)).map(async (container, index) => {
-        const [open, internal] = await Promise.all([
-          published(container, port),
-          published(container, port + 1_000),
-        ]);
-        return [index === 0 ? name : `${name}-${index + 1}`, { public: open, internal, pid: 0 }] as const;
-      }),
+    const described = (await containersOf(name)).map((container) => describeProcess(container, port));
+    return (await Promise.all(described)).map(
+      (process, index) => [index === 0 ? name : `${name}-${index + 1}`, process] as const,
     );
   });
   return Object.fromEntries((await Promise.all(each)).flat());
@@ -66,8 +51,8 @@ export async function lookAgain(balancer: Balancer): Promise<void> {
   );
   const stack: Stack = {
     gateway: balancer.url,
-    postgres: await outside('database-url', postgres),
-    logs: await outside('logs-database-url', postgres),
+    postgres: await outside('letters', 'database-url', postgres),
+    logs: await outside('letters', 'logs-database-url', postgres),
     redis: process.env['TEST_REDIS_URL']!,
     kafka: brokers.join(','),
     services: await describeProcesses(),

@@ -1,8 +1,10 @@
-import { ROOT } from '../../deploy/local/config.ts';
+import { ROOT, stackFilePath } from '../../deploy/local/config.ts';
 import { freePort } from '../../deploy/local/ports.ts';
 import { lastLines, runCommand } from '../../deploy/local/run-command.ts';
 import type { Stack } from '../../deploy/local/stack-file.ts';
+import { writePrivate } from '../../deploy/local/state.ts';
 import { internalPortOffset, services } from '@content-platform/contract';
+import { until } from '../support/wait.ts';
 
 /** Runs docker; its output. The project and its files are in the environment. @throws Error with the end of its output */
 export async function docker(args: string[], signal?: AbortSignal): Promise<string> {
@@ -22,41 +24,55 @@ export async function freePorts(): Promise<Record<string, string>> {
   return Object.fromEntries([...ports].map((port, index) => [names[index]!, String(port)]));
 }
 
-/** Where a port of a service's first container is published. */
-async function published(service: string, port: number): Promise<string> {
-  const [container] = await containersOf(service);
-  return (await docker(['port', container!, String(port)])).split('\n')[0]!;
-}
+/** Where a port of a container is published; it changes with each start. */
+export const published = async (container: string, port: number): Promise<string> =>
+  (await docker(['port', container, String(port)])).split('\n')[0]!;
 
 /** An address with a password, from the volume where it lies, as it is reached from here. */
-async function outside(container: string, file: string, address: string): Promise<string> {
-  const url = new URL(await compose('exec', '-T', container, 'cat', file));
+export async function outside(service: string, secret: string, address: string): Promise<string> {
+  const url = new URL(await compose('exec', '-T', service, 'cat', `/run/secrets/${secret}`));
   url.host = address;
   return url.href;
 }
 
+/** What stack.json says of a process. */
+export async function describeProcess(container: string, port: number): Promise<Stack['services'][string]> {
+  const [open, internal] = await Promise.all(
+    [port, port + internalPortOffset].map((one) => published(container, one)),
+  );
+  return { public: `http://${open}`, internal: `http://${internal}`, pid: 0 };
+}
+
 /** What stack.json says of the stack in containers, as it is now: the first container of each service. */
 export async function describeStack(): Promise<Stack> {
-  const postgres = await published('postgres', 5432);
-  const addresses = services.map(async ({ name, port }) => {
-    const [open, internal] = await Promise.all(
-      [port, port + internalPortOffset].map((one) => published(name, one)),
-    );
-    return [name, { public: `http://${open}`, internal: `http://${internal}`, pid: 0 }] as const;
-  });
+  const first = async (service: string) => (await containersOf(service))[0]!;
+  const postgres = await published(await first('postgres'), 5432);
+  const addresses = services.map(
+    async ({ name, port }) => [name, await describeProcess(await first(name), port)] as const,
+  );
   return {
-    gateway: `http://${await published('gateway', 8080)}`,
-    postgres: await outside('letters', '/run/secrets/database-url', postgres),
-    logs: await outside('letters', '/run/secrets/logs-database-url', postgres),
-    redis: await outside('gateway', '/run/secrets/redis-url', await published('redis', 6379)),
-    kafka: await published('kafka', 19092),
+    gateway: `http://${await published(await first('gateway'), 8080)}`,
+    postgres: await outside('letters', 'database-url', postgres),
+    logs: await outside('letters', 'logs-database-url', postgres),
+    redis: await outside('gateway', 'redis-url', await published(await first('redis'), 6379)),
+    kafka: await published(await first('kafka'), 19092),
     services: Object.fromEntries(await Promise.all(addresses)),
   };
+}
+
+/** Writes stack.json as it is now. */
+export async function writeStack(): Promise<void> {
+  writePrivate(stackFilePath(), await describeStack());
 }
 
 /** The ids of a service's containers that run. */
 export async function containersOf(service: string): Promise<string[]> {
   return (await compose('ps', '-q', service)).split('\n').filter(Boolean);
+}
+
+export async function untilHealthy(container: string): Promise<void> {
+  const health = ['inspect', '--format', '{{.State.Health.Status}}', container];
+  await until(`${container} is healthy`, async () => (await docker(health)) === 'healthy', 120_000);
 }
 
 /** What the containers have logged about these requests. */

@@ -1,44 +1,27 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stackFilePath } from '../../deploy/local/config.ts';
-import { writePrivate } from '../../deploy/local/state.ts';
 import { tokenOf } from '../support/accounts.ts';
 import { closeEvents } from '../support/events.ts';
 import { raceWhile, type GatewayRaceFigures } from '../support/gateway-race.ts';
 import { closeRecords } from '../support/records.ts';
 import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
-import { compose, containersOf, describeStack, docker } from './docker.ts';
+import { compose, containersOf, docker, untilHealthy, writeStack } from './docker.ts';
 
 /** Containers are killed and scaled while clients read and a content server edits. */
 const traffic = { readsPerSecond: 40, changesPerSecond: 3 };
-
-/** Where things are published changes with each start of a container. */
-async function lookAgain(): Promise<void> {
-  writePrivate(stackFilePath(), await describeStack());
-}
 
 beforeAll(async () => {
   await Promise.all((['user', 'machine'] as const).map((account) => tokenOf(stack().gateway, account)));
 });
 beforeEach(async () => {
-  await lookAgain();
+  await writeStack();
   await until('all is well', isWell, 120_000);
 });
 afterAll(async () => {
   await closeEvents();
   await closeRecords();
 });
-
-function tell(what: string, figures: GatewayRaceFigures): void {
-  const lengths = {
-    stale: figures.stale.length,
-    lost: figures.lost.length,
-    failed: figures.failed.length,
-    announced: figures.announced.length,
-  };
-  console.log(what, JSON.stringify({ ...figures, ...lengths }));
-}
 
 const failed = ({ answers }: GatewayRaceFigures) =>
   Object.entries(answers).reduce((sum, [status, count]) => sum + (status === '200' ? 0 : count), 0);
@@ -59,22 +42,19 @@ test('services are scaled, stopped and killed: nobody notices', async () => {
     const before = failed(seen);
     await docker(['stop', first!]);
     await docker(['start', first!]);
-    await until('the first is back', async () => (await healthOf(first!)) === 'healthy', 120_000);
+    await untilHealthy(first!);
     whileStopping = failed(seen) - before;
     await docker(['kill', second!]);
     await sleep(5_000);
     await scale(1);
   });
-  tell('scaled, one stopped, one killed', figures);
+  console.log('scaled, one stopped, one killed', JSON.stringify(figures));
   expect(figures).toMatchObject({ stale: [], lost: [] });
   expect(whileStopping).toBe(0);
   // Those that were under way in the one that was killed are broken off; nothing else may be.
   expect(failed(figures)).toBeLessThanOrEqual(traffic.readsPerSecond / 10);
   expect(figures.clears).toBeGreaterThan(20);
 });
-
-const healthOf = (container: string) =>
-  docker(['inspect', '--format', '{{.State.Health.Status}}', container]);
 
 test.each([
   // Reads pass the cache by.
@@ -92,10 +72,10 @@ test.each([
       await compose('kill', service);
       await sleep(5_000);
       await compose('up', '--detach', '--wait', '--no-deps', '--no-recreate', service);
-      await lookAgain();
+      await writeStack();
       await sleep(2_000);
     });
-    tell(`${service} killed`, figures);
+    console.log(`${service} killed`, JSON.stringify(figures));
     expect(figures).toMatchObject({ stale: [], lost: [] });
     if (!mayFail) expect(failed(figures)).toBe(0);
     await until('all is well', isWell, 120_000);
@@ -125,7 +105,7 @@ test('under load no container comes near what it may have of memory', async () =
   const figures = await raceWhile({ readsPerSecond: 150, changesPerSecond: 10 }, async () => {
     memory = await memoryDuring(40);
   });
-  tell('under load', figures);
+  console.log('under load', JSON.stringify(figures));
   console.log('memory in MiB, the most and the limit:', Object.fromEntries(memory));
   expect(figures).toMatchObject({ stale: [], lost: [] });
   for (const [name, { most, limit }] of memory) expect([name, most < limit * 0.9]).toEqual([name, true]);

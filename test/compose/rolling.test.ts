@@ -1,17 +1,16 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { DOWNLOADS, ROOT, stackFilePath } from '../../deploy/local/config.ts';
+import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
 import { services } from '@content-platform/contract';
-import { writePrivate } from '../../deploy/local/state.ts';
 import { tokenOf } from '../support/accounts.ts';
 import { closeEvents } from '../support/events.ts';
 import { raceWhile } from '../support/gateway-race.ts';
 import { closeRecords } from '../support/records.ts';
 import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
-import { compose, containersOf, describeStack, docker, logsAbout } from './docker.ts';
+import { compose, containersOf, docker, logsAbout, writeStack } from './docker.ts';
 
 /** Everything with a schema. Behind one published port there is one gateway, which a load balancer would make two. */
 const upstreams = services.map(({ name }) => name).filter((name) => name !== 'gateway');
@@ -77,7 +76,7 @@ test.each([
         await docker(['tag', `${imageOf(service)}:${release}`, imageOf(service)]);
         await roll(service);
       }
-      writePrivate(stackFilePath(), await describeStack());
+      await writeStack();
     });
     console.log(`to the release ${release}:`, JSON.stringify(figures));
     if (figures.failed.length > 0) console.log(await logsAbout(figures.failed));

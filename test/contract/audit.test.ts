@@ -7,7 +7,7 @@ import { describeEndpoint } from './describe-endpoint.ts';
 
 const path = '/api/admin/audit';
 
-const queries = ['limit=0', 'cursor=!', 'event=other', 'event=', 'user_id=0', 'user_id=x', 'actor=command'];
+const queries = ['event=other', 'event=', 'user_id=0', 'user_id=x', 'actor=command'];
 
 describeEndpoint(listAudit, { path, as: 'admin', invalid: { queries } }, ({ ask }) => {
   test('what happened to a user, newest first, a page at a time', async () => {

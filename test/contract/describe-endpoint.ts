@@ -52,8 +52,6 @@ interface Invalid {
   bodies?: readonly Record<string, unknown>[];
   /** Queries without the question mark. */
   queries?: readonly string[];
-  /** Ids in the place of the example's. */
-  ids?: readonly string[];
   paths?: readonly string[];
 }
 
@@ -151,7 +149,7 @@ export function describeEndpoint<E extends Endpoint>(
         expect(error?.error).toBe('validation_failed');
       });
     }
-    if (example.invalid) invalidTests(example, subject);
+    invalidTests(endpoint, example, subject);
     if (example.isMissing) {
       test('what does not exist: 404', async () => {
         expect((await subject.send(body ? { body } : {})).error?.error).toBe('not_found');
@@ -169,20 +167,26 @@ export function describeEndpoint<E extends Endpoint>(
   });
 }
 
-function invalidTests<E extends Endpoint>(
-  { path, body, invalid: { fields = [], bodies = [], queries = [], ids = [], paths = [] } = {} }: Example,
-  { send }: Subject<E>,
-): void {
+/** What every list and every id refuses: services/contract/schemas.test.ts has more of each. */
+const badPages = ['limit=0', 'limit=101', 'cursor=!'];
+const badIds = ['0', 'x', '9007199254740992'];
+
+function invalidTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
+  const { path, body, invalid: { fields = [], bodies = [], queries = [], paths = [] } = {} } = example;
   const wrongBodies = [...fields.map((wrong) => ({ ...body, ...wrong })), ...bodies];
+  const hasPages = Object.hasOwn(endpoint.query?.shape ?? {}, 'limit');
+  const hasId = endpoint.path.includes('/:id') && !endpoint.cookies;
   const wrongPaths = [
-    ...queries.map((query) => `${path}?${query}`),
-    ...ids.map((id) => path.replace(/\/\d+(?=\/|$)/, `/${id}`)),
+    ...[...queries, ...(hasPages ? badPages : [])].map((query) => `${path}?${query}`),
+    ...(hasId ? badIds : []).map((id) => path.replace(/\/\d+(?=\/|$)/, `/${id}`)),
     ...paths,
   ];
+  const valid = encode(example, endpoint).body;
   const requests = [
     ...wrongBodies.map((wrong) => [JSON.stringify(wrong), { body: JSON.stringify(wrong) }] as const),
-    ...wrongPaths.map((wrong) => [wrong, { path: wrong }] as const),
+    ...wrongPaths.map((wrong) => [wrong, { path: wrong, ...(valid && { body: valid }) }] as const),
   ];
+  if (requests.length === 0) return;
   test.each(requests)('%.80s: 422', async (_, request) => {
     expect((await send(request)).error?.error).toBe('validation_failed');
   });

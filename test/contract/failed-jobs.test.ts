@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { tokenOf } from '../support/accounts.ts';
@@ -46,81 +45,49 @@ afterAll(async () => {
 const badFilters = ['state=closed', 'model=x', 'since=yesterday'];
 const badQueries = [
   ...badFilters,
-  'limit=0',
-  'limit=101',
   'class=other',
   'since=0000-01-01T00:00:00Z',
   `since=2020-01-01T00:00:00.${'1'.repeat(60)}Z`,
-  'cursor=!',
 ];
+
+/** A record whose old version is in the cache, and its new one in the database. */
+async function changedRecord(): Promise<number> {
+  const id = freshId();
+  await save('webform', id, 'Old');
+  await read('webform', id);
+  await save('webform', id, 'New');
+  return id;
+}
 
 describeEndpoint(
   contract.listFailedJobs,
   { path, as: 'sre', invalid: { queries: badQueries } },
   ({ ask }) => {
-    const record = freshId();
-    const key = `webform:${record}`;
-    test.each<[string, string | Buffer | null, Job['class']]>([
+    test.each<[string, string | null, Job['class']]>([
       ['not JSON', '{"model":', 'not_json'],
       ['null', null, 'empty'],
-      ['nothing', '', 'empty'],
-      ['1 MB', Buffer.alloc(900_000, 'x'), 'too_large'],
       ['an unknown model', '{"model":"letter","id":1}', 'unknown_model'],
       ['an id as string', '{"model":"webform","id":"1"}', 'invalid_event'],
-      ['an array', '[]', 'invalid_event'],
-      ['the bytes 0x00 and 0xFF', Buffer.from([0x00, 0xff]), 'not_json'],
     ])('an event that is %s is a failed job, and the consumer goes on', async (_, value, failedClass) => {
+      const id = await changedRecord();
+      const key = `webform:${id}`;
       const job = await jobOf(await announce(value, key));
-      expect(job).toMatchObject({
-        class: failedClass,
-        topic: 'cache-invalidation',
-        state: 'open',
-        attempts: 1,
+      const topic = 'cache-invalidation';
+      expect(job).toMatchObject({ class: failedClass, value, topic, state: 'open', attempts: 1 });
+      // With a field that we do not know.
+      await announce(JSON.stringify({ model: 'webform', id, tenant: 'x' }), key);
+      await until('the good event behind it is carried out', async () => {
+        return (await read('webform', id)).title === 'New';
       });
-      const bytes =
-        job.value === null ? null : Buffer.from(job.value, job.encoding === 'utf8' ? 'utf8' : 'base64');
-      // As text: byte by byte a megabyte takes jest seconds.
-      expect(bytes?.toString('base64')).toBe(
-        value === null ? undefined : Buffer.from(value).toString('base64'),
-      );
-
-      await save('webform', record, 'Old');
-      await read('webform', record);
-      await save('webform', record, 'New');
-      await announce(JSON.stringify({ model: 'webform', id: record }), key);
-      await until(
-        'the good event behind it is carried out',
-        async () => (await read('webform', record)).title === 'New',
-      );
     });
 
-    test.each([
-      ["with another record's key", 'condition:1', {}],
-      ['without a key', null, {}],
-      ['from the future', key, { occurred_at: '2999-01-01T00:00:00Z' }],
-      ['with a field we do not know', key, { tenant: 'x' }],
-    ])('an event %s clears its record', async (_, eventKey, more) => {
-      await save('webform', record, 'Old');
-      await read('webform', record);
-      await save('webform', record, 'New');
-      await announce(JSON.stringify({ model: 'webform', id: record, ...more }), eventKey);
-      await until('the event is carried out', async () => (await read('webform', record)).title === 'New');
-    });
-
-    test('pages, newest first, by class, model, state and time', async () => {
+    test('pages, newest first, by class, model and time', async () => {
       await jobOf(await announce('still not json'));
       const first = await ask({ query: { limit: 1, class: 'not_json' } });
       const second = await ask({ query: { limit: 1, class: 'not_json', cursor: first.body!.next_cursor! } });
       expect(second.body!.items[0]!.id).toBeLessThan(first.body!.items[0]!.id);
-      const classes = (await ask({ query: { class: 'empty' } })).body!.items.map((job) => job.class);
-      expect(new Set(classes)).toEqual(new Set(['empty']));
-      expect((await ask({ query: { since: '2999-01-01T00:00:00Z' } })).body).toEqual({
-        items: [],
-        next_cursor: null,
-      });
-      const id = await retryableJob(freshId());
-      expect((await ask({ query: { model: 'webform' } })).body!.items.map((job) => job.id)).toContain(id);
-      expect((await ask({ query: { model: 'pathway' } })).body!.items.map((job) => job.id)).not.toContain(id);
+      const later = await ask({ query: { since: '2999-01-01T00:00:00Z', model: 'webform', state: 'open' } });
+      expect(later.body).toEqual({ items: [], next_cursor: null });
     });
   },
 );
@@ -132,8 +99,7 @@ const classes = {
 } as const;
 
 describeEndpoint(contract.listFailedJobClasses, classes, ({ ask }) => {
-  const group = async (name: Job['class'], query = {}) =>
-    (await ask({ query })).body!.items.find((each) => each.class === name);
+  const group = async (name: Job['class']) => (await ask()).body!.items.find((each) => each.class === name);
 
   test('an event that fails is counted with its class, and is its example', async () => {
     await jobOf(await announce(''));
@@ -146,24 +112,6 @@ describeEndpoint(contract.listFailedJobClasses, classes, ({ ask }) => {
       last_failed_at: newest.failed_at,
       example: newest,
     });
-    const since = { since: newest.failed_at };
-    expect(await group('empty', since)).toMatchObject({ count: 1, first_failed_at: newest.failed_at });
-  });
-
-  test('a group that was tried again is counted with the retried ones', async () => {
-    // A model whose jobs nobody else tries again.
-    const model = 'accesscode';
-    const query = { model };
-    const id = await retryableJob(freshId(), model);
-    expect(await group('unknown_model', query)).toMatchObject({ example: { id, state: 'open' } });
-    const token = await tokenOf(gateway, 'sre');
-    const body = { class: 'unknown_model', model, per_second: 1000 } as const;
-    expect((await call(gateway, contract.retryFailedJobs, { body, token })).body).toMatchObject({
-      failed: 0,
-    });
-    expect(await group('unknown_model', query)).toBeUndefined();
-    const retried = await group('unknown_model', { ...query, state: 'retried' });
-    expect(retried).toMatchObject({ example: { id, state: 'retried' } });
   });
 });
 
@@ -182,10 +130,7 @@ describeEndpoint(
   { path: `${path}/9007199254740991/retry`, as: 'sre', isMissing: true },
   ({ ask }) => {
     test('a job that works now is done, and the record cleared', async () => {
-      const record = freshId();
-      await save('webform', record, 'Old');
-      await read('webform', record);
-      await save('webform', record, 'New');
+      const record = await changedRecord();
       const id = await retryableJob(record);
       expect(await ask({ params: { id } })).toMatchObject({
         status: 200,
@@ -273,11 +218,3 @@ describeEndpoint(
     });
   },
 );
-
-describe('redelivery', () => {
-  test('the same event twice is two messages, each its own job', async () => {
-    const value = `not json ${randomUUID()}`;
-    const [first, second] = [await jobOf(await announce(value)), await jobOf(await announce(value))];
-    expect(first.id).not.toBe(second.id);
-  });
-});

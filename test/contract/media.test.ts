@@ -20,49 +20,32 @@ beforeAll(async () => {
 
 const nobodys = Number.MAX_SAFE_INTEGER;
 
-const badQueries = ['limit=0', 'limit=101', 'cursor=x', 'cursor=0'];
+describeEndpoint(contract.listMedia, { path: '/api/media', as: 'user' }, ({ ask }) => {
+  test('your own, newest first, in pages', async () => {
+    const user = await newUser();
+    const mine: contract.MediaFile[] = [];
+    for (const _ of [1, 2, 3]) mine.unshift(await uploaded(user.token, await newPicture()));
+    expect((await ask({ token: user.token })).body).toEqual({ items: mine, next_cursor: null });
+    const first = await ask({ token: user.token, query: { limit: 2 } });
+    expect(first.body!.items).toEqual(mine.slice(0, 2));
+    const cursor = first.body!.next_cursor!;
+    const second = await ask({ token: user.token, query: { limit: 2, cursor } });
+    expect(second.body).toEqual({ items: mine.slice(2), next_cursor: null });
+  });
+});
 
-describeEndpoint(
-  contract.listMedia,
-  { path: '/api/media', as: 'user', invalid: { queries: badQueries } },
-  ({ ask }) => {
-    test('your own, newest first, in pages', async () => {
-      const user = await newUser();
-      const mine: contract.MediaFile[] = [];
-      for (const _ of [1, 2, 3]) mine.unshift(await uploaded(user.token, await newPicture()));
-      expect((await ask({ token: user.token })).body).toEqual({ items: mine, next_cursor: null });
-      const first = await ask({ token: user.token, query: { limit: 2 } });
-      expect(first.body!.items).toEqual(mine.slice(0, 2));
-      const cursor = first.body!.next_cursor!;
-      const second = await ask({ token: user.token, query: { limit: 2, cursor } });
-      expect(second.body).toEqual({ items: mine.slice(2), next_cursor: null });
-      const exactly = await ask({ token: user.token, query: { limit: 3 } });
-      expect(exactly.body!.next_cursor).toBeNull();
-    });
-  },
-);
-
-const badIds = ['0', '-1', 'x', '9007199254740992'];
-
-describeEndpoint(
-  contract.readMedia,
-  { path: '/api/media/1', as: 'user', invalid: { ids: badIds } },
-  ({ ask }) => {
-    test('a file as the upload answered it', async () => {
-      for (const file of [picture, pdf]) {
-        expect(await ask({ params: { id: file.id } })).toMatchObject({ status: 200, body: file });
-      }
-    });
-    test("another user's, and nobody's: the same 404", async () => {
-      const [their, none] = [
-        await ask({ params: { id: theirs.id } }),
-        await ask({ params: { id: nobodys } }),
-      ];
-      expect(their.status).toBe(404);
-      expect({ ...their.error, request_id: '' }).toEqual({ ...none.error, request_id: '' });
-    });
-  },
-);
+describeEndpoint(contract.readMedia, { path: '/api/media/1', as: 'user' }, ({ ask }) => {
+  test('a file as the upload answered it', async () => {
+    for (const file of [picture, pdf]) {
+      expect(await ask({ params: { id: file.id } })).toMatchObject({ status: 200, body: file });
+    }
+  });
+  test("another user's, and nobody's: the same 404", async () => {
+    const [their, none] = [await ask({ params: { id: theirs.id } }), await ask({ params: { id: nobodys } })];
+    expect(their.status).toBe(404);
+    expect({ ...their.error, request_id: '' }).toEqual({ ...none.error, request_id: '' });
+  });
+});
 
 describeEndpoint(contract.deleteMedia, { path: `/api/media/${nobodys}`, as: 'user' }, ({ ask }) => {
   test('it is gone with its variants; the same picture can come again', async () => {
@@ -74,10 +57,6 @@ describeEndpoint(contract.deleteMedia, { path: `/api/media/${nobodys}`, as: 'use
     const again = await uploaded(token, bytes);
     expect(again.id).not.toBe(file.id);
     expect((await download(again.variants[0]!.url, token)).status).toBe(200);
-  });
-  test("another user's stays", async () => {
-    expect(await ask({ params: { id: theirs.id } })).toMatchObject({ status: 404 });
-    expect((await download(theirs.variants[0]!.url, other.token)).status).toBe(200);
   });
 });
 
@@ -106,17 +85,10 @@ describeEndpoint(
       });
     });
 
-    test('HEAD tells what GET would: the length of the whole file also for a range, and 304', async () => {
-      const head = (headers: Record<string, string> = {}) =>
-        fetch(large().url, { method: 'HEAD', headers: { Authorization: `Bearer ${token}`, ...headers } });
-      const part = await head({ Range: 'bytes=0-9' });
-      expect([part.status, part.headers.get('content-length'), await part.text()]).toEqual([
-        200,
-        String(large().bytes),
-        '',
-      ]);
-      expect((await head({ Range: 'bytes=999999999-' })).status).toBe(200);
-      expect((await head({ 'If-None-Match': await etagOf() })).status).toBe(304);
+    test('HEAD tells the length of the whole file also for a range', async () => {
+      const headers = { Authorization: `Bearer ${token}`, Range: 'bytes=0-9' };
+      const head = await fetch(large().url, { method: 'HEAD', headers });
+      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(large().bytes)]);
     });
 
     test('a PDF is saved', async () => {
@@ -145,29 +117,16 @@ describeEndpoint(
       });
     });
 
-    test.each([
-      ['bytes=0-0', 0, 1],
-      ['bytes=5-14', 5, 15],
-      ['bytes=5-', 5, Infinity],
-      ['bytes=-5', -5, Infinity],
-      ['bytes=5-999999999', 5, Infinity],
-      ['bytes=-999999999', 0, Infinity],
-    ])('%s: a part of it', async (range, from, to) => {
+    test('a range: a part of it, or 416', async () => {
       const all = await whole();
-      const { status, headers, body } = await download(large().url, token, { Range: range });
+      const { status, headers, body } = await download(large().url, token, { Range: 'bytes=5-14' });
       expect(status).toBe(206);
-      expect(body.equals(all.subarray(from, to))).toBe(true);
-      const start = from < 0 ? all.length + from : from;
-      const end = Math.min(to, all.length) - 1;
-      expect(headers.get('content-range')).toBe(`bytes ${start}-${end}/${all.length}`);
-      expect(headers.get('content-length')).toBe(String(body.length));
-      expect((await ask({ params: params(), headers: { Range: range } })).status).toBe(206);
-    });
-
-    test.each(['bytes=999999999-', 'bytes=-0'])('%s: 416', async (range) => {
-      const answer = await ask({ params: params(), headers: { Range: range } });
-      expect(answer).toMatchObject({ status: 416, error: { error: 'range_not_satisfiable' } });
-      expect(answer.headers.get('content-range')).toBe(`bytes */${large().bytes}`);
+      expect(body.equals(all.subarray(5, 15))).toBe(true);
+      expect(headers.get('content-range')).toBe(`bytes 5-14/${all.length}`);
+      expect(headers.get('content-length')).toBe('10');
+      const none = await ask({ params: params(), headers: { Range: 'bytes=999999999-' } });
+      expect(none).toMatchObject({ status: 416, error: { error: 'range_not_satisfiable' } });
+      expect(none.headers.get('content-range')).toBe(`bytes */${large().bytes}`);
     });
 
     test('If-Range: a part of what the client has, or all of what it has not', async () => {

@@ -11,8 +11,7 @@ beforeAll(() => save(model, id, 'First'));
 afterAll(closeRecords);
 
 const invalid = {
-  ids: ['0', '-1', '1.5', '"12"', '9007199254740992', '1e3', '012', 'abc', '%F0%9F%98%80', '9'.repeat(5_000)],
-  paths: ['letter', 'Webform', 'webforms', '__proto__'].map((wrong) => `/api/content/${wrong}/12`),
+  paths: ['letter', 'Webform', '__proto__'].map((wrong) => `/api/content/${wrong}/12`),
   queries: ['view=everything', 'view=full&view=summary', 'view[]=full', 'view='],
 };
 const example = { path: `/api/content/${model}/${id}`, as: 'user', invalid } as const;

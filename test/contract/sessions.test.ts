@@ -13,9 +13,7 @@ async function sessionsOf(token: string) {
   return (await call(stack().gateway, listSessions, { token })).body!.items;
 }
 
-const badQueries = ['limit=0', 'limit=101', 'limit=x', 'cursor=!', 'cursor=0'];
-
-describeEndpoint(listSessions, { path, as: 'user', invalid: { queries: badQueries } }, ({ ask }) => {
+describeEndpoint(listSessions, { path, as: 'user' }, ({ ask }) => {
   test("one's own, newest first, and which one it is", async () => {
     const user = await newUser();
     const { token, address } = await logIn(user.email, user.password);
@@ -45,12 +43,7 @@ describeEndpoint(listSessions, { path, as: 'user', invalid: { queries: badQuerie
   });
 });
 
-const unknownSession = {
-  path: `${path}/9007199254740991`,
-  as: 'user',
-  isMissing: true,
-  invalid: { ids: ['0', '-1', '1.5', 'x', 'all', '9007199254740992'] },
-} as const;
+const unknownSession = { path: `${path}/9007199254740991`, as: 'user', isMissing: true } as const;
 
 describeEndpoint(deleteSession, unknownSession, ({ ask }) => {
   test('one device is logged out, the one that does it stays', async () => {
@@ -64,14 +57,6 @@ describeEndpoint(deleteSession, unknownSession, ({ ask }) => {
     await untilRefused(lost.token);
     expect(await sessionsOf(user.token)).toMatchObject([{ current: true }]);
     expect((await ask({ token: user.token, params: { id } })).error?.error).toBe('not_found');
-  });
-
-  test("another person's: 404, and it goes on", async () => {
-    const [one, another] = [await newUser(), await newUser()];
-    const { id } = (await sessionsOf(another.token))[0]!;
-    expect((await ask({ token: one.token, params: { id } })).error?.error).toBe('not_found');
-    expect(await sessionsOf(another.token)).toMatchObject([{ id }]);
-    expect(await refresh(another.refreshToken)).toMatchObject({ status: 200 });
   });
 });
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
-import { call, checkError } from '@content-platform/contract/client';
+import { call, checkError, type CallOptions } from '@content-platform/contract/client';
 import { emails, logIn, machine, newAddress, password, type OwnUser } from '../support/accounts.ts';
 import { newPushToken, register } from '../support/devices.ts';
 import { createBrowser } from '../support/identity.ts';
@@ -51,12 +51,19 @@ const withinMs = 120_000;
 const from = () => ({ 'X-Forwarded-For': newAddress() });
 const signal = () => AbortSignal.timeout(withinMs);
 
-async function machineToken(): Promise<string> {
-  const body = { grant_type: 'client_credentials', client_id: machine.id, client_secret: machine.secret };
-  const answer = await call(stack().gateway, contract.token, { body, headers: from(), signal: signal() });
-  if (answer.error) throw new Error(answer.error.error);
-  return answer.body.access_token;
-}
+/** Asks the gateway, from an address of its own, and waits so long at most. */
+const send = <E extends contract.Endpoint>(endpoint: E, options: CallOptions<E>) =>
+  call(stack().gateway, endpoint, {
+    ...options,
+    headers: { ...from(), ...options.headers },
+    signal: signal(),
+  });
+
+const machineGrant = {
+  grant_type: 'client_credentials',
+  client_id: machine.id,
+  client_secret: machine.secret,
+};
 
 /** A record that is in the cache with this title. */
 async function inCache(token: string, title: string): Promise<number> {
@@ -66,15 +73,16 @@ async function inCache(token: string, title: string): Promise<number> {
   return id;
 }
 
-const readOf = (token: string, id: number) =>
-  call(stack().gateway, contract.readContent, { params: { model, id }, token, signal: signal() });
+const readOf = (token: string, id: number) => send(contract.readContent, { params: { model, id }, token });
 
 export async function setScene(user: OwnUser): Promise<Scene> {
   const { token } = await logIn(user.email, user.password);
   const title = `Newest ${randomUUID()}`;
   const id = await inCache(token, 'Old');
   await save(model, id, title);
-  const machine = await machineToken();
+  const granted = await send(contract.token, { body: machineGrant });
+  if (granted.error) throw new Error(granted.error.error);
+  const machine = granted.body.access_token;
   const cleared = await clearOf(machine, id);
   if (cleared.error) throw new Error(cleared.error.error);
   await until('it is cached', async () => (await readOf(token, id)).headers.get('x-cache') === 'hit');
@@ -88,8 +96,7 @@ export async function setScene(user: OwnUser): Promise<Scene> {
   };
 }
 
-const clearOf = (token: string, id: number) =>
-  call(stack().gateway, contract.clearModel, { body: { model, id }, token, signal: signal() });
+const clearOf = (token: string, id: number) => send(contract.clearModel, { body: { model, id }, token });
 
 /** Goes to the identity service and logs in there; what is left is the way back to us. */
 async function comeBack(subject: string): Promise<Turn['back']> {
@@ -175,50 +182,34 @@ async function download({ scene }: Turn) {
 
 async function callback({ back: { query, cookie } }: Turn) {
   const params = { identity: 'identity' };
-  const headers = { ...from(), cookie };
-  const reply = await call(stack().gateway, contract.identityCallback, {
-    params,
-    query,
-    headers,
-    signal: signal(),
-  });
+  const reply = await send(contract.identityCallback, { params, query, headers: { cookie } });
   const location = reply.headers.get('location');
   const error = location && new URL(location).searchParams.get('error');
   return answerOf(reply, error ? { code: `error=${error}` } : {});
 }
 
+/** A group that one endpoint stands for. */
+const group = <E extends contract.Endpoint>(
+  name: string,
+  well: string,
+  endpoint: E,
+  options: (turn: Turn) => CallOptions<E>,
+) => ({
+  name,
+  service: endpoint.service,
+  well,
+  ask: async (turn: Turn) => answerOf((await send(endpoint, options(turn))) as Reply),
+});
+
 const groupsByHand: (Group & { service: contract.ServiceName })[] = [
-  {
-    name: 'login',
-    service: 'auth',
-    well: '200',
-    async ask({ scene: { user } }) {
-      const body = { email: user.email, password: user.password };
-      return answerOf(
-        await call(stack().gateway, contract.login, { body, headers: from(), signal: signal() }),
-      );
-    },
-  },
-  {
-    name: 'token',
-    service: 'auth',
-    well: '200',
-    async ask() {
-      const body = { grant_type: 'client_credentials', client_id: machine.id, client_secret: machine.secret };
-      return answerOf(
-        await call(stack().gateway, contract.token, { body, headers: from(), signal: signal() }),
-      );
-    },
-  },
-  {
-    name: 'logout',
-    service: 'auth',
-    well: '204',
-    async ask({ leaving: { token, push } }) {
-      const body = { fcm_token: push };
-      return answerOf(await call(stack().gateway, contract.logout, { body, token, signal: signal() }));
-    },
-  },
+  group('login', '200', contract.login, ({ scene: { user } }) => ({
+    body: { email: user.email, password: user.password },
+  })),
+  group('token', '200', contract.token, () => ({ body: machineGrant })),
+  group('logout', '204', contract.logout, ({ leaving: { token, push } }) => ({
+    body: { fcm_token: push },
+    token,
+  })),
   { name: 'identity login', service: 'auth', well: '302', ask: callback },
   {
     name: 'content, cached',
@@ -233,70 +224,32 @@ const groupsByHand: (Group & { service: contract.ServiceName })[] = [
     ask: ({ scene, uncached }) => readNewest(scene.user.token, uncached),
   },
   { name: 'clears', service: 'content-cache', well: '200', ask: clearAndRead },
-  {
-    name: 'failed jobs',
-    service: 'content-cache',
-    well: '200',
-    async ask({ scene }) {
-      const options = { token: scene.sre, signal: signal() };
-      return answerOf(await call(stack().gateway, contract.listFailedJobs, options));
-    },
-  },
-  {
-    name: 'upload',
-    service: 'media-upload',
-    well: '201',
-    async ask({ scene, picture }) {
-      const options = { body: fileOf(picture), token: scene.user.token, signal: signal() };
-      return answerOf(await call(stack().gateway, contract.upload, options));
-    },
-  },
+  group('failed jobs', '200', contract.listFailedJobs, ({ scene }) => ({ token: scene.sre })),
+  group('upload', '201', contract.upload, ({ scene, picture }) => ({
+    body: fileOf(picture),
+    token: scene.user.token,
+  })),
   { name: 'media', service: 'media-upload', well: '200', ask: download },
-  {
-    name: 'devices',
-    service: 'devices',
-    well: '200',
-    async ask({ scene }) {
-      const options = { body: { token: newPushToken() }, token: scene.user.token, signal: signal() };
-      return answerOf(await call(stack().gateway, contract.registerFcmToken, options));
-    },
-  },
-  {
-    name: 'letters',
-    service: 'letters',
-    well: '200',
-    async ask({ scene }) {
-      const body = { letter_id: scene.letter, webform_id: 2, skipped: true, reason: randomUUID() };
-      const options = { body, token: scene.user.token, signal: signal() };
-      return answerOf(await call(stack().gateway, contract.updateLetterSkippedWebform, options));
-    },
-  },
-  {
-    name: 'pulse',
-    service: 'pulse',
-    well: '200',
-    async ask({ scene }) {
-      return answerOf(await call(stack().gateway, contract.pulse, { token: scene.sre, signal: signal() }));
-    },
-  },
+  group('devices', '200', contract.registerFcmToken, ({ scene }) => ({
+    body: { token: newPushToken() },
+    token: scene.user.token,
+  })),
+  group('letters', '200', contract.updateLetterSkippedWebform, ({ scene }) => ({
+    body: { letter_id: scene.letter, webform_id: 2, skipped: true, reason: randomUUID() },
+    token: scene.user.token,
+  })),
+  group('pulse', '200', contract.pulse, ({ scene }) => ({ token: scene.sre })),
   {
     name: 'health',
     service: 'gateway',
     well: '200',
     async ask() {
-      const reply = await call(stack().gateway, contract.health, { signal: signal() });
+      const reply = await send(contract.health, {});
       const state = reply.body?.status;
       return answerOf(reply, state && state !== 'ok' ? { code: state } : {});
     },
   },
-  {
-    name: 'documents',
-    service: 'gateway',
-    well: '200',
-    async ask() {
-      return answerOf(await call(stack().gateway, contract.openapiDocument, { signal: signal() }));
-    },
-  },
+  group('documents', '200', contract.openapiDocument, () => ({})),
 ];
 
 /** A service without a group of its own: its first list that every user may read stands for it. */
@@ -306,14 +259,7 @@ function listOf(service: contract.ServiceName): Group {
       owner === service && method === 'GET' && ['user', 'token'].includes(access) && !params,
   );
   if (!list) throw new Error(`Add a group to test/faults/groups.ts that calls an endpoint of ${service}`);
-  return {
-    name: service,
-    well: '200',
-    async ask({ scene }) {
-      const options = { token: scene.user.token, signal: signal() };
-      return answerOf((await call(stack().gateway, list, options)) as Reply);
-    },
-  };
+  return group(service, '200', list, ({ scene }) => ({ token: scene.user.token }));
 }
 
 /** In the order of the tables. */

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 import { writeResult } from '../support/results.ts';
+import { table } from '../support/table.ts';
 import type { Dependency } from './dependencies.ts';
 import type { Answer, Group } from './groups.ts';
 
@@ -68,15 +69,6 @@ function cell({ well }: Group, seen: readonly Seen[]): string {
     : `${tell(first!)}; then ${tell(later)}`;
 }
 
-/** Prettier's form of a table. */
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const line = (row: readonly string[]) =>
-    `| ${row.map((text, column) => text.padEnd(widths[column]!)).join(' | ')} |`;
-  const [head, ...body] = rows;
-  return [line(head!), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)].join('\n');
-}
-
 function section({ title, leftOut }: Dependency, groups: readonly Group[], seen: Observation[]): string {
   const head = ['', ...seen.map(({ fault }) => fault)];
   const rows = groups.map((group) => [
@@ -90,11 +82,11 @@ function section({ title, leftOut }: Dependency, groups: readonly Group[], seen:
 
 /** docs/faults.md, of what has been seen. */
 export function render(
-  intro: string,
   dependencies: readonly Dependency[],
   groups: readonly Group[],
   results: Results['dependencies'],
 ): string {
+  const intro = readFileSync(join(import.meta.dirname, 'intro.md'), 'utf8').trim();
   const sections = dependencies
     .filter(({ id }) => results[id])
     .map((dependency) => section(dependency, groups, results[dependency.id]!));

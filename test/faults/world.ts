@@ -14,8 +14,7 @@ import { startOwnStack } from '../support/own-stack.ts';
 import { startRedis, type RedisServer } from '../support/redis-server.ts';
 import { startS3Server } from '../support/s3-server.ts';
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
-import { isWell, stack } from '../support/stack.ts';
-import { until } from '../support/wait.ts';
+import { stack } from '../support/stack.ts';
 import { createProxies, type Proxies } from './proxies.ts';
 import { keepUp, type KeptUp } from './kept-up.ts';
 
@@ -147,7 +146,6 @@ async function build(ends: Ends, stop: () => Promise<void>): Promise<World> {
 
   const s3Media = await startS3Media(proxies, stack().postgres, folder, ends);
   const { port: usualMedia } = new URL(stack().services['media-upload']!.public);
-  await until('all is well', isWell, 120_000);
   return {
     proxies,
     postgres,

@@ -9,13 +9,13 @@ import { call } from '@content-platform/contract/client';
 import { ROOT } from '../../deploy/local/config.ts';
 import { startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
 import { tokenOf } from '../support/accounts.ts';
-import { announce, closeEvents } from '../support/events.ts';
+import { announce } from '../support/events.ts';
 import { joinAsStranger } from '../support/group-stranger.ts';
 import { holdOpen } from '../support/locks.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { read } from '../support/platform.ts';
 import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
-import { closeRecords, database, freshId, save } from '../support/records.ts';
+import { database, freshId, save } from '../support/records.ts';
 import { isWell, stack } from '../support/stack.ts';
 import { startTraffic, type Traffic } from '../support/traffic.ts';
 import { until } from '../support/wait.ts';
@@ -37,7 +37,6 @@ beforeAll(async () => {
   own = await startOwnStack();
   webhook = await startWebhook();
   alertmanager = await startAlertmanager(webhook.url);
-  await until('all is well', isWell, 120_000);
   prometheus = await startPrometheus(alertmanager.address);
   const id = freshId();
   await save(model, id, 'Read again and again');
@@ -49,8 +48,6 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(async () => {
   await traffic?.stop();
-  await closeEvents();
-  await closeRecords();
   await prometheus?.stop();
   await alertmanager?.stop();
   await webhook?.stop();

@@ -11,8 +11,7 @@ import { installSchemathesis, requirements } from '../support/schemathesis/insta
 import { newAskers, peopleOf, roles, type Asker } from '../support/schemathesis/roles.ts';
 import { runSchemathesis, type Run } from '../support/schemathesis/run.ts';
 import { makeFixtures } from '../support/schemathesis/fixtures.ts';
-import { isWell, stack } from '../support/stack.ts';
-import { until } from '../support/wait.ts';
+import { stack } from '../support/stack.ts';
 
 const settings = {
   seed: Number(process.env['SCHEMATHESIS_SEED'] ?? randomInt(2 ** 31)),
@@ -40,7 +39,6 @@ beforeAll(async () => {
   console.log(`SCHEMATHESIS_SEED=${settings.seed} SCHEMATHESIS_EXAMPLES=${settings.examples}`);
   process.env['RATE_LIMIT_SCALE'] = '0';
   own = await startOwnStack(undefined, { identityDemo: true });
-  await until('all is well', isWell, 120_000);
   askers = await newAskers();
   await makeFixtures(askers);
 }, 600_000);

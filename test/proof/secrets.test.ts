@@ -31,14 +31,13 @@ import {
 } from '../secrets/places.ts';
 import { emails } from '../support/accounts.ts';
 import { startCollector, type Collector } from '../support/collector.ts';
-import { announce, closeEvents } from '../support/events.ts';
+import { announce } from '../support/events.ts';
 import { client as platform, listen } from '../support/identity.ts';
 import { returnTo } from '../support/identity-stack.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
-import { closeRecords } from '../support/records.ts';
 import { startRedis, type RedisServer } from '../support/redis-server.ts';
 import { writeResult } from '../support/results.ts';
-import { isWell, stack } from '../support/stack.ts';
+import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
 /** Where a secret may lie, and why. */
@@ -115,11 +114,8 @@ beforeAll(async () => {
   const redirectUri = `${stack().gateway}/api/identity/login/callback`;
   const options = { issuer: provider.address, client: { ...platform, redirectUri }, people: [person] };
   identity = overheard(createIdentityProvider(options));
-  await until('all is well', isWell, 120_000);
 }, 300_000);
 afterAll(async () => {
-  await closeEvents();
-  await closeRecords();
   await own?.stop();
   provider?.close();
   collector?.stop();

@@ -7,7 +7,7 @@ import { readContent, upload } from '@content-platform/contract';
 import { newUser, tokenOf } from '../support/accounts.ts';
 import { newPdf, uploaded } from '../support/media.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
-import { closeRecords, freshId, save } from '../support/records.ts';
+import { freshId, save } from '../support/records.ts';
 import { writeResult } from '../support/results.ts';
 import {
   deafReader,
@@ -18,7 +18,7 @@ import {
   startSlowClients,
   type SlowClient,
 } from '../support/slow-clients.ts';
-import { isWell, stack } from '../support/stack.ts';
+import { stack } from '../support/stack.ts';
 import { percentile } from '../bench/percentiles.ts';
 import { startTraffic } from '../support/traffic.ts';
 import { until } from '../support/wait.ts';
@@ -53,11 +53,9 @@ let own: OwnStack;
 const result: Record<string, unknown> = {};
 beforeAll(async () => {
   own = await startOwnStack();
-  await until('all is well', isWell, 120_000);
 }, 300_000);
 afterAll(async () => {
   writeResult('faults', 'slow-clients', result);
-  await closeRecords();
   await own?.stop();
 });
 

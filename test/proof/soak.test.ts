@@ -5,14 +5,13 @@ import { call } from '@content-platform/contract/client';
 import { tokenOf } from '../support/accounts.ts';
 import { startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
 import { newPushToken } from '../support/devices.ts';
-import { closeEvents } from '../support/events.ts';
 import { startGatewayRace } from '../support/gateway-race.ts';
 import { fileOf, newPicture } from '../support/media.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { proofSize } from '../support/proof-size.ts';
 import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
 import { lookAt } from '../support/heap.ts';
-import { closeRecords, database } from '../support/records.ts';
+import { database } from '../support/records.ts';
 import { resourcesOf, type Resources } from '../support/resources.ts';
 import { writeResult } from '../support/results.ts';
 import { faultsAround, faultsWithin, type Fault } from '../support/soak-faults.ts';
@@ -41,12 +40,9 @@ beforeAll(async () => {
   own = await startOwnStack();
   webhook = await startWebhook();
   alertmanager = await startAlertmanager(webhook.url);
-  await until('all is well', isWell, 120_000);
   prometheus = await startPrometheus(alertmanager.address, { isQuick: false });
 }, 300_000);
 afterAll(async () => {
-  await closeEvents();
-  await closeRecords();
   await prometheus?.stop();
   await alertmanager?.stop();
   await webhook?.stop();

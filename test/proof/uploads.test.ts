@@ -26,7 +26,7 @@ beforeAll(async () => {
   large = await largePicture(5712, 4284);
 }, 300_000);
 afterAll(() => own?.stop());
-beforeEach(() => until('all is well', isWell, 150_000));
+beforeEach(() => until('all is well', isWell));
 
 /** A picture of 24 megapixels; bytes behind the end make it a new one. */
 const another = (): Bytes => Buffer.concat([large, randomBytes(16)]);

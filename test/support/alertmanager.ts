@@ -37,11 +37,11 @@ export async function startAlertmanager(webhook: string): Promise<Alertmanager> 
     '--cluster.listen-address=',
     '--log.level=warn',
   ];
-  const end = await startServer(alertmanager, args, `http://${address}/-/ready`);
+  const server = await startServer(alertmanager, args, `http://${address}/-/ready`);
   return {
     address,
     async stop() {
-      await end();
+      await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { startHttpServer } from './http-server.ts';
 
 /** An auth service that publishes no key and no revocation: what a process needs to be ready, and no more. */
 export interface AuthStub {
@@ -14,20 +12,11 @@ export interface AuthStub {
 }
 
 export async function startAuthStub(): Promise<AuthStub> {
-  const server = createServer(({ url }, response) => {
+  const { origin: url, close } = await startHttpServer((request, response) => {
     stub.requests += 1;
     if (stub.hangs) return;
-    response.end(url?.startsWith('/revocations') ? '{"revocations":[],"last":0}' : '{"keys":[]}');
+    response.end(request.url?.startsWith('/revocations') ? '{"revocations":[],"last":0}' : '{"keys":[]}');
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const stub: AuthStub = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    hangs: false,
-    requests: 0,
-    close() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+  const stub: AuthStub = { url, hangs: false, requests: 0, close };
   return stub;
 }

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { startHttpServer } from './http-server.ts';
 
 type Value = { stringValue?: string; intValue?: number | string; boolValue?: boolean };
 type Attribute = { key: string; value: Value };
@@ -49,20 +48,17 @@ function spansOf({ resourceSpans }: Export): SentSpan[] {
 export async function startCollector() {
   const spans: SentSpan[] = [];
   const bodies: string[] = [];
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const body = Buffer.concat(chunks).toString();
-      bodies.push(body);
-      spans.push(...spansOf(JSON.parse(body) as Export));
-      response.setHeader('Content-Type', 'application/json').end('{}');
-    });
+  const { origin, close } = await startHttpServer(async (request, response) => {
+    const body = await text(request).catch(() => undefined);
+    // Who sent it was killed.
+    if (body === undefined) return;
+    bodies.push(body);
+    spans.push(...spansOf(JSON.parse(body) as Export));
+    response.setHeader('Content-Type', 'application/json').end('{}');
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
     environment: {
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      OTEL_EXPORTER_OTLP_ENDPOINT: origin,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_TRACES_SAMPLER_ARG: '1',
       OTEL_BSP_SCHEDULE_DELAY: '100',
@@ -70,10 +66,7 @@ export async function startCollector() {
     spans,
     /** Everything that came, as it came. */
     bodies,
-    stop() {
-      server.close();
-      server.closeAllConnections();
-    },
+    stop: close,
   };
 }
 export type Collector = Awaited<ReturnType<typeof startCollector>>;

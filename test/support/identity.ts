@@ -1,8 +1,7 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { createIdentityProvider } from '../../deploy/local/identity-demo/provider.ts';
 import type { Person } from '../../deploy/local/identity-demo/people.ts';
+import { startHttpServer } from './http-server.ts';
 
 export type { Person };
 
@@ -10,17 +9,10 @@ export const client = { id: 'platform', secret: 'a secret: with + & %20 in it' }
 
 /** A server on a free port of the loopback address; its address is known before what answers is made. */
 export async function listen(answerAt: (address: string) => RequestListener) {
-  const server: Server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  server.on('request', answerAt(address));
-  return {
-    address,
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  let answer: RequestListener | undefined;
+  const { origin: address, close } = await startHttpServer((...exchange) => answer?.(...exchange));
+  answer = answerAt(address);
+  return { address, close };
 }
 
 /** A real OpenID provider in this process, where `people` log in by saying who they are. */

@@ -7,7 +7,10 @@ import { services } from '@content-platform/contract';
 import { startStack } from '../../deploy/local/stack.ts';
 import type { StartProxy } from '../../deploy/local/stores.ts';
 import { createTerminal } from '../../deploy/local/terminal.ts';
-import { pidOf } from './stack.ts';
+import { closeEvents } from './events.ts';
+import { closeRecords } from './records.ts';
+import { isWell, pidOf } from './stack.ts';
+import { until } from './wait.ts';
 
 export interface OwnStack {
   /** The pid of a process as it is now; a restart changes it. */
@@ -16,8 +19,11 @@ export interface OwnStack {
   folder: string;
   /** Everything that its processes have logged so far. */
   logs(): string;
+  /** Ends it, and what test/support has open to it. */
   stop(): Promise<void>;
 }
+
+const wellWithinMs = 150_000;
 
 interface OwnStackOptions {
   /** Puts a proxy in front of each store and service. */
@@ -31,8 +37,8 @@ interface OwnStackOptions {
 }
 
 /**
- * A stack for one test file that does it harm, or for benches. From now on `stack()` and all of test/support speak of
- * this one. `signal` ends its start.
+ * A stack for one test file that does it harm, or for benches; resolves when it lacks nothing: a new consumer has cleared
+ * the cache by then. From now on `stack()` and all of test/support speak of this one. `signal` ends its start.
  */
 export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptions = {}): Promise<OwnStack> {
   const { proxy, external = {}, prepare, identityDemo = false } = options;
@@ -54,6 +60,17 @@ export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptio
   });
   running.publish();
   process.env['STACK_FILE'] = join(state, 'stack.json');
+  async function stop(): Promise<void> {
+    await closeEvents();
+    await closeRecords();
+    stopping.abort(new Stopped());
+    await running.stop();
+    rmSync(state, { recursive: true, force: true });
+  }
+  await until('all is well', isWell, wellWithinMs).catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
   return {
     pidOf,
     folder: state,
@@ -63,10 +80,6 @@ export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptio
         .map((name) => readFileSync(join(folder, name), 'utf8'))
         .join('');
     },
-    async stop() {
-      stopping.abort(new Stopped());
-      await running.stop();
-      rmSync(state, { recursive: true, force: true });
-    },
+    stop,
   };
 }

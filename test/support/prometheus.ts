@@ -69,7 +69,7 @@ export async function startPrometheus(alertmanager: string, { isQuick = true } =
     `--web.listen-address=${address}`,
     '--log.level=warn',
   ];
-  const end = await startServer(prometheus, args, `http://${address}/-/ready`);
+  const server = await startServer(prometheus, args, `http://${address}/-/ready`);
   return {
     async query(expression) {
       const url = new URL(`http://${address}/api/v1/query`);
@@ -79,7 +79,7 @@ export async function startPrometheus(alertmanager: string, { isQuick = true } =
       return answer.data.result;
     },
     async stop() {
-      await end();
+      await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -1,11 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findJava, mavenJars } from '../../deploy/local/maven-jars.ts';
 import { freePort } from '../../deploy/local/ports.ts';
-import { until } from './wait.ts';
+import { startServer } from './server.ts';
 
 /** A real server that speaks S3 (S3Proxy), of a test's own, which checks signatures. It has one empty bucket. */
 export interface S3Server {
@@ -56,16 +54,7 @@ export async function startS3Server(): Promise<S3Server> {
       .map((line) => line.join('='))
       .join('\n'),
   );
-  const child: ChildProcess = spawn(...(await commandLine(file)), {
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
-  const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
-  const exited = once(child, 'exit');
-  await until('the S3 server answers', async () => {
-    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`);
-    return (await fetch(endpoint)).status === 403;
-  });
+  const { child, stop } = await startServer(...(await commandLine(file)), endpoint);
   return {
     endpoint,
     bucket,
@@ -74,9 +63,7 @@ export async function startS3Server(): Promise<S3Server> {
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
     async stop() {
-      kill();
-      await exited;
-      process.removeListener('exit', kill);
+      await stop();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -1,23 +1,24 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { until } from './wait.ts';
 
-/** Starts a program that listens, and waits until `readyUrl` answers 2xx. @returns what ends it, with SIGKILL */
+/** Starts a program that listens, and waits until `readyUrl` answers with less than 500. `stop` is SIGKILL. */
 export async function startServer(
   file: string,
   args: string[],
   readyUrl: string,
-): Promise<() => Promise<void>> {
+): Promise<{ child: ChildProcess; stop(): Promise<void> }> {
   const child = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   const exited = once(child, 'exit');
   const died = exited.then(([code]) => Promise.reject(new Error(`${file} ended with ${code}`)));
   died.catch(() => undefined);
-  await Promise.race([until(`${file} is ready`, async () => (await fetch(readyUrl)).ok), died]);
-  return async () => {
+  await Promise.race([until(`${file} is ready`, async () => (await fetch(readyUrl)).status < 500), died]);
+  async function stop(): Promise<void> {
     kill();
     await exited;
     process.removeListener('exit', kill);
-  };
+  }
+  return { child, stop };
 }

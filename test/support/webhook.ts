@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { startHttpServer } from './http-server.ts';
 
 interface Alert {
   status: 'firing' | 'resolved';
@@ -18,7 +17,7 @@ export interface Webhook {
   firing(): string[];
   /** From now on only what begins is told. */
   forget(): void;
-  stop(): Promise<void>;
+  stop(): void;
 }
 
 /** Listens on loopback, in this process. */
@@ -35,23 +34,15 @@ export async function startWebhook(): Promise<Webhook> {
     }
   }
 
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += String(chunk);
-    (JSON.parse(body) as { alerts: Alert[] }).alerts.forEach(take);
+  const { origin, close } = await startHttpServer(async (request, response) => {
+    ((await json(request)) as { alerts: Alert[] }).alerts.forEach(take);
     response.end();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `${origin}/`,
     told: () => told,
     firing: () => [...firing.values()],
     forget: () => void (told = {}),
-    async stop() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
-    },
+    stop: close,
   };
 }

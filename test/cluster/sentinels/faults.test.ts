@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { compose, containersOf, docker } from '../../compose/docker.ts';
+import { compose, containersOf, docker, untilHealthy } from '../../compose/docker.ts';
 import { raceWhile } from '../../support/gateway-race.ts';
 import { until } from '../../support/wait.ts';
-import { restartEach, untilHealthy } from '../containers.ts';
+import { restartEach } from '../containers.ts';
 import { addressOf, isReplica, redisCli, replicationOf } from '../redis-cli.ts';
 import { expectNothingOld, traffic, useStack } from '../use-stack.ts';
 

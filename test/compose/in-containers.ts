@@ -1,0 +1,62 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
+import { Problem } from '../../deploy/local/problem.ts';
+import { runCommand } from '../../deploy/local/run-command.ts';
+import { type Counts, runJest, type Selection } from '../jest.ts';
+import { compose } from './docker.ts';
+
+/** @throws Problem when there is no Docker with Compose */
+export async function needDocker(signal: AbortSignal): Promise<void> {
+  const { code } = await runCommand('docker', ['compose', 'version'], { signal });
+  if (code !== 0)
+    throw new Problem('Docker with Compose is needed for this, and `docker compose` is not there.');
+}
+
+/**
+ * Brings a stack up in containers, runs tests against it, and takes it down again. `files` of Compose, and `settings` that
+ * they ask for, are in the environment meanwhile: docker compose, run by tests, speaks of the same project by them.
+ *
+ * @param up resolves when the stack is ready for tests
+ */
+export async function testInContainers(
+  name: string,
+  files: readonly string[],
+  settings: Record<string, string>,
+  up: () => Promise<void>,
+  suites: readonly Selection[],
+  signal: AbortSignal,
+): Promise<Counts> {
+  const before = { ...process.env };
+  const folder = join(DOWNLOADS, `${name}-${process.pid}`);
+  const stackFile = join(folder, 'stack.json');
+  Object.assign(process.env, settings, {
+    COMPOSE_PROJECT_NAME: `content-platform-${name}-${process.pid}`,
+    COMPOSE_FILE: files.map((file) => join(ROOT, file)).join(':'),
+    // Who reaches a gateway from here comes through Docker's own networks; each test is a client of its own.
+    TRUSTED_PROXIES: '172.16.0.0/12,192.168.0.0/16',
+    STACK_FILE: stackFile,
+  });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const counts = { passed: 0, failed: 0 };
+  try {
+    await up();
+    signal.throwIfAborted();
+    for (const [index, suite] of suites.entries()) {
+      const report = join(folder, `report-${index}.json`);
+      const { passed, failed } = await runJest(suite, stackFile, report, signal);
+      counts.passed += passed;
+      counts.failed += failed;
+    }
+    return counts;
+  } catch (error) {
+    signal.throwIfAborted();
+    console.error(error);
+    console.error(await compose('logs', '--tail', '5'));
+    return { ...counts, failed: counts.failed + 1 };
+  } finally {
+    await compose('down', '--volumes', '--rmi', 'local', '--timeout', '5');
+    rmSync(folder, { recursive: true, force: true });
+    process.env = before;
+  }
+}
