@@ -11,10 +11,9 @@ import { startOwnStack } from '../support/own-stack.ts';
 import { noteLoad } from '../support/results.ts';
 
 /** The others ask /proc what CPU a process has taken (Linux). */
-const onEverySystem = ['login-timing', 'memory'];
+const onEverySystem = ['memory'];
 
 const onStack: Record<string, string> = {
-  'login-timing': 'login-timing.ts',
   tracing: 'tracing.ts',
   capacity: 'capacity.ts',
   overload: 'overload/main.ts',

@@ -2,11 +2,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
+import { call, type CallOptions } from '@content-platform/contract/client';
 import { createBrowser } from '../support/identity.ts';
 import { returnTo, startIdentityStack } from '../support/identity-stack.ts';
 import { stack } from '../support/stack.ts';
-import { describeEndpoint } from './describe-endpoint.ts';
+import { describeEndpoint, type Subject } from './describe-endpoint.ts';
 
 const id = randomBytes(6).toString('hex');
 const ida = {
@@ -59,9 +59,20 @@ async function logIn() {
 }
 
 /** While no identity service is configured: 501 for its name, 404 for others. */
-const nobody = { params: { identity: 'nobody' } };
+function testDisabled<E extends contract.Endpoint>(
+  { ask }: Subject<E>,
+  options: Pick<CallOptions<E>, 'body'> = {},
+): void {
+  test('switched off: 501; another name: 404', async () => {
+    const named = (identity: string) => ({ ...options, params: { identity } }) as unknown as CallOptions<E>;
+    const off = await ask({ ...named('identity'), at: disabled });
+    expect(off.error?.error).toBe('identity_login_disabled');
+    expect((await ask(named('nobody'))).error?.error).toBe('not_found');
+  });
+}
 
-describeEndpoint(contract.identityLogin, { path: '/api/identity/login' }, ({ ask }) => {
+describeEndpoint(contract.identityLogin, { path: '/api/identity/login' }, (subject) => {
+  const { ask } = subject;
   test('the browser is sent to the identity service, with a cookie', async () => {
     const { query } = await begin();
     const { status, headers } = await ask({ params, query });
@@ -80,13 +91,11 @@ describeEndpoint(contract.identityLogin, { path: '/api/identity/login' }, ({ ask
     expect(error?.details?.[0]?.path).toBe('query.return_to');
   });
 
-  test('switched off: 501; another name: 404', async () => {
-    expect((await ask({ params, at: disabled })).error?.error).toBe('identity_login_disabled');
-    expect((await ask(nobody)).error?.error).toBe('not_found');
-  });
+  testDisabled(subject);
 });
 
-describeEndpoint(contract.identityCallback, { path: '/api/identity/login/callback' }, ({ ask }) => {
+describeEndpoint(contract.identityCallback, { path: '/api/identity/login/callback' }, (subject) => {
+  const { ask } = subject;
   test('the browser comes back to the client with a code, which gives tokens', async () => {
     const { landed, token } = await logIn();
     expect(landed.origin + landed.pathname).toBe(returnTo);
@@ -118,13 +127,11 @@ describeEndpoint(contract.identityCallback, { path: '/api/identity/login/callbac
     expect((await ask({ params, query, headers })).error?.error).toBe('identity_login_expired');
   });
 
-  test('switched off: 501; another name: 404', async () => {
-    expect((await ask({ params, at: disabled })).error?.error).toBe('identity_login_disabled');
-    expect((await ask(nobody)).error?.error).toBe('not_found');
-  });
+  testDisabled(subject);
 });
 
-describeEndpoint(contract.identityLogout, { path: '/api/identity/logout', as: 'user' }, ({ ask }) => {
+describeEndpoint(contract.identityLogout, { path: '/api/identity/logout', as: 'user' }, (subject) => {
+  const { ask } = subject;
   test('the session ends here, and the address is where it ends there', async () => {
     const { token } = await logIn();
     const { status, body } = await ask({ params, token });
@@ -132,14 +139,12 @@ describeEndpoint(contract.identityLogout, { path: '/api/identity/logout', as: 'u
     expect(body?.logout_url).toMatch(/\/session\/end\?.*id_token_hint=/);
   });
 
-  test('switched off: 501; another name: 404', async () => {
-    expect((await ask({ params, at: disabled })).error?.error).toBe('identity_login_disabled');
-    expect((await ask(nobody)).error?.error).toBe('not_found');
-  });
+  testDisabled(subject);
 });
 
 const example = { path: '/api/identity/update-suborg', as: 'user', body: { suborg: 'north' } } as const;
-describeEndpoint(contract.updateSuborg, example, ({ ask }) => {
+describeEndpoint(contract.updateSuborg, example, (subject) => {
+  const { ask } = subject;
   test('what the identity service has named can be chosen, nothing else', async () => {
     const { token, refreshToken } = await logIn();
     const chosen = await ask({ params, token, body: { suborg: 'south' } });
@@ -152,9 +157,5 @@ describeEndpoint(contract.updateSuborg, example, ({ ask }) => {
     expect((await ask({ params, token, body: { suborg: 'west' } })).error?.error).toBe('suborg_not_allowed');
   });
 
-  test('switched off: 501; another name: 404', async () => {
-    const body = { suborg: 'north' };
-    expect((await ask({ params, body, at: disabled })).error?.error).toBe('identity_login_disabled');
-    expect((await ask({ ...nobody, body })).error?.error).toBe('not_found');
-  });
+  testDisabled(subject, { body: { suborg: 'north' } });
 });

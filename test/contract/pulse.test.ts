@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
 import { emails, logIn, newAddress, newUser, password, tokenOf } from '../support/accounts.ts';
 import { stack } from '../support/stack.ts';
 import { browser, cookieOf, onThePage } from '../support/pulse.ts';
@@ -22,6 +23,11 @@ function signIn(email: string, secret = password, headers: Record<string, string
     body: form(email, secret),
     redirect: 'manual',
   });
+}
+
+/** How many sessions a person has. */
+async function sessionsOf({ token }: { token: string }): Promise<number> {
+  return (await call(gateway, contract.listSessions, { token })).body!.items.length;
 }
 
 const withCookie = (cookie: string) => fetch(`${gateway}/pulse`, { headers: { ...browser, Cookie: cookie } });
@@ -124,25 +130,17 @@ describeEndpoint(
       expect(response.status).toBe(403);
       expect(response.headers.getSetCookie()).toEqual([]);
       expect(await response.text()).toContain('pulse:view');
-      const sessions = await fetch(`${gateway}/api/sessions`, {
-        headers: { Authorization: `Bearer ${user.token}` },
-      });
-      const { items } = (await sessions.json()) as { items: unknown[] };
-      expect(items).toHaveLength(1);
+      expect(await sessionsOf(user)).toBe(1);
       const body = form(user.email, user.password);
       expect((await send({ body, headers: own() })).error?.error).toBe('insufficient_scope');
       expect((await send({ body, headers: { ...own(), ...browser } })).status).toBe(403);
     });
 
     test('a temporary password: 403, and what to do', async () => {
-      const admin = { Authorization: `Bearer ${await tokenOf(gateway, 'admin')}` };
-      const user = await newUser('sre');
-      const given = await fetch(`${gateway}/api/admin/users/${user.id}/temporary-password`, {
-        method: 'POST',
-        headers: admin,
-      });
-      const { temporary_password: temporary } = (await given.json()) as { temporary_password: string };
-      const answer = await send({ body: form(user.email, temporary), headers: own() });
+      const { id, email } = await newUser('sre');
+      const asAdmin = { params: { id }, token: await tokenOf(gateway, 'admin') };
+      const { body } = await call(gateway, contract.createTemporaryPassword, asAdmin);
+      const answer = await send({ body: form(email, body!.temporary_password), headers: own() });
       expect(answer.error?.error).toBe('password_change_required');
     });
 
@@ -191,13 +189,7 @@ describeEndpoint(contract.pulseSignOut, { path: '/pulse/sign-out' }, ({ send }) 
     const user = await newUser('sre');
     const cookie = cookieOf((await signIn(user.email, user.password)).headers);
     expect((await withCookie(cookie)).status).toBe(200);
-    const sessions = async () => {
-      const response = await fetch(`${gateway}/api/sessions`, {
-        headers: { Authorization: `Bearer ${user.token}` },
-      });
-      return ((await response.json()) as { items: unknown[] }).items.length;
-    };
-    expect(await sessions()).toBe(2);
+    expect(await sessionsOf(user)).toBe(2);
     const response = await fetch(`${gateway}/pulse/sign-out`, {
       method: 'POST',
       headers: { ...onThePage(), Cookie: cookie },
@@ -205,7 +197,7 @@ describeEndpoint(contract.pulseSignOut, { path: '/pulse/sign-out' }, ({ send }) 
     });
     expect([response.status, response.headers.get('location')]).toEqual([303, '/pulse']);
     expect(response.headers.getSetCookie()[0]).toMatch(/^pulse=; Max-Age=0; Path=\/pulse/);
-    expect(await sessions()).toBe(1);
+    expect(await sessionsOf(user)).toBe(1);
     expect((await withCookie(cookie)).status).toBe(401);
   });
 
@@ -222,10 +214,8 @@ describeEndpoint(contract.pulseSignOut, { path: '/pulse/sign-out' }, ({ send }) 
 test('a session that was ended elsewhere shows the form', async () => {
   const user = await newUser('sre');
   const cookie = cookieOf((await signIn(user.email, user.password)).headers);
-  await fetch(`${gateway}/api/sessions`, {
-    method: 'DELETE',
-    headers: { Authorization: `Bearer ${(await logIn(user.email, user.password)).token}` },
-  });
+  const { token } = await logIn(user.email, user.password);
+  await call(gateway, contract.deleteSessions, { token });
   const page = await until('pulse knows', async () => {
     const response = await withCookie(cookie);
     return response.status === 401 && response.text();

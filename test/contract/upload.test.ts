@@ -1,13 +1,11 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash, randomUUID } from 'node:crypto';
-import { request as httpRequest } from 'node:http';
 import { maxUploadBytes, upload, type MediaFile } from '@content-platform/contract';
 import sharp from 'sharp';
 import { newUser, tokenOf } from '../support/accounts.ts';
 import { formOf, type FormPart } from '../support/form.ts';
 import { download, fileOf, largePicture, newPdf, newPicture, type Bytes } from '../support/media.ts';
 import { stack } from '../support/stack.ts';
-import { until } from '../support/wait.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const example = await newPicture();
@@ -115,9 +113,6 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
     ['an empty file', [{ bytes: Buffer.alloc(0) }]],
     ['another field', [{ bytes, field: 'picture' }]],
     ['two files', [{ bytes }, { bytes }]],
-    ['two files in two fields', [{ bytes }, { bytes, field: 'other' }]],
-    ['a field beside it', [{ bytes }, { bytes, field: 'title', name: null }]],
-    ['a field before it', [{ bytes, field: 'title', name: null }, { bytes }]],
     ['text in its place', [{ bytes, name: null }]],
   ])('%s: 422', async (_, parts) => {
     const { error } = await sendForm(parts);
@@ -134,13 +129,10 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
     });
   });
 
-  test.each(['../../../etc/passwd', 'a\u202egpj.exe', 'x'.repeat(5_000), '', '..', '💥.jpg'])(
-    'the name %.20j is data',
-    async (name) => {
-      const answer = await sendForm([{ bytes: await newPicture(), name }]);
-      expect(answer.status).toBe(201);
-    },
-  );
+  test('the name is data', async () => {
+    const answer = await sendForm([{ bytes: await newPicture(), name: '../../../etc/passwd' }]);
+    expect(answer.status).toBe(201);
+  });
 
   test('what the client says of it does not count', async () => {
     const page = Buffer.from('<html><script>alert(1)</script>');
@@ -159,20 +151,5 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
     expect((await ask({ body: fileOf(large as Bytes) })).error?.error).toBe('image_too_large');
     const cut = (await newPicture(600, 400)).subarray(0, 20_000);
     expect((await ask({ body: fileOf(cut) })).error?.error).toBe('unreadable_file');
-  });
-
-  test('a client that hangs up in the middle leaves nothing', async () => {
-    const { token } = await newUser();
-    const { type, body } = formOf([{ bytes: await largePicture(4000, 3000) }]);
-    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type, 'Content-Length': body.length };
-    const request = httpRequest(`${stack().gateway}/api/upload`, { method: 'POST', headers });
-    request.on('error', () => undefined);
-    request.write(body.subarray(0, body.length / 2));
-    await until('it is on its way', () => request.writableLength === 0);
-    request.destroy();
-    const list = await fetch(`${stack().gateway}/api/media`, {
-      headers: { Authorization: `Bearer ${token}` },
-    });
-    expect(await list.json()).toEqual({ items: [], next_cursor: null });
   });
 });

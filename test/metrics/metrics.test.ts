@@ -100,20 +100,3 @@ test('each service counts what it answers, and what came of it', async () => {
   ];
   expect(expected.filter(([service, series]) => !(gain(service, series) > 0))).toEqual([]);
 });
-
-test('requests beyond the limit are counted by their route', async () => {
-  const { token } = await newUser();
-  const statuses: number[] = [];
-  const gain = await gained(async () => {
-    const headers = { 'X-Forwarded-For': newAddress() };
-    for (let asked = 0; asked <= contract.me.rateLimit.requests; asked += 10) {
-      const ask = () => call(stack().gateway, contract.me, { token, headers });
-      const answers = await Promise.all(Array.from({ length: 10 }, ask));
-      statuses.push(...answers.map(({ status }) => status));
-    }
-  });
-  const refused = statuses.filter((status) => status === 429).length;
-  expect(refused).toBeGreaterThan(0);
-  for (const series of [requestsOf('gateway', contract.me, 429), 'rate_limited_total{route="/api/me"}'])
-    expect(gain('gateway', series)).toBeGreaterThanOrEqual(refused);
-});

@@ -3,7 +3,6 @@
 // document itself asks for (20, quick 1); SCHEMATHESIS_SEED: those of an earlier run again.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomInt } from 'node:crypto';
-import { rmSync } from 'node:fs';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { proofSize } from '../support/proof-size.ts';
 import { writeResult } from '../support/results.ts';
@@ -116,23 +115,4 @@ test('every operation was done by somebody, but for those that say why not', () 
   const known = Object.keys(neverDone).toSorted();
   // A few requests need not come upon a success of each.
   expect(never).toEqual(proofSize(known, expect.arrayContaining(known) as unknown as string[]));
-});
-
-test('a reply that the document does not promise is found out', async () => {
-  const responses = {
-    200: { description: 'A number.', content: { 'application/json': { schema: { type: 'integer' } } } },
-  };
-  const anonymous = askers.find(({ name }) => name === 'anonymous')!;
-  const { report, folder } = await runSchemathesis(
-    programs,
-    anonymous,
-    { ...settings, phases: 'fuzzing', examples: 1 },
-    [],
-    (document) => {
-      const { get } = document.paths['/health']!;
-      return { ...document, paths: { '/health': { get: { ...get!, responses } } } };
-    },
-  );
-  rmSync(folder, { recursive: true, force: true });
-  expect(report.failures.map(({ type }) => type)).toContain('JsonSchemaError');
 });

@@ -9,15 +9,7 @@ import { newPdf, uploaded } from '../support/media.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { freshId, save } from '../support/records.ts';
 import { writeResult } from '../support/results.ts';
-import {
-  deafReader,
-  silent,
-  slowHeaders,
-  slowJson,
-  slowUpload,
-  startSlowClients,
-  type SlowClient,
-} from '../support/slow-clients.ts';
+import { deafReader, slowKinds, startSlowClients, type SlowClient } from '../support/slow-clients.ts';
 import { stack } from '../support/stack.ts';
 import { percentile } from '../bench/percentiles.ts';
 import { startTraffic } from '../support/traffic.ts';
@@ -203,10 +195,7 @@ test(`${many} slow clients: others are answered in time, all are closed, and no 
   const reads = await startReads();
   const share = (part: number) => Math.round(many * part);
   const slow = await startSlowClients(stack().gateway, [
-    slowHeaders(share(0.35)),
-    silent(share(0.15)),
-    slowJson(share(0.21)),
-    slowUpload(share(0.2), tokens),
+    ...slowKinds(share, tokens),
     // Twenty a second: what they ask for is slow to go, and not a load of its own.
     deafReader(share(0.09), 1, files),
   ]);

@@ -181,7 +181,8 @@ export async function tokens(client: Client, person: NewPerson): Promise<void> {
 export async function identityLogin(client: Client, subject: string): Promise<void> {
   const { keep, ask, send } = client;
   const { gateway } = stack();
-  const verifier = keep('code verifier', randomBytes(32).toString('base64url'));
+  const random = (kind: string) => keep(kind, randomBytes(32).toString('base64url'));
+  const verifier = random('code verifier');
   const state = keep('state of the client', randomBytes(16).toString('base64url'));
   const challenge = createHash('sha256').update(verifier).digest('base64url');
   const begin = async () => {
@@ -201,11 +202,28 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
     keep('code of the identity service', back.searchParams.get('code')!);
     return { browser, back };
   };
+  /** Comes back with a code for tokens. */
+  const land = async () => {
+    const { browser, back } = await comeBack();
+    const landed = new URL((await browser.go(back)).headers.get('location')!);
+    return keep('code for tokens', landed.searchParams.get('code')!);
+  };
+  type Tokens = { access_token: string; refresh_token: string };
+  const exchange = (status: number, code: string, code_verifier = verifier) =>
+    ask<Tokens>(status, '/api/token', {
+      form: { grant_type: 'urn:content-platform:identity-code', code, code_verifier },
+    });
+  const exchanged = async (code: string) => {
+    const { access_token, refresh_token } = await exchange(200, code);
+    keep('refresh token', refresh_token);
+    return keep('access token', access_token);
+  };
+
   const { browser, back } = await comeBack();
   await send(back.href);
   const other = await comeBack();
   const forged = new URL(other.back);
-  forged.searchParams.set('code', keep('code of nobody', randomBytes(32).toString('base64url')));
+  forged.searchParams.set('code', random('code of nobody'));
   await other.browser.go(forged);
   const lost = await begin();
   await ask(
@@ -215,46 +233,19 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
   await send(
     `/api/identity/login/callback?state=${lost.there.searchParams.get('state')}&error=access_denied`,
   );
-
   // It stays where it is.
   await begin();
 
+  const code = await land();
   // The first one was spent in another browser.
-  const again = await comeBack();
-  const landed = new URL((await again.browser.go(again.back)).headers.get('location')!);
   await browser.go(back);
-  const code = keep('code for tokens', landed.searchParams.get('code')!);
-  const grant_type = 'urn:content-platform:identity-code';
-  const form = { grant_type, code, code_verifier: verifier };
-  await ask(400, '/api/token', {
-    form: { ...form, code: keep('code of nobody', randomBytes(32).toString('base64url')) },
-  });
-  const got = await ask<{ access_token: string; refresh_token: string }>(200, '/api/token', { form });
-  keep('access token', got.access_token);
-  keep('refresh token', got.refresh_token);
-  await ask(400, '/api/token', { form });
-  const third = await comeBack();
-  const spent = new URL((await third.browser.go(third.back)).headers.get('location')!).searchParams.get(
-    'code',
-  )!;
-  const guess = keep('wrong code verifier', randomBytes(32).toString('base64url'));
-  await ask(400, '/api/token', {
-    form: { grant_type, code: keep('code for tokens', spent), code_verifier: guess },
-  });
-
-  const session = await comeBack();
-  const last = new URL((await session.browser.go(session.back)).headers.get('location')!).searchParams.get(
-    'code',
-  )!;
-  const tokens = await ask<{ access_token: string; refresh_token: string }>(200, '/api/token', {
-    form: { grant_type, code: keep('code for tokens', last), code_verifier: verifier },
-  });
-  const token = keep('access token', tokens.access_token);
-  keep('refresh token', tokens.refresh_token);
-  const { logout_url } = await ask<{ logout_url: string }>(200, '/api/identity/logout', {
-    method: 'POST',
-    token,
-  });
+  await exchange(400, random('code of nobody'));
+  await exchanged(code);
+  await exchange(400, code);
+  await exchange(400, await land(), random('wrong code verifier'));
+  const token = await exchanged(await land());
+  const leave = { method: 'POST', token };
+  const { logout_url } = await ask<{ logout_url: string }>(200, '/api/identity/logout', leave);
   keep('ID token', new URL(logout_url).searchParams.get('id_token_hint')!);
 }
 

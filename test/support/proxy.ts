@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { Transform } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A way to a server on which it can be made to look away, slow, hanging or mad, or that leads to another server. */
@@ -40,61 +39,27 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
   let late = 0;
   let held: PromiseWithResolvers<void> | undefined;
 
-  const stage = (work: (bytes: Buffer, push: (bytes: Buffer) => void) => Promise<void>) =>
-    new Transform({
-      // Nor does an end pass.
-      flush(done) {
-        void (async () => {
-          await held?.promise;
-          done();
-        })();
-      },
-      transform(bytes: Buffer, _, done) {
-        void (async () => {
-          await work(bytes, (piece) => this.push(piece));
-          done();
-        })();
-      },
-    });
-  const gate = () =>
-    stage(async (bytes, push) => {
-      await held?.promise;
-      push(bytes);
-    });
-  const trickle = () => {
-    const out = stage(async (bytes, push) => {
+  /** Passes on what comes, in order: each piece late by as much as the others, and nothing while it is held. */
+  function forward(from: Socket, to: Socket, isReply: boolean): void {
+    let last = Promise.resolve();
+    async function passOn(bytes: Buffer, due: number): Promise<void> {
+      if (due > performance.now()) await sleep(due - performance.now());
       // The width may change while it sleeps: not a byte may be lost by that.
-      for (let sent = 0; sent < bytes.length && !out.destroyed;) {
-        const piece = bytes.subarray(sent, sent + width);
-        push(piece);
+      for (let sent = 0; sent < bytes.length && !to.destroyed;) {
+        await held?.promise;
+        const piece = bytes.subarray(sent, isReply ? sent + width : bytes.length);
+        to.write(piece);
         sent += piece.length;
         if (sent < bytes.length) await sleep(10);
       }
+    }
+    from.on('data', (bytes: Buffer) => {
+      const due = performance.now() + (isReply ? late : 0);
+      last = last.then(() => passOn(bytes, due));
     });
-    return out;
-  };
-  /** Each piece is as late as the others, not later by all that came before it. */
-  const detour = () => {
-    let last: Promise<unknown> = Promise.resolve();
-    return new Transform({
-      transform(bytes: Buffer, _, done) {
-        const due = performance.now() + late;
-        const before = last;
-        last = (async () => {
-          await before;
-          if (due > performance.now()) await sleep(due - performance.now());
-          this.push(bytes);
-        })();
-        done();
-      },
-      flush(done) {
-        void (async () => {
-          await last;
-          done();
-        })();
-      },
-    });
-  };
+    // Nor does an end pass.
+    from.on('end', () => void last.then(() => held?.promise).then(() => to.end()));
+  }
 
   function keep(socket: Socket, other?: Socket): void {
     sockets.add(socket);
@@ -112,8 +77,8 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
     const upstream = connect(Number(target.port), target.hostname);
     keep(client, upstream);
     keep(upstream, client);
-    client.pipe(gate()).pipe(upstream);
-    upstream.pipe(detour()).pipe(gate()).pipe(trickle()).pipe(client);
+    forward(client, upstream, false);
+    forward(upstream, client, true);
   }
 
   const endAll = (end: (socket: Socket) => void = (socket) => socket.destroy()) => sockets.forEach(end);

@@ -34,47 +34,39 @@ const head = (line: string, headers: readonly string[]) =>
 const together = 20;
 const pauseMs = 50;
 
-/** Its header block never ends. */
-export const slowHeaders = (count: number): SlowKind => ({
-  kind: 'headers',
-  count,
-  together,
-  head: () => head('GET /health HTTP/1.1', []),
-  more: 'X-More: yes\r\n',
-});
-
-/** It says nothing at all. */
-export const silent = (count: number): SlowKind => ({
-  kind: 'silent',
-  count,
-  together,
-  head: () => '',
-});
-
-/** Its JSON comes byte by byte. */
-export const slowJson = (count: number): SlowKind => ({
-  kind: 'json',
-  count,
-  together,
-  head: () =>
-    head('POST /api/token HTTP/1.1', ['Content-Type: application/json', 'Content-Length: 4000', '']) + '{',
-  more: ' ',
-});
-
-/** Its file comes byte by byte. */
-export const slowUpload = (count: number, tokens: readonly string[]): SlowKind => ({
-  kind: 'upload',
-  count,
-  together,
-  head: (index) =>
-    head('POST /api/upload HTTP/1.1', [
-      `Authorization: Bearer ${tokens[index % tokens.length]}`,
-      'Content-Type: multipart/form-data; boundary=x',
-      'Content-Length: 1000000',
-      '',
-    ]) + '--x\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n%PDF-1.4\n',
-  more: 'x',
-});
+/** One of each way to be slow, `share` of all that are open; `tokens` are those of whoever uploads. */
+export const slowKinds = (share: (part: number) => number, tokens: readonly string[]): SlowKind[] => [
+  // Its header block never ends.
+  {
+    kind: 'headers',
+    count: share(0.35),
+    together,
+    head: () => head('GET /health HTTP/1.1', []),
+    more: 'X-More: yes\r\n',
+  },
+  { kind: 'silent', count: share(0.15), together, head: () => '' },
+  {
+    kind: 'json',
+    count: share(0.21),
+    together,
+    head: () =>
+      `${head('POST /api/token HTTP/1.1', ['Content-Type: application/json', 'Content-Length: 4000', ''])}{`,
+    more: ' ',
+  },
+  {
+    kind: 'upload',
+    count: share(0.2),
+    together,
+    head: (index) =>
+      `${head('POST /api/upload HTTP/1.1', [
+        `Authorization: Bearer ${tokens[index % tokens.length]}`,
+        'Content-Type: multipart/form-data; boundary=x',
+        'Content-Length: 1000000',
+        '',
+      ])}--x\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n%PDF-1.4\n`,
+    more: 'x',
+  },
+];
 
 /** It asks for a file, which is too large for the buffers on the way, and takes none of it. */
 export const deafReader = (

@@ -1,6 +1,5 @@
 // fast-gateway with middlewares: fast-jwt (which remembers tokens that it has verified), express-rate-limit, prom-client
 // and a log line by pino.
-import { createVerifier } from 'fast-jwt';
 import { rateLimit } from 'express-rate-limit';
 import gateway from 'fast-gateway';
 import { Histogram, collectDefaultMetrics } from 'prom-client';
@@ -34,16 +33,10 @@ function observe() {
 }
 
 function authenticate() {
-  const verify = createVerifier({
-    key: settings.publicKeyPem,
-    algorithms: ['RS256'],
-    allowedIss: settings.claims.issuer,
-    allowedAud: settings.claims.audience,
-    cache: true,
-  });
+  const verify = settings.verifierOfTokens();
   return (request, response, next) => {
     try {
-      request.user = verify((request.headers.authorization ?? '').replace(/^Bearer /, ''));
+      request.user = verify(request);
     } catch {
       response.statusCode = 401;
       return response.end();

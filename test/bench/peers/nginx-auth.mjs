@@ -1,20 +1,13 @@
 // What nginx asks by auth_request: 204 for a valid token, else 401. nginx itself verifies none. fast-jwt remembers tokens
 // that it has verified.
 import { createServer } from 'node:http';
-import { createVerifier } from 'fast-jwt';
-import { claims, port, publicKeyPem } from './settings.mjs';
+import { port, verifierOfTokens } from './settings.mjs';
 
-const verify = createVerifier({
-  key: publicKeyPem,
-  algorithms: ['RS256'],
-  allowedIss: claims.issuer,
-  allowedAud: claims.audience,
-  cache: true,
-});
+const verify = verifierOfTokens();
 
 createServer((request, response) => {
   try {
-    const { sub } = verify((request.headers.authorization ?? '').replace(/^Bearer /, ''));
+    const { sub } = verify(request);
     response.writeHead(204, { 'X-User': sub }).end();
   } catch {
     response.writeHead(401).end();

@@ -2,7 +2,6 @@
 // what differs. Tokens are verified by fast-jwt, which remembers those that it has verified.
 import { createServer } from 'node:http';
 import express from 'express';
-import { createVerifier } from 'fast-jwt';
 import pg from 'pg';
 import * as settings from './settings.mjs';
 
@@ -21,17 +20,11 @@ export async function load(model, id, view) {
   return { model, id: Number(id), title, body, version: Number(version), updated_at };
 }
 
-const verify = createVerifier({
-  key: settings.publicKeyPem,
-  algorithms: ['RS256'],
-  allowedIss: settings.claims.issuer,
-  allowedAud: settings.claims.audience,
-  cache: true,
-});
+const verify = settings.verifierOfTokens();
 
 function authenticate(request, response, next) {
   try {
-    request.user = verify((request.headers.authorization ?? '').replace(/^Bearer /, ''));
+    request.user = verify(request);
   } catch {
     return response.status(401).json({ error: 'invalid_token' });
   }

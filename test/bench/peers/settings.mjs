@@ -1,5 +1,6 @@
 // What every peer is told, and what those with duties share: so that they differ in their libraries alone.
 import { createPublicKey, randomUUID } from 'node:crypto';
+import { createVerifier } from 'fast-jwt';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 
@@ -18,6 +19,18 @@ export const prefix = '/api/content';
 export const publicKeyPem = env.PUBLIC_KEY;
 export const publicKey = hasDuties ? createPublicKey(publicKeyPem) : undefined;
 export const claims = { issuer: env.ISSUER, audience: 'content-platform' };
+
+/** By fast-jwt, which remembers tokens that it has verified. @throws when the request's token is not valid */
+export function verifierOfTokens() {
+  const verify = createVerifier({
+    key: publicKeyPem,
+    algorithms: ['RS256'],
+    allowedIss: claims.issuer,
+    allowedAud: claims.audience,
+    cache: true,
+  });
+  return ({ headers }) => verify((headers.authorization ?? '').replace(/^Bearer /, ''));
+}
 
 /** Far above what is sent: it counts each request and refuses none. */
 export const limit = { requests: 6_000_000, seconds: 60 };

@@ -105,19 +105,18 @@ function surrounding({ name, leaver }: Asker, accounts: readonly number[]): obje
 
 /**
  * Runs it against the stack as `asker`. `programs`: where it is installed; `accounts`: the ids of people who must not be
- * changed; `alter` makes another document of the stack's.
+ * changed.
  */
 export async function runSchemathesis(
   programs: string,
   asker: Asker,
   { seed, phases, examples }: Settings,
   accounts: readonly number[],
-  alter: (document: Document) => Document = (document) => document,
 ): Promise<Run> {
   const { gateway } = stack();
   const folder = mkdtempSync(join(tmpdir(), 'schemathesis-'));
   const write = (file: string, text: string) => writeFileSync(join(folder, file), text, { mode: 0o600 });
-  const document = alter((await (await fetch(`${gateway}/api/openapi.json`)).json()) as Document);
+  const document = (await (await fetch(`${gateway}/api/openapi.json`)).json()) as Document;
   write('openapi.json', patternsForPython(JSON.stringify(document)));
   write('auth.json', JSON.stringify({ auth: asker.logins }));
   write('schemathesis.toml', configuration(asker));
