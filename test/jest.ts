@@ -31,8 +31,11 @@ const nodeFlags = [
 /** Tests of these folders start stacks and containers in their hooks. */
 const slowTestTimeout = '--testTimeout=180000';
 
+/** Whoever asks for a part waits for its first result. */
+const shortestFirst = `--testSequencer=${join(ROOT, 'test', 'support', 'shortest-first.mjs')}`;
+
 function argumentsOf({ patterns, folder, options = [] }: Selection): string[] {
-  if (folder === undefined) return [...options, ...patterns];
+  if (folder === undefined) return [...(patterns.length > 0 ? [shortestFirst] : []), ...options, ...patterns];
   const ignored = ['/node_modules/', '/\\.local/'].map((path) => `--testPathIgnorePatterns=${path}`);
   const parts = patterns.length > 0 ? patterns : [''];
   return [
@@ -43,15 +46,17 @@ function argumentsOf({ patterns, folder, options = [] }: Selection): string[] {
   ];
 }
 
+const noTest = ({ patterns }: Selection): string => `No test has ${patterns.join(' or ')} in its path.`;
+
 /**
  * Returns the test files of a selection.
- * @throws Problem when there are none, so that a typing error need not wait for a stack
+ * @throws Problem when there are none, so that a typing error need not wait for containers
  */
 export async function filesOf(selection: Selection, signal: AbortSignal): Promise<string[]> {
   const list = [jest, '--listTests', ...argumentsOf(selection)];
   const { output } = await runCommand(process.execPath, list, { signal, cwd: ROOT });
   const files = output.split('\n').filter((line) => line.endsWith('.test.ts'));
-  if (files.length === 0) throw new Problem(`No test has ${selection.patterns.join(' or ')} in its path.`);
+  if (files.length === 0) throw new Problem(noTest(selection));
   return files;
 }
 
@@ -84,6 +89,6 @@ export async function runJest(
   const result = JSON.parse(readFileSync(report, 'utf8')) as Record<string, number>;
   const { numPassedTests: passed = 0, numFailedTests = 0, numPendingTests = 0 } = result;
   const failed = numFailedTests + numPendingTests + (result['numRuntimeErrorTestSuites'] ?? 0);
-  if (passed + failed === 0) throw new Problem('No test ran.');
+  if (passed + failed === 0) throw new Problem(noTest(selection));
   return { passed, failed };
 }

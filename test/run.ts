@@ -7,23 +7,18 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DOWNLOADS } from '../deploy/local/config.ts';
-import { freeRow } from './support/ports.ts';
 import { printProblem, Problem, Stopped } from '../deploy/local/problem.ts';
-import { services } from '@content-platform/contract';
 import { installedRedis } from '../deploy/local/redis.ts';
-import { type RunningStack, startStack } from '../deploy/local/stack.ts';
 import { isAbandoned } from '../deploy/local/state.ts';
 import { createTerminal, type Terminal } from '../deploy/local/terminal.ts';
 import { untilStopped } from '../deploy/local/until-stopped.ts';
 import { runChecks } from './checks.ts';
-import { type Counts, filesOf, runJest, type Selection } from './jest.ts';
+import { type Counts, runJest, type Selection } from './jest.ts';
+import { startTestStack } from './support/own-stack.ts';
 import { noteLoad } from './support/results.ts';
-import { isWell } from './support/stack.ts';
-import { until } from './support/wait.ts';
 
 const folderPrefix = 'test-';
 const abandonedAfterMs = 5_000;
-const stackLimitMs = 120_000;
 
 /** Proofs that wait for minutes whatever their size, or that ask the package registry. */
 const slowProofs = ['faults-table', 'slow-clients', 'alerts', 'uploads', 'audit'];
@@ -45,38 +40,12 @@ function readArguments(args: string[]): { selection: Selection; withChecks: bool
   return { selection: { patterns, folder: 'proof', options: inTurn }, withChecks };
 }
 
-/** Starts a stack and publishes it once every service is ready. */
-async function startTestStack(state: string, terminal: Terminal, signal: AbortSignal): Promise<RunningStack> {
-  const running = await startStack({
-    state,
-    gatewayPort: await freeRow(services.length),
-    usualPorts: false,
-    // A developer's own servers hold other data, and tests clear and fill what they use.
-    external: {},
-    trustedProxies: '127.0.0.1/32',
-    needsKafka: true,
-    showLogs: false,
-    terminal,
-    signal,
-  });
-  // A new consumer clears the whole cache once when it joins: tests begin after that.
-  const ready = until('every service is ready', () => isWell(running.stack), stackLimitMs);
-  await ready.then(
-    () => running.publish(),
-    async (error: unknown) => {
-      await running.stop();
-      throw error;
-    },
-  );
-  return running;
-}
-
 /** Runs jest beside a stack. The stack's folder stays when a test has failed. */
 async function runTests(selection: Selection, terminal: Terminal, signal: AbortSignal): Promise<Counts> {
   const state = join(DOWNLOADS, `${folderPrefix}${process.pid}`);
   const ending = new AbortController();
   const either = AbortSignal.any([signal, ending.signal]);
-  const starting = startTestStack(state, terminal, either);
+  const starting = startTestStack(state, either, terminal);
   // A stack that fails or ends takes jest with it.
   const broken = starting.then(async (running) => Promise.reject(await running.ended));
   broken.catch((reason: unknown) => ending.abort(reason));
@@ -114,7 +83,6 @@ noteLoad();
 await untilStopped(async (signal) => {
   const terminal = createTerminal();
   const { selection, withChecks } = readArguments(process.argv.slice(2));
-  if (selection.patterns.length > 0) await filesOf(selection, signal);
   await removeOldFolders(terminal);
   // Tests start servers of their own, some before the stack is there.
   if (!(await installedRedis(signal)))

@@ -175,7 +175,7 @@ function invalidTests<E extends Endpoint>(endpoint: E, example: Example, { send 
   const { path, body, invalid: { fields = [], bodies = [], queries = [], paths = [] } = {} } = example;
   const wrongBodies = [...fields.map((wrong) => ({ ...body, ...wrong })), ...bodies];
   const hasPages = Object.hasOwn(endpoint.query?.shape ?? {}, 'limit');
-  const hasId = endpoint.path.includes('/:id') && !endpoint.cookies;
+  const hasId = /\/:id(\/|$)/.test(endpoint.path) && !endpoint.cookies;
   const wrongPaths = [
     ...[...queries, ...(hasPages ? badPages : [])].map((query) => `${path}?${query}`),
     ...(hasId ? badIds : []).map((id) => path.replace(/\/\d+(?=\/|$)/, `/${id}`)),

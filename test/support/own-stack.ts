@@ -4,9 +4,9 @@ import { ROOT, type External } from '../../deploy/local/config.ts';
 import { freeRow } from './ports.ts';
 import { Stopped } from '../../deploy/local/problem.ts';
 import { services } from '@content-platform/contract';
-import { startStack } from '../../deploy/local/stack.ts';
+import { type RunningStack, startStack } from '../../deploy/local/stack.ts';
 import type { StartProxy } from '../../deploy/local/stores.ts';
-import { createTerminal } from '../../deploy/local/terminal.ts';
+import { createTerminal, type Terminal } from '../../deploy/local/terminal.ts';
 import { closeEvents } from './events.ts';
 import { closeRecords } from './records.ts';
 import { isWell, pidOf } from './stack.ts';
@@ -36,18 +36,17 @@ interface OwnStackOptions {
   identityDemo?: boolean;
 }
 
-/**
- * A stack for one test file that does it harm, or for benches; resolves when it lacks nothing: a new consumer has cleared
- * the cache by then. From now on `stack()` and all of test/support speak of this one. `signal` ends its start.
- */
-export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptions = {}): Promise<OwnStack> {
-  const { proxy, external = {}, prepare, identityDemo = false } = options;
-  const state = mkdtempSync(join(ROOT, '.local', 'test-'));
-  prepare?.(state);
-  const stopping = new AbortController();
+/** Starts a stack on free ports, and publishes it once it lacks nothing: a new consumer has cleared the cache by then. */
+export async function startTestStack(
+  folder: string,
+  signal: AbortSignal,
+  terminal: Terminal,
+  { proxy, external = {}, identityDemo = false }: OwnStackOptions = {},
+): Promise<RunningStack> {
   const running = await startStack({
-    state,
+    state: folder,
     gatewayPort: await freeRow(services.length),
+    // A developer's own servers hold other data, and tests clear and fill what they use.
     external,
     ...(proxy && { proxy }),
     trustedProxies: '127.0.0.1/32',
@@ -55,31 +54,45 @@ export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptio
     identityDemo,
     needsKafka: true,
     showLogs: false,
-    terminal: createTerminal(),
-    signal: AbortSignal.any([stopping.signal, ...(signal ? [signal] : [])]),
+    terminal,
+    signal,
   });
-  running.publish();
-  process.env['STACK_FILE'] = join(state, 'stack.json');
-  async function stop(): Promise<void> {
-    await closeEvents();
-    await closeRecords();
-    stopping.abort(new Stopped());
+  try {
+    await until('every service is ready', () => isWell(running.stack), wellWithinMs);
+  } catch (error) {
     await running.stop();
-    rmSync(state, { recursive: true, force: true });
-  }
-  await until('all is well', isWell, wellWithinMs).catch(async (error: unknown) => {
-    await stop();
     throw error;
-  });
+  }
+  running.publish();
+  return running;
+}
+
+/**
+ * A stack for one test file that does it harm, or for benches. From now on `stack()` and all of test/support speak of
+ * this one. `signal` ends its start.
+ */
+export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptions = {}): Promise<OwnStack> {
+  const folder = mkdtempSync(join(ROOT, '.local', 'test-'));
+  options.prepare?.(folder);
+  const stopping = new AbortController();
+  const either = AbortSignal.any([stopping.signal, ...(signal ? [signal] : [])]);
+  const running = await startTestStack(folder, either, createTerminal(), options);
+  process.env['STACK_FILE'] = join(folder, 'stack.json');
   return {
     pidOf,
-    folder: state,
+    folder,
     logs() {
-      const folder = join(state, 'logs');
-      return readdirSync(folder)
-        .map((name) => readFileSync(join(folder, name), 'utf8'))
+      const logs = join(folder, 'logs');
+      return readdirSync(logs)
+        .map((name) => readFileSync(join(logs, name), 'utf8'))
         .join('');
     },
-    stop,
+    async stop() {
+      await closeEvents();
+      await closeRecords();
+      stopping.abort(new Stopped());
+      await running.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
   };
 }

@@ -6,12 +6,8 @@ import { join } from 'node:path';
 
 import { Redis } from 'ioredis';
 import { freePort } from '../../deploy/local/ports.ts';
-import { onPath } from '../../deploy/local/run-command.ts';
 
 import { until } from './wait.ts';
-
-// On a new machine the stack installs it: a test that is loaded before that waits for the stack.
-if (onPath('redis-server') === undefined) await import('./stack.ts');
 
 /** A real redis-server of a test's own, on a free port of loopback and in a folder of its own. */
 export interface RedisServer {

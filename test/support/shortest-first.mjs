@@ -1,0 +1,10 @@
+import TestSequencer from '@jest/test-sequencer';
+
+/** Runs the shortest test files first, so that the first result comes within seconds. */
+export default class ShortestFirst extends TestSequencer {
+  sort(tests) {
+    // It returns another array, with the longest first.
+    // oxlint-disable-next-line unicorn/no-array-sort
+    return super.sort(tests).toReversed();
+  }
+}
