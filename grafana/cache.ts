@@ -60,7 +60,6 @@ export const cache: Board = {
       title: 'How many refused clears wait?',
       description:
         'Normal: 0. Clears that Redis refused; they are carried out before the cache is used again. They are a part of the queue.',
-      unit: 'short',
       goal: { below: targetGoals.invalidation_queue.goal },
       queries: [{ expr: 'max(invalidation_pending_clears)', legend: 'clears' }],
     }),
@@ -78,14 +77,12 @@ export const cache: Board = {
       title: 'How many changes were not announced?',
       description:
         'Normal: 0. Each was old in the cache for up to 40 s: the content server or its events failed.',
-      unit: 'short',
       goal: { below: 1 },
       queries: [{ expr: 'sum by (model) (increase(invalidation_missed_total[15m]))', legend: '{{model}}' }],
     }),
     series({
       title: 'Why do events fail?',
       description: 'Normal: 0. Events within an hour that became failed jobs, by what was wrong with them.',
-      unit: 'short',
       goal: { below: 1 },
       queries: [{ expr: 'sum by (class) (increase(failed_jobs_total[1h]))', legend: '{{class}}' }],
     }),

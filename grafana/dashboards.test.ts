@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dashboardOfAlert } from './alerts.ts';
-import { dashboards, render } from './dashboards.ts';
+import { dashboards } from './dashboards.ts';
 import { allPanels, dataPanels } from './testing/panels.ts';
 
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
@@ -9,12 +9,6 @@ const filesOf = (path: string) => readdirSync(new URL(path, import.meta.url));
 const provisioned = read('provisioning/datasources/datasources.yml');
 const panels = dataPanels();
 const repeated = (values: string[]) => values.filter((value, index) => values.indexOf(value) !== index);
-
-test('the files are what the code makes: npm run dashboards', () => {
-  const rendered = render();
-  expect(filesOf('dashboards/').toSorted()).toEqual([...rendered.keys()].toSorted());
-  for (const [name, text] of rendered) expect(read(`dashboards/${name}`)).toBe(text);
-});
 
 describe.each(panels)('$dashboard: $title', ({ title, description, type, fieldConfig, targets }) => {
   const { unit, thresholds, custom } = fieldConfig!.defaults;
@@ -44,16 +38,6 @@ test('no panel is there twice, by its title or by what it asks', () => {
   const queries = panels.flatMap(({ targets }) => targets!.map(({ expr, rawSql }) => expr ?? rawSql!));
   expect(repeated(titles)).toEqual([]);
   expect(repeated(queries)).toEqual([]);
-});
-
-test('no panel lies on another, or beyond the edge', () => {
-  for (const { uid, panels: placed = [] } of dashboards()) {
-    const cells = placed.flatMap(({ gridPos: { x, y, w, h } = { x: 0, y: 0, w: 0, h: 0 } }) =>
-      Array.from({ length: w * h }, (_, cell) => [x + (cell % w), y + Math.floor(cell / w)]),
-    );
-    expect(Math.max(...cells.map(([x]) => x!))).toBeLessThan(24);
-    expect([uid, repeated(cells.map(String))]).toEqual([uid, []]);
-  }
 });
 
 describe('links', () => {

@@ -65,7 +65,6 @@ export const gateway: Board = {
     ranking({
       title: 'Which endpoints fail most?',
       description: 'Normal: 0 for all. Failed requests (5xx without 501) within five minutes.',
-      unit: 'short',
       goal: { below: 1 },
       queries: [
         {
@@ -85,7 +84,6 @@ export const gateway: Board = {
       title: 'Which endpoints are called too often?',
       description:
         'Normal: 0. Requests that were answered 429 within five minutes: one client, or limits that are too low.',
-      unit: 'short',
       queries: [{ expr: 'sum by (route) (increase(rate_limited_total[5m]))', legend: '{{route}}' }],
     }),
     series({
@@ -99,7 +97,6 @@ export const gateway: Board = {
       title: 'How many requests are slow?',
       description:
         'Normal: 0, or logins and uploads. Requests over SLOW_REQUEST_MS (500 ms unless configured) within five minutes; which: Slow log.',
-      unit: 'short',
       queries: [{ expr: 'sum by (route) (increase(slow_requests_total[5m]))', legend: '{{route}}' }],
     }),
     series({

@@ -27,8 +27,8 @@ export interface About {
   title: string;
   /** What is normal, and what it means when it is not. */
   description: string;
-  /** Grafana's id of the unit. */
-  unit: string;
+  /** Grafana's id of the unit; without one the value is a plain number. */
+  unit?: string;
   goal?: Goal;
 }
 
@@ -41,19 +41,10 @@ const third = 8;
 const height = 8;
 
 function thresholds(goal: Goal | undefined): ThresholdsConfigBuilder {
-  const [good, bad] = ['green', 'red'];
-  const steps =
-    goal === undefined
-      ? [{ value: null, color: good }]
-      : 'below' in goal
-        ? [
-            { value: null, color: good },
-            { value: goal.below, color: bad },
-          ]
-        : [
-            { value: null, color: bad },
-            { value: goal.from, color: good },
-          ];
+  const steps = [{ value: null as number | null, color: 'green' }];
+  if (goal && 'below' in goal) steps.push({ value: goal.below, color: 'red' });
+  if (goal && 'from' in goal)
+    steps.splice(0, 1, { value: null, color: 'red' }, { value: goal.from, color: 'green' });
   return new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps(steps);
 }
 
@@ -65,7 +56,11 @@ interface Panel {
   datasource(source: typeof prometheus): this;
 }
 
-function about<P extends Panel>(panel: P, { title, description, unit }: About, source: typeof prometheus): P {
+function about<P extends Panel>(
+  panel: P,
+  { title, description, unit = 'short' }: About,
+  source: typeof prometheus,
+): P {
   return panel.title(title).description(description).datasource(source).unit(unit);
 }
 

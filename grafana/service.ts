@@ -51,7 +51,6 @@ export const serviceBoard: Board = {
     series({
       title: 'How many of its processes answer?',
       description: 'Normal: all that were started, 1 or more. 0: it is down.',
-      unit: 'short',
       goal: { from: 1 },
       queries: [{ expr: `service:processes_up:sum{${mine}}`, legend: '{{service}}' }],
     }),

@@ -14,7 +14,6 @@ export const slowLog: Board = {
     series({
       title: 'How many requests and queries have been recorded as slow?',
       description: `Normal: none, or single ones. ${kept}`,
-      unit: 'short',
       queries: [],
     })
       .datasource(logs)
@@ -40,7 +39,6 @@ GROUP BY 1 ORDER BY 1`,
       title: 'Which endpoints are slow most often?',
       description:
         'Normal: no rows, or /api/login and /api/upload. A large share of the database: see the statements below.',
-      unit: 'short',
       query: `SELECT method, route, count(*) AS requests, avg(duration_ms) AS average_ms, max(duration_ms) AS longest_ms,
   avg(database_ms) AS database_ms, avg(database_calls) AS database_calls
 FROM logs.slow_request WHERE $__timeFilter(at) GROUP BY method, route ORDER BY requests DESC LIMIT 50`,
@@ -48,14 +46,12 @@ FROM logs.slow_request WHERE $__timeFilter(at) GROUP BY method, route ORDER BY r
     rows({
       title: 'Which statements are slow most often?',
       description: 'Normal: no rows. Statements with placeholders; values are not recorded.',
-      unit: 'short',
       query: `SELECT service, statement, count(*) AS queries, avg(duration_ms) AS average_ms, max(duration_ms) AS longest_ms
 FROM logs.slow_query WHERE $__timeFilter(at) GROUP BY service, statement ORDER BY queries DESC LIMIT 50`,
     }),
     rows({
       title: 'Which requests were slow?',
       description: `Normal: no rows, or single ones. The newest first. A trace is only there where traces are sent. ${kept}`,
-      unit: 'short',
       query: `SELECT at AS time, method, route, status, duration_ms, database_ms, database_calls, cache, user_id, request_id,
   trace_id AS trace
 FROM logs.slow_request WHERE $__timeFilter(at) ORDER BY at DESC LIMIT 200`,
@@ -63,7 +59,6 @@ FROM logs.slow_request WHERE $__timeFilter(at) ORDER BY at DESC LIMIT 200`,
     rows({
       title: 'Which queries were slow?',
       description: 'Normal: no rows. The newest first; request_id is that of the request it was made for.',
-      unit: 'short',
       query: `SELECT at AS time, service, route, duration_ms, statement, request_id, trace_id AS trace
 FROM logs.slow_query WHERE $__timeFilter(at) ORDER BY at DESC LIMIT 200`,
     }),

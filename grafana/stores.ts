@@ -28,7 +28,6 @@ export const stores: Board = {
       title: 'Which calls keep PostgreSQL busy?',
       description:
         'Normal: under 1. Seconds a second that calls took together: the number of them that are under way at a time.',
-      unit: 'short',
       queries: [
         {
           expr: 'sum by (service, operation) (rate(db_query_duration_seconds_sum[5m]))',
@@ -40,7 +39,6 @@ export const stores: Board = {
       title: 'How many queries are slow?',
       description:
         'Normal: 0. Queries over SLOW_QUERY_MS (200 ms unless configured) within ten minutes; more than five fire SlowQueries. Which: Slow log.',
-      unit: 'short',
       goal: { below: 5 },
       queries: [{ expr: 'sum by (service) (increase(slow_queries_total[10m]))', legend: '{{service}}' }],
     }),
@@ -48,7 +46,6 @@ export const stores: Board = {
       title: 'How many rows of the slow log were lost?',
       description:
         'Normal: 0. Within an hour; the logs database was away or too slow. Requests do not wait for it.',
-      unit: 'short',
       goal: { below: 1 },
       queries: [{ expr: 'sum by (service) (increase(slow_log_dropped_total[1h]))', legend: '{{service}}' }],
     }),
@@ -74,7 +71,6 @@ export const stores: Board = {
       title: 'How many keys does Redis evict?',
       description:
         'Normal: 0. Within ten minutes; Redis is full and evicts what is read least, failed logins among it.',
-      unit: 'short',
       goal: { below: 1 },
       queries: [{ expr: 'max(increase(cache_evictions_total[10m]))', legend: 'keys' }],
     }),
@@ -94,7 +90,6 @@ export const stores: Board = {
       title: 'How many events of Kafka wait, as each process sees it?',
       description:
         'Normal: 0, and the same for all. Each asks the broker by itself: one that differs has lost it.',
-      unit: 'short',
       goal: { below: targetGoals.invalidation_queue.goal },
       queries: [{ expr: 'invalidation_queue_length', legend: '{{instance}}' }],
     }),

@@ -47,14 +47,12 @@ export const targets: Board = {
       title: 'How many invalidations wait?',
       description:
         'Normal: 0, a few while records are edited; the target is under 100. Events in Kafka, and clears that Redis refused. Every process counts all of them: the largest number is shown. More: Cache and invalidation.',
-      unit: 'short',
       goal: { below: targetGoals.invalidation_queue.goal },
       queries: [{ expr: 'invalidation:queue_length:max', legend: 'invalidations' }],
     }),
     light({
       title: 'How many failed jobs are open?',
       description: 'Normal: 0. Each is an event that somebody has to look at. More: Cache and invalidation.',
-      unit: 'short',
       goal: { below: 1 },
       queries: [{ expr: 'max(failed_jobs_open)', legend: 'jobs' }],
     }),
@@ -77,7 +75,6 @@ export const targets: Board = {
     light({
       title: 'How many processes has the smallest service?',
       description: 'Normal: 1 or more. 0: a service is down. More: Service.',
-      unit: 'short',
       goal: { from: 1 },
       queries: [{ expr: 'min(service:processes_up:sum)', legend: 'processes' }],
     }),
@@ -85,14 +82,12 @@ export const targets: Board = {
     series({
       title: 'How fast is the availability budget used up?',
       description: `${windows} 99.9 % of requests may not fail. Over 14.4 in the windows of 1h and 5m calls somebody at once.`,
-      unit: 'short',
       goal: { below: 1 },
       queries: [{ expr: 'gateway:availability:burn_rate', legend: '{{window}}' }],
     }).span(12),
     series({
       title: 'How fast is the latency budget used up?',
       description: `${windows} 95 % of requests must take less than 500 ms. Over 14.4 in the windows of 1h and 5m calls somebody at once.`,
-      unit: 'short',
       goal: { below: 1 },
       queries: [{ expr: 'gateway:latency:burn_rate', legend: '{{window}}' }],
     }).span(12),

@@ -1,15 +1,21 @@
 import { expect, test } from '@jest/globals';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../local/config.ts';
 import { renderFiles } from './files.ts';
 
 test('generated files are up to date', async () => {
+  const folders = ['grafana/dashboards', 'docs/results/charts'];
+  const stale = new Set(
+    folders.flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`)),
+  );
   const outdated: string[] = [];
   for await (const [file, text] of renderFiles()) {
     const path = join(ROOT, file);
     if (!existsSync(path) || readFileSync(path, 'utf8') !== text) outdated.push(file);
+    stale.delete(file);
   }
+  expect([...stale]).toEqual([]);
   if (outdated.length > 0)
     throw new Error(`Run npm run render, look at the change and commit it. Outdated: ${outdated.join(', ')}`);
   expect(outdated).toEqual([]);

@@ -6,6 +6,7 @@ import { createOriginCheck } from './access/same-origin.ts';
 import { createSessions } from './access/sessions.ts';
 import { createViewers } from './access/viewers.ts';
 import { readAssets } from './assets.ts';
+import type { PulseContext } from './context.ts';
 import { pulse } from './endpoints/pulse.ts';
 import { pulseAsset } from './endpoints/pulse-asset.ts';
 import { pulseRetry } from './endpoints/pulse-retry.ts';
@@ -35,13 +36,22 @@ export function createPulse(options: PulseOptions) {
   const jobs = optionalPart((token: string) => failedJobs.groups(token));
   const sessions = createSessions(auth);
   const cookie = createCookie(publicUrl);
-  const viewers = createViewers(tokens, sessions, cookie);
-  const checkOrigin = createOriginCheck(publicUrl);
+  const context: PulseContext = {
+    auth,
+    tokens,
+    sessions,
+    cookie,
+    viewers: createViewers(tokens, sessions, cookie),
+    checkOrigin: createOriginCheck(publicUrl),
+    failedJobs,
+    report: { sampler, slow, jobs },
+    links,
+  };
   return createService({ name: 'pulse', logger, metrics, tokens }, [
-    handle(contract.pulse, pulse({ viewers, links, sampler, slow, jobs })),
-    handle(contract.pulseSignIn, pulseSignIn({ auth, tokens, sessions, cookie, checkOrigin })),
-    handle(contract.pulseSignOut, pulseSignOut({ auth, sessions, cookie, checkOrigin })),
-    handle(contract.pulseRetry, pulseRetry({ viewers, failedJobs, checkOrigin })),
+    handle(contract.pulse, pulse(context)),
+    handle(contract.pulseSignIn, pulseSignIn(context)),
+    handle(contract.pulseSignOut, pulseSignOut(context)),
+    handle(contract.pulseRetry, pulseRetry(context)),
     handle(contract.pulseAsset, pulseAsset({ assets: readAssets() })),
   ]);
 }

@@ -1,7 +1,7 @@
 import { models, type PulseReport } from '@content-platform/contract';
 import { bucketsOf, countOf, p95 } from './sampling/quantile.ts';
 import type { Counts } from './sampling/counters.ts';
-import { countedSince } from './sampling/sample.ts';
+import { countedSince, type Gauges } from './sampling/sample.ts';
 import { windowMs, type Sampler } from './sampling/sampler.ts';
 import { measure, readsOf } from './sampling/targets.ts';
 import type { Viewer } from './access/viewers.ts';
@@ -15,15 +15,7 @@ export interface ReportDeps {
 }
 
 const hourMs = 3_600_000;
-const noGauges = {
-  gateway: false,
-  contentCache: false,
-  queue: undefined,
-  queueMeasuredAt: undefined,
-  failedJobs: undefined,
-  memoryBytes: undefined,
-  memoryLimitBytes: undefined,
-};
+const noGauges: Gauges = { gateway: false, contentCache: false };
 
 function routesOf(counted: Counts): PulseReport['routes'] {
   const routes = new Set(

@@ -1,5 +1,5 @@
-import { told } from '../../docs/results/section.ts';
-import { speed } from '../../docs/results/speed.ts';
+import { told } from '../../deploy/render/results/section.ts';
+import { speed } from '../../deploy/render/results/speed.ts';
 import { dated, writeResult } from '../support/results.ts';
 
 /** Whether a goal is held. */

@@ -1,13 +1,13 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
+import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
 import { httpAnnouncer } from './announce.ts';
 import type { Saved } from './records.ts';
 
 const record: Saved = { model: 'webform', id: 12, title: 'T', version: 2 };
 const tokenPath = '/api/token';
 const clearPath = '/api/admin/cache/clear-model';
-let server: Server | undefined;
+let server: HttpServer | undefined;
 
 interface Seen {
   path: string;
@@ -19,24 +19,20 @@ type Answer = { status: number; body: object; headers?: Record<string, string> }
 async function gateway(...answers: Answer[]): Promise<{ address: string; seen: Seen[] }> {
   const seen: Seen[] = [];
   const tokens = (): number => seen.filter(({ path }) => path === tokenPath).length;
-  const answer = ({ url: path = '', headers }: IncomingMessage, response: ServerResponse): void => {
+  const answer: RequestListener = ({ url: path = '', headers }, response) => {
     seen.push({ path, authorization: headers.authorization ?? '' });
-    const token = {
+    const token: Answer['body'] = {
       access_token: `t${tokens()}`,
       token_type: 'Bearer',
       expires_in: 900,
       scope: 'cache:clear',
     };
-    const {
-      status,
-      body,
-      headers: more,
-    } = path === tokenPath ? { status: 200, body: token, headers: {} } : answers.shift()!;
-    response.writeHead(status, { 'content-type': 'application/json', ...more }).end(JSON.stringify(body));
+    const next: Answer = path === tokenPath ? { status: 200, body: token } : answers.shift()!;
+    response.writeHead(next.status, { 'content-type': 'application/json', ...next.headers });
+    response.end(JSON.stringify(next.body));
   };
-  server = createServer(answer);
-  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
-  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+  server = await startHttpServer(answer);
+  return { address: server.origin, seen };
 }
 
 let pauses: number[] = [];
@@ -97,7 +93,7 @@ test('tries again after a 503, when the time in Retry-After has passed', async (
 
 test('gives up on an unreachable gateway after 8 tries, with longer pauses each time', async () => {
   const { address } = await gateway();
-  await new Promise((closed) => server?.close(closed));
+  server!.close();
   await expect(announcer(address).announce(record, 'updated')).rejects.toThrow(
     /after 8 tries: the gateway does not answer/,
   );

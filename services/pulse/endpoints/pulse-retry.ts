@@ -1,17 +1,9 @@
 import { authorize, type Handler } from '@content-platform/chassis';
 import { pulseRetry as contract } from '@content-platform/contract';
-import type { OriginCheck } from '../access/same-origin.ts';
-import type { Viewers } from '../access/viewers.ts';
-import type { FailedJobs } from '../failed-jobs.ts';
+import type { PulseContext } from '../context.ts';
 import { withPages } from '../pages/send.ts';
 
-export interface RetryDeps {
-  viewers: Viewers;
-  failedJobs: FailedJobs;
-  checkOrigin: OriginCheck;
-}
-
-export function pulseRetry({ viewers, failedJobs, checkOrigin }: RetryDeps): Handler<typeof contract> {
+export function pulseRetry({ viewers, failedJobs, checkOrigin }: PulseContext): Handler<typeof contract> {
   return withPages<typeof contract>(contract, async (call) => {
     checkOrigin(call.header);
     const { caller, token } = await viewers(call);

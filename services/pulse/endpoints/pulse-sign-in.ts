@@ -1,22 +1,11 @@
-import { authorize, HttpError, type Handler, type TokenVerifier } from '@content-platform/chassis';
+import { authorize, HttpError, type Handler } from '@content-platform/chassis';
 import { pulseSignIn as contract } from '@content-platform/contract';
-import type { AuthClient } from '../access/auth-client.ts';
-import type { Cookie } from '../access/cookie.ts';
-import type { OriginCheck } from '../access/same-origin.ts';
-import type { Sessions } from '../access/sessions.ts';
 import { fromOf } from '../access/viewers.ts';
+import type { PulseContext } from '../context.ts';
 import { withPages } from '../pages/send.ts';
 
-export interface SignInDeps {
-  auth: AuthClient;
-  tokens: TokenVerifier;
-  sessions: Sessions;
-  cookie: Cookie;
-  checkOrigin: OriginCheck;
-}
-
-export function pulseSignIn(deps: SignInDeps): Handler<typeof contract> {
-  const { auth, tokens, sessions, cookie, checkOrigin } = deps;
+export function pulseSignIn(context: PulseContext): Handler<typeof contract> {
+  const { auth, tokens, sessions, cookie, checkOrigin } = context;
   return withPages<typeof contract>(contract, async (call) => {
     checkOrigin(call.header);
     const from = fromOf(call);

@@ -1,16 +1,11 @@
 import type { Handler } from '@content-platform/chassis';
 import { pulse as contract } from '@content-platform/contract';
-import type { Viewers } from '../access/viewers.ts';
-import { overviewPage, type Links } from '../pages/overview.ts';
+import type { PulseContext } from '../context.ts';
+import { overviewPage } from '../pages/overview.ts';
 import { isBrowser, page, withPages } from '../pages/send.ts';
-import { makeReport, type ReportDeps } from '../report.ts';
+import { makeReport } from '../report.ts';
 
-export interface PulseDeps extends ReportDeps {
-  viewers: Viewers;
-  links: Links;
-}
-
-export function pulse({ viewers, links, ...deps }: PulseDeps): Handler<typeof contract> {
+export function pulse({ viewers, links, report: deps }: PulseContext): Handler<typeof contract> {
   return withPages<typeof contract>(contract, async (call) => {
     const viewer = await viewers(call);
     const report = await makeReport(deps, viewer);

@@ -13,19 +13,19 @@ export interface Sample {
   values: ReadonlyMap<Target['name'], number | null>;
 }
 
-/** The gauges of all processes; undefined: no process reported the value. */
+/** The gauges of all processes; absent: no process reported the value. */
 export interface Gauges {
   /** Whether a gateway answered; only gateways count requests. */
   gateway: boolean;
   /** Whether a content-cache answered; only content-cache counts reads. */
   contentCache: boolean;
-  queue: number | undefined;
+  queue?: number | undefined;
   /** When the queue length was last read from Kafka, in ms; 0: Kafka is not configured. */
-  queueMeasuredAt: number | undefined;
-  failedJobs: number | undefined;
-  memoryBytes: number | undefined;
+  queueMeasuredAt?: number | undefined;
+  failedJobs?: number | undefined;
+  memoryBytes?: number | undefined;
   /** 0: no limit. */
-  memoryLimitBytes: number | undefined;
+  memoryLimitBytes?: number | undefined;
 }
 
 function largest(scrapes: readonly Scrape[], name: string): number | undefined {

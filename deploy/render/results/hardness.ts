@@ -1,4 +1,4 @@
-import { barChart } from '../charts.ts';
+import { barChart } from './charts.ts';
 import { round, table, verdicts, type Kept, type Section } from './section.ts';
 
 interface RaceResult {

@@ -1,13 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
-import { ROOT } from '../../deploy/local/config.ts';
+import { ROOT } from '../../local/config.ts';
 import { hardness } from './hardness.ts';
 import { type Kept, type Section, told } from './section.ts';
 import { speed } from './speed.ts';
-
-export const pageFile = join(ROOT, 'docs', 'results.md');
-export const chartsFolder = join(import.meta.dirname, 'charts');
 
 /** What a bench or proof has kept; undefined: it has not been run yet. */
 function read(file: string): Kept | undefined {
@@ -39,13 +35,12 @@ function write(section: Section, charts: Record<string, string>): string {
   ].join('\n\n');
 }
 
-/** docs/results.md and its charts, by name, from what the benches and proofs have kept. */
-export async function renderPage(): Promise<{ page: string; charts: Record<string, string> }> {
+/** Returns docs/results.md and its charts from what the benches and proofs have kept, as text by path. */
+export function renderResults(): Record<string, string> {
   const charts: Record<string, string> = {};
   const sections = (list: readonly Section[]) => list.map((section) => write(section, charts));
   const intro = readFileSync(join(import.meta.dirname, 'intro.md'), 'utf8').trim();
   const parts = ['# Results', intro, '## Speed', ...sections(speed), '## Hardness', ...sections(hardness)];
-  const options = await resolveConfig(pageFile);
-  const page = await format(`${parts.join('\n\n')}\n`, { ...options, filepath: pageFile });
-  return { page, charts };
+  const files = Object.entries(charts).map(([name, svg]) => [`docs/results/charts/${name}.svg`, svg]);
+  return { 'docs/results.md': `${parts.join('\n\n')}\n`, ...Object.fromEntries(files) };
 }

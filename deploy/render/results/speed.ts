@@ -1,6 +1,6 @@
-import { barChart, lineChart } from '../charts.ts';
-import { judge, type Result } from '../../test/bench/gateway/goals.ts';
-import { median } from '../../test/bench/percentiles.ts';
+import { barChart, lineChart } from './charts.ts';
+import { judge, type Result } from '../../../test/bench/gateway/goals.ts';
+import { median } from '../../../test/bench/percentiles.ts';
 import { round, table, verdicts, type Kept, type Section } from './section.ts';
 
 type Rounds = readonly Record<string, number>[];
