@@ -9,8 +9,8 @@ import type { User } from './user-store.ts';
 
 export type AccessTokens = ReturnType<typeof createAccessTokens>;
 
-/** Makes access tokens in the profile of RFC 9068: RS256, type at+jwt. `lifetime` is in seconds. */
-export function createAccessTokens(issuer: string, keys: SigningKeys, lifetime = accessTokenLifetime) {
+/** Makes access tokens in the profile of RFC 9068: RS256, type at+jwt. */
+export function createAccessTokens(issuer: string, keys: SigningKeys) {
   function sign(subject: string, scopes: readonly Scope[], claims: Record<string, string | boolean>): string {
     // Each time anew: keys are rotated while the process runs.
     const { kid, privateKey } = keys.current;
@@ -21,7 +21,7 @@ export function createAccessTokens(issuer: string, keys: SigningKeys, lifetime =
       audience,
       subject,
       jwtid: randomUUID(),
-      expiresIn: lifetime,
+      expiresIn: accessTokenLifetime,
     });
   }
 

@@ -1,5 +1,4 @@
 import { deleteExpired, type RetentionSteps } from '@content-platform/chassis';
-import { signingKeyTimes } from './keys/key-rotation.ts';
 import { createStores } from './stores.ts';
 
 /** The rows that expire, by the name that a failure to delete them has in the log. */
@@ -13,7 +12,7 @@ export const retention: RetentionSteps = (query) => {
     // Until then the reply says that a login took too long, and a code that comes again ends its session.
     'identity logins': () => deleteOlder('delete_identity_logins', 'auth.identity_login', '1 hour'),
     'identity codes': () => deleteOlder('delete_identity_codes', 'auth.identity_code', '1 day'),
-    'signing keys': () => signingKeys.deleteExpired(signingKeyTimes.kept),
+    'signing keys': signingKeys.deleteExpired,
     audit: audit.deleteExpired,
   };
 };

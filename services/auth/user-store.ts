@@ -18,8 +18,6 @@ export interface User {
   createdAt: Date;
 }
 
-export type UserChange = Pick<User, 'name' | 'roles' | 'disabled'>;
-
 export type NewUser = Pick<User, 'email' | 'name' | 'passwordHash'> & { roles: readonly Role[] };
 
 // PostgreSQL sends bigint as text, and float8 as a number.
@@ -82,7 +80,7 @@ export function createUserStore(query: Database['query']) {
       return affects('find_other_admin', text, [id]);
     },
 
-    update(id: number, { name, roles, disabled }: UserChange) {
+    update(id: number, { name, roles, disabled }: Pick<User, 'name' | 'roles' | 'disabled'>) {
       const text = 'UPDATE auth.user SET name = $2, roles = $3, disabled = $4 WHERE id = $1';
       return run('update_user', text, [id, name, roles, disabled]);
     },

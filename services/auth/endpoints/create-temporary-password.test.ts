@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
 import { decode, reasonOf, startAuth, type TestAuth, visible } from '../testing/start-auth.ts';
 
 let auth: TestAuth;
@@ -69,14 +68,11 @@ describe('a login with it', () => {
   test('works once, also when two come at the same time', async () => {
     const { id, email } = await auth.person();
     const { temporary } = await reset(id);
-    const release = await holdOpen(auth.database, (query) =>
-      query('test', 'SELECT FROM auth.user WHERE id = $1 FOR UPDATE', [id]),
+    const logins = await auth.whileHeld(
+      (query) => query('test', 'SELECT FROM auth.user WHERE id = $1 FOR UPDATE', [id]),
+      () => Promise.all([auth.logIn(email, temporary), auth.logIn(email, temporary)]),
     );
-    const logins = [auth.logIn(email, temporary), auth.logIn(email, temporary)];
-    await untilBlocked(auth.database);
-    await release();
-    const statuses = (await Promise.all(logins)).map(({ status }) => status);
-    expect(statuses.toSorted()).toEqual([200, 401]);
+    expect(logins.map(({ status }) => status).toSorted()).toEqual([200, 401]);
     const reasons = `SELECT details->>'reason' AS reason FROM auth.audit
                      WHERE user_id = $1 AND event = 'login_failed'`;
     expect(await auth.sql(reasons, id)).toEqual([{ reason: 'temporary password used or expired' }]);
@@ -110,11 +106,11 @@ describe('a login with it', () => {
   ])('that is under way when %s fails', async (_, statement) => {
     const { id, email } = await auth.person();
     const { temporary } = await reset(id);
-    const release = await holdOpen(auth.database, (query) => query('test', statement, [id]));
-    const login = auth.logIn(email, temporary);
-    await untilBlocked(auth.database);
-    await release();
-    expect((await login).error?.error).toBe('invalid_credentials');
+    const { error } = await auth.whileHeld(
+      (query) => query('test', statement, [id]),
+      () => auth.logIn(email, temporary),
+    );
+    expect(error?.error).toBe('invalid_credentials');
   });
 });
 

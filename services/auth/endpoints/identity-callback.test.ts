@@ -1,18 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createBrowser } from '../../../test/support/identity.ts';
 import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { type Scene, startScene } from '../testing/identity-scene.ts';
+import { person, type Scene, startScene } from '../testing/identity-scene.ts';
 import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
 import { decode, reasonOf } from '../testing/start-auth.ts';
 
-const person = (subject: string, more = {}) => ({
-  subject,
-  name: `The ${subject}`,
-  email: `${subject}@example.com`,
-  emailVerified: true,
-  suborgs: [],
-  ...more,
-});
 const people = [
   person('ann'),
   person('ben'),
@@ -89,22 +81,21 @@ describe('with a real identity service', () => {
   test('who is disabled while they come back is refused', async () => {
     await scene.tokensOf('lea');
     const disable = `UPDATE auth.user SET disabled = $1 WHERE email LIKE 'lea@%'`;
-    const commit = await holdOpen(scene.auth.database, (query) => query('disable', disable, [true]));
-    const back = scene.logIn('lea');
-    await untilBlocked(scene.auth.database);
-    await commit();
-    expect((await back).error).toBe('identity_user_disabled');
+    const { error } = await scene.auth.whileHeld(
+      (query) => query('disable', disable, [true]),
+      () => scene.logIn('lea'),
+    );
+    expect(error).toBe('identity_user_disabled');
     await scene.auth.sql(disable, false);
   });
 
   test('who is deleted while they come back is somebody new, as they would be later', async () => {
     const before = await scene.me((await scene.tokensOf('lea')).access_token);
     const text = `DELETE FROM auth.user WHERE email LIKE 'lea@%'`;
-    const commit = await holdOpen(scene.auth.database, (query) => query('delete', text));
-    const back = scene.logIn('lea');
-    await untilBlocked(scene.auth.database);
-    await commit();
-    const { code, verifier } = await back;
+    const { code, verifier } = await scene.auth.whileHeld(
+      (query) => query('delete', text),
+      () => scene.logIn('lea'),
+    );
     const { body } = await scene.redeem(code!, verifier);
     const after = await scene.me(body!.access_token);
     expect(after).toMatchObject({ email: before!.email, roles: ['user'] });

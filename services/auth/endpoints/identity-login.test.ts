@@ -3,7 +3,8 @@ import { identityLogin } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createBrowser } from '../../../test/support/identity.ts';
 import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { returnTo, type Scene, sha256, startScene } from '../testing/identity-scene.ts';
+import { sha256 } from '../sessions/opaque-token.ts';
+import { returnTo, type Scene, startScene } from '../testing/identity-scene.ts';
 import { startAuth } from '../testing/start-auth.ts';
 
 const challenge = sha256('verifier').toString('base64url');

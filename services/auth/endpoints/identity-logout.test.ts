@@ -4,13 +4,12 @@ import { call } from '@content-platform/contract/client';
 import { client, createBrowser } from '../../../test/support/identity.ts';
 import { until } from '../../../test/support/wait.ts';
 import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { type Scene, startScene } from '../testing/identity-scene.ts';
+import { person, type Scene, startScene } from '../testing/identity-scene.ts';
 import { decode, reasonOf } from '../testing/start-auth.ts';
 
-const people = [{ subject: 'ann', name: 'Ann', email: 'ann@example.com', emailVerified: true, suborgs: [] }];
 let scene: Scene;
 
-beforeAll(async () => void (scene = await startScene({ people })));
+beforeAll(async () => void (scene = await startScene({ people: [person('ann')] })));
 afterAll(() => scene.stop());
 
 const logout = ({ auth }: Scene, token: string) =>

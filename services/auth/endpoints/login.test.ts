@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import bcrypt from '@node-rs/bcrypt';
-import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
 import { decode, issuer, password, startAuth, type TestAuth, visible } from '../testing/start-auth.ts';
 
 let auth: TestAuth;
@@ -70,24 +69,20 @@ test('a bcrypt hash becomes argon2id at login, not at a failed one', async () =>
 test('a login gets in though another one renews the hash while it is under way', async () => {
   const { id, email } = await addImported('d@x.de');
   const renewed = await auth.accounts.passwords.hash(password);
-  const commit = await holdOpen(auth.database, (query) =>
-    query('renew', 'UPDATE auth.user SET password_hash = $2 WHERE id = $1', [id, renewed]),
+  const login = await auth.whileHeld(
+    (query) => query('renew', 'UPDATE auth.user SET password_hash = $2 WHERE id = $1', [id, renewed]),
+    () => auth.logIn(email),
   );
-  const login = auth.logIn(email);
-  await untilBlocked(auth.database);
-  await commit();
-  expect((await login).status).toBe(200);
+  expect(login.status).toBe(200);
 });
 
 test('a login whose user is disabled while the password is checked opens no session', async () => {
   const { id, email } = await auth.person();
-  const commit = await holdOpen(auth.database, (query) =>
-    query('disable', 'UPDATE auth.user SET disabled = true WHERE id = $1', [id]),
+  const login = await auth.whileHeld(
+    (query) => query('disable', 'UPDATE auth.user SET disabled = true WHERE id = $1', [id]),
+    () => auth.logIn(email),
   );
-  const login = auth.logIn(email);
-  await untilBlocked(auth.database);
-  await commit();
-  expect((await login).error?.error).toBe('invalid_credentials');
+  expect(login.error?.error).toBe('invalid_credentials');
 });
 
 test('a hash is renewed only while it is the one that was checked', async () => {

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { token } from '@content-platform/contract';
 import { call, type CallOptions } from '@content-platform/contract/client';
 import { createClientStore, type ClientStore } from '../client-store.ts';
-import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
 import { decode, issuer, startAuth, type TestAuth } from '../testing/start-auth.ts';
 
 const grant_type = 'client_credentials';
@@ -99,8 +98,6 @@ test.each([
   ['an id alone', { body: { grant_type, client_id: 'cms' } }],
   ['a NUL in the id', { body: { grant_type }, headers: basic('cm\0s', secret) }],
   ['SQL as the id', { body: { grant_type }, headers: basic(`cms' OR '1'='1`, secret) }],
-  ['another scheme', { body: { grant_type }, headers: { Authorization: 'Bearer cms' } }],
-  ['Basic without a colon', { body: { grant_type }, headers: { Authorization: 'Basic Y21z' } }],
 ])('%s: 401 with a challenge', async (_, options) => {
   const answer = await ask(options);
   expect(answer.error).toMatchObject({ error: 'invalid_client', code: 401 });
@@ -121,10 +118,10 @@ test.each([
   'a client that is %s while it asks gets no token: it would be newer than the revocation',
   async (what, change) => {
     await auth.addClient(what, secret, 'cache:clear');
-    const commit = await holdOpen(auth.database, (query) => change(createClientStore(query), what));
-    const answer = auth.askAsClient(what, secret);
-    await untilBlocked(auth.database);
-    await commit();
-    expect((await answer).error?.error).toBe('invalid_client');
+    const { error } = await auth.whileHeld(
+      (query) => change(createClientStore(query), what),
+      () => auth.askAsClient(what, secret),
+    );
+    expect(error?.error).toBe('invalid_client');
   },
 );

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import type { Person } from '../../../test/support/identity.ts';
-import { type Scene, startScene } from '../testing/identity-scene.ts';
+import { person, type Scene, startScene } from '../testing/identity-scene.ts';
 import { decode } from '../testing/start-auth.ts';
 
-const ann = { subject: 'ann', name: 'Ann', email: 'ann@example.com', emailVerified: true };
-const people: Person[] = [{ ...ann, suborgs: ['north', 'south'] }];
+const people = [person('ann', { suborgs: ['north', 'south'] })];
 const params = { identity: 'identity' };
 let scene: Scene;
 
@@ -34,7 +32,7 @@ test('a session with a password has nothing to choose from', async () => {
 
 test('what the identity service has taken away since is gone at the next login, in older sessions too', async () => {
   const { access_token: older } = await scene.tokensOf('ann');
-  people[0] = { ...ann, suborgs: ['north'] };
+  people[0] = person('ann', { suborgs: ['north'] });
   const { access_token: token } = await scene.tokensOf('ann');
   expect(decode(token).claims).not.toHaveProperty('suborg');
   expect(await scene.me(token)).not.toHaveProperty('suborg');

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
+import { until } from '../../../test/support/wait.ts';
 import { createUserStore } from '../user-store.ts';
-import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
-import { decode, password, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { decode, password, reasonOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
 
 let auth: TestAuth;
 /** An administrating machine: its token outlasts what happens to admins here. */
@@ -71,6 +71,13 @@ describe('the last admin', () => {
   });
 });
 
+test('losing a role ends the sessions', async () => {
+  const { id, token: access, refreshToken } = await auth.person({}, 'user', 'sre');
+  expect((await update(id, { roles: ['user', 'admin'] })).status).toBe(200);
+  expect(reasonOf(await auth.refresh(refreshToken))).toBe('revoked');
+  await until('the access token is refused', () => auth.isRefused(access));
+});
+
 test('sessions outlast a role more, another name and nothing at all', async () => {
   const { id, refreshToken } = await auth.person({}, 'sre');
   await update(id, { roles: ['user', 'sre', 'admin'], name: 'Another' });
@@ -80,14 +87,20 @@ test('sessions outlast a role more, another name and nothing at all', async () =
 
 test('a login that was under way when a role is taken away has the roles that are left', async () => {
   const { id, email } = await auth.person({}, 'sre');
-  const commit = await holdOpen(auth.database, async (query) => {
-    const users = createUserStore(query);
-    await users.update(id, { ...(await users.lock(id))!, roles: ['user'] });
-  });
-  const login = auth.logIn(email);
-  await untilBlocked(auth.database);
-  await commit();
-  expect(decode((await login).body!.token).claims['scope']).toBe('');
+  const { body } = await auth.whileHeld(
+    async (query) => {
+      const users = createUserStore(query);
+      await users.update(id, { ...(await users.lock(id))!, roles: ['user'] });
+    },
+    () => auth.logIn(email),
+  );
+  expect(decode(body!.token).claims['scope']).toBe('');
+});
+
+test('without a password a new user cannot log in, whatever they send', async () => {
+  const email = 'later@example.com';
+  expect((await create({ email, name: 'Later' })).status).toBe(201);
+  expect((await auth.logIn(email, 'anything')).error?.error).toBe('invalid_credentials');
 });
 
 test('a new user has no weak password', async () => {
@@ -119,7 +132,8 @@ describe('searching', () => {
     ['back.SLASH@', ['back\\slash']],
     ['100_', []],
     [`' OR true --`, []],
-  ])('%j is found in names and addresses as it stands, in any case', async (search, found) => {
+    ['@search.test', ['back\\slash', 'under_score', '100% Ünïcode']],
+  ])('%j is found in names and addresses as it stands, in any case, newest first', async (search, found) => {
     const { body } = await call(auth.origin, contract.listUsers, { query: { search }, token });
     expect(body!.items.map(({ name }) => name)).toEqual(found);
   });

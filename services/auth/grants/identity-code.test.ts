@@ -2,21 +2,15 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
-import { type Scene, sha256, startScene } from '../testing/identity-scene.ts';
+import { sha256 } from '../sessions/opaque-token.ts';
+import { person, type Scene, startScene } from '../testing/identity-scene.ts';
 import { untilBlocked } from '../../../test/support/locks.ts';
 import { createUserStore } from '../user-store.ts';
 import { reasonOf } from '../testing/start-auth.ts';
 
-const people = ['ann', 'bea'].map((name) => ({
-  subject: name,
-  name,
-  email: `${name}@example.com`,
-  emailVerified: true,
-  suborgs: [],
-}));
 let scene: Scene;
 
-beforeAll(async () => void (scene = await startScene({ people })));
+beforeAll(async () => void (scene = await startScene({ people: [person('ann'), person('bea')] })));
 afterAll(() => scene.stop());
 
 async function codeOf(subject = 'ann'): Promise<{ code: string; verifier: string }> {

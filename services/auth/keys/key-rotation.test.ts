@@ -5,6 +5,7 @@ import { until } from '../../../test/support/wait.ts';
 import { rotateSigningKey, type Rotation, signingKeyTimes } from './key-rotation.ts';
 import { rotateKeySecret } from './key-secret.ts';
 import { loadSecret } from './secret-store.ts';
+import { keptSeconds } from './signing-key-store.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { type KeyDatabase, openKeyDatabase } from '../testing/key-database.ts';
 import { keySecret } from '../testing/start-auth.ts';
@@ -56,9 +57,9 @@ test('a new key is published at once, signs later, and the old one goes when its
   const first = processes[0]!.current.kid;
   const { kid, replaced, signsFrom, publishedUntil } = await rotate();
   expect(replaced).toBe(first);
-  const { ahead, kept } = signingKeyTimes;
+  const { ahead } = signingKeyTimes;
   expect(Math.abs(signsFrom.getTime() - Date.now() - ahead * 1000)).toBeLessThan(30_000);
-  expect(publishedUntil.getTime() - signsFrom.getTime()).toBe(kept * 1000);
+  expect(publishedUntil.getTime() - signsFrom.getTime()).toBe(keptSeconds * 1000);
   for (const keys of processes) {
     await until('it is published', () => published(keys).includes(kid));
     expect(keys.current.kid).toBe(first);
@@ -70,8 +71,8 @@ test('a new key is published at once, signs later, and the old one goes when its
     expect(published(keys)).toEqual([kid, first]);
     expect(await keys.get(first)).toBeDefined();
   }
-  await stores.signingKeys.deleteExpired(kept);
-  await pass(kept);
+  await stores.signingKeys.deleteExpired();
+  await pass(keptSeconds);
   for (const keys of processes) {
     await until('the old one is gone', () => published(keys).length === 1);
     expect(keys.current.kid).toBe(kid);
@@ -93,7 +94,7 @@ test('a process switches at the moment, not when it reads the keys the next time
 
 test('a key is published for longer than copies of the set are kept, and kept for longer than its tokens live', () => {
   expect(signingKeyTimes.ahead).toBeGreaterThan(300 + signingKeyTimes.reload);
-  expect(signingKeyTimes.kept).toBeGreaterThan(900);
+  expect(keptSeconds).toBeGreaterThan(900);
 });
 
 test('while a key waits no other is made, however many ask at once', async () => {
@@ -207,7 +208,7 @@ test('a process with the old secret signs with the keys it has, and says once th
   await until('it publishes the new one', () => published(keys).length === 2);
   expect(keys.current.kid).toBe(kid);
   // What it signed after that would be refused everywhere.
-  await pass(signingKeyTimes.kept);
+  await pass(keptSeconds);
   await until('its own one is gone', () => published(keys).length === 1);
   expect(() => keys.current).toThrow('Tokens cannot be issued at the moment.');
   expect(log).toEqual([expect.stringContaining('restart it with the new secret')]);

@@ -1,23 +1,19 @@
 import { createHash, createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ConfigError } from '@content-platform/chassis';
-import { accessTokenLifetime } from '../access-token-lifetime.ts';
 import type { AuthDatabase } from '../stores.ts';
 import { seal, unseal } from './sealing.ts';
-import type { NewSigningKey, StoredSigningKey } from './signing-key-store.ts';
+import { keptSeconds, type NewSigningKey, type StoredSigningKey } from './signing-key-store.ts';
 
 /** In seconds. */
 export const signingKeyTimes = {
   /** A key is published this long before it signs: for longer than verifiers keep the key set, which is 300 s. */
   ahead: 600,
-  /** A key is published this long after the next one signs: as long as its tokens live, and a minute for clocks that differ. */
-  kept: accessTokenLifetime + 60,
   /** How often each process reads the keys. */
   reload: 10,
   /** Unknown kids, which anyone can invent, cause at most one more reading in this time. */
   coolDown: 1,
 };
-export type SigningKeyTimes = typeof signingKeyTimes;
 
 const generateRsaKey = promisify(generateKeyPair);
 
@@ -52,14 +48,13 @@ export async function openPrivateKey({ kid, sealed }: StoredSigningKey, secret: 
 export async function readOrMakeKeys(
   database: Pick<AuthDatabase, 'signingKeys' | 'transaction'>,
   secret: string,
-  { kept }: SigningKeyTimes,
 ): Promise<StoredSigningKey[]> {
-  const keys = await database.signingKeys.list(kept);
+  const keys = await database.signingKeys.list();
   if (keys.length > 0) return keys;
   return database.transaction(async ({ signingKeys }) => {
     await signingKeys.lock();
-    if ((await signingKeys.list(kept)).length === 0) await signingKeys.add(await generate(secret), 0);
-    return signingKeys.list(kept);
+    if ((await signingKeys.list()).length === 0) await signingKeys.add(await generate(secret), 0);
+    return signingKeys.list();
   });
 }
 
@@ -79,20 +74,19 @@ export interface Rotation {
 export async function rotateSigningKey(
   database: Pick<AuthDatabase, 'transaction'>,
   secret: string,
-  { ahead, kept } = signingKeyTimes,
 ): Promise<Rotation | { waiting: string; signsFrom: Date } | undefined> {
   return database.transaction(async ({ signingKeys, audit }) => {
     await signingKeys.lock();
-    const newest = (await signingKeys.list(kept))[0];
+    const newest = (await signingKeys.list())[0];
     if (!newest) return undefined;
     if (newest.signsIn > 0) return { waiting: newest.kid, signsFrom: new Date(Date.now() + newest.signsIn) };
     await openPrivateKey(newest, secret);
     const key = await generate(secret);
-    const signsFrom = await signingKeys.add(key, ahead);
+    const signsFrom = await signingKeys.add(key, signingKeyTimes.ahead);
     const { kid } = key.publicJwk;
     const details = { kid, signs_from: signsFrom };
     await audit.add({ event: 'signing_key_rotated', actor: 'command', details });
-    const publishedUntil = new Date(signsFrom.getTime() + kept * 1000);
+    const publishedUntil = new Date(signsFrom.getTime() + keptSeconds * 1000);
     return { kid, signsFrom, replaced: newest.kid, publishedUntil };
   });
 }

@@ -15,17 +15,13 @@ test('the same is never sealed the same way twice', async () => {
   expect(await seal(plain, 'secret', 'kid')).not.toEqual(await seal(plain, 'secret', 'kid'));
 });
 
-test('a changed byte is noticed in salt, nonce, tag and ciphertext', async () => {
+test('a changed byte in salt, nonce, tag or ciphertext is noticed, and so is a cut', async () => {
   const sealed = await seal(plain, 'secret', 'kid');
   for (const position of [3, 20, 30, 50]) {
     const changed = Buffer.from(sealed);
     changed[position]! ^= 1;
     await expect(unseal(changed, 'secret', 'kid')).rejects.toThrow();
   }
-});
-
-test('a cut is noticed', async () => {
-  const sealed = await seal(plain, 'secret', 'kid');
-  await expect(unseal(sealed.subarray(0, -1), 'secret', 'kid')).rejects.toThrow();
-  await expect(unseal(sealed.subarray(0, 30), 'secret', 'kid')).rejects.toThrow();
+  for (const end of [-1, 30])
+    await expect(unseal(sealed.subarray(0, end), 'secret', 'kid')).rejects.toThrow();
 });

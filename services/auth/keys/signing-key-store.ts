@@ -1,4 +1,5 @@
 import type { Database } from '@content-platform/chassis';
+import { accessTokenLifetime } from '../access-token-lifetime.ts';
 import { statements } from '../statements.ts';
 
 /** A public key as it is published (RFC 7517). */
@@ -23,6 +24,9 @@ export interface StoredSigningKey extends NewSigningKey {
   signsIn: number;
 }
 
+/** A key is published this long after the next one signs: as long as its tokens live, and a minute for clocks that differ. */
+export const keptSeconds = accessTokenLifetime + 60;
+
 /** A key is retired when a newer one has been signing for $1 seconds: the last token of the old key has expired. */
 const retired = `EXISTS (SELECT FROM auth.signing_key AS newer
                          WHERE newer.signs_from > key.signs_from
@@ -36,7 +40,7 @@ export function createSigningKeyStore(query: Database['query']) {
     lock: () => run('lock_signing_keys', `SELECT pg_advisory_xact_lock(hashtext('auth.signing_key'))`),
 
     /** The keys that are not retired, newest first. */
-    list(keptSeconds: number) {
+    list() {
       const text = `SELECT kid, public_jwk AS "publicJwk", sealed_private_key AS sealed,
                       extract(epoch FROM signs_from - clock_timestamp())::float8 * 1000 AS "signsIn"
                     FROM auth.signing_key AS key WHERE NOT ${retired} ORDER BY signs_from DESC`;
@@ -52,7 +56,7 @@ export function createSigningKeyStore(query: Database['query']) {
     },
 
     /** Deletes the retired keys. */
-    deleteExpired: (keptSeconds: number) =>
+    deleteExpired: () =>
       run('delete_signing_keys', `DELETE FROM auth.signing_key AS key WHERE ${retired}`, [keptSeconds]),
   };
 }

@@ -59,7 +59,7 @@ export async function loadSigningKeys(
   }
 
   async function read(open: typeof openLater): Promise<void> {
-    const stored = await readOrMakeKeys(database, secret, times);
+    const stored = await readOrMakeKeys(database, secret);
     held = await Promise.all(stored.map((key) => toHeld(key, open)));
     readAt = performance.now();
   }

@@ -12,7 +12,7 @@ async function fail(equalize: EqualizeFailureTime, checkMs: number): Promise<num
   return time - start;
 }
 
-const create = (memoryMs?: number) => createEqualizeFailureTime(memoryMs, clock);
+const create = () => createEqualizeFailureTime(clock);
 
 test('a failure takes 400 ms, however fast its check was', async () => {
   const equalize = create();
@@ -32,7 +32,7 @@ test('a very slow failure delays the others by 3 s at most', async () => {
 });
 
 test('a slow failure is forgotten after a while', async () => {
-  const equalize = create(60_000);
+  const equalize = create();
   await fail(equalize, 3_000);
   time += 100_000;
   expect(await fail(equalize, 0)).toBe(3_000);

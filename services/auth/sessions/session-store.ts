@@ -28,14 +28,12 @@ export interface NewSession {
   origin?: SessionOrigin | undefined;
 }
 
-/** `reused`: the token was replaced longer ago than a lost reply explains. */
-export type RefreshTokenState = 'valid' | 'expired' | 'revoked' | 'reused';
-
 export interface PresentedToken {
   sessionId: number;
   userId: number;
   mustChangePassword: boolean;
-  state: RefreshTokenState;
+  /** `reused`: the token was replaced longer ago than a lost reply explains. */
+  state: 'valid' | 'expired' | 'revoked' | 'reused';
   /** Whether the table has its successor. */
   replaced: boolean;
 }

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHmac } from 'node:crypto';
+import type { Database } from '@content-platform/chassis';
 import { listSessions } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
-import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
-import { decode, password, reasonOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { untilBlocked } from '../../../test/support/locks.ts';
+import { password, reasonOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
 import { createUserStore } from '../user-store.ts';
 import { sha256 } from './opaque-token.ts';
 import { createSessionStore } from './session-store.ts';
@@ -39,16 +40,6 @@ const reuses = (sessionId: number) =>
     String(sessionId),
   );
 
-test('a refresh token is replaced at each use, and the access token is of the same session', async () => {
-  const { refreshToken, sessionId, id } = await auth.person();
-  expect(refreshToken).toMatch(/^[\w-]{43}$/);
-  const first = await successorOf(refreshToken);
-  const { access_token: token, refresh_token: second } = (await auth.refresh(first)).body!;
-  expect(new Set([refreshToken, first, second]).size).toBe(3);
-  expect(decode(token).claims).toMatchObject({ sub: String(id), sid: String(sessionId) });
-  expect(await auth.isRefused(token)).toBe(false);
-});
-
 test('the database knows no token, only hashes', async () => {
   const { refreshToken, sessionId } = await auth.person();
   const next = await successorOf(refreshToken);
@@ -78,16 +69,13 @@ describe('a token that comes again within 10 s', () => {
     const { refreshToken, sessionId } = await auth.person();
     const second = derived(refreshToken);
     const third = derived(second);
-    const release = await holdOpen(auth.database, async (query) => {
+    const useSuccessor = async (query: Database['query']) => {
       const store = createSessionStore(query);
-      await query('lock', 'SELECT FROM auth.session WHERE id = $1 FOR UPDATE', [sessionId]);
+      await store.present(sha256(refreshToken));
       await store.replace(sessionId, sha256(refreshToken), sha256(second));
       await store.replace(sessionId, sha256(second), sha256(third));
-    });
-    const next = successorOf(refreshToken);
-    await untilBlocked(auth.database);
-    await release();
-    expect(await next).toBe(third);
+    };
+    expect(await auth.whileHeld(useSuccessor, () => successorOf(refreshToken))).toBe(third);
   });
 
   test.each([0, 1, 2])('ends the session when step %i was no moment ago', async (step) => {
@@ -182,10 +170,6 @@ test('a token that is not used for 30 days has expired, its session after 90 in 
   expect(await reasonFor(old.refreshToken)).toBe('expired');
 });
 
-test.each(['x', 'A'.repeat(43), `${'A'.repeat(42)}\u00e4`])('%j is no token of ours', async (token) => {
-  expect(await reasonFor(token)).toBe('unknown');
-});
-
 test('a session has a device, an address, and says which one is asking', async () => {
   const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
   const from = { 'User-Agent': firefox, 'X-Forwarded-For': '2001:db8::7' };
@@ -196,10 +180,6 @@ test('a session has a device, an address, and says which one is asking', async (
     { device: 'curl/8.5.0', address: '127.0.0.1', current: false },
     { id: sessionId, device: 'Firefox on Linux', address: '2001:db8::7', current: true },
   ]);
-  const page = await call(auth.origin, listSessions, { token, query: { limit: 1 } });
-  const cursor = page.body!.next_cursor!;
-  const rest = await call(auth.origin, listSessions, { token, query: { limit: 1, cursor } });
-  expect(rest.body).toMatchObject({ items: [{ id: sessionId }], next_cursor: null });
 });
 
 test('more than 100 sessions: the one unused for longest ends', async () => {

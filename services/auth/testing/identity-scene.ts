@@ -1,15 +1,23 @@
-import { createHash, randomBytes } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { client, createBrowser, type Person, startIdentityProvider } from '../../../test/support/identity.ts';
 import { issuer as publicUrl, startAuth } from './start-auth.ts';
 import type { IdentitySettings } from '../identity/settings.ts';
+import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 
 export const returnTo = 'https://app.test/signed-in';
 const callbackPath = '/api/identity/login/callback';
 const params = { identity: 'identity' };
 
-export const sha256 = (text: string) => createHash('sha256').update(text).digest();
+/** A person at the identity service. */
+export const person = (subject: string, more: Partial<Person> = {}): Person => ({
+  subject,
+  name: `The ${subject}`,
+  email: `${subject}@example.com`,
+  emailVerified: true,
+  suborgs: [],
+  ...more,
+});
 
 /** The service with a real identity service, or with the one that is named. */
 export async function startScene({
@@ -31,7 +39,7 @@ export async function startScene({
 
   /** Begins a login; the browser is then at the gates of the identity service. */
   async function begin(browser = createBrowser()) {
-    const verifier = randomBytes(32).toString('base64url');
+    const verifier = randomToken();
     const query = new URLSearchParams({
       return_to: returnTo,
       state: 'of the client',

@@ -1,11 +1,12 @@
 // Shared by the tests of this service.
 import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
-import { watchRevocations } from '@content-platform/chassis';
+import { type Database, watchRevocations } from '@content-platform/chassis';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { startHttpServer } from '../../../test/support/http-server.ts';
+import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
 import { ensureClient, ensureUser, withAccounts } from '../accounts.ts';
 import { createAuth } from '../app.ts';
 import type { Command } from '../commands/command.ts';
@@ -106,6 +107,14 @@ export async function startAuth({ identity = noIdentity, backoff = loginBackoff 
         body: { grant_type: 'client_credentials', client_id, client_secret },
         headers,
       }),
+    /** Sends a request that waits for locks of a transaction which has done `work`, and then ends. Returns the reply. */
+    async whileHeld<T>(work: (query: Database['query']) => Promise<unknown>, request: () => Promise<T>) {
+      const commit = await holdOpen(database, work);
+      const reply = request();
+      await untilBlocked(database);
+      await commit();
+      return reply;
+    },
     /** Whether the service refuses this access token by now. */
     isRefused: async (token: string) =>
       (await call(origin, contract.me, { token })).error?.error === 'invalid_token',
