@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'yaml';
 import {
   addressSettings,
   endpoints,
@@ -12,18 +11,9 @@ import {
 } from '@content-platform/contract';
 import { ROOT } from './local/config.ts';
 import { connectionsOfContainers } from './render/connections.ts';
+import { compose } from './testing/compose.ts';
 
-const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
-
-interface Container {
-  build?: { args?: { SERVICE?: string } };
-  environment?: Record<string, string | number>;
-  mem_limit?: string;
-  stop_grace_period?: string;
-  command?: string[];
-}
-const compose = parse(read('docker-compose.yml'), { merge: true }) as { services: Record<string, Container> };
-const changelog = read('CHANGELOG.md');
+const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
 
 const storeSettings = {
   postgres: { DATABASE_URL_FILE: '/run/secrets/database-url' },

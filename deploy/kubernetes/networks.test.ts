@@ -1,17 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'yaml';
 import { processes } from '../render/configuration.ts';
-import { ROOT } from '../local/config.ts';
+import { compose } from '../testing/compose.ts';
 
 import { internalPortOffset, services } from '@content-platform/contract';
 import { reaches, type Peer } from './testing/network-policies.ts';
 import { render } from './testing/render.ts';
 import { allOf, environmentOf, find, podOf, portOf } from './testing/resources.ts';
 
-const text = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
-const compose = parse(text, { merge: true }) as { services: Record<string, { networks: string[] }> };
 const networksOf = (name: string) => compose.services[name]!.networks;
 
 const resources = render(join(import.meta.dirname, 'overlays', 'production'));
@@ -106,10 +102,13 @@ describe('to outside', () => {
   const has = (name: string, setting: RegExp) =>
     Object.keys(processes[name]!).some((known) => setting.test(known));
 
-  test.each(names)('%s resolves names', (name) => {
-    expect(can(peers.get(name)!, kubeDns, 53)).toBe(true);
-    expect(can(peers.get(name)!, { address: '169.254.20.10' }, 53)).toBe(true);
-    expect(can(peers.get(name)!, { ...kubeDns, pod: {} }, 53)).toBe(false);
+  test.each(names)('%s resolves names, and sends traces to where the monitoring is', (name) => {
+    const peer = peers.get(name)!;
+    expect(can(peer, kubeDns, 53)).toBe(true);
+    expect(can(peer, { address: '169.254.20.10' }, 53)).toBe(true);
+    expect(can(peer, { ...kubeDns, pod: {} }, 53)).toBe(false);
+    expect(can(peer, elsewhere('monitoring'), 4318)).toBe(true);
+    expect(can(peer, elsewhere(), 4318)).toBe(false);
   });
 
   test.each([
@@ -132,10 +131,5 @@ describe('to outside', () => {
       expect(can(peers.get(name)!, { address: '169.254.169.254' }, 443)).toBe(false);
       expect(can(peers.get(name)!, { address: '192.0.2.1' }, 80)).toBe(false);
     }
-  });
-
-  test.each(names)('%s sends traces to where the monitoring is', (name) => {
-    expect(can(peers.get(name)!, elsewhere('monitoring'), 4318)).toBe(true);
-    expect(can(peers.get(name)!, elsewhere(), 4318)).toBe(false);
   });
 });

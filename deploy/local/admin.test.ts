@@ -107,16 +107,6 @@ async function startAuth(work: () => Promise<void> = () => Promise.resolve()) {
 
 const keptSecrets = () => JSON.parse(readFileSync(secretsFile(), 'utf8')) as Secrets;
 
-async function kids(): Promise<string[]> {
-  const client = new pg.Client(own.database.url);
-  await client.connect();
-  const { rows } = await client.query<{ kid: string }>(
-    'SELECT kid FROM auth.signing_key ORDER BY signs_from',
-  );
-  await client.end();
-  return rows.map(({ kid }) => kid);
-}
-
 test('each command goes to the service that it belongs to, and help is of them all', async () => {
   const args = ['create-user', '--email', 'ann@example.com', '--name', 'Ann'];
   const { child, ended } = await run('deploy/local/admin.ts', args, surroundings());
@@ -136,25 +126,17 @@ test('each command goes to the service that it belongs to, and help is of them a
   expect((await admin('constructor')).stderr).toBe('admin: There is no command constructor; try help.\n');
 });
 
-test("rotate-keys has the stack's secret and says what happens when; a second one has to wait", async () => {
-  const [first] = await kids();
+test("rotate-keys has the stack's secret; a second one has to wait", async () => {
+  const made =
+    /^Made signing key (\S+)\. Every auth process publishes it within 10 s; none needs a restart\.$/m;
   const { code, stdout } = await admin('rotate-keys', { AUTH_KEY_SECRET: other });
-  expect(code).toBe(0);
-  const [, second] = await kids();
-  const lines = stdout.split('\n');
-  expect(lines[0]).toBe(
-    `Made signing key ${second}. Every auth process publishes it within 10 s; none needs a restart.`,
-  );
-  expect(lines[1]).toMatch(/^From \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC on it signs\.$/);
-  expect(lines[2]).toMatch(RegExp(`^From .* UTC on no token of key ${first} is left: it is deleted\\.$`));
-  const [signs, ends] = [lines[1], lines[2]].map((line) =>
-    Date.parse(/From (.*) UTC on/.exec(line!)![1]! + 'Z'),
-  );
-  expect(ends! - signs!).toBe(960_000);
+  expect([code, stdout]).toEqual([0, expect.stringMatching(made)]);
   expect(await admin('rotate-keys')).toEqual({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(`^admin: Key ${second} signs from .* UTC; rotate again after that\\.\n$`),
+    stderr: expect.stringMatching(
+      `^admin: Key ${made.exec(stdout)![1]} signs from .* UTC; rotate again after that`,
+    ),
   });
 });
 
@@ -265,15 +247,17 @@ test('on another database the secrets are those of the environment, or of files'
   const env = { DATABASE_URL: own.database.url };
   expect((await admin('rotate-keys', env)).stderr).toMatch(/^admin: AUTH_KEY_SECRET is not set; /);
   const given = { ...env, AUTH_KEY_SECRET: authKeySecret };
-  expect((await admin('rotate-key-secret', given)).stderr).toMatch(
-    /^admin: AUTH_KEY_SECRET_NEW is not set; /,
-  );
-  const tooShort = await admin('rotate-key-secret', { ...given, AUTH_KEY_SECRET_NEW: 'short' });
-  expect(tooShort.stderr).toBe(
-    'admin: AUTH_KEY_SECRET_NEW must be a secret of 32 or more characters, not what it is set to\n',
-  );
-  const same = await admin('rotate-key-secret', { ...given, AUTH_KEY_SECRET_NEW: authKeySecret });
-  expect(same.stderr).toBe('admin: AUTH_KEY_SECRET_NEW is the same as AUTH_KEY_SECRET.\n');
+  for (const [secret, message] of [
+    ['', /^admin: AUTH_KEY_SECRET_NEW is not set; /],
+    [
+      'short',
+      /^admin: AUTH_KEY_SECRET_NEW must be a secret of 32 or more characters, not what it is set to$/m,
+    ],
+    [authKeySecret, /^admin: AUTH_KEY_SECRET_NEW is the same as AUTH_KEY_SECRET\.$/m],
+  ] as const)
+    expect((await admin('rotate-key-secret', { ...given, AUTH_KEY_SECRET_NEW: secret })).stderr).toMatch(
+      message,
+    );
 
   const next = own.state.path('next');
   writeFileSync(next, `${other}\n`);

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { ROOT } from '../local/config.ts';
+
+/** A container of docker-compose.yml, as far as tests look at it. */
+export interface Container {
+  build?: { args?: { SERVICE?: string } };
+  environment?: Record<string, string | number | undefined>;
+  networks: string[];
+  ports?: string[];
+  profiles?: string[];
+  command?: string[];
+  mem_limit?: string;
+  pids_limit?: number;
+  cap_drop?: string[];
+  security_opt?: string[];
+}
+
+interface Compose {
+  services: Record<string, Container>;
+  networks: Record<string, { internal?: boolean } | null>;
+}
+
+export const composeText = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
+export const compose = parse(composeText, { merge: true }) as Compose;
