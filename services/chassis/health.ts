@@ -1,4 +1,4 @@
-import express, { type Express, type RequestHandler } from 'express';
+import express, { type Express } from 'express';
 import { expose } from './exposition.ts';
 import type { Metrics } from './metrics.ts';
 import { withTimeout } from './with-timeout.ts';
@@ -56,13 +56,8 @@ export function createAssess(checks: Record<string, Check>): Assess {
   return () => (latest ??= runChecks());
 }
 
-/** The internal listener's application: /metrics, /health/live, /health/ready and `more`, a service's own endpoints. */
-export function createInternalApp(
-  metrics: Metrics,
-  assess: Assess,
-  isUp: () => boolean,
-  more: () => RequestHandler | undefined = () => undefined,
-): Express {
+/** The internal listener's application: /metrics, /health/live and /health/ready; a service may add endpoints. */
+export function createInternalApp(metrics: Metrics, assess: Assess, isUp: () => boolean): Express {
   const app = express();
   app.disable('x-powered-by');
   app.get('/metrics', (request, response, next) => {
@@ -80,11 +75,6 @@ export function createInternalApp(
       status: !ready ? 'unavailable' : degraded ? 'degraded' : 'ok',
       checks: outcomes,
     });
-  });
-  app.use((request, response, next) => {
-    const handler = more();
-    if (handler) void handler(request, response, next);
-    else next();
   });
   return app;
 }

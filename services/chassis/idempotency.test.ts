@@ -74,15 +74,8 @@ test('concurrent requests get 409, and one of them does the work', async () => {
   const all = Array.from({ length: 8 }, () =>
     idempotency.once(request, slow).catch((error: unknown) => error),
   );
-  const busy = all.map((one) =>
-    Promise.race([one, new Promise((resolve) => setTimeout(resolve, 60_000).unref())]),
-  );
-  const first = await Promise.any(busy);
-  expect(first).toMatchObject({
-    status: 409,
-    error: 'idempotency_key_in_use',
-    headers: { 'Retry-After': '1' },
-  });
+  const inUse = { status: 409, error: 'idempotency_key_in_use', headers: { 'Retry-After': '1' } };
+  expect(await Promise.race(all)).toMatchObject(inUse);
   end.resolve(done);
   const replies = await Promise.all(all);
   // Those who came when it was done have its reply, too.

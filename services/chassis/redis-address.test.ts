@@ -2,42 +2,23 @@ import { expect, test } from '@jest/globals';
 import { redisUrl, readConfig } from './config.ts';
 import { parseRedisUrl } from './redis-address.ts';
 
+const at = (host: string, port: number) => ({ host, port });
+const secret = { username: 'app', password: 'secret' };
 test.each([
   ['redis://u:p@here:1/2', { form: 'single', url: 'redis://u:p@here:1/2' }],
   [
     'redis-sentinel://a,b:7,[::1]:8/main',
-    {
-      form: 'sentinel',
-      sentinels: [
-        { host: 'a', port: 26_379 },
-        { host: 'b', port: 7 },
-        { host: '::1', port: 8 },
-      ],
-      name: 'main',
-      access: {},
-    },
+    { form: 'sentinel', sentinels: [at('a', 26_379), at('b', 7), at('::1', 8)], name: 'main', access: {} },
   ],
   [
     'rediss-sentinel://:p%40ss@a/main',
-    {
-      form: 'sentinel',
-      sentinels: [{ host: 'a', port: 26_379 }],
-      name: 'main',
-      access: { password: 'p@ss', tls: {} },
-    },
+    { form: 'sentinel', sentinels: [at('a', 26_379)], name: 'main', access: { password: 'p@ss', tls: {} } },
   ],
   [
-    'redis-cluster://app:secret@a:7000,b',
-    {
-      form: 'cluster',
-      nodes: [
-        { host: 'a', port: 7000 },
-        { host: 'b', port: 6379 },
-      ],
-      access: { username: 'app', password: 'secret' },
-    },
+    'redis-cluster://app:secret@a:7,b',
+    { form: 'cluster', nodes: [at('a', 7), at('b', 6379)], access: secret },
   ],
-  ['rediss-cluster://a', { form: 'cluster', nodes: [{ host: 'a', port: 6379 }], access: { tls: {} } }],
+  ['rediss-cluster://a', { form: 'cluster', nodes: [at('a', 6379)], access: { tls: {} } }],
 ])('parses %s', (url, address) => {
   expect(parseRedisUrl(url)).toEqual(address);
 });

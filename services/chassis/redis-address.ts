@@ -39,7 +39,7 @@ function hostsOf(text: string, defaultPort: number): HostPort[] {
 }
 
 /**
- * Parses the three forms of REDIS_URL. User and password are percent-encoded. Throws an Error that says what is allowed.
+ * Parses the three forms of REDIS_URL. User and password are percent-encoded. Throws if it is none of them.
  */
 export function parseRedisUrl(text: string): RedisAddress {
   if (/^rediss?:\/\//.test(text) && URL.canParse(text)) return { form: 'single', url: text };
@@ -48,12 +48,12 @@ export function parseRedisUrl(text: string): RedisAddress {
   // Sentinels need the primary's name; a cluster has none.
   if (!hosts || isSentinel !== Boolean(name)) throw new Error(redisForms);
   const access: RedisAccess = {
-    ...(user ? { username: decoded(user) } : {}),
-    ...(password ? { password: decoded(password) } : {}),
+    ...(user ? { username: decodeURIComponent(user) } : {}),
+    ...(password ? { password: decodeURIComponent(password) } : {}),
     ...(tls ? { tls: {} } : {}),
   };
   return isSentinel
-    ? { form: 'sentinel', sentinels: hostsOf(hosts, 26_379), name: decoded(name!), access }
+    ? { form: 'sentinel', sentinels: hostsOf(hosts, 26_379), name: decodeURIComponent(name!), access }
     : { form: 'cluster', nodes: hostsOf(hosts, 6_379), access };
 }
 
@@ -62,14 +62,6 @@ export function isRedisUrl(text: string): boolean {
     return Boolean(parseRedisUrl(text));
   } catch {
     return false;
-  }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new Error(redisForms);
   }
 }
 

@@ -80,13 +80,10 @@ export async function run<Config extends CommonConfig>(
   let assess: Assess = () => Promise.resolve({ outcomes: {}, failing: [] });
   let up = false;
   let stopServer: (() => Promise<void>) | undefined;
-  const internal = createServer(
-    createInternalApp(
-      metrics,
-      () => assess(),
-      () => up,
-      () => running?.internal,
-    ),
+  const internal = createInternalApp(
+    metrics,
+    () => assess(),
+    () => up,
   );
 
   /** Logs once that the process is ready and, if that takes about a second, which checks it waits for. */
@@ -132,9 +129,10 @@ export async function run<Config extends CommonConfig>(
   });
 
   try {
-    await listen(internal, config.PORT + internalPortOffset, config.HOST);
+    await listen(createServer(internal), config.PORT + internalPortOffset, config.HOST);
     running = await start({ config, logger, metrics, slowLog, onStop: (close) => closers.push(close) });
     assess = createAssess(running.checks);
+    if (running.internal) internal.use(running.internal);
     const server = createServer({ maxHeaderSize: 16_384, ...running.server }, running.app);
     running.configureServer?.(server);
     const stopListening = createGracefulShutdown(server);

@@ -47,7 +47,7 @@ const withHeader = (header: object) =>
   jwt.sign(person, ours.privateKey, { algorithm: 'RS256', header: { ...head, ...header } });
 const good = sign(person);
 
-test("a person's token", async () => {
+test("returns the caller of a person's token", async () => {
   const caller = {
     kind: 'user',
     id: 12,
@@ -59,7 +59,7 @@ test("a person's token", async () => {
   expect((await tokens.verify(withClaims({ scope: '' }))).scopes).toEqual(new Set());
 });
 
-test("a machine's token", async () => {
+test("returns the caller of a machine client's token", async () => {
   const caller = { kind: 'machine', clientId: 'cms', scopes: new Set(['cache:clear']) };
   expect(await tokens.verify(sign(machine))).toEqual(caller);
 });
@@ -101,7 +101,7 @@ test.each([
   await expect(tokens.verify(token)).rejects.toMatchObject(refusal(message));
 });
 
-test('a token that was checked once is taken from memory, and never past its exp', async () => {
+test('remembers a valid token, but not past its exp', async () => {
   let asked = 0;
   const keys: KeySource = {
     get: (kid) => Promise.resolve(++asked && kid === ours.kid ? ours.publicKey : undefined),
@@ -136,11 +136,11 @@ test.each([
   ['Bearer ', 'invalid_token'],
   ['Bearer  abc', 'invalid_token'],
   ['Bearer abc def', 'invalid_token'],
-])('the header %j is answered %s', (header, error) => {
+])('the header %j is refused: %s', (header, error) => {
   expect(() => bearerToken(header)).toThrow(expect.objectContaining({ status: 401, error }));
 });
 
-test('each access is given to those who may, and to nobody else', async () => {
+test('allows each access to exactly the callers that have it', async () => {
   const [user, client] = [await tokens.verify(good), await tokens.verify(sign(machine))];
   for (const caller of [user, client]) expect(() => authorize(caller, { access: 'token' })).not.toThrow();
   expect(() => authorize(user, { access: 'user' })).not.toThrow();
@@ -154,7 +154,7 @@ test('each access is given to those who may, and to nobody else', async () => {
   }
 });
 
-test('who has to choose a password first can call what leads there, and nothing else', async () => {
+test('allows a person with a temporary password only the endpoints that lead to a new password', async () => {
   const restricted = await tokens.verify(withClaims({ must_change_password: true, scope: scopes.join(' ') }));
   expect(restricted).toMatchObject({ mustChangePassword: true });
   expect(() => authorize(restricted, { access: 'user', beforePasswordChange: true })).not.toThrow();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { cleanName, disposition, webpName } from './file-name.ts';
 
-describe('a name is cleaned and cut, never refused', () => {
+describe('cleanName', () => {
   test.each([
     ['photo.jpg', 'photo.jpg'],
     ['../../etc/passwd', 'passwd'],

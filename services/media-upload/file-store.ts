@@ -48,10 +48,14 @@ export type FileStore = ReturnType<typeof createFileStore>;
  * Everything throws what `query` throws.
  */
 export function createFileStore(query: Database['query'], store: string) {
+  async function one(operation: string, text: string, values: readonly unknown[]): Promise<File | undefined> {
+    const { rows } = await query<Row>(operation, text, values);
+    return rows[0] && fileOf(rows[0]);
+  }
+
   async function findUpload(userId: number, checksum: Buffer): Promise<File | undefined> {
     const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND checksum = $2 AND store = $3`;
-    const { rows } = await query<Row>('find_upload', text, [userId, checksum, store]);
-    return rows[0] && fileOf(rows[0]);
+    return one('find_upload', text, [userId, checksum, store]);
   }
 
   async function insert(file: NewFile): Promise<File | undefined> {
@@ -66,8 +70,7 @@ export function createFileStore(query: Database['query'], store: string) {
                   RETURNING ${columns}`;
     const { userId, object, checksum, mime, bytes, name, width, height, placeholder, variants } = file;
     const values = [userId, object, checksum, mime, bytes, name, width, height, placeholder];
-    const { rows } = await query<Row>('add_file', text, [...values, JSON.stringify(variants), store]);
-    return rows[0] && fileOf(rows[0]);
+    return one('add_file', text, [...values, JSON.stringify(variants), store]);
   }
 
   return {
@@ -83,8 +86,7 @@ export function createFileStore(query: Database['query'], store: string) {
     },
     async find(userId: number, id: number): Promise<File | undefined> {
       const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND id = $2`;
-      const { rows } = await query<Row>('find_file', text, [userId, id]);
-      return rows[0] && fileOf(rows[0]);
+      return one('find_file', text, [userId, id]);
     },
     /** Returns the user's files below the id `before`, newest first. */
     async list(userId: number, before = Number.MAX_SAFE_INTEGER, limit = 50): Promise<File[]> {
@@ -96,8 +98,7 @@ export function createFileStore(query: Database['query'], store: string) {
     /** Deletes the row and returns it; undefined if there was none. */
     async remove(userId: number, id: number): Promise<File | undefined> {
       const text = `DELETE FROM media.file WHERE user_id = $1 AND id = $2 RETURNING ${columns}`;
-      const { rows } = await query<Row>('delete_file', text, [userId, id]);
-      return rows[0] && fileOf(rows[0]);
+      return one('delete_file', text, [userId, id]);
     },
     /** Assigns rows from before releases stored the store's name to this store. */
     async adopt(): Promise<void> {

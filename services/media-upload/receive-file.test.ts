@@ -1,27 +1,27 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer, request as httpRequest, type Server } from 'node:http';
+import { request as httpRequest } from 'node:http';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { HttpError } from '@content-platform/chassis';
 import { maxUploadBytes } from '@content-platform/contract';
 import { formOf } from '../../test/support/form.ts';
+import { type HttpServer, startHttpServer } from '../../test/support/http-server.ts';
 import { until } from '../../test/support/wait.ts';
 import { receiveFile, type ReceivedFile } from './receive-file.ts';
 
 let folder: string;
-let server: Server;
+let server: HttpServer;
 let path: string;
 /** What came of each request. */
 const ends: (ReceivedFile | Error)[] = [];
 let count = 0;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'receive-'));
-  server = createServer((request, response) => {
+  server = await startHttpServer((request, response) => {
     path = join(folder, String((count += 1)));
     const ready = request.headers['x-late'] ? once(request, 'close').catch(() => undefined) : undefined;
     void Promise.resolve(ready)
@@ -34,20 +34,16 @@ beforeAll(async () => {
         response.end();
         request.resume();
       });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
 });
 afterAll(async () => {
-  server.closeAllConnections();
   server.close();
   await rm(folder, { recursive: true, force: true });
 });
 
-const origin = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-
 async function receive(body: Uint8Array<ArrayBuffer>, type: string): Promise<ReceivedFile | Error> {
   const before = ends.length;
-  await fetch(origin(), { method: 'POST', body, headers: { 'Content-Type': type } });
+  await fetch(server.origin, { method: 'POST', body, headers: { 'Content-Type': type } });
   return until('it has ended', () => ends[before]);
 }
 
@@ -56,12 +52,12 @@ const statusOf = (end: ReceivedFile | Error) => (end instanceof HttpError ? end.
 test.each([
   ['the wrong field', [{ bytes: Buffer.alloc(2_500_000), field: 'photo' }]],
   ['a second file', [{ bytes: Buffer.alloc(2_500_000) }, { bytes: Buffer.alloc(2_500_000) }]],
-])('%s, refused while most of it is still to come, harms nobody else', async (_, parts) => {
+])('refuses %s while most of the body is still to come: 422', async (_, parts) => {
   const { type, body } = formOf(parts);
   expect(statusOf(await receive(body, type))).toBe(422);
 });
 
-test('a file is written as it comes, and hashed', async () => {
+test('writes the file to the disk and returns its hash, size and name', async () => {
   const bytes = Buffer.alloc(3_000_000, 'some bytes');
   const { type, body } = formOf([{ bytes, name: 'Föhr.jpg' }]);
   const checksum = createHash('sha256').update(bytes).digest();
@@ -69,14 +65,14 @@ test('a file is written as it comes, and hashed', async () => {
   expect((await readFile(path)).equals(bytes)).toBe(true);
 });
 
-test('10 MB, and not one byte more', async () => {
+test('accepts a file of 10 MB and refuses one byte more: 413', async () => {
   const form = (size: number) => formOf([{ bytes: Buffer.alloc(size) }]);
   const { type, body } = form(maxUploadBytes);
   expect(await receive(body, type)).toMatchObject({ bytes: maxUploadBytes });
   expect(statusOf(await receive(form(maxUploadBytes + 1).body, type))).toBe(413);
 });
 
-test('what breaks off, anywhere, is refused', async () => {
+test('refuses a form that breaks off, at any place', async () => {
   const { type, body } = formOf([
     { bytes: Buffer.alloc(1_000, 'x') },
     { bytes: Buffer.alloc(10), field: 'other' },
@@ -86,19 +82,22 @@ test('what breaks off, anywhere, is refused', async () => {
   }
 });
 
-test.each([{}, { 'X-Late': 'true' }])('a client that goes away, %j: before anybody reads', async (more) => {
-  const [before, begun] = [ends.length, count];
-  const { type, body } = formOf([{ bytes: Buffer.alloc(500_000) }]);
-  const headers = { 'Content-Type': type, 'Content-Length': body.length, ...more };
-  const request = httpRequest(origin(), { method: 'POST', headers });
-  request.on('error', () => undefined);
-  request.write(body.subarray(0, 40_000));
-  await until('it is on its way', () => count > begun);
-  request.destroy();
-  expect(statusOf(await until('it has ended', () => ends[before], 10_000))).toBe(400);
-});
+test.each([{}, { 'X-Late': 'true' }])(
+  'refuses the form of a client that disconnects, also before it is read: %j',
+  async (more) => {
+    const [before, begun] = [ends.length, count];
+    const { type, body } = formOf([{ bytes: Buffer.alloc(500_000) }]);
+    const headers = { 'Content-Type': type, 'Content-Length': body.length, ...more };
+    const request = httpRequest(server.origin, { method: 'POST', headers });
+    request.on('error', () => undefined);
+    request.write(body.subarray(0, 40_000));
+    await until('it is on its way', () => count > begun);
+    request.destroy();
+    expect(statusOf(await until('it has ended', () => ends[before], 10_000))).toBe(400);
+  },
+);
 
-test('300 forms with something wrong in them: each is taken or refused, none does harm', async () => {
+test('accepts or refuses each of 300 damaged forms', async () => {
   const whole = formOf([
     { bytes: Buffer.from('some bytes') },
     { bytes: Buffer.from('more'), field: 'b', name: null },
@@ -128,6 +127,6 @@ test.each([
   'multipart/form-data; boundary="a',
   'multipart/form-data; boundary=a; charset=nothing',
   'multipart/mixed; boundary=a',
-])('the type %.60s', async (type) => {
+])('refuses the content type %.60s', async (type) => {
   expect([400, 422]).toContain(statusOf(await receive(Buffer.from('--a--\r\n'), type)));
 });

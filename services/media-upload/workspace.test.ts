@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(join(root, '..'), { recursive: true }));
 
-test('a folder of its own, which is gone afterwards, also when the work fails', async () => {
+test('removes the folder of an upload afterwards, also when the work fails', async () => {
   const workspace = await createWorkspace(root);
   const used = await workspace.use(async (folder) => {
     await writeFile(join(folder, 'upload'), 'x');
@@ -26,7 +26,7 @@ test('a folder of its own, which is gone afterwards, also when the work fails', 
   expect(await readdir(root)).toEqual([]);
 });
 
-test('what a crash has left goes, what may be under way stays', async () => {
+test('removes folders older than ten minutes, and leaves younger ones', async () => {
   const workspace = await createWorkspace(root);
   for (const [name, minutes] of [
     ['left', 11],
@@ -63,7 +63,7 @@ test('returns the result of the work when its folder cannot be removed now', asy
   expect(await readdir(root)).toEqual([name]);
 });
 
-test('a folder that cannot be removed does not keep the others from being removed', async () => {
+test('removes the other folders when one cannot be removed', async () => {
   const workspace = await createWorkspace(
     root,
     broken(() => 'a'),

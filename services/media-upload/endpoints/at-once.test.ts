@@ -19,7 +19,7 @@ const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted();
 
-test("eight uploads of one user are taken at a time, more are 503; another user's is taken meanwhile", async () => {
+test("accepts eight uploads of one user at a time and answers 503 to more; another user's upload succeeds meanwhile", async () => {
   const pictures = await Promise.all(times(50, (index) => corpus.jpeg(60 + index)));
   const sent = pictures.map((picture) => service.upload(picture));
   await until('the others were refused', async () => (await service.counted('busy')) === 42);
@@ -36,7 +36,7 @@ test("eight uploads of one user are taken at a time, more are 503; another user'
   );
 });
 
-test('the same bytes at once are processed once', async () => {
+test('processes concurrent uploads of the same bytes once', async () => {
   const picture = await corpus.jpeg();
   const sent = times(8, () => service.upload(picture));
   await until('all are under way', async () => (await service.underWay()).length === 8);
@@ -47,7 +47,7 @@ test('the same bytes at once are processed once', async () => {
   expect(service.processed()).toBe(1);
 });
 
-test('the same bytes of two users are two files', async () => {
+test('stores the same bytes of two users as two files', async () => {
   const picture = await corpus.jpeg();
   const sent = [service.upload(picture, 1), service.upload(picture, 2)];
   gate.resolve();
@@ -64,14 +64,14 @@ const slow = (cut = 0) =>
     .toBuffer()
     .then((bytes) => bytes.subarray(0, bytes.length - cut) as Buffer<ArrayBuffer>);
 
-test('what refuses the first refuses the others', async () => {
+test('refuses all concurrent uploads of the same damaged bytes', async () => {
   const damaged = await slow(1_000);
   const answers = await Promise.all(times(5, () => service.upload(damaged)));
   expect(statuses(answers)).toEqual(times(5, () => 422));
   expect(service.processed()).toBeLessThan(5);
 });
 
-test('when the first hangs up, the next does its work', async () => {
+test('another upload of the same bytes takes over when the client of the first disconnects', async () => {
   gate.resolve();
   const picture = await slow();
   const hangUp = new AbortController();

@@ -9,8 +9,8 @@ import { useService } from '../testing/service.ts';
 const current = useService();
 const failure = () => Promise.reject(new Error('it broke'));
 
-describe('a crash at any line loses nothing: files first, then the row; the row goes first', () => {
-  test('a file that cannot be kept leaves no other, and no row', async () => {
+describe('files are stored before their row, and the row is deleted before the files', () => {
+  test('leaves no file and no row when one file cannot be stored', async () => {
     let count = 0;
     const put: Store['put'] = (...args) =>
       (count += 1) === 3 ? failure() : current.scene.store.put(...args);
@@ -26,7 +26,7 @@ describe('a crash at any line loses nothing: files first, then the row; the row 
     expect(await service.upload(await corpus.jpeg())).toMatchObject({ status: 201 });
   });
 
-  test('all files are there before the row is', async () => {
+  test('stores all files before the row', async () => {
     let before: string[] = [];
     const add: FileStore['add'] = async (file) => {
       before = await current.keys();
@@ -38,7 +38,7 @@ describe('a crash at any line loses nothing: files first, then the row; the row 
     expect(await current.keys()).toEqual(before);
   });
 
-  test('a row whose fate is unknown keeps its files', async () => {
+  test('keeps the files when it is unknown whether the row was added', async () => {
     const add: FileStore['add'] = async (file) => {
       await current.scene.files.add(file);
       return failure();
@@ -50,7 +50,7 @@ describe('a crash at any line loses nothing: files first, then the row; the row 
     expect(await service.upload(bytes)).toMatchObject({ status: 200 });
   });
 
-  test("who comes second with the same bytes gets the first one's file, and leaves none", async () => {
+  test('the second upload of the same bytes returns the first file and leaves no files of its own', async () => {
     const service = await current.start({ files: { findUpload: () => Promise.resolve(undefined) } });
     const bytes = await corpus.jpeg();
     const first = await service.upload(bytes);
@@ -60,7 +60,7 @@ describe('a crash at any line loses nothing: files first, then the row; the row 
     expect(await service.counted('existing')).toBe(1);
   });
 
-  test('a deleted file is gone, even when the store keeps it for a while', async () => {
+  test('a deleted file cannot be read, even if the store fails to remove it', async () => {
     const service = await current.start({ store: { remove: failure } });
     const { body } = await service.upload(await corpus.jpeg());
     expect(await service.remove(body.id)).toBe(204);
@@ -68,20 +68,20 @@ describe('a crash at any line loses nothing: files first, then the row; the row 
     expect(await current.keys()).toHaveLength(4);
   });
 
-  test('a store that hangs keeps nobody waiting who deletes', async () => {
+  test('deleting succeeds while the store hangs', async () => {
     const service = await current.start({ store: { remove: () => new Promise<void>(() => undefined) } });
     const { body } = await service.upload(await corpus.jpeg());
     expect(await service.remove(body.id)).toBe(204);
     expect((await service.get(`/api/media/${body.id}/thumb`)).status).toBe(404);
   });
 
-  test('a file that the store has lost: 404', async () => {
+  test('returns 404 for a file that the store has lost', async () => {
     const service = await current.start();
     const { id } = await current.scene.files.add(newFile());
     expect((await service.get(`/api/media/${id}/original`)).status).toBe(404);
   });
 
-  test('a file that was added and deleted by another in between is added', async () => {
+  test('adds a file again after it was deleted', async () => {
     const file = newFile();
     const first = await current.scene.files.add(file);
     const adding = current.scene.files.add({ ...file, object: newFile().object });
@@ -92,7 +92,7 @@ describe('a crash at any line loses nothing: files first, then the row; the row 
   });
 });
 
-test('what is refused is counted, and leaves nothing', async () => {
+test('counts a refused upload and leaves nothing behind', async () => {
   const service = await current.start();
   expect((await service.upload(Buffer.from('text'))).status).toBe(415);
   expect(await service.counted('refused')).toBe(1);

@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 const current = useService();
 
-test('with S3: uploaded, served whole and in parts, deleted', async () => {
+test('with S3: uploads a file, serves it completely and in parts, and deletes it', async () => {
   const service = await current.start({ store });
   const { status, body } = await service.upload(await corpus.jpeg());
   expect(status).toBe(201);
@@ -31,7 +31,7 @@ test('with S3: uploaded, served whole and in parts, deleted', async () => {
   for await (const { key } of store.list()) throw new Error(`${key} is left`);
 });
 
-test('with S3 away: 503, nothing is left behind, and it goes on when it is back', async () => {
+test('while S3 hangs: returns 503 and leaves nothing behind; afterwards uploads succeed', async () => {
   const service = await current.start({ store });
   const bytes = await corpus.jpeg();
   server.pause();

@@ -34,15 +34,12 @@ const maxUploads = 64;
 /** Fewer than may wait for a worker process, so that one user cannot fill that queue. */
 const maxUploadsPerUser = 8;
 
-const refusals: Record<Refusal, () => HttpError> = {
-  unsupported_media_type: () =>
-    new HttpError('unsupported_media_type', 'The file is no JPEG, PNG, WebP, AVIF, GIF or PDF.'),
-  animated_image: () => new HttpError('animated_image', 'The picture has more than one frame.'),
-  image_too_large: () =>
-    new HttpError('image_too_large', 'The picture has too many megapixels, or a side that is too long.'),
-  image_too_costly: () =>
-    new HttpError('image_too_costly', 'The picture takes more than 20 seconds, or too much memory.'),
-  unreadable_file: () => new HttpError('unreadable_file', 'The file is damaged.'),
+const refusals: Record<Refusal, string> = {
+  unsupported_media_type: 'The file is no JPEG, PNG, WebP, AVIF, GIF or PDF.',
+  animated_image: 'The picture has more than one frame.',
+  image_too_large: 'The picture has too many megapixels, or a side that is too long.',
+  image_too_costly: 'The picture takes more than 20 seconds, or too much memory.',
+  unreadable_file: 'The file is damaged.',
 };
 
 type Processed = Exclude<Outcome, { kind: 'refused' | 'failed' }>;
@@ -61,21 +58,30 @@ function translate(error: unknown): unknown {
 
 /** Throws the error for the client if the file was refused. */
 function accepted(outcome: Outcome): Processed {
-  if (outcome.kind === 'refused') throw refusals[outcome.refusal]();
+  if (outcome.kind === 'refused') throw new HttpError(outcome.refusal, refusals[outcome.refusal]);
   if (outcome.kind === 'failed') throw new Error(outcome.message);
   return outcome;
 }
 
 function newFile(userId: number, { checksum, bytes, name }: ReceivedFile, outcome: Processed): NewFile {
-  const { mime } = outcome;
-  const common = { userId, object: randomUUID(), checksum, bytes, mime, name: cleanName(name) };
-  if (outcome.kind === 'pdf') {
-    const variants = [{ name: 'original' as const, width: null, height: null, bytes }];
-    return { ...common, width: null, height: null, placeholder: null, variants };
-  }
-  const { width, height, placeholder } = outcome;
-  const variants = outcome.variants.map(({ name, width, height, bytes }) => ({ name, width, height, bytes }));
-  return { ...common, width, height, placeholder, variants };
+  const sides = { width: null, height: null };
+  const { width, height, placeholder, variants } =
+    outcome.kind === 'picture'
+      ? outcome
+      : { ...sides, placeholder: null, variants: [{ name: 'original' as const, ...sides, bytes }] };
+  return {
+    userId,
+    object: randomUUID(),
+    checksum,
+    bytes,
+    mime: outcome.mime,
+    name: cleanName(name),
+    width,
+    height,
+    placeholder,
+    // Without the paths of the files.
+    variants: variants.map(({ name, width, height, bytes }) => ({ name, width, height, bytes })),
+  };
 }
 
 export function upload(deps: UploadDeps): Handler<typeof contract> {
@@ -120,25 +126,16 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
     workspace.use(async (folder) => {
       const path = join(folder, 'upload');
       const received = await receiveFile(body, path);
-      const request = {
-        endpoint: contract,
-        caller,
-        key: header('idempotency-key'),
-        fingerprint: received.checksum.toString('hex'),
-      };
+      const fingerprint = received.checksum.toString('hex');
+      const request = { endpoint: contract, caller, key: header('idempotency-key'), fingerprint };
       return idempotency.once(request, async () => {
-        const { value, joined } = await shareUpload(
-          `${caller.id} ${request.fingerprint}`,
-          signal,
-          async () => {
-            const known = await files.findUpload(caller.id, received.checksum);
-            if (known) return { kept: known, isNew: false };
-            const outcome = accepted(
-              await pool.run({ path, folder, sides: imageVariants }, signal, caller.id),
-            );
-            return keep(caller.id, received, path, outcome);
-          },
-        );
+        const { value, joined } = await shareUpload(`${caller.id} ${fingerprint}`, signal, async () => {
+          const known = await files.findUpload(caller.id, received.checksum);
+          if (known) return { kept: known, isNew: false };
+          const job = { path, folder, sides: imageVariants };
+          const outcome = accepted(await pool.run(job, signal, caller.id));
+          return keep(caller.id, received, path, outcome);
+        });
         return reply(value.isNew && !joined ? 201 : 200, value.kept);
       });
     });

@@ -38,8 +38,8 @@ async function colourAt(path: string, [left, top]: readonly [number, number]): P
   return channels.map(({ mean }) => Math.round(mean));
 }
 
-describe('what is taken', () => {
-  test.each(types)('%s: three variants as WebP, none of them larger than it', async (mime) => {
+describe('accepts', () => {
+  test.each(types)('%s, as three WebP variants that are no larger than the image', async (mime) => {
     const made = await pictureOf(valid[mime]!);
     expect(made).toMatchObject({ mime, width: 300, height: 200 });
     expect(made.placeholder).toMatch(/^[\w+/]{20,40}=*$/);
@@ -53,7 +53,7 @@ describe('what is taken', () => {
     }
   });
 
-  test('the longest side: 320, 1280 and 2560 pixels', async () => {
+  test('a large image: the longest sides of its variants are 320, 1280 and 2560 pixels', async () => {
     const made = await pictureOf(await corpus.picture(1500, 3000).jpeg().toBuffer());
     expect(made.variants.map(({ width, height }) => [width, height])).toEqual([
       [160, 320],
@@ -62,7 +62,7 @@ describe('what is taken', () => {
     ]);
   });
 
-  test('what was seen is what is shown', async () => {
+  test('an image without changing its colours', async () => {
     const source = corpus.picture(900, 600);
     const made = await pictureOf(await source.clone().png().toBuffer());
     const expected = await sharp(await source.png().toBuffer()).stats();
@@ -74,32 +74,27 @@ describe('what is taken', () => {
     }
   });
 
-  test.each([1, 2, 3, 4, 5, 6, 7, 8])('EXIF orientation %d is upright', async (orientation) => {
-    const upright = sharp({
-      create: { width: 400, height: 200, channels: 3, background: 'white' },
-    }).composite([
-      { input: { create: { width: 100, height: 50, channels: 3, background: 'red' } }, left: 0, top: 0 },
-    ]);
-    // What a camera that was held so has stored (EXIF 2.32, tag 274).
-    const turn = async (bytes: Buffer, quarters: number) =>
-      sharp(bytes)
-        .rotate(quarters * 90)
-        .toBuffer();
-    const white = await upright.png().toBuffer();
-    const turned = [
-      white,
-      await sharp(white).flop().toBuffer(),
-      await turn(white, 2),
-      await sharp(white).flip().toBuffer(),
-      await sharp(await turn(white, 1))
-        .flop()
-        .toBuffer(),
-      await turn(white, 3),
-      await sharp(await turn(white, 3))
-        .flop()
-        .toBuffer(),
-      await turn(white, 1),
-    ][orientation - 1]!;
+  // What a camera that was held so has stored (EXIF 2.32, tag 274): quarters of a turn, then perhaps mirrored.
+  test.each([
+    [1, 0, false],
+    [2, 0, true],
+    [3, 2, false],
+    [4, 2, true],
+    [5, 1, true],
+    [6, 3, false],
+    [7, 3, true],
+    [8, 1, false],
+  ])('EXIF orientation %d is upright', async (orientation, quarters, isMirrored) => {
+    const red = { create: { width: 100, height: 50, channels: 3, background: 'red' } } as const;
+    const white = sharp({ create: { width: 400, height: 200, channels: 3, background: 'white' } });
+    const upright = await white
+      .composite([{ input: red, left: 0, top: 0 }])
+      .png()
+      .toBuffer();
+    const rotated = await sharp(upright)
+      .rotate(quarters * 90)
+      .toBuffer();
+    const turned = await sharp(rotated).flop(isMirrored).toBuffer();
     const made = await pictureOf(await sharp(turned).withMetadata({ orientation }).jpeg().toBuffer());
     expect(made).toMatchObject({ width: 400, height: 200 });
     for (const { path, width, height } of made.variants) {
@@ -141,7 +136,7 @@ describe('what is taken', () => {
     }
   });
 
-  test('24 megapixels as makers of cameras count them, and not one row more', async () => {
+  test('24 megapixels as camera makers count them, and not one row more', async () => {
     expect(await pictureOf(await corpus.blackPng(5712, 4284))).toMatchObject({ width: 5712 });
     expect(await pool.process(corpus.blackPng(6144, 4096))).toMatchObject({ kind: 'picture' });
     expect(await pool.process(corpus.blackPng(6144, 4097))).toEqual(refused('image_too_large'));
@@ -150,21 +145,21 @@ describe('what is taken', () => {
     expect(await pool.process(deep)).toEqual(refused('image_too_large'));
   });
 
-  test('bytes behind the end', async () => {
+  test('bytes after the end of an image', async () => {
     for (const [mime, bytes] of Object.entries(valid)) {
       const longer = Buffer.concat([bytes, corpus.html, Buffer.alloc(10_000, 'x')]);
       expect(await pool.process(longer)).toMatchObject({ kind: 'picture', mime });
     }
   });
 
-  test('a PDF, as it is', async () => {
+  test('a PDF, unchanged', async () => {
     expect(await pool.process(corpus.pdf)).toEqual({ kind: 'pdf', mime: 'application/pdf' });
     const withHtml = Buffer.concat([corpus.pdf.subarray(0, 20), corpus.html, corpus.pdf.subarray(20)]);
     expect(await pool.process(withHtml)).toEqual({ kind: 'pdf', mime: 'application/pdf' });
   });
 });
 
-test('nothing of the metadata is in what is served: GPS, names, profiles, comments', async () => {
+test('variants contain no metadata: GPS, names, profiles, comments', async () => {
   const source = corpus
     .picture(300, 200)
     .withExif({
@@ -191,7 +186,7 @@ test('nothing of the metadata is in what is served: GPS, names, profiles, commen
   }
 });
 
-describe('what is refused', () => {
+describe('refuses', () => {
   test.each(Object.keys(corpus.others))('%s', async (name) => {
     expect(await pool.process(corpus.others[name]!)).toEqual(refused('unsupported_media_type'));
   });

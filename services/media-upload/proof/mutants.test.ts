@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => pool?.close());
 
-test('500 mutants: each is a picture or refused, and no child dies', async () => {
+test('500 mutants: each is accepted or refused, and no worker process dies', async () => {
   const files = [...Object.values(await corpus.validPictures()), corpus.pdf];
   const mutation = fc.record({
     file: fc.nat(files.length - 1),

@@ -56,7 +56,7 @@ describe.each(Object.keys(stores))('%s', (name) => {
     return stream && (await buffer(stream));
   };
 
-  test('what is put is there, whole, also another time', async () => {
+  test('returns a stored file completely, also after it was replaced', async () => {
     const key = `${randomUUID()}-large`;
     for (const size of [0, 1, 3_000_000]) {
       const bytes = randomBytes(size);
@@ -66,7 +66,7 @@ describe.each(Object.keys(stores))('%s', (name) => {
     await store.remove(key);
   });
 
-  test('a part of it', async () => {
+  test('returns a part of a file', async () => {
     const key = `${randomUUID()}-thumb`;
     const bytes = randomBytes(200_000);
     await store.put(key, await fileOf(bytes));
@@ -81,7 +81,7 @@ describe.each(Object.keys(stores))('%s', (name) => {
     await store.remove(key);
   });
 
-  test('what is not there, or not any more', async () => {
+  test('returns nothing for a missing or removed file', async () => {
     const key = `${randomUUID()}-original`;
     expect(await store.get(key)).toBeUndefined();
     expect(await store.get(key, { start: 0, end: 5 })).toBeUndefined();
@@ -91,49 +91,45 @@ describe.each(Object.keys(stores))('%s', (name) => {
     expect(await store.get(key)).toBeUndefined();
   });
 
-  test('everything is listed, with its age', async () => {
+  test('lists every file with its age', async () => {
     // More than S3 tells at once.
     const keys = Array.from({ length: name === 'S3' ? 1_005 : 20 }, () => `${randomUUID()}-thumb`);
     const begun = Date.now();
     const path = await fileOf(Buffer.from('x'));
-    for (let at = 0; at < keys.length; at += 20) {
-      await Promise.all(
-        keys
-          .slice(at, at + 20)
-          .map(async (key) => store.put(key, name === 'S3' ? path : await fileOf(Buffer.of(1)))),
-      );
-    }
+    const inBatches = async (work: (key: string) => Promise<void>) => {
+      for (let at = 0; at < keys.length; at += 20) await Promise.all(keys.slice(at, at + 20).map(work));
+    };
+    // A folder takes the file itself.
+    await inBatches(async (key) => store.put(key, name === 'S3' ? path : await fileOf(Buffer.of(1))));
     expect(await keysOf(store)).toEqual(keys.toSorted());
     for await (const { ageMs } of store.list()) {
       // S3 tells seconds.
       expect(ageMs).toBeGreaterThan(-2_000);
       expect(ageMs).toBeLessThan(Date.now() - begun + 2_000);
     }
-    for (let at = 0; at < keys.length; at += 20) {
-      await Promise.all(keys.slice(at, at + 20).map((key) => store.remove(key)));
-    }
+    await inBatches((key) => store.remove(key));
     expect(await keysOf(store)).toEqual([]);
   });
 
-  test('a file that cannot be read is not put', async () => {
+  test('stores nothing when the source cannot be read', async () => {
     const key = `${randomUUID()}-large`;
     await expect(store.put(key, join(root, 'nothing'))).rejects.toThrow('ENOENT');
     expect(await store.get(key)).toBeUndefined();
   });
 
-  test('it can be used', async () => {
+  test('passes its check', async () => {
     await expect(store.check()).resolves.toBeUndefined();
   });
 });
 
-test('a folder that is gone cannot be used', async () => {
+test('the check fails when the folder was deleted', async () => {
   const folder = join(root, randomUUID());
   const store = await createLocalFolderStore(folder);
   await rm(folder, { recursive: true });
   await expect(store.check()).rejects.toThrow('ENOENT');
 });
 
-test('a file gets its name in the folder when it is whole: it is renamed, not copied', async () => {
+test('renames a file into the folder instead of copying it, so that it is never there in part', async () => {
   const folder = join(root, randomUUID());
   const store = await createLocalFolderStore(folder);
   const path = await fileOf(randomBytes(1_000));
@@ -143,7 +139,7 @@ test('a file gets its name in the folder when it is whole: it is renamed, not co
   expect(await readdir(folder)).toEqual(['a-large']);
 });
 
-test('S3: a wrong secret, or no such bucket, is told: 503, as long as it is so', async () => {
+test('S3 with a wrong secret or a missing bucket: 503', async () => {
   const away = { status: 503, error: 'service_unavailable' };
   const wrong = s3({ secretAccessKey: 'wrong' });
   await expect(wrong.check()).rejects.toThrow();
@@ -154,7 +150,7 @@ test('S3: a wrong secret, or no such bucket, is told: 503, as long as it is so',
   for (const store of [wrong, missing]) store.close();
 });
 
-test('S3 that hangs, or is not there: 503 in time', async () => {
+test('S3 that hangs or is unreachable: 503 in time', async () => {
   const store = s3();
   await store.put('there', await fileOf(Buffer.from('x')));
   const away = { status: 503, error: 'service_unavailable' };
@@ -183,7 +179,7 @@ describe('the configuration', () => {
   const open = async (env: Record<string, string>) =>
     storeFromConfig(readConfig(storeConfig, { MEDIA_FOLDER: join(root, 'configured'), ...env }));
 
-  test('with S3: a bucket', async () => {
+  test('opens the bucket when S3 is configured', async () => {
     const { endpoint, bucket, accessKeyId, secretAccessKey } = server;
     const store = await open({
       S3_ENDPOINT: endpoint,
@@ -198,7 +194,7 @@ describe('the configuration', () => {
     for (const each of [store, other]) each.close();
   });
 
-  test('without: a folder', async () => {
+  test('opens the folder without S3', async () => {
     const store = await open({});
     await store.put('configured', await fileOf(Buffer.from('x')));
     expect(await readdir(join(root, 'configured', 'files'))).toEqual(['configured']);
@@ -211,7 +207,7 @@ describe('the configuration', () => {
     [{ S3_ENDPOINT: 'http://127.0.0.1:1' }, 'S3_BUCKET is not set'],
     [{ S3_BUCKET: 'No Bucket' }, 'S3_BUCKET must be the name of a bucket'],
     [{ S3_ENDPOINT: 'ftp://host' }, 'S3_ENDPOINT must be an address'],
-  ])('in part or wrong, %j: it does not start', async (env, message) => {
+  ])('refuses %j', async (env, message) => {
     await expect(open(env)).rejects.toThrow(message);
   });
 });
