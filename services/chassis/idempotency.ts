@@ -4,6 +4,7 @@ import { HttpError } from './http-error.ts';
 import { migrate, type MigrationOptions } from './migrations.ts';
 import type { Database } from './postgres.ts';
 import { deleteExpired } from './retention.ts';
+import type { AnyReply } from './service.ts';
 import { actorOf, type Caller } from './tokens.ts';
 
 /** A request that a client may repeat. */
@@ -14,12 +15,6 @@ export interface RepeatableRequest {
   key: string | undefined;
   /** Hash of the request, equal for its repetitions. */
   fingerprint: string;
-}
-
-interface AnyReply {
-  status: number;
-  body?: unknown;
-  headers?: Record<string, string>;
 }
 
 /** A stored reply, or an error that is thrown again. */

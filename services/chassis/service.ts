@@ -67,7 +67,8 @@ export interface ServiceOptions {
 /** Abort reason of every call's signal; shared, because creating an Error each time would cost more than most handlers. */
 const over = Object.assign(new Error('the request is over'), { name: 'AbortError' });
 
-interface AnyReply {
+/** A reply of any endpoint. */
+export interface AnyReply {
   status: number;
   body?: unknown;
   headers?: Record<string, string>;
