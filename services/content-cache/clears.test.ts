@@ -3,7 +3,6 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until, within } from '../../test/support/wait.ts';
 import { startProxy } from '../../test/support/proxy.ts';
-import { deleteOldInvalidations } from './invalidation-log.ts';
 import type { TestService } from './testing/service.ts';
 import { read, startWorld, type World } from './testing/world.ts';
 
@@ -63,7 +62,7 @@ test('keeps rows for 30 days', async () => {
     `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
      SELECT now() - make_interval(days => days), 'http', 'cms', 'condition:' || days, 0 FROM unnest(ARRAY[29, 31]) AS days`,
   );
-  await deleteOldInvalidations(world.query);
+  await world.runRetention();
   const kept = await world.sql(`SELECT target FROM content.invalidation WHERE target LIKE 'condition:%'`);
   expect(kept).toEqual([{ target: 'condition:29' }]);
 });

@@ -336,6 +336,6 @@ test('deletes jobs 30 days after their retry, and keeps open jobs', async () => 
   const retriedToday = await store({ value: goodEvent, failedAt });
   expect((await retry(retriedToday)).status).toBe(200);
   const recent = await store({ state: 'retried', failedAt: new Date().toISOString() });
-  await createFailedJobStore(world.query).forget();
+  await world.runRetention();
   expect(await allIds()).toEqual([open, retriedToday, recent]);
 });

@@ -1,4 +1,4 @@
-import { deleteExpired, type Database, type Logger } from '@content-platform/chassis';
+import type { Database, Logger } from '@content-platform/chassis';
 import type { Source } from './metrics.ts';
 import { targetName, type Target } from './target.ts';
 
@@ -18,12 +18,6 @@ const flushIntervalMs = 1_000;
 
 const insert = `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
   SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::bigint[])`;
-
-/** Deletes rows after 30 days. */
-export function deleteOldInvalidations(query: Database['query']): Promise<void> {
-  const condition = `at < now() - interval '30 days'`;
-  return deleteExpired(query, 'clean_invalidations', 'content.invalidation', condition);
-}
 
 /**
  * Records every clear. Rows are written in batches, so that requests and events do not wait. A crash loses the last

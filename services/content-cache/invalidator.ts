@@ -13,14 +13,25 @@ export interface Requester {
   since?: number;
 }
 
+/** Waits for all of `work`. Rejects with its first error when all have settled. */
+export async function settleAll(work: Promise<unknown>[]): Promise<void> {
+  const outcomes = await Promise.allSettled(work);
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failed) throw failed.reason;
+}
+
+/** Sends the clear of a target to the cache. */
+export function clearTarget(clearer: CacheClearer, { model, id }: Target): Promise<number> {
+  return id === null ? clearer.clearPattern(model) : clearer.clearModel(model, id);
+}
+
 export type Invalidator = ReturnType<typeof createInvalidator>;
 
 /** Clears targets, and counts and logs each clear. Rejects with a CacheError when a clear is not certain. */
 export function createInvalidator(log: InvalidationLog, metrics: CacheMetrics) {
   async function clear(clearer: CacheClearer, target: Target, requester: Requester): Promise<number> {
     const { source, requestedBy, since } = requester;
-    const { model, id } = target;
-    const keysDeleted = await (id === null ? clearer.clearPattern(model) : clearer.clearModel(model, id));
+    const keysDeleted = await clearTarget(clearer, target);
     metrics.keysDeleted.inc({ source }, keysDeleted);
     if (since !== undefined) observe(metrics.delay, { source }, secondsSince(since));
     log.add({ target, requestedBy, source, keysDeleted });

@@ -34,12 +34,6 @@ async function start(env: Record<string, string>) {
   };
 }
 
-test('refuses to start with one line that names the setting', async () => {
-  const { ended } = await start({ CACHE_TTL: '0' });
-  const line = 'content-cache: CACHE_TTL must be an integer from 1 to 86400, not "0"\n';
-  expect(await ended()).toEqual({ code: 1, stderr: line });
-});
-
 test('refuses to start if the Redis user may not call INFO', async () => {
   await world.redis.admin.call('ACL', 'SETUSER', 'blind', 'on', '>secret', '~*', '+@all', '-info');
   const { ended } = await start({ REDIS_URL: `redis://blind:secret@127.0.0.1:${world.redis.port}` });

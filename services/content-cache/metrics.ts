@@ -17,18 +17,22 @@ export type CacheMetrics = ReturnType<typeof createCacheMetrics>;
 
 export function createCacheMetrics({ registry }: Metrics) {
   const registers = [registry];
-  const reads = new Counter({
-    name: 'cache_reads_total',
-    help: 'Reads of content records; bypass: Redis could not be used',
-    labelNames: ['model', 'outcome'],
-    registers,
-  });
-  const keysDeleted = new Counter({
-    name: 'cache_keys_deleted_total',
-    help: 'Keys that clears deleted',
-    labelNames: ['source'],
-    registers,
-  });
+  function counter<Label extends string>(name: string, help: string, ...labelNames: Label[]) {
+    return new Counter({ name, help, labelNames, registers });
+  }
+  const reads = counter(
+    'cache_reads_total',
+    'Reads of content records; bypass: Redis could not be used',
+    'model',
+    'outcome',
+  );
+  const keysDeleted = counter('cache_keys_deleted_total', 'Keys that clears deleted', 'source');
+  const failedJobs = counter('failed_jobs_total', 'Events that could not be processed', 'class');
+  const missed = counter(
+    'invalidation_missed_total',
+    'Changed records that were still in the cache, and no announcement of the change was on its way',
+    'model',
+  );
   const delay = durations(registry, {
     name: 'invalidation_delay_seconds',
     help: 'From the change (or the call) to the end of the clear',
@@ -38,18 +42,6 @@ export function createCacheMetrics({ registry }: Metrics) {
   const queueMeasured = new Gauge({
     name: 'invalidation_queue_measured_timestamp_seconds',
     help: 'When Kafka last said how many events wait, or was first asked; 0 without Kafka',
-    registers,
-  });
-  const failedJobs = new Counter({
-    name: 'failed_jobs_total',
-    help: 'Events that could not be processed',
-    labelNames: ['class'],
-    registers,
-  });
-  const missed = new Counter({
-    name: 'invalidation_missed_total',
-    help: 'Changed records that were still in the cache, and no announcement of the change was on its way',
-    labelNames: ['model'],
     registers,
   });
   for (const model of models) {

@@ -10,6 +10,15 @@ import { untilBlocked } from '../../test/support/locks.ts';
 
 let database: TestDatabase;
 let owner: pg.Client;
+const clients: pg.Client[] = [];
+
+/** Connects as the owner until the end of the file. */
+async function connect(url = database.url): Promise<pg.Client> {
+  const client = new pg.Client(url);
+  clients.push(client);
+  await client.connect();
+  return client;
+}
 const logger = createLogger('content-cache', 'silent');
 const folder = new URL('migrations/', import.meta.url);
 
@@ -17,11 +26,10 @@ beforeAll(async () => {
   database = await createTestDatabase();
   // Two processes migrate at once, as on the first start with two replicas.
   await Promise.all([1, 2].map(() => migrate({ url: database.url, schema: 'content', folder, logger })));
-  owner = new pg.Client(database.url);
-  await owner.connect();
+  owner = await connect();
 });
 afterAll(async () => {
-  await owner.end();
+  await Promise.all(clients.map((client) => client.end()));
   await database.drop();
 });
 
@@ -73,10 +81,8 @@ test('gives each record a newer version than all earlier records with its key', 
 describe('a version never decreases', () => {
   let other: pg.Client;
   beforeAll(async () => {
-    other = new pg.Client(database.url);
-    await other.connect();
+    other = await connect();
   });
-  afterAll(() => other.end());
 
   const versionOf = async (id: number) => {
     const text = `SELECT version FROM content.record WHERE model = 'accesscode' AND id = $1`;
@@ -101,10 +107,8 @@ describe('a version never decreases', () => {
     await owner.query('BEGIN');
     await owner.query(remove, [id]);
     const arrived = other.query(arrive, [id]);
-    const observer = new pg.Client(database.url);
-    await observer.connect();
+    const observer = await connect();
     await untilBlocked({ query: (_operation, text) => observer.query(text) });
-    await observer.end();
     await owner.query('COMMIT');
     await arrived;
     expect(await versionOf(id)).toBe(4);
@@ -133,8 +137,7 @@ describe('a version never decreases', () => {
 });
 
 test('looks up deleted records by index in a session that inserted many', async () => {
-  const session = new pg.Client(database.url);
-  await session.connect();
+  const session = await connect();
   try {
     const insertMany = `INSERT INTO content.record (model, id, title, body)
       SELECT 'pathway', id, '', '{}' FROM generate_series(1001, 3000) AS id`;
@@ -154,7 +157,6 @@ test('looks up deleted records by index in a session that inserted many', async 
   } finally {
     await session.query(`DELETE FROM content.record WHERE model = 'pathway'`);
     await session.query('TRUNCATE content.deleted_record');
-    await session.end();
   }
 });
 
@@ -201,13 +203,12 @@ test('lets the content server write only records', async () => {
 test('keeps the newest of several open jobs for one loss', async () => {
   const older = mkdtempSync(join(tmpdir(), 'migrations-'));
   const upgraded = await createTestDatabase();
-  const client = new pg.Client(upgraded.url);
   const upgrade = (files: URL) => migrate({ url: upgraded.url, schema: 'content', folder: files, logger });
   try {
     const files = readdirSync(folder).filter((file) => file < '006');
     for (const file of files) cpSync(new URL(file, folder), join(older, file));
     await upgrade(pathToFileURL(`${older}/`));
-    await client.connect();
+    const client = await connect(upgraded.url);
     for (const [offset, topic] of ['one', 'one', 'two'].entries())
       await client.query(
         `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", message_at)
@@ -222,7 +223,6 @@ test('keeps the newest of several open jobs for one loss', async () => {
       { topic: 'two', state: 'open' },
     ]);
   } finally {
-    await client.end();
     await upgraded.drop();
     rmSync(older, { recursive: true });
   }

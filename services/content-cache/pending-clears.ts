@@ -1,7 +1,7 @@
 import type { Database, Logger } from '@content-platform/chassis';
 import type { Model } from '@content-platform/contract';
 import type { CacheClearer, ContentCache } from './cache/index.ts';
-import type { Invalidator, Requester } from './invalidator.ts';
+import { clearTarget, settleAll, type Invalidator, type Requester } from './invalidator.ts';
 import { repeat } from './repeat.ts';
 import { targetName, type Target } from './target.ts';
 
@@ -29,6 +29,10 @@ const countAll = 'SELECT count(*) FROM content.pending_clear';
 const remove = `DELETE FROM content.pending_clear WHERE id IN
   (SELECT id FROM content.pending_clear WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED)`;
 
+function targetOf({ model, record_id }: Row): Target {
+  return { model, id: record_id === null ? null : Number(record_id) };
+}
+
 export type PendingClears = ReturnType<typeof createPendingClears>;
 
 /**
@@ -40,17 +44,17 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
   async function carryOutPage(clearer: CacheClearer): Promise<number> {
     const { rows } = await query<Row>('list_pending_clears', page, [pageSize]);
     const done: string[] = [];
-    const outcomes = await Promise.allSettled(
-      rows.map(async ({ id, model, record_id, requested_by, created_at }) => {
-        const target = { model, id: record_id === null ? null : Number(record_id) };
-        const since = created_at.getTime();
-        await invalidator.clear(clearer, target, { source: 'pending', requestedBy: requested_by, since });
-        done.push(id);
-      }),
-    );
-    if (done.length > 0) await query('delete_pending_clears', remove, [done]);
-    const refused = outcomes.find((outcome) => outcome.status === 'rejected');
-    if (refused) throw refused.reason;
+    async function clear(row: Row) {
+      const requestedBy = row.requested_by;
+      const since = row.created_at.getTime();
+      await invalidator.clear(clearer, targetOf(row), { source: 'pending', requestedBy, since });
+      done.push(row.id);
+    }
+    try {
+      await settleAll(rows.map(clear));
+    } finally {
+      if (done.length > 0) await query('delete_pending_clears', remove, [done]);
+    }
     return rows.length;
   }
 
@@ -86,11 +90,7 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     async carryOutPart(clearer: CacheClearer): Promise<void> {
       for (let after = '0'; ;) {
         const { rows } = await query<Row>('list_pending_clears', pageAfter, [pageSize, after]);
-        await Promise.all(
-          rows.map(({ model, record_id }) =>
-            record_id === null ? clearer.clearPattern(model) : clearer.clearModel(model, Number(record_id)),
-          ),
-        );
+        await Promise.all(rows.map((row) => clearTarget(clearer, targetOf(row))));
         if (rows.length < pageSize) return;
         after = rows.at(-1)!.id;
       }

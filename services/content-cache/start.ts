@@ -15,12 +15,13 @@ import type { contentCacheConfig } from './config.ts';
 import { createContentStore } from './content-store.ts';
 import { createEvents, type EventsOptions } from './events/events.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
-import { createInvalidationLog, deleteOldInvalidations } from './invalidation-log.ts';
+import { createInvalidationLog } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
 import { createKafka } from './kafka.ts';
 import { createCacheMetrics, observe } from './metrics.ts';
 import { createPendingClears } from './pending-clears.ts';
 import { warnOfReplicas } from './replica-warning.ts';
+import { retention } from './retention.ts';
 import { createStalenessWatch, type StalenessTiming } from './staleness/watch.ts';
 
 type Config = z.output<z.ZodObject<typeof contentCacheConfig>>;
@@ -45,7 +46,7 @@ function logState(logger: Logger) {
 export async function startContentCache(
   process: Process<Config>,
   forTests: Pick<EventsOptions, 'topic' | 'group' | 'sessionTimeoutMs'> & {
-    staleness?: StalenessTiming;
+    staleness?: StalenessTiming | undefined;
   } = {},
 ): Promise<Running> {
   const { config, logger, metrics, slowLog, onStop } = process;
@@ -63,16 +64,7 @@ export async function startContentCache(
   const invalidator = createInvalidator(invalidationLog, cacheMetrics);
   const pending = createPendingClears(database.query, invalidator, logger);
   const jobs = createFailedJobStore(database.query);
-  onStop(
-    startRetention(
-      database.query,
-      (query) => ({
-        'failed jobs': () => createFailedJobStore(query).forget(),
-        invalidations: () => deleteOldInvalidations(query),
-      }),
-      logger,
-    ),
-  );
+  onStop(startRetention(database.query, retention, logger));
 
   const cache = createContentCache({
     url: config.REDIS_URL,
@@ -110,7 +102,7 @@ export async function startContentCache(
     metrics: cacheMetrics,
     logger,
     ttlSeconds: config.CACHE_TTL,
-    ...(forTests.staleness ? { timing: forTests.staleness } : {}),
+    timing: forTests.staleness,
   });
   const watches = [
     pending.watch(cache, stopping.signal),
@@ -140,9 +132,10 @@ export async function startContentCache(
       tokens: tokens.check,
       redis: {
         required: false,
-        // A partly unreachable Redis is a fault, too.
-        check: () =>
-          cache.state === 'usable' ? Promise.resolve() : Promise.reject(new Error('unavailable')),
+        async check() {
+          // A partly unreachable Redis is a fault, too.
+          if (cache.state !== 'usable') throw new Error('unavailable');
+        },
       },
       ...(events ? { kafka: { required: false, check: events.check } } : {}),
     },

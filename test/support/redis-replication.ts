@@ -62,7 +62,7 @@ export async function startReplication(
     async primary() {
       const address = (await sentinels[0]!.admin.call(
         'SENTINEL',
-        'GET-MASTER-ADDR-BY-setName',
+        'GET-MASTER-ADDR-BY-NAME',
         setName,
       )) as string[];
       return servers.find(({ port }) => port === Number(address[1]))!;

@@ -1,13 +1,7 @@
 import type { View } from '@content-platform/contract';
 
 /** The Lua sources of the protocol. Redis runs each script atomically. */
-export interface ProtocolScripts {
-  read: string;
-  fill: string;
-  clear: string;
-  peek: string;
-  incarnation: string;
-}
+export type ProtocolScripts = Record<'read' | 'fill' | 'clear' | 'peek' | 'incarnation', string>;
 
 export type ReadReply =
   | { status: 'HIT'; version: number; payload: string }

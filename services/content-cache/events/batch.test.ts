@@ -1,61 +1,26 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { EachBatchPayload, KafkaMessage, OffsetsByTopicPartition } from 'kafkajs';
+import { beforeEach, expect, test } from '@jest/globals';
+import type { EachBatchPayload, OffsetsByTopicPartition } from 'kafkajs';
 import { createLogger, createMetrics } from '@content-platform/chassis';
-import type { ContentCache } from '../cache/index.ts';
-import { startCache } from '../cache/testing/caches.ts';
-import { createFailedJobStore } from '../failed-job-store.ts';
-import { createInvalidationLog } from '../invalidation-log.ts';
+import type { CacheClearer } from '../cache/index.ts';
+import type { FailedJobStore, NewFailedJob } from '../failed-job-store.ts';
+import type { InvalidationLog } from '../invalidation-log.ts';
 import { createInvalidator } from '../invalidator.ts';
 import { createCacheMetrics } from '../metrics.ts';
-import { startWorld, type World } from '../testing/world.ts';
-import { createProcessBatch, type ProcessBatch } from './batch.ts';
+import { createProcessBatch } from './batch.ts';
 
-let world: World;
-let cache: ContentCache;
-let processBatch: ProcessBatch;
 /** All steps in order. */
 let steps: string[];
-beforeAll(async () => {
-  world = await startWorld();
-  await (await world.service()).stop();
-  cache = await startCache(world.redis.url);
-  const logger = createLogger('content-cache', 'silent');
-  const metrics = createCacheMetrics(createMetrics('content-cache'));
-  const jobs = createFailedJobStore(world.query);
-  processBatch = createProcessBatch({
-    clearer: {
-      ...cache,
-      async clearModel(model, id) {
-        const keys = await cache.clearModel(model, id);
-        steps.push(`clear ${id}`);
-        return keys;
-      },
-    },
-    invalidator: createInvalidator(createInvalidationLog(world.query, logger), metrics),
-    jobs: {
-      ...jobs,
-      async add(job) {
-        const isNew = await jobs.add(job);
-        steps.push(`store ${job.offset}`);
-        return isNew;
-      },
-    },
-    metrics,
-    logger,
-  });
-});
 beforeEach(() => void (steps = []));
-afterAll(async () => {
-  await cache.close();
-  await world.close();
+
+const metrics = createCacheMetrics(createMetrics('content-cache'));
+const processBatch = createProcessBatch({
+  clearer: { clearModel: async (_, id) => steps.push(`clear ${id}`) } as CacheClearer,
+  jobs: { add: async ({ offset }: NewFailedJob) => steps.push(`store ${offset}`) > 0 } as FailedJobStore,
+  invalidator: createInvalidator({ add: () => {} } as unknown as InvalidationLog, metrics),
+  metrics,
+  logger: createLogger('content-cache', 'silent'),
 });
 
-const timestamp = String(Date.now());
-const messages = (...values: string[]) =>
-  values.map(
-    (value, offset) =>
-      ({ key: null, value: Buffer.from(value), timestamp, offset: String(offset) }) as KafkaMessage,
-  );
 const record = (id: number) => `{"model":"webform","id":${id}}`;
 
 interface Around {
@@ -64,33 +29,37 @@ interface Around {
   signal?: AbortSignal;
 }
 
-/** Processes the messages as a batch with one offset more, as after the mark of a transaction. */
-function process(batch: KafkaMessage[], { verify, isStale, signal }: Around = {}): Promise<void> {
+/** Processes the values as a batch with one offset more, as after the mark of a transaction. */
+function process(
+  values: string[],
+  { verify = async () => {}, isStale = () => false, signal = new AbortController().signal }: Around = {},
+): Promise<void> {
+  const messages = values.map((value, offset) => ({
+    key: null,
+    value: Buffer.from(value),
+    timestamp: String(Date.now()),
+    offset: String(offset),
+  }));
   const payload = {
-    batch: { topic: 'events', partition: 0, messages: batch, lastOffset: () => String(batch.length) },
+    batch: { topic: 'events', partition: 0, messages, lastOffset: () => String(values.length) },
     resolveOffset: (offset: string) => steps.push(`resolve ${offset}`),
-    commitOffsetsIfNecessary: (offsets?: OffsetsByTopicPartition) => {
-      steps.push(`commit ${offsets?.topics[0]!.partitions[0]!.offset}`);
-      return Promise.resolve();
-    },
-    isStale: isStale ?? (() => false),
+    commitOffsetsIfNecessary: async (offsets: OffsetsByTopicPartition) =>
+      steps.push(`commit ${offsets.topics[0]!.partitions[0]!.offset}`),
+    isStale,
   } as unknown as EachBatchPayload;
-  const offsets = {
-    verify: verify ?? (() => Promise.resolve()),
-    onCommitted: (_: number, offset: number) => void steps.push(`noted ${offset}`),
-  };
-  return processBatch(payload, offsets, signal ?? new AbortController().signal);
+  const onCommitted = (_: number, offset: number) => void steps.push(`noted ${offset}`);
+  return processBatch(payload, { verify, onCommitted }, signal);
 }
 
 test('stores failures, clears each record once, and then commits', async () => {
-  await process(messages(record(1), 'poison', record(2), record(1)));
+  await process([record(1), 'poison', record(2), record(1)]);
   expect(steps.slice(0, 1)).toEqual(['store 1']);
   expect(steps.slice(1, 3).toSorted()).toEqual(['clear 1', 'clear 2']);
   expect(steps.slice(3)).toEqual(['resolve 4', 'commit 5', 'noted 5']);
 });
 
 test('commits a long batch in slices, and still clears each record once', async () => {
-  await process(messages(...Array.from({ length: 1_100 }, (_, index) => record(1 + (index % 3)))));
+  await process(Array.from({ length: 1_100 }, (_, index) => record(1 + (index % 3))));
   expect(steps.filter((step) => step.startsWith('clear'))).toHaveLength(3);
   expect(steps.filter((step) => step.startsWith('commit'))).toEqual([
     'commit 500',
@@ -105,7 +74,7 @@ test('does not commit a batch that is stale after the check', async () => {
     stale = true;
     return Promise.resolve();
   };
-  await process(messages(record(1)), { verify, isStale: () => stale });
+  await process([record(1)], { verify, isStale: () => stale });
   expect(steps).toEqual(['clear 1']);
 });
 
@@ -115,6 +84,6 @@ test('commits nothing after the signal aborts', async () => {
     ending.abort();
     return Promise.resolve();
   };
-  await expect(process(messages(record(1)), { verify, signal: ending.signal })).rejects.toThrow('aborted');
+  await expect(process([record(1)], { verify, signal: ending.signal })).rejects.toThrow('aborted');
   expect(steps).toEqual(['clear 1']);
 });

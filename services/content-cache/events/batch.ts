@@ -9,7 +9,7 @@ import {
 } from '@content-platform/chassis';
 import type { CacheClearer } from '../cache/index.ts';
 import type { FailedJobStore } from '../failed-job-store.ts';
-import { secondsSince, type Invalidator } from '../invalidator.ts';
+import { secondsSince, settleAll, type Invalidator } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
 import { targetName } from '../target.ts';
 import type { OffsetGapGuard } from './offset-gap-guard.ts';
@@ -89,11 +89,7 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     }
     await retryUntilAborted(
       signal,
-      async () => {
-        const outcomes = await Promise.allSettled([...waiting].map(clear));
-        const refused = outcomes.find((outcome) => outcome.status === 'rejected');
-        if (refused) throw refused.reason;
-      },
+      () => settleAll([...waiting].map(clear)),
       (error) => logger.warn({ error, waiting: waiting.size }, 'events wait for the cache'),
     );
   }

@@ -4,7 +4,6 @@ import { withTimeout, type Logger } from '@content-platform/chassis';
 import { cacheInvalidation } from '@content-platform/contract';
 import type { ProcessBatch } from './batch.ts';
 import type { Broker, PartitionOffsets } from './broker.ts';
-import { withHeartbeats } from './heartbeats.ts';
 import { createOffsetGapGuard, type OffsetGapGuard, type OnLost, type Topic } from './offset-gap-guard.ts';
 
 export interface ConsumerOptions {
@@ -70,15 +69,31 @@ export function createConsumer(options: ConsumerOptions) {
     logger.warn({ error }, `the consumer ended; a new one is made in ${pauseMs} ms`);
   }
 
+  /**
+   * Processes a batch and sends heartbeats meanwhile, so that the group keeps a member whose work outlasts the session
+   * timeout. Ends with the first refused heartbeat, too (the group rebalances): the work may then continue briefly but
+   * commits nothing.
+   */
   async function eachBatch(payload: EachBatchPayload, offsets: OffsetGapGuard, signal: AbortSignal) {
+    const ending = new AbortController();
+    const alive = AbortSignal.any([ending.signal, signal]);
+    async function beat(): Promise<never> {
+      for (;;) {
+        await sleep(heartbeatMs, undefined, { signal: alive });
+        await payload.heartbeat();
+      }
+    }
+    async function work(): Promise<void> {
+      await offsets.ready();
+      if (!payload.isStale()) await processBatch(payload, offsets, alive);
+    }
     try {
-      await withHeartbeats(payload.heartbeat, heartbeatMs, signal, async (alive) => {
-        await offsets.ready();
-        if (!payload.isStale()) await processBatch(payload, offsets, alive);
-      });
+      await Promise.race([work(), beat()]);
     } catch (error) {
       // When this process stops, the batch stays uncommitted and is delivered again.
       if (!signal.aborted) throw error;
+    } finally {
+      ending.abort();
     }
   }
 
@@ -93,6 +108,11 @@ export function createConsumer(options: ConsumerOptions) {
         () => (consuming = true),
         () => undefined,
       );
+    });
+    consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { batchSize, partition, lastOffset } }) => {
+      if (batchSize > 0) return;
+      // If this fails, the next event of the partition commits it.
+      void offsets.skipAborted(partition, Number(lastOffset) + 1).catch(() => undefined);
     });
     const crashed = new Promise<never>((_, reject) => {
       consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error));

@@ -95,3 +95,19 @@ test('stores a redelivered poison event once, and one at the same offset of a re
   const found = (await failedJobs()).filter(({ class: name }) => name === 'not_json');
   expect(found).toMatchObject([{ offset: '0' }, { offset: '0' }]);
 });
+
+test('an aborted transaction clears nothing, and leaves nothing in the queue', async () => {
+  const service = await startConsumer();
+  await warm(service);
+  const { kafka, topic, consumed } = events.kafka;
+  const producer = kafka.producer({ transactionalId: topic, maxInFlightRequests: 1 });
+  await producer.connect();
+  const transaction = await producer.transaction();
+  const value = JSON.stringify({ model: 'webform', id: 1 });
+  await transaction.send({ topic, messages: [{ partition: 0, value }] });
+  await transaction.abort();
+  await producer.disconnect();
+  const all = await consumed();
+  expect(Math.max(...all.map(({ high }) => high))).toBeGreaterThan(0);
+  expect(await cached()).toHaveLength(5);
+});

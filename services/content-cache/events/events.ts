@@ -12,10 +12,10 @@ const isDoneMs = 5_000;
 
 export interface EventsOptions extends BatchDeps {
   kafka: Kafka;
-  topic?: string;
-  group?: string;
+  topic?: string | undefined;
+  group?: string | undefined;
   /** Longer than a pause of the process, short enough that a dead process is soon replaced. Default: 10 s. */
-  sessionTimeoutMs?: number;
+  sessionTimeoutMs?: number | undefined;
 }
 
 export type Events = ReturnType<typeof createEvents>;

@@ -113,3 +113,27 @@ test('notices a loss in a partition without new events, but only in its own part
   await guard.ready();
   expect(losses).toMatchObject([{ lost: [{ partition: 0 }] }]);
 });
+
+test('commits the end of a batch of aborted transactions', async () => {
+  const guard = await guardOf([{ committed: 0, low: 0, high: 3 }]);
+  await guard.skipAborted(0, 3);
+  expect(partitions[0]).toMatchObject({ committed: 3 });
+  await guard.verify(0);
+  expect(losses).toEqual([]);
+});
+
+test('commits no aborted batch of a topic that was recreated', async () => {
+  const guard = await guardOf([{ committed: 0, low: 0, high: 3 }]);
+  partitions = [recreated(5)];
+  await guard.skipAborted(0, 3);
+  expect(losses).toHaveLength(1);
+  expect(partitions[0]).toMatchObject({ committed: 0 });
+});
+
+test('commits no aborted batch of a partition that another member has now', async () => {
+  const guard = await guardOf([{ committed: 0, low: 0, high: 3 }]);
+  const skipping = guard.skipAborted(0, 3);
+  await guard.joined([]);
+  await expect(skipping).rejects.toThrow('aborted');
+  expect(partitions[0]).toMatchObject({ committed: 0 });
+});

@@ -84,6 +84,11 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
     return checked;
   }
 
+  /** Whether the group's committed offset is what this process knows: a recreated topic has lost it. */
+  async function isKnown(partition: number): Promise<boolean> {
+    return (await broker.committed()).get(partition) === positions.get(partition);
+  }
+
   return {
     /** Starts a new generation of the group: all known offsets are obsolete. Resolves as ready() does. */
     joined(partitions: readonly number[]): Promise<void> {
@@ -102,8 +107,19 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
      * group's offsets. Call it before each commit.
      */
     async verify(partition: number): Promise<void> {
-      const committed = (await broker.committed()).get(partition);
-      if (committed !== positions.get(partition)) await recheck();
+      if (!(await isKnown(partition))) await recheck();
+    },
+
+    /** Commits `next` for a batch of aborted transactions: kafkajs delivers no batch, so no other code commits it. */
+    async skipAborted(partition: number, next: number): Promise<void> {
+      const { signal: ended } = generation;
+      await checked;
+      const isOurs = await isKnown(partition);
+      ended.throwIfAborted();
+      if (!isOurs) return recheck();
+      if ((positions.get(partition) ?? next) >= next) return;
+      await consumer.commitOffsets([{ topic: topic.name, partition, offset: String(next) }]);
+      positions.set(partition, next);
     },
 
     /** Notes that this process committed `offset`. */

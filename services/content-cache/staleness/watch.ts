@@ -1,6 +1,6 @@
 import type { Database, Logger } from '@content-platform/chassis';
 import type { ContentCache } from '../cache/index.ts';
-import type { Invalidator } from '../invalidator.ts';
+import { settleAll, type Invalidator } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
 import type { PendingClears } from '../pending-clears.ts';
 import { repeat } from '../repeat.ts';
@@ -18,7 +18,7 @@ export interface StalenessWatchOptions {
   logger: Logger;
   /** How long a record may be cached, in seconds. */
   ttlSeconds: number;
-  timing?: StalenessTiming;
+  timing?: StalenessTiming | undefined;
 }
 
 export interface StalenessTiming {
@@ -65,9 +65,7 @@ export function createStalenessWatch(options: StalenessWatchOptions) {
   async function clearAll(records: ChangedRecord[], isQuiet: boolean): Promise<void> {
     const waiting = isQuiet ? await pending.among(records) : undefined;
     const isMissed = (record: ChangedRecord) => waiting !== undefined && !waiting.has(targetName(record));
-    const outcomes = await Promise.allSettled(records.map((record) => clear(record, isMissed(record))));
-    const refused = outcomes.find((outcome) => outcome.status === 'rejected');
-    if (refused) throw refused.reason;
+    await settleAll(records.map((record) => clear(record, isMissed(record))));
   }
 
   /** @param since how far back to look, in seconds */

@@ -30,7 +30,7 @@ export interface TestServiceOptions {
 
 /** Starts the whole service in this process, as main.ts does. */
 export async function startTestService(options: TestServiceOptions): Promise<TestService> {
-  const { databaseUrl, redisUrl, kafka, sessionTimeoutMs = 10_000, staleness, env } = options;
+  const { databaseUrl, redisUrl, kafka, sessionTimeoutMs, staleness, env } = options;
   const tokens = await createTestTokens();
   const config = readConfig(contentCacheConfig, {
     DATABASE_URL: databaseUrl,
@@ -50,11 +50,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const slowLog = createSlowLog(undefined, metrics, logger);
   const { app, checks } = await startContentCache(
     { config, logger, metrics, slowLog, onStop },
-    {
-      ...(kafka ? { topic: kafka.topic, group: kafka.group } : {}),
-      ...(staleness ? { staleness } : {}),
-      sessionTimeoutMs,
-    },
+    { topic: kafka?.topic, group: kafka?.group, sessionTimeoutMs, staleness },
   );
   const server = await startHttpServer(app);
   return {

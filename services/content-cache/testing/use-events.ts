@@ -21,7 +21,6 @@ export function useEvents() {
   let kafka: TestKafka;
   beforeAll(async () => {
     world = await startWorld();
-    await (await world.service()).stop();
     const insert = `INSERT INTO content.record
       SELECT model, id, 'One', '{}' FROM unnest($1::text[]) AS model, unnest($2::bigint[]) AS id`;
     await world.sql(insert, models, ids);

@@ -1,26 +1,45 @@
 import pg from 'pg';
-import type { Database } from '@content-platform/chassis';
+import { createLogger, createMetrics, migrate, runRetention, type Database } from '@content-platform/chassis';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createTestDatabase } from '../../../test/support/test-database.ts';
 import { startRedis } from '../../../test/support/redis-server.ts';
+import { createInvalidationLog } from '../invalidation-log.ts';
+import { createInvalidator } from '../invalidator.ts';
+import { createCacheMetrics } from '../metrics.ts';
+import { retention } from '../retention.ts';
 import { startTestService, type TestService, type TestServiceOptions } from './service.ts';
 
 export type World = Awaited<ReturnType<typeof startWorld>>;
 
-/** Starts a Redis and a database for one test file, and any number of services on them. */
+/** Starts a Redis and a migrated database for one test file, and any number of services on them. */
 export async function startWorld() {
   const [database, redis] = await Promise.all([createTestDatabase(), startRedis()]);
+  const logger = createLogger('content-cache', 'silent');
+  const folder = new URL('../migrations/', import.meta.url);
+  await migrate({ url: database.url, schema: 'content', folder, logger });
   const owner = new pg.Pool({ connectionString: database.url, max: 2 });
   owner.on('error', () => undefined);
   const services = new Set<TestService>();
   const stopServices = () => Promise.all([...services].map((service) => service.stop()));
 
+  const query = ((_, text, values = []) => owner.query(text, [...values])) as Database['query'];
+
   return {
     databaseUrl: database.url,
     redis,
     /** For tests of parts without a service. */
-    query: ((_, text, values = []) => owner.query(text, [...values])) as Database['query'],
+    query,
+    /** Parts that other parts need, without a service. */
+    parts() {
+      const metrics = createCacheMetrics(createMetrics('content-cache'));
+      return {
+        logger,
+        metrics,
+        invalidator: createInvalidator(createInvalidationLog(query, logger), metrics),
+      };
+    },
+    runRetention: () => runRetention(query, retention, logger, new AbortController().signal),
     /** Runs a query as the database's owner. */
     async sql<Row extends pg.QueryResultRow>(text: string, ...values: unknown[]): Promise<Row[]> {
       return (await owner.query<Row>(text, values)).rows;

@@ -1,6 +1,6 @@
 import type { ClearTransport } from '../connection.ts';
 import { recordKey } from './record-cache.ts';
-import { createSweeper, modelTarget } from './sweep.ts';
+import { createSweep, modelTarget } from './sweep.ts';
 
 /** sweep: other programs may have written keys `<model>:<id>:…`, clears delete them; none: there are no such keys. */
 export type UnmanagedKeys = 'sweep' | 'none';
@@ -19,13 +19,13 @@ export interface CacheClearer {
 }
 
 export function createCacheClearer(transport: ClearTransport, unmanagedKeys: UnmanagedKeys): CacheClearer {
-  const sweeper = createSweeper(transport);
+  const sweep = createSweep(transport);
   return {
     async clearModel(model, id) {
       const key = recordKey(model, id);
       const views = await transport.clear(key);
-      return unmanagedKeys === 'none' ? views : views + (await sweeper.sweep(key));
+      return unmanagedKeys === 'none' ? views : views + (await sweep(key));
     },
-    clearPattern: (model) => sweeper.sweep(modelTarget(model)),
+    clearPattern: (model) => sweep(modelTarget(model)),
   };
 }

@@ -15,7 +15,6 @@ export type WaitReply = Exclude<ReadReply, { status: 'WAIT' }> | { status: 'LOAD
 
 interface Waiter {
   since: number;
-  limitMs: number;
   reply: PromiseWithResolvers<WaitReply>;
 }
 
@@ -31,10 +30,13 @@ interface Group {
  *
  * When the database is slow, impatient readers must not all go there: they would take every connection and block the
  * fill that the others wait for. So a few at a time get a load permit, in case the lease's holder has died; the others
- * keep waiting. After `limitMs` the lease has certainly ended and a waiter has taken the next lease; every remaining
+ * keep waiting. After `limitMs` milliseconds the lease has certainly ended and a waiter has taken the next lease; every remaining
  * waiter then reads the database, so that no read waits for ever.
  */
-export function createFillWaiters(sendRead: (key: string, view: View) => Promise<ReadReply>) {
+export function createFillWaiters(
+  sendRead: (key: string, view: View) => Promise<ReadReply>,
+  limitMs: number,
+) {
   const groups = new Map<string, Group>();
 
   async function serve(key: string, view: View, group: Group): Promise<void> {
@@ -52,38 +54,33 @@ export function createFillWaiters(sendRead: (key: string, view: View) => Promise
     groups.delete(`${key}:${view}`);
   }
 
-  return {
-    /**
-     * Waits for another reader's fill, little longer than `limitMs` milliseconds. The holder of a load permit calls `end`
-     * after its database read. Rejects with the CacheError of a failed READ.
-     */
-    wait(key: string, view: View, limitMs: number): Promise<WaitReply> {
-      const waiter: Waiter = { since: performance.now(), limitMs, reply: Promise.withResolvers() };
-      const name = `${key}:${view}`;
-      const group = groups.get(name) ?? { waiters: [], permits: 0 };
-      group.waiters.push(waiter);
-      if (!groups.has(name)) void serve(key, view, group);
-      groups.set(name, group);
-      return waiter.reply.promise;
-    },
-  };
-}
-
-/** A hit resolves every waiter, a lease the oldest; the others get a permit or wait for the next READ. */
-function distribute(group: Group, served: Waiter[], reply: ReadReply, sentAt: number): void {
-  if (reply.status === 'HIT') {
-    served.forEach((waiter) => waiter.reply.resolve(reply));
-    return;
+  /** A hit resolves every waiter, a lease the oldest; the others get a permit or wait for the next READ. */
+  function distribute(group: Group, served: Waiter[], reply: ReadReply, sentAt: number): void {
+    if (reply.status === 'HIT') return served.forEach((waiter) => waiter.reply.resolve(reply));
+    if (reply.status === 'FILL') served.shift()!.reply.resolve(reply);
+    const patient = served.filter((waiter) => {
+      // Time until the READ was sent, not until now: if this process was busy, one more READ may find the fill.
+      const waitedMs = sentAt - waiter.since;
+      const mayLoad = waitedMs >= limitMs || (waitedMs >= patienceMs && group.permits < maxPermits);
+      if (mayLoad) grantPermit(group, waiter);
+      return !mayLoad;
+    });
+    group.waiters.unshift(...patient);
   }
-  if (reply.status === 'FILL') served.shift()!.reply.resolve(reply);
-  const patient = served.filter((waiter) => {
-    // Time until the READ was sent, not until now: if this process was busy, one more READ may find the fill.
-    const waitedMs = sentAt - waiter.since;
-    const mayLoad = waitedMs >= waiter.limitMs || (waitedMs >= patienceMs && group.permits < maxPermits);
-    if (mayLoad) grantPermit(group, waiter);
-    return !mayLoad;
-  });
-  group.waiters.unshift(...patient);
+
+  /**
+   * Waits for another reader's fill, little longer than `limitMs`. The holder of a load permit calls `end` after its
+   * database read. Rejects with the CacheError of a failed READ.
+   */
+  return function wait(key: string, view: View): Promise<WaitReply> {
+    const waiter: Waiter = { since: performance.now(), reply: Promise.withResolvers() };
+    const name = `${key}:${view}`;
+    const group = groups.get(name) ?? { waiters: [], permits: 0 };
+    group.waiters.push(waiter);
+    if (!groups.has(name)) void serve(key, view, group);
+    groups.set(name, group);
+    return waiter.reply.promise;
+  };
 }
 
 function grantPermit(group: Group, waiter: Waiter): void {

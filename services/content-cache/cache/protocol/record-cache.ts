@@ -73,11 +73,11 @@ export function createRecordCache(options: RecordCacheOptions) {
   const peeks = createSemaphore(maxInFlight);
   const sendRead = (key: string, view: View) =>
     reads.run(async () => connection.forReading(key).read(key, view, randomUUID(), leaseMs));
-  const waiters = createFillWaiters(sendRead);
+  const waitForFill = createFillWaiters(sendRead, leaseMs);
 
   async function lookUp(key: string, view: View): Promise<WaitReply> {
     const reply = await sendRead(key, view);
-    return reply.status === 'WAIT' ? waiters.wait(key, view, leaseMs) : reply;
+    return reply.status === 'WAIT' ? waitForFill(key, view) : reply;
   }
 
   async function store(key: string, view: View, lease: string, record: LoadedRecord | null): Promise<void> {

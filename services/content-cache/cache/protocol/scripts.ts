@@ -138,7 +138,7 @@ return 'STORED'
  * CLEAR key -> how many keys that counts for: one for each cached view, one for another program's value.
  *
  * The leases go with the hash: that is what refuses the FILL of a reader that read the database before the clear.
- * CacheClearer must go on when memory is full, hence the flag.
+ * A clear must work while memory is full, hence the flag.
  */
 const clearFor = (check: string) => `#!lua flags=allow-oom
 ${fieldsOf}${countViews}${check}

@@ -22,7 +22,12 @@ interface Batch {
   done: PromiseWithResolvers<void>;
 }
 
-export function createSweeper(transport: SweepTransport) {
+/**
+ * Returns a function that deletes the target's keys with a scan that begins after its call. All waiting calls share the
+ * next scan. The function returns how many keys it counts for (of several calls with one target in one scan only the
+ * first gets the number), and throws CacheRefused or CacheUnavailable if some keys may remain.
+ */
+export function createSweep(transport: SweepTransport) {
   let next: Batch | undefined;
   let running = false;
 
@@ -37,21 +42,13 @@ export function createSweeper(transport: SweepTransport) {
     running = false;
   }
 
-  return {
-    /**
-     * Deletes the target's keys with a scan that begins after this call. All waiting calls share the next scan.
-     *
-     * @returns how many keys it counts for; of several calls with one target in one scan only the first gets the number
-     * @throws CacheRefused, CacheUnavailable: some keys may remain
-     */
-    async sweep(target: Target): Promise<number> {
-      const batch = (next ??= { deleted: new Map(), done: Promise.withResolvers() });
-      const first = !batch.deleted.has(target);
-      if (first) batch.deleted.set(target, 0);
-      if (!running) void run();
-      await batch.done.promise;
-      return first ? batch.deleted.get(target)! : 0;
-    },
+  return async function sweep(target: Target): Promise<number> {
+    const batch = (next ??= { deleted: new Map(), done: Promise.withResolvers() });
+    const first = !batch.deleted.has(target);
+    if (first) batch.deleted.set(target, 0);
+    if (!running) void run();
+    await batch.done.promise;
+    return first ? batch.deleted.get(target)! : 0;
   };
 }
 

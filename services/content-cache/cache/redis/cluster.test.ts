@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { createCacheClearer } from '../protocol/cache-clearer.ts';
+import type { CacheNode } from '../connection.ts';
 import type { ContentCache, ContentCacheOptions } from '../index.ts';
 import { recordKey } from '../protocol/record-cache.ts';
-import type { RedisNode } from './node.ts';
 import { slotOf } from './slot-map.ts';
 import { protocolScripts } from '../testing/caches.ts';
 import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
@@ -147,40 +147,35 @@ async function clearWhileSlotIsAway(check: 'checked' | 'unchecked') {
   const slot = slotOf(recordKey('webform', idAtA));
   await versionOf(cache, idAtA, 1);
   const connection = await started.connection(cluster.url);
+  // In the order of their slots.
+  const [nodeA, nodeB, nodeC] = connection.primaries() as [CacheNode, CacheNode, CacheNode];
   const scannedB = Promise.withResolvers<void>();
   let isFirst = true;
-  const nodes = connection.primaries();
-  const ports = await Promise.all(
-    nodes.map(async (node) =>
-      Number(/:(\d+)@\S+ myself/.exec(await (node as RedisNode).clusterNodes())?.[1]),
-    ),
-  );
-  const slowed = nodes.map((node, index) => ({
-    ...node,
-    async scan(cursor: string, glob: string) {
-      if (!isFirst) return node.scan(cursor, glob);
-      if (ports[index] === b.port) {
-        const page = await node.scan(cursor, glob);
+  const slowed: CacheNode[] = [
+    {
+      ...nodeA,
+      async scan(cursor, glob) {
+        if (!isFirst) return nodeA.scan(cursor, glob);
+        await scannedB.promise;
+        await cluster.move(slot, a, b);
+        const page = await nodeA.scan(cursor, glob);
+        await cluster.move(slot, b, a);
+        isFirst = false;
+        return page;
+      },
+    },
+    {
+      ...nodeB,
+      async scan(cursor, glob) {
+        const page = await nodeB.scan(cursor, glob);
         if (page.cursor === '0') scannedB.resolve();
         return page;
-      }
-      if (ports[index] !== a.port) return node.scan(cursor, glob);
-      await scannedB.promise;
-      await cluster.move(slot, a, b);
-      const page = await node.scan(cursor, glob);
-      await cluster.move(slot, b, a);
-      isFirst = false;
-      return page;
+      },
     },
-  }));
-  const clearer = createCacheClearer(
-    {
-      ...connection,
-      primaries: () => slowed,
-      ...(check === 'unchecked' ? { slotMap: async () => '' } : {}),
-    },
-    'sweep',
-  );
+    nodeC,
+  ];
+  const unchecked = check === 'unchecked' ? { slotMap: async () => '' } : {};
+  const clearer = createCacheClearer({ ...connection, primaries: () => slowed, ...unchecked }, 'sweep');
   const acknowledged = await clearer.clearPattern('webform');
   await usable(cache);
   let readThen: number | undefined;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tracingChannel } from 'node:diagnostics_channel';
 import { beforeEach, expect, test } from '@jest/globals';
-import type { CacheState, CacheClearer, ContentCache, ContentCacheOptions } from '../index.ts';
+import type { CacheState, ContentCache, ContentCacheOptions } from '../index.ts';
 import { protocolScripts } from '../testing/caches.ts';
 import { closedAfterEach } from '../testing/closed-after-each.ts';
 import { loadNothing, loadVersion } from '../testing/loaders.ts';
@@ -69,29 +69,6 @@ test('starts although Redis hangs in the handshake', async () => {
   expect(cache.state).toBe('away');
   redis.resume();
   await becomes(cache, 'usable');
-});
-
-test('carries out refused clears after each connect, before reads use the cache', async () => {
-  const first = await start();
-  await first.read('webform', 12, 'full', loadVersion(1));
-
-  const states: CacheState[] = [];
-  const hook = Promise.withResolvers<CacheClearer>();
-  const goOn = Promise.withResolvers<void>();
-  const starting = start({
-    onStateChange: (state) => states.push(state),
-    recover: async (clearer) => {
-      hook.resolve(clearer);
-      await goOn.promise;
-      expect(await clearer.clearModel('webform', 12)).toBe(1);
-    },
-  });
-  await hook.promise;
-  expect(states).toEqual(['recovering']);
-  goOn.resolve();
-  const cache = await starting;
-  expect(states).toEqual(['recovering', 'usable']);
-  expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
 });
 
 test('while recovering, reads bypass the cache and clears are carried out', async () => {

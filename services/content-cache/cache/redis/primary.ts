@@ -29,9 +29,8 @@ export interface PrimaryOptions {
   scripts: ProtocolScripts;
   /** Whether this is one primary of a cluster. */
   isCluster: boolean;
-  /** Runs after each connect, before the cache is used: carries out the clears that were refused before. */
+  /** As in CacheConnectionOptions. */
   recover: (node: RedisNode) => Promise<void>;
-  /** Called with each new state, and with each new reason why Redis is unusable. */
   onStateChange: (state: PrimaryState, reason?: Error) => void;
   /** Called with each error of a command. */
   onError: (error: CacheError) => void;

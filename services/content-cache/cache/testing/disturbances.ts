@@ -78,28 +78,19 @@ export function* inTurn<T>(kinds: readonly T[], random: Random, over: AbortSigna
   }
 }
 
-export interface DisturbOptions {
-  /** ends the disturbances early */
-  over?: AbortSignal;
-  /** minimal pause after each, in which caches recover and fill */
-  calmMs?: number;
-}
+/** The pause after each disturbance, in which caches recover and fill. */
+const calmMs = 2_500;
 
-/**
- * Disturbs Redis in each way, one after the other, with a pause after each.
- *
- * @returns the number of disturbances of each kind
- */
+/** Disturbs Redis in each way, one after the other, until `over`. Returns the number of disturbances of each kind. */
 export async function disturb(
   redis: RedisServer,
-  kinds: Iterable<Disturbance>,
+  kinds: readonly Disturbance[],
   random: Random,
-  { over, calmMs = 1_000 }: DisturbOptions = {},
+  over: AbortSignal,
 ): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  for (const kind of kinds) {
+  for (const kind of inTurn(kinds, random, over)) {
     await sleep(300 + random() * 200);
-    if (over?.aborted) break;
     await disturbances[kind](redis, random);
     counts[kind] = (counts[kind] ?? 0) + 1;
     await sleep(calmMs * (1 + random() * 0.3));

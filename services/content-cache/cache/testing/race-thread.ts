@@ -5,7 +5,6 @@ import { Redis } from 'ioredis';
 
 import { startCache } from './caches.ts';
 import { runRace, type RaceCache, type RaceFigures } from './race.ts';
-import { countReplies } from './replies.ts';
 import type { CacheSettings, RaceThread, ThreadFigures } from './threads.ts';
 
 const TELL_MS = 500;
@@ -14,7 +13,6 @@ const { caches: settings, foreignUrl, ...race } = workerData as RaceThread;
 let isOver = false;
 parentPort!.on('message', () => (isOver = true));
 
-const replies = countReplies();
 const closing: (() => unknown)[] = [];
 const foreign = foreignUrl === undefined ? undefined : new Redis(foreignUrl);
 const caches = await Promise.all(settings.map(open));
@@ -33,7 +31,7 @@ function tell(figures: RaceFigures): void {
   toldAt = performance.now();
   const { heapUsed } = process.memoryUsage();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have none
-  parentPort!.postMessage({ ...figures, ...replies, heapUsed } satisfies ThreadFigures);
+  parentPort!.postMessage({ ...figures, heapUsed } satisfies ThreadFigures);
 }
 
 const figures = await runRace({

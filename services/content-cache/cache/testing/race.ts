@@ -223,16 +223,3 @@ function choose(ledgers: Ledger[][], random: Random): Ledger {
   const model = ledgers[pick(random, ledgers.length)]!;
   return model[pick(random, model.length)]!;
 }
-
-/** Runs a race and prints its figures: `what: {…}`. */
-export async function raceAndTell(
-  what: string,
-  options: Omit<RaceOptions, 'models' | 'records'> & Partial<RaceOptions>,
-): Promise<RaceFigures> {
-  const { seed } = options;
-  const began = performance.now();
-  const figures = await runRace({ models: ['webform', 'pathway'], records: 20, ...options });
-  const seconds = Number(((performance.now() - began) / 1000).toFixed(1));
-  process.stderr.write(`${what}: ${JSON.stringify({ seed, seconds, ...figures })}\n`);
-  return figures;
-}

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 
 import { recordKey } from '../protocol/record-cache.ts';
 import type { ReplicaGuard } from '../protocol/scripts.ts';
-import { disturb, inTurn, type Disturbance } from './disturbances.ts';
+import { disturb, type Disturbance } from './disturbances.ts';
 import { replacePrimary, upsetCluster } from './failovers.ts';
 import type { Random } from './random.ts';
 import type { RaceThread } from './threads.ts';
@@ -33,7 +33,6 @@ export interface Stage extends Pick<RaceThread, 'caches' | 'foreignUrl'> {
 export const models = ['webform', 'pathway'];
 export const records = 4;
 
-const CALM_MS = 2_500;
 /** So many that a sweep needs several pages. */
 const OTHER_KEYS = 12_000;
 
@@ -48,7 +47,7 @@ async function alone(settings: Record<string, string>, kinds: Disturbance[]): Pr
     caches: [{ url }, { url }],
     async trouble(random, over) {
       if (kinds.length === 0) return once(over, 'abort').then(() => ({}));
-      return disturb(redis, inTurn(kinds, random, over), random, { calmMs: CALM_MS });
+      return disturb(redis, kinds, random, over);
     },
     stop,
   };

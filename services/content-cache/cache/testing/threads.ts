@@ -5,7 +5,6 @@ import { Worker } from 'node:worker_threads';
 import type { ContentCacheOptions } from '../index.ts';
 import { ledgerMemory } from './ledger.ts';
 import { noFigures, type RaceFigures, type RaceOptions } from './race.ts';
-import { noReplies, type ReplyFigures } from './replies.ts';
 
 /** The cache of one thread, as one process has it. */
 export interface CacheSettings extends Partial<Omit<ContentCacheOptions, 'recover' | 'onStateChange'>> {
@@ -21,16 +20,15 @@ export interface RaceThread extends Omit<RaceOptions, 'caches' | 'done' | 'forei
   foreignUrl?: string;
 }
 
-export type ThreadFigures = RaceFigures & ReplyFigures & { heapUsed: number };
-export type TotalFigures = RaceFigures & ReplyFigures;
+export type ThreadFigures = RaceFigures & { heapUsed: number };
 
 export interface ThreadedRace {
   /** The figures of all threads so far. */
-  figures(): TotalFigures;
+  figures(): RaceFigures;
   /** Bytes that each thread's heap has in use. */
   heaps(): number[];
   /** Resolves when `isOver` returns true, which is called twice a second. Rejects when a thread fails. */
-  until(isOver: (figures: TotalFigures) => boolean): Promise<void>;
+  until(isOver: (figures: RaceFigures) => boolean): Promise<void>;
   /** Ends the race; `figures` are then final. */
   stop(): Promise<void>;
 }
@@ -51,11 +49,10 @@ export function startThreads(threads: number, race: RaceThread): ThreadedRace {
   const failed = Promise.all(ended);
   failed.catch(() => undefined);
 
-  function figures(): TotalFigures {
-    const total: TotalFigures = { ...noFigures, ...noReplies };
+  function figures(): RaceFigures {
+    const total: RaceFigures = { ...noFigures };
     for (const told of latest.filter(Boolean)) {
-      for (const name of Object.keys({ ...noFigures, ...noReplies }) as (keyof typeof total)[])
-        if (name !== 'firstStale') total[name] += told[name];
+      for (const name of Object.keys(noFigures) as (keyof typeof noFigures)[]) total[name] += told[name];
       if (told.firstStale !== undefined) total.firstStale ??= told.firstStale;
     }
     return total;

@@ -1,0 +1,9 @@
+import { deleteExpired, type RetentionSteps } from '@content-platform/chassis';
+import { createFailedJobStore } from './failed-job-store.ts';
+
+/** What this service deletes: failed jobs 30 days after their retry, and rows of the invalidation log after 30 days. */
+export const retention: RetentionSteps = (query) => ({
+  'failed jobs': () => createFailedJobStore(query).forget(),
+  invalidations: () =>
+    deleteExpired(query, 'clean_invalidations', 'content.invalidation', `at < now() - interval '30 days'`),
+});
