@@ -13,8 +13,8 @@ let owner: pg.Client;
 const clients: pg.Client[] = [];
 
 /** Connects as the owner until the end of the file. */
-async function connect(url = database.url): Promise<pg.Client> {
-  const client = new pg.Client(url);
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client(database.url);
   clients.push(client);
   await client.connect();
   return client;
@@ -203,12 +203,13 @@ test('lets the content server write only records', async () => {
 test('keeps the newest of several open jobs for one loss', async () => {
   const older = mkdtempSync(join(tmpdir(), 'migrations-'));
   const upgraded = await createTestDatabase();
+  const client = new pg.Client(upgraded.url);
   const upgrade = (files: URL) => migrate({ url: upgraded.url, schema: 'content', folder: files, logger });
   try {
     const files = readdirSync(folder).filter((file) => file < '006');
     for (const file of files) cpSync(new URL(file, folder), join(older, file));
     await upgrade(pathToFileURL(`${older}/`));
-    const client = await connect(upgraded.url);
+    await client.connect();
     for (const [offset, topic] of ['one', 'one', 'two'].entries())
       await client.query(
         `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", message_at)
@@ -223,6 +224,7 @@ test('keeps the newest of several open jobs for one loss', async () => {
       { topic: 'two', state: 'open' },
     ]);
   } finally {
+    await client.end();
     await upgraded.drop();
     rmSync(older, { recursive: true });
   }

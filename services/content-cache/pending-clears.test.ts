@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createLogger, createMetrics } from '@content-platform/chassis';
 import { CacheUnavailable, type CacheClearer } from './cache/index.ts';
+import type { InvalidationLog } from './invalidation-log.ts';
+import { createInvalidator } from './invalidator.ts';
+import { createCacheMetrics } from './metrics.ts';
 import { createPendingClears, type PendingClears } from './pending-clears.ts';
 import { startWorld, type World } from './testing/world.ts';
 
@@ -7,7 +11,9 @@ let world: World;
 let pending: PendingClears;
 beforeAll(async () => {
   world = await startWorld();
-  const { invalidator, logger } = world.parts();
+  const logger = createLogger('content-cache', 'silent');
+  const metrics = createCacheMetrics(createMetrics('content-cache'));
+  const invalidator = createInvalidator({ add: () => {} } as unknown as InvalidationLog, metrics);
   pending = createPendingClears(world.query, invalidator, logger);
 });
 afterAll(() => world.close());

@@ -1,12 +1,9 @@
 import pg from 'pg';
-import { createLogger, createMetrics, migrate, runRetention, type Database } from '@content-platform/chassis';
+import { createLogger, migrate, runRetention, type Database } from '@content-platform/chassis';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createTestDatabase } from '../../../test/support/test-database.ts';
 import { startRedis } from '../../../test/support/redis-server.ts';
-import { createInvalidationLog } from '../invalidation-log.ts';
-import { createInvalidator } from '../invalidator.ts';
-import { createCacheMetrics } from '../metrics.ts';
 import { retention } from '../retention.ts';
 import { startTestService, type TestService, type TestServiceOptions } from './service.ts';
 
@@ -30,15 +27,6 @@ export async function startWorld() {
     redis,
     /** For tests of parts without a service. */
     query,
-    /** Parts that other parts need, without a service. */
-    parts() {
-      const metrics = createCacheMetrics(createMetrics('content-cache'));
-      return {
-        logger,
-        metrics,
-        invalidator: createInvalidator(createInvalidationLog(query, logger), metrics),
-      };
-    },
     runRetention: () => runRetention(query, retention, logger, new AbortController().signal),
     /** Runs a query as the database's owner. */
     async sql<Row extends pg.QueryResultRow>(text: string, ...values: unknown[]): Promise<Row[]> {
@@ -68,14 +56,12 @@ export async function read(
   service: TestService,
   model: contract.Model,
   id: number,
-  { view = 'full', headers = {} }: { view?: 'full' | 'summary'; headers?: Record<string, string> } = {},
+  view: contract.View = 'full',
 ) {
-  const answer = await call(service.url, contract.readContent, {
+  const { status, headers, body, error } = await call(service.url, contract.readContent, {
     params: { model, id },
     query: { view },
     token: service.token(),
-    headers,
   });
-  const { status, headers: got, body, error } = answer;
-  return { status, body, error, headers: got, cache: got.get('x-cache'), etag: got.get('etag') };
+  return { status, body, error, headers, cache: headers.get('x-cache'), etag: headers.get('etag') };
 }
