@@ -40,12 +40,16 @@ interface Asking extends About {
 const third = 8;
 const height = 8;
 
+const colours = (...steps: [from: number | null, colour: string][]) =>
+  new ThresholdsConfigBuilder()
+    .mode(ThresholdsMode.Absolute)
+    .steps(steps.map(([value, color]) => ({ value, color })));
+
 function thresholds(goal: Goal | undefined): ThresholdsConfigBuilder {
-  const steps = [{ value: null as number | null, color: 'green' }];
-  if (goal && 'below' in goal) steps.push({ value: goal.below, color: 'red' });
-  if (goal && 'from' in goal)
-    steps.splice(0, 1, { value: null, color: 'red' }, { value: goal.from, color: 'green' });
-  return new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps(steps);
+  if (!goal) return colours([null, 'green']);
+  return 'below' in goal
+    ? colours([null, 'green'], [goal.below, 'red'])
+    : colours([null, 'red'], [goal.from, 'green']);
 }
 
 /** The part of every kind of panel that says what it is. */

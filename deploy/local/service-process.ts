@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { internalPortOffset, portOf, type Service, services } from '@content-platform/contract';
+import { internalPortOffset, portOf, type Service, serviceOf, services } from '@content-platform/contract';
 import { ROOT } from './config.ts';
 import { HOST } from './ports.ts';
 import { environmentOf, mainOf, prepare, type ServiceContext } from './services.ts';
@@ -28,8 +28,8 @@ export function portsOf({ port }: Service, gatewayPort: number): [number, number
 /** The addresses of every service, as stack.json tells them. */
 export function addressesOf(
   gatewayPort: number,
-  pidOf: (name: string) => number,
-): { gateway: string; services: Stack['services'] } {
+  pidOf: (name: string) => number = () => 0,
+): Pick<Stack, 'gateway' | 'services'> {
   const addresses = services.map((service) => {
     const [open, internal] = portsOf(service, gatewayPort);
     return [service.name, { public: at(open), internal: at(internal), pid: pidOf(service.name) }] as const;
@@ -44,18 +44,16 @@ export function addressesOf(
 export function serviceSpec(
   service: Service,
   gatewayPort: number,
-  stores: Omit<ServiceContext, 'urls' | 'internalUrls'>,
+  stores: Omit<ServiceContext, 'urlOf'>,
   portOverrides: Readonly<Record<string, number>> = {},
 ): ProcessSpec {
   const [port, internal] = portsOf(service, gatewayPort);
-  const { gateway } = addressesOf(gatewayPort, () => 0);
-  const ports = services.map(
-    (each) => [each.name, portOverrides[each.name] ?? portsOf(each, gatewayPort)[0]] as const,
-  );
-  const around = {
+  const around: ServiceContext = {
     ...stores,
-    urls: Object.fromEntries(ports.map(([name, open]) => [name, at(open)])),
-    internalUrls: Object.fromEntries(ports.map(([name, open]) => [name, at(open + internalPortOffset)])),
+    urlOf(name, listener) {
+      const open = portOverrides[name] ?? portsOf(serviceOf(name), gatewayPort)[0];
+      return at(listener === 'public' ? open : open + internalPortOffset);
+    },
   };
   return {
     name: service.name,
@@ -65,7 +63,7 @@ export function serviceSpec(
     env: () => ({
       HOST,
       PORT: String(port),
-      PUBLIC_URL: gateway,
+      PUBLIC_URL: at(gatewayPort),
       ...environmentOf(service, around),
     }),
     prepare: () => prepare(service, around),

@@ -1,4 +1,4 @@
-import { addressSettings, type Service, type Store } from '@content-platform/contract';
+import { addressSettings, type Service, type ServiceName, type Store } from '@content-platform/contract';
 import { finishKeySecretRotation, readSecrets } from './key-secret.ts';
 
 /** What a process may need to know of the stack it belongs to. */
@@ -14,10 +14,8 @@ export interface ServiceContext {
   trustedProxies?: string | undefined;
   /** Settings of auth for an identity service. */
   identity?: Record<string, string> | undefined;
-  /** The public address of each process, by its name. */
-  urls: Record<string, string>;
-  /** The address of each process's internal listener. */
-  internalUrls: Record<string, string>;
+  /** The address of a process's listener. */
+  urlOf: (name: ServiceName, listener: 'public' | 'internal') => string;
   /** Read at each start, because `npm run admin -- rotate-key-secret` changes the secrets. */
   secretsFile: string;
 }
@@ -28,7 +26,7 @@ const storeVariable: Record<Store, string> = {
   kafka: 'KAFKA_BROKERS',
 };
 
-function ownSettings(name: Service['name'], context: ServiceContext): Record<string, string> {
+function ownSettings(name: ServiceName, context: ServiceContext): Record<string, string> {
   if (name === 'gateway' && context.trustedProxies !== undefined)
     return { TRUSTED_PROXIES: context.trustedProxies };
   if (name === 'auth')
@@ -39,14 +37,10 @@ function ownSettings(name: Service['name'], context: ServiceContext): Record<str
 
 /** The environment of a service beside HOST, PORT and PUBLIC_URL. */
 export function environmentOf(service: Service, context: ServiceContext): Record<string, string> {
-  const { urls, internalUrls } = context;
   return {
     LOGS_DATABASE_URL: context.logs,
     ...Object.fromEntries(service.stores.map((store) => [storeVariable[store], context[store]])),
-    ...addressSettings(
-      service,
-      (name, listener) => (listener === 'public' ? urls : internalUrls)[name] ?? '',
-    ),
+    ...addressSettings(service, context.urlOf),
     ...ownSettings(service.name, context),
   };
 }

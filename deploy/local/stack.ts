@@ -71,7 +71,7 @@ const orphanGraceMs = 5_000;
 export async function startStack(options: StackOptions): Promise<RunningStack> {
   const { external, gatewayPort, terminal, showLogs } = options;
   if (external.databaseUrl) refuseDemoDataElsewhere(external.databaseUrl);
-  const state = openState(options.state, addressesOf(gatewayPort, () => 0).gateway);
+  const state = openState(options.state, addressesOf(gatewayPort).gateway);
   const stackFile = state.path('stack.json');
   const end = new AbortController();
   const { signal } = end;
@@ -169,7 +169,7 @@ async function startEverything(
       const spec = serviceSpec(service, options.gatewayPort, known, overrides.ports);
       const tier = name === 'gateway' ? 'gateway' : 'services';
       await processes.up(tier, { ...spec, onLine: (line) => showLine(name, line) });
-      report(`at ${addressesOf(options.gatewayPort, processes.pidOf).services[name]?.public}`);
+      report(`at ${addressesOf(options.gatewayPort).services[name]?.public}`);
     });
   await together(end, services.map(startService));
   const credentials = await step('demo data', () => addDemoData(databases.platform, state));

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { BodyInput, Endpoint } from './endpoint.ts';
+import type { BodyInput, BodyKind, Endpoint } from './endpoint.ts';
 import { errorsOf } from './endpoints.ts';
 import { errors } from './errors.ts';
 import { errorEnvelope, type ErrorEnvelope } from './schemas.ts';
@@ -53,6 +53,12 @@ function formData(fields: Record<string, Blob>): FormData {
   return form;
 }
 
+const encode: Record<BodyKind, (body: unknown) => string | URLSearchParams | FormData> = {
+  json: (body) => JSON.stringify(body),
+  form: (body) => new URLSearchParams(body as Record<string, string>),
+  multipart: (body) => formData(body as Record<string, Blob>),
+};
+
 /** Whether the reply is an error in JSON, not an error page for browsers. */
 export function isError({ status, headers }: Response): boolean {
   return status >= 400 && (headers.get('content-type') ?? '').startsWith('application/json');
@@ -85,14 +91,7 @@ export async function call<const E extends Endpoint>(
   if (options.token) headers.set('Authorization', `Bearer ${options.token}`);
   const kind = options.body === undefined ? undefined : endpoint.body?.kinds[0];
   if (kind === 'json') headers.set('Content-Type', 'application/json');
-  const body =
-    kind === 'json'
-      ? JSON.stringify(options.body)
-      : kind === 'form'
-        ? new URLSearchParams(options.body as Record<string, string>)
-        : kind === 'multipart'
-          ? formData(options.body as Record<string, Blob>)
-          : null;
+  const body = kind === undefined ? null : encode[kind](options.body);
   const response = await fetch(baseUrl + target(endpoint, options as CallOptions<Endpoint>), {
     method: endpoint.method,
     headers,

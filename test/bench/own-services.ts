@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 
 import { NODE_FLAGS } from '../../deploy/local/service-process.ts';
-import { internalPortOffset, serviceOf, services, type ServiceName } from '@content-platform/contract';
+import { internalPortOffset, serviceOf, type ServiceName } from '@content-platform/contract';
 import { environmentOf, mainOf, type ServiceContext } from '../../deploy/local/services.ts';
 import { startNode } from './gateway/processes.ts';
 
@@ -13,8 +13,7 @@ const nowhere: ServiceContext = {
   redis: '',
   kafka: '',
   media: '',
-  urls: {},
-  internalUrls: {},
+  urlOf: () => '',
   secretsFile: '',
 };
 
@@ -51,14 +50,8 @@ export function startGateway(
   settings: Record<string, string> = {},
 ): ChildProcess {
   const { upstream, redis, contentCache = upstream } = around;
-  const urls = Object.fromEntries(services.map(({ name }) => [name, upstream]));
-  return start(
-    'gateway',
-    port,
-    upstream,
-    { redis, urls: { ...urls, 'content-cache': contentCache } },
-    { RATE_LIMIT_SCALE: '1000', ...settings },
-  );
+  const urlOf: ServiceContext['urlOf'] = (name) => (name === 'content-cache' ? contentCache : upstream);
+  return start('gateway', port, upstream, { redis, urlOf }, { RATE_LIMIT_SCALE: '1000', ...settings });
 }
 
 export interface ContentCacheAround {

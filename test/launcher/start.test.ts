@@ -230,6 +230,7 @@ test(
     expect(alive(left)).toEqual([]);
     expect(alive(processesOf(state))).toHaveLength(processCount - 1);
     expect(stackOf(state).kafka).toBeNull();
+    expect(processesOf(state)).not.toHaveProperty('kafka');
     expect(await titleOf(13, await logIn())).toBe('Kept');
   },
   2 * limitMs,

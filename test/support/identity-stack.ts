@@ -28,7 +28,7 @@ export async function startIdentityStack(people: readonly Person[]) {
   const file = process.env['STACK_FILE']!;
   const usual = stack();
   const port = await freeRow(services.length);
-  const { gateway, services: addresses } = addressesOf(port, () => 0);
+  const { gateway, services: addresses } = addressesOf(port);
   const provider = await startIdentityProvider(`${gateway}/api/identity/login/callback`, people);
   const around = {
     ...usual,
