@@ -1,32 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createSemaphore, deleteExpired, type Database } from '@content-platform/chassis';
-import type { Platform } from '@content-platform/contract';
+import type { Body, Device, registerFcmToken } from '@content-platform/contract';
 
-/** A device as its user sees it. */
-export interface Device {
-  id: number;
-  platform: Platform | null;
-  name: string | null;
-  tokenEnd: string;
-  registeredAt: Date;
-  lastSeenAt: Date;
-  stale: boolean;
-}
-
-export interface Registration {
-  token: string;
-  platform?: Platform | undefined;
-  name?: string | undefined;
-  appVersion?: string | undefined;
-}
-
-/** A device as the sender of messages sees it. */
-export interface DeviceToken {
-  id: number;
-  token: string;
-  platform: Platform | null;
-  lastSeenAt: Date;
-}
+type Query = Database['query'];
 
 /** The outcome of a message to a token; `gone`: the push service no longer knows the token. */
 export interface TokenFeedback {
@@ -44,14 +20,25 @@ const maxRegistering = 5;
 
 const hashOf = (token: string) => createHash('sha256').update(token).digest();
 
-// Never selects a complete token: the end of even the shortest one lacks its first character.
-const columns = `id, platform, name, right(substr(token, 2), 6) AS "tokenEnd", registered_at AS "registeredAt",
-  last_seen_at AS "lastSeenAt", last_seen_at < now() - make_interval(days => ${unseenDays.stale}) AS stale`;
+// Without the complete token: the end of even the shortest one lacks its first character.
+const columns = `id, platform, name, right(substr(token, 2), 6) AS token_end, registered_at, last_seen_at,
+  last_seen_at < now() - make_interval(days => ${unseenDays.stale}) AS stale`;
 
-type Row = { id: string };
+interface Row extends Omit<Device, 'id' | 'registered_at' | 'last_seen_at'> {
+  id: string;
+  registered_at: Date;
+  last_seen_at: Date;
+}
 
-// PostgreSQL's bigint arrives as text.
-const withNumericId = <R extends Row>(row: R) => ({ ...row, id: Number(row.id) });
+/** Converts a row to a device: PostgreSQL's bigint arrives as text. */
+function toDevice(row: Row): Device {
+  return {
+    ...row,
+    id: Number(row.id),
+    registered_at: row.registered_at.toISOString(),
+    last_seen_at: row.last_seen_at.toISOString(),
+  };
+}
 
 export type DeviceStore = ReturnType<typeof createDeviceStore>;
 
@@ -60,7 +47,7 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
   const registering = createSemaphore(maxRegistering);
 
   /** Deletes the user's least recently seen devices beyond the maximum, but never the newest one. */
-  async function trim(ask: Database['query'], userId: number, newest: string): Promise<void> {
+  async function trim(ask: Query, userId: number, newest: string): Promise<void> {
     // A locked device is just moving to another user; waiting for its lock could be a deadlock with that registration.
     const text = `DELETE FROM devices.device WHERE id IN (
                     SELECT id FROM devices.device WHERE id = ANY (ARRAY(
@@ -75,7 +62,8 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
      * Registers the device or updates when it was last seen; omitted fields keep their values. The token of another user
      * becomes a new device of this user, without the data of the old one.
      */
-    register(userId: number, { token, platform, name, appVersion }: Registration): Promise<Device> {
+    register(userId: number, registration: Body<typeof registerFcmToken>): Promise<Device> {
+      const { token, platform = null, name = null, app_version = null } = registration;
       const text = `
         INSERT INTO devices.device AS known (user_id, token, token_hash, platform, name, app_version)
         VALUES ($1, $2, $3, $4, $5, $6)
@@ -88,15 +76,14 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
           registered_at = CASE WHEN known.user_id = $1 THEN known.registered_at ELSE excluded.registered_at END,
           last_seen_at = excluded.last_seen_at
         RETURNING ${columns}`;
-      const values = [userId, token, hashOf(token), platform ?? null, name ?? null, appVersion ?? null];
-      const work = async (ask: Database['query']) => {
+      const values = [userId, token, hashOf(token), platform, name, app_version];
+      const work = async (ask: Query) => {
         // Serializes the registrations of a user, which would otherwise not count each other's devices.
-        const turn = `SELECT pg_advisory_xact_lock(hashtextextended('devices.user ' || $1, 0))`;
-        await ask('lock_devices_of_user', turn, [userId]);
-        const { rows } = await ask<Omit<Device, 'id'> & Row>('register_device', text, values);
-        const device = rows[0]!;
-        await trim(ask, userId, device.id);
-        return withNumericId(device);
+        const lock = `SELECT pg_advisory_xact_lock(hashtextextended('devices.user ' || $1, 0))`;
+        await ask('lock_devices_of_user', lock, [userId]);
+        const { rows } = await ask<Row>('register_device', text, values);
+        await trim(ask, userId, rows[0]!.id);
+        return toDevice(rows[0]!);
       };
       return registering.run(() => transaction(work));
     },
@@ -106,17 +93,17 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
       const text = `SELECT ${columns} FROM devices.device
                     WHERE user_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
       const values = [userId, before ?? null, limit];
-      const { rows } = await query<Omit<Device, 'id'> & Row>('list_devices', text, values);
-      return rows.map(withNumericId);
+      const { rows } = await query<Row>('list_devices', text, values);
+      return rows.map(toDevice);
     },
 
     /** As `list`, with complete tokens, for the sender of messages. */
-    async listTokens(userId: number, before: number | undefined, limit: number): Promise<DeviceToken[]> {
-      const text = `SELECT id, token, platform, last_seen_at AS "lastSeenAt" FROM devices.device
+    async listTokens(userId: number, before: number | undefined, limit: number) {
+      const text = `SELECT ${columns}, token FROM devices.device
                     WHERE user_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
       const values = [userId, before ?? null, limit];
-      const { rows } = await query<Omit<DeviceToken, 'id'> & Row>('list_device_tokens', text, values);
-      return rows.map(withNumericId);
+      const { rows } = await query<Row & { token: string }>('list_device_tokens', text, values);
+      return rows.map((row) => ({ ...toDevice(row), token: row.token }));
     },
 
     /** Returns false if the user has no such device. */
@@ -157,7 +144,7 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
 }
 
 /** Deletes devices that were not seen for 270 days. Throws the errors of `query`. */
-export async function forgetDevices(query: Database['query']): Promise<void> {
+export async function forgetDevices(query: Query): Promise<void> {
   const unseen = 'last_seen_at < now() - make_interval(days => $1)';
   await deleteExpired(query, 'delete_unseen_devices', 'devices.device', unseen, [unseenDays.removed]);
 }

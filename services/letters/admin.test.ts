@@ -1,29 +1,27 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { createLetter } from './commands/create-letter.ts';
+import { openLetters } from './letters.ts';
 import { startLetters, type TestLetters } from './testing.ts';
 import { createFindUser } from './users.ts';
 
-const admin = fileURLToPath(new URL('admin.ts', import.meta.url));
 let letters: TestLetters;
-
-/** The users that the stand-in for auth's internal listener finds. */
+/** A stand-in for auth's internal listener, and the users that it finds. */
+let auth: HttpServer;
 const users: Record<string, number> = {
   '/users?email=ann%40EXAMPLE.com': 1,
   '/users?id=1': 1,
   '/users?email=%C3%A9%40example.com': 2,
 };
-const asked: string[] = [];
-let auth: HttpServer;
 
 beforeAll(async () => {
   letters = await startLetters();
   auth = await startHttpServer(({ url = '' }, response) => {
-    asked.push(url);
     const id = users[url];
     response.writeHead(id === undefined ? 404 : 200).end(id === undefined ? '' : JSON.stringify({ id }));
   });
@@ -33,22 +31,26 @@ afterAll(async () => {
   await letters.stop();
 });
 
-async function run(args: string[], env: { DATABASE_URL?: string; AUTH_INTERNAL_URL?: string } = {}) {
-  const own = { DATABASE_URL: letters.databaseUrl, AUTH_INTERNAL_URL: auth.origin };
-  const child = spawn(process.execPath, [admin, ...args], { env: { ...bareEnvironment, ...own, ...env } });
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));
-  }
-  const [code] = (await once(child, 'close')) as [number];
-  return { code, ...output };
+/** Runs the command in this process. */
+function create(args: string[], databaseUrl = letters.databaseUrl, authUrl = auth.origin) {
+  return createLetter(args, { open: () => openLetters(databaseUrl), findUser: createFindUser(authUrl) });
+}
+
+/** Runs the command as a process, as `npm run admin` does. */
+async function run(args: string[], env: { DATABASE_URL: string; AUTH_INTERNAL_URL: string }) {
+  const admin = fileURLToPath(new URL('admin.ts', import.meta.url));
+  const child = spawn(process.execPath, [admin, ...args], { env: { ...bareEnvironment, ...env } });
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ]);
+  return { code: code as number, stdout, stderr };
 }
 
 test.each(['ann@EXAMPLE.com', '1'])('creates a letter for %s', async (whom) => {
-  const args = ['create-letter', whom, 'Before your visit', '--webform', '12:required', '--webform', '7'];
-  const { code, stdout, stderr } = await run(args);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  const [, id] = /^Created letter (\d+) of user 1: a draft with 2 webforms\.\n$/.exec(stdout)!;
+  const created = await create([whom, 'Before your visit', '--webform', '12:required', '--webform', '7']);
+  const [, id] = /^Created letter (\d+) of user 1: a draft with 2 webforms\.$/.exec(created)!;
   const { letter } = await letters.read(Number(id));
   expect(letter).toMatchObject({
     user_id: 1,
@@ -63,13 +65,7 @@ test.each(['ann@EXAMPLE.com', '1'])('creates a letter for %s', async (whom) => {
 });
 
 test('auth decides which user has an email', async () => {
-  expect((await run(['create-letter', '\u00e9@example.com', 'Title'])).stdout).toMatch(/ of user 2: /);
-  expect(asked.at(-1)).toBe('/users?email=%C3%A9%40example.com');
-});
-
-test('creates a letter without webforms', async () => {
-  const { stdout } = await run(['create-letter', '1', 'Short']);
-  expect(stdout).toMatch(/a draft with 0 webforms\.\n$/);
+  expect(await create(['\u00e9@example.com', 'Title'])).toMatch(/ of user 2: a draft with 0 webforms\.$/);
 });
 
 test.each([
@@ -85,24 +81,30 @@ test.each([
   [/^--webform must be /, ['1', 'Title', '--webform', '9007199254740992']],
   [/^A webform is named twice\.$/, ['1', 'Title', '--webform', '1', '--webform', '1:required']],
   [/^Unknown option '--state'/, ['1', 'Title', '--state', 'open']],
-])('create-letter fails with %s and opens no database', async (message, args) => {
-  const open = () => Promise.reject(new Error('the database was opened'));
-  await expect(createLetter(args, { open, findUser: createFindUser(auth.origin) })).rejects.toThrow(message);
+])('fails with %s before it opens the database', async (message, args) => {
+  await expect(create(args, 'postgres://u@127.0.0.1:1/x')).rejects.toThrow(message);
 });
 
-test.each<[RegExp, string, Parameters<typeof run>[1]?]>([
-  [/^admin: There is no command constructor; try help\.\n$/, 'constructor'],
-  [/^admin: The database does not .+\n$/, 'create-letter', { DATABASE_URL: 'postgres://u@127.0.0.1:1/x' }],
-  [/^admin: The auth service does not .+\n$/, 'create-letter', { AUTH_INTERNAL_URL: 'http://127.0.0.1:1' }],
-  [/^admin: DATABASE_URL is not set; .+\n$/, 'create-letter', { DATABASE_URL: '' }],
-  [/^admin: AUTH_INTERNAL_URL is not set; .+\n$/, 'create-letter', { AUTH_INTERNAL_URL: '' }],
-])('an error is one line and exit code 1: %s', async (line, command, env = {}) => {
-  const { code, stdout, stderr } = await run([command, '1', 'Title'], env);
-  expect(stderr).toMatch(line);
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+test('says which of its stores is unavailable', async () => {
+  const withoutDatabase = create(['1', 'Title'], 'postgres://u@127.0.0.1:1/x');
+  await expect(withoutDatabase).rejects.toThrow(/^The database does not /);
+  const withoutAuth = create(['1', 'Title'], letters.databaseUrl, 'http://127.0.0.1:1');
+  await expect(withoutAuth).rejects.toThrow(/^The auth service does not /);
 });
 
-test('help needs no database', async () => {
-  const { code, stdout } = await run([], { DATABASE_URL: '', AUTH_INTERNAL_URL: '' });
-  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('create-letter') });
+test('as a process: prints the letter, or one line and exit code 1 for a missing setting', async () => {
+  const env = { DATABASE_URL: letters.databaseUrl, AUTH_INTERNAL_URL: auth.origin };
+  const made = await run(['create-letter', '1', 'Title'], env);
+  expect(made).toEqual({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^Created letter \d+ of user 1: .+\n$/),
+  });
+  for (const missing of ['DATABASE_URL', 'AUTH_INTERNAL_URL']) {
+    const failed = await run(['create-letter', '1', 'Title'], { ...env, [missing]: '' });
+    const stderr = expect.stringMatching(new RegExp(`^admin: ${missing} is not set; .+\\n$`));
+    expect(failed).toEqual({ code: 1, stdout: '', stderr });
+  }
+  const help = await run([], { DATABASE_URL: '', AUTH_INTERNAL_URL: '' });
+  expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('create-letter') });
 });

@@ -17,12 +17,9 @@ export interface HistoryEntry {
   details: Record<string, unknown>;
 }
 
-interface Row {
+interface Row extends Omit<Letter, 'id' | 'user_id' | 'version' | 'created_at' | 'updated_at'> {
   id: string;
   user_id: string;
-  title: string;
-  state: LetterState;
-  webforms: Letter['webforms'];
   version: string;
   created_at: Date;
   updated_at: Date;
@@ -34,26 +31,26 @@ interface HistoryRow extends HistoryEntry {
   actor: string;
 }
 
-const columns = `id, user_id, title, state, version, created_at, updated_at,
+// In this order they become the reply, from which its ETag is made.
+const columns = `id, user_id, title, state,
   (SELECT coalesce(json_agg(json_build_object('webform_id', webform_id, 'required', required,
             'skipped', skipped_at IS NOT NULL, 'skipped_at', skipped_at, 'reason', reason) ORDER BY webform_id), '[]')
-   FROM letters.webform WHERE letter_id = letter.id) AS webforms`;
+   FROM letters.webform WHERE letter_id = letter.id) AS webforms,
+  version, created_at, updated_at`;
 const mine = '($2::bigint IS NULL OR user_id = $2)';
 
 const ownerOf = (whose: Whose) => (whose === 'anybody' ? null : whose);
 
-function iso(time: string | null): string | null {
-  return time === null ? null : new Date(time).toISOString();
-}
-
 /** Converts a row to a letter: PostgreSQL's bigint arrives as text, and times in JSON in PostgreSQL's format. */
 function toLetter(row: Row): Letter {
   return {
+    ...row,
     id: Number(row.id),
     user_id: Number(row.user_id),
-    title: row.title,
-    state: row.state,
-    webforms: row.webforms.map((webform) => ({ ...webform, skipped_at: iso(webform.skipped_at) })),
+    webforms: row.webforms.map((webform) => ({
+      ...webform,
+      skipped_at: webform.skipped_at && new Date(webform.skipped_at).toISOString(),
+    })),
     version: Number(row.version),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
@@ -141,15 +138,7 @@ export function createLetterStore(query: Database['query']) {
                       SELECT id, created_at, $6, 'created', $7 FROM made)
                     SELECT id FROM made`;
       const details = { title, state, webforms };
-      const values = [
-        id ?? null,
-        userId,
-        title,
-        state,
-        JSON.stringify(webforms),
-        actor,
-        JSON.stringify(details),
-      ];
+      const values = [id ?? null, userId, title, state, JSON.stringify(webforms), actor, details];
       const { rows } = await query<{ id: string }>('create_letter', text, values);
       return rows[0] && Number(rows[0].id);
     },

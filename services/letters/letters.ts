@@ -1,9 +1,21 @@
-import { openDatabase, type Database } from '@content-platform/chassis';
+import {
+  migrate,
+  migrateIdempotency,
+  openDatabase,
+  type Database,
+  type Logger,
+} from '@content-platform/chassis';
 import { createLetterStore, type NewLetter } from './letter-store.ts';
-import { migrateLetters } from './schema.ts';
 
 /** The actor of a command in the history. */
 export const command = 'command';
+
+/** Creates or updates the service's schema. */
+export async function migrateLetters(url: string, logger: Logger): Promise<void> {
+  const schema = 'letters';
+  await migrate({ url, schema, folder: new URL('migrations/', import.meta.url), logger });
+  await migrateIdempotency({ url, schema, logger });
+}
 
 /** The database for commands and for demo data, without the service. Throws when it is unavailable or refuses. */
 export const openLetters = (databaseUrl: string): Promise<Database> =>

@@ -3,11 +3,12 @@ import {
   createIdempotency,
   run,
   startRetention,
+  type RetentionSteps,
   tokensFromAuth,
 } from '@content-platform/chassis';
 import { createLetters } from './app.ts';
 import { readLettersConfig } from './config.ts';
-import { migrateLetters } from './schema.ts';
+import { migrateLetters } from './letters.ts';
 
 await run('letters', readLettersConfig, async (process) => {
   const { config, logger, metrics, slowLog, onStop } = process;
@@ -15,11 +16,10 @@ await run('letters', readLettersConfig, async (process) => {
   await migrateLetters(url, logger);
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => database.close());
-  const { query } = database;
-  const steps = (ask: typeof query) => ({
-    'idempotency keys': () => createIdempotency(ask, 'letters').forget(),
+  const steps: RetentionSteps = (query) => ({
+    'idempotency keys': () => createIdempotency(query, 'letters').forget(),
   });
-  onStop(startRetention(query, steps, logger));
+  onStop(startRetention(database.query, steps, logger));
   const tokens = tokensFromAuth(process);
   return {
     app: createLetters({ database, tokens, logger, metrics }),

@@ -1,14 +1,27 @@
-import { etagOf, HttpError, ifMatchHolds } from '@content-platform/chassis';
+import { etagOf, HttpError, ifMatchHolds, type Caller } from '@content-platform/chassis';
 import type { Letter } from '@content-platform/contract';
+import type { LetterStore } from './letter-store.ts';
 
 /** 404, for a letter that does not exist and for one that the caller may not see. */
 export function noLetter(id: number): HttpError<'not_found'> {
   return new HttpError('not_found', `There is no letter ${id}.`);
 }
 
-/** 409, for a letter that is sent or closed. */
-export function letterClosed({ id, state }: Letter): HttpError<'letter_closed'> {
-  return new HttpError('letter_closed', `Letter ${id} is ${state} and does not change any more.`, {
+/** Returns a letter of the caller, with letters:write of any user. Throws 404. */
+export async function findReadable(
+  letters: LetterStore,
+  id: number,
+  caller: Extract<Caller, { kind: 'user' }>,
+): Promise<Letter> {
+  const letter = await letters.find(id, caller.scopes.has('letters:write') ? 'anybody' : caller.id);
+  if (!letter) throw noLetter(id);
+  return letter;
+}
+
+/** Throws 409 if the letter is sent or closed: its title and skipped webforms can no longer change. */
+export function checkChangeable({ id, state }: Letter): void {
+  if (state !== 'sent' && state !== 'closed') return;
+  throw new HttpError('letter_closed', `Letter ${id} is ${state} and does not change any more.`, {
     details: [{ path: 'state', message: state }],
   });
 }

@@ -6,9 +6,9 @@ import { openTestService } from '@content-platform/chassis/testing/open-test-ser
 import { startHttpServer } from '../../test/support/http-server.ts';
 import { createLetters } from './app.ts';
 import { createLetterStore, type NewLetter } from './letter-store.ts';
-import { migrateLetters } from './schema.ts';
+import { migrateLetters } from './letters.ts';
 
-/** Tokens are `user.<id>` and `staff.<id>`, who has letters:write. */
+/** Tokens are `user.<id>` and, with letters:write, `staff.<id>`. */
 function callerOf(token: string): Caller {
   const [, role, id] = /^(user|staff)\.(\d+)$/.exec(token) ?? [];
   if (!role) throw new HttpError('invalid_token', 'The access token is not one of ours.');
@@ -49,11 +49,14 @@ export async function startLetters() {
       const { body } = await call(origin, contract.readLetterHistory, { params: { id }, token: 'user.1' });
       return body!.items.map(({ event, actor, details }) => ({ event, actor, details }));
     },
+    /** Skips webform 2 of the letter, unless `change` says something else. */
     skip(
-      body: contract.BodyInput<typeof contract.updateLetterSkippedWebform>,
+      id: number,
+      change: Partial<contract.BodyInput<typeof contract.updateLetterSkippedWebform>> = {},
       headers: Record<string, string> = {},
       token = 'user.1',
     ) {
+      const body = { letter_id: id, webform_id: 2, skipped: true, ...change };
       return call(origin, contract.updateLetterSkippedWebform, { body, headers, token });
     },
     update(id: number, body: contract.BodyInput<typeof contract.updateLetter>, ifMatch?: string) {

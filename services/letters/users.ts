@@ -17,7 +17,6 @@ export function createFindUser(url: string): FindUser {
         redirect: 'error',
       });
       if (response.status === 200) return id.parse(((await response.json()) as { id?: unknown }).id);
-      await response.body?.cancel();
       // 422: a malformed id or email.
       if (response.status === 404 || response.status === 422) return undefined;
       throw new Error(`it answered ${response.status}`);

@@ -1,14 +1,11 @@
 import { parseArgs } from 'node:util';
 import { singleLineText } from '@content-platform/contract';
 import type { Database } from '@content-platform/chassis';
-import { createLetterStore } from '../letter-store.ts';
+import { createLetterStore, type NewLetter } from '../letter-store.ts';
 import { command } from '../letters.ts';
 import type { FindUser } from '../users.ts';
 
-interface Webform {
-  webform_id: number;
-  required: boolean;
-}
+type Webform = NewLetter['webforms'][number];
 
 const title = singleLineText(1, 200);
 

@@ -1,13 +1,11 @@
 import { isCurrent, type Handler } from '@content-platform/chassis';
 import type { readLetter as contract } from '@content-platform/contract';
 import type { LetterStore } from '../letter-store.ts';
-import { readableBy } from '../readable-by.ts';
-import { etagOfLetter, noLetter } from '../replies.ts';
+import { etagOfLetter, findReadable } from '../replies.ts';
 
 export function readLetter({ letters }: { letters: LetterStore }): Handler<typeof contract> {
   return async ({ caller, params: { id }, header }) => {
-    const letter = await letters.find(id, readableBy(caller));
-    if (!letter) throw noLetter(id);
+    const letter = await findReadable(letters, id, caller);
     const etag = etagOfLetter(letter);
     const headers = { ETag: etag, 'Cache-Control': 'private, no-cache' };
     if (isCurrent(header('if-none-match'), etag)) return { status: 304, headers };

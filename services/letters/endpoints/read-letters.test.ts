@@ -39,13 +39,13 @@ describe('by its id', () => {
     const known = await read(id, 'user.1', { 'If-None-Match': `"other", W/${etag}` });
     expect({ status: known.status, etag: known.headers.get('etag') }).toEqual({ status: 304, etag });
     expect(known.headers.get('cache-control')).toBe('private, no-cache');
-    await letters.skip({ letter_id: id, webform_id: 2, skipped: true });
+    await letters.skip(id);
     expect((await read(id, 'user.1', { 'If-None-Match': etag })).status).toBe(200);
   });
 
   test('returns the history newest first, in pages', async () => {
     const id = await letters.letter();
-    for (const skipped of [true, false]) await letters.skip({ letter_id: id, webform_id: 2, skipped });
+    for (const skipped of [true, false]) await letters.skip(id, { skipped });
     const all = (await history(id, 'user.1')).body!;
     expect(all.items.map(({ event }) => event)).toEqual(['webform_unskipped', 'webform_skipped', 'created']);
     const { letter } = await letters.read(id);

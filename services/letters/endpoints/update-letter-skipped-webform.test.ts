@@ -15,12 +15,7 @@ describe('skipping a webform', () => {
   test("returns the changed letter and its ETag, also a draft's", async () => {
     const id = await letters.letter({ state: 'draft' });
     const before = (await letters.read(id)).letter;
-    const { status, body, headers } = await letters.skip({
-      letter_id: id,
-      webform_id: 2,
-      skipped: true,
-      reason: 'No.',
-    });
+    const { status, body, headers } = await letters.skip(id, { reason: 'No.' });
     expect(status).toBe(200);
     const { letter, etag } = await letters.read(id);
     expect(body).toEqual({ success: true, letter });
@@ -40,8 +35,8 @@ describe('skipping a webform', () => {
   test('an unskipped webform is as before; only the history shows the change', async () => {
     const id = await letters.letter();
     const before = (await letters.read(id)).letter;
-    await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: 'No.' });
-    const back = await letters.skip({ letter_id: id, webform_id: 2, skipped: false, reason: 'After all.' });
+    await letters.skip(id, { reason: 'No.' });
+    const back = await letters.skip(id, { skipped: false, reason: 'After all.' });
     expect(back.body!.letter).toMatchObject({ webforms: before.webforms, version: 3 });
     expect((await letters.history(id))[0]).toEqual({
       event: 'webform_unskipped',
@@ -51,35 +46,29 @@ describe('skipping a webform', () => {
   });
 
   test.each([
-    ['skipped with this reason', { skipped: true, reason: 'No.' }],
-    ['skipped without a reason', { skipped: true }],
-  ])('repeating the request changes nothing: %s', async (_, again) => {
+    ['skipping a webform that is skipped for this reason', { reason: 'No.' }],
+    ['skipping a webform that is skipped, without a reason', {}],
+    ['unskipping a webform that is not skipped', { webform_id: 3, skipped: false, reason: 'x' }],
+    ['unskipping a required webform', { webform_id: 1, skipped: false }],
+  ])('%s changes nothing', async (_, change) => {
     const id = await letters.letter();
-    await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: 'No.' });
+    await letters.skip(id, { reason: 'No.' });
     const { letter, etag } = await letters.read(id);
     const history = await letters.history(id);
-    const answer = await letters.skip({ letter_id: id, webform_id: 2, ...again });
+    const answer = await letters.skip(id, change);
     expect(answer).toMatchObject({ status: 200, body: { letter } });
     expect(answer.headers.get('etag')).toBe(etag);
     expect(await letters.history(id)).toEqual(history);
   });
 
-  test.each([1, 2])('unskipping webform %i, which is not skipped, changes nothing', async (webform_id) => {
-    const id = await letters.letter();
-    const { letter } = await letters.read(id);
-    const answer = await letters.skip({ letter_id: id, webform_id, skipped: false, reason: 'x' });
-    expect(answer).toMatchObject({ status: 200, body: { letter } });
-    expect(await letters.history(id)).toHaveLength(1);
-  });
-
   test('another reason changes the reason only; an empty reason removes it', async () => {
     const id = await letters.letter();
-    const first = await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: 'No.' });
+    const first = await letters.skip(id, { reason: 'No.' });
     const { skipped_at } = first.body!.letter.webforms[1]!;
-    const other = await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: 'Never.' });
+    const other = await letters.skip(id, { reason: 'Never.' });
     expect(other.body!.letter.version).toBe(3);
     expect(other.body!.letter.webforms[1]).toMatchObject({ skipped: true, skipped_at, reason: 'Never.' });
-    const none = await letters.skip({ letter_id: id, webform_id: 2, skipped: true, reason: '' });
+    const none = await letters.skip(id, { reason: '' });
     expect(none.body!.letter.webforms[1]).toMatchObject({ skipped: true, skipped_at, reason: null });
     const changes = (await letters.history(id)).slice(0, 2);
     expect(changes.map(({ event, details }) => ({ event, ...details }))).toEqual([
@@ -92,69 +81,54 @@ describe('skipping a webform', () => {
 describe('a refused request changes nothing', () => {
   test("returns the same 404 for another user's letter, also to staff, and for an unknown letter", async () => {
     const id = await letters.letter();
-    const wish = { webform_id: 99, skipped: true };
-    const texts = await Promise.all(
-      [
-        { letter_id: id, token: 'user.2' },
-        { letter_id: id, token: 'staff.9' },
-        { letter_id: 9_000_000, token: 'user.2' },
-      ].map(async ({ letter_id, token }) => {
-        const { error } = await letters.skip({ letter_id, ...wish }, stale, token);
-        return JSON.stringify({ ...error, request_id: '' }).replaceAll(String(letter_id), '<id>');
-      }),
-    );
-    expect(new Set(texts)).toEqual(
-      new Set(['{"error":"not_found","code":404,"message":"There is no letter <id>.","request_id":""}']),
-    );
+    for (const [letter_id, token] of [
+      [id, 'user.2'],
+      [id, 'staff.9'],
+      [9_000_000, 'user.2'],
+    ] as const) {
+      const { error } = await letters.skip(letter_id, { webform_id: 99 }, stale, token);
+      expect(error).toMatchObject({ error: 'not_found', message: `There is no letter ${letter_id}.` });
+    }
     expect(await letters.history(id)).toHaveLength(1);
   });
 
   test.each(['sent', 'closed'] as const)(
-    'returns 409 for a letter that is %s before any other error',
+    '409 for a letter that is %s before any other error',
     async (state) => {
       const id = await letters.letter({ state });
       for (const webform_id of [1, 2, 99]) {
-        const { error } = await letters.skip({ letter_id: id, webform_id, skipped: true }, stale);
-        expect(error).toMatchObject({
-          error: 'letter_closed',
-          code: 409,
-          details: [{ path: 'state', message: state }],
-        });
+        const { error } = await letters.skip(id, { webform_id }, stale);
+        const details = [{ path: 'state', message: state }];
+        expect(error).toMatchObject({ error: 'letter_closed', code: 409, details });
       }
       expect((await letters.read(id)).letter.version).toBe(1);
     },
   );
 
-  test('returns 412 for an outdated ETag; accepts the current one and *', async () => {
+  test('412 for an outdated ETag before 422; accepts the current one and *', async () => {
     const id = await letters.letter();
     const { etag } = await letters.read(id);
-    const wish = (webform_id: number) => ({ letter_id: id, webform_id, skipped: true });
-    await letters.skip(wish(2), { 'If-Match': etag });
+    await letters.skip(id, {}, { 'If-Match': etag });
     const { letter } = await letters.read(id);
     expect(letter.version).toBe(2);
     for (const webform_id of [1, 2, 3, 99]) {
-      const { error } = await letters.skip(wish(webform_id), { 'If-Match': etag });
+      const { error } = await letters.skip(id, { webform_id }, { 'If-Match': etag });
       expect(error).toMatchObject({ error: 'precondition_failed', code: 412 });
     }
     expect((await letters.read(id)).letter).toEqual(letter);
-    expect(await letters.skip(wish(3), { 'If-Match': '*' })).toMatchObject({ status: 200 });
+    expect(await letters.skip(id, { webform_id: 3 }, { 'If-Match': '*' })).toMatchObject({ status: 200 });
   });
 
-  test('returns 422 for a webform that the letter does not have', async () => {
+  test.each([
+    ['a webform that the letter does not have', { webform_id: 99 }, 'validation_failed'],
+    ['unskipping one', { webform_id: 99, skipped: false }, 'validation_failed'],
+    ['a required webform', { webform_id: 1 }, 'webform_required'],
+  ])('422 for %s', async (_, change, expected) => {
     const id = await letters.letter();
-    for (const skipped of [true, false]) {
-      const { error } = await letters.skip({ letter_id: id, webform_id: 99, skipped });
-      expect(error).toMatchObject({
-        error: 'validation_failed',
-        details: [{ path: 'body.webform_id', message: `Letter ${id} has no webform 99.` }],
-      });
-    }
-  });
-
-  test('returns 422 for a required webform', async () => {
-    const id = await letters.letter();
-    const { error } = await letters.skip({ letter_id: id, webform_id: 1, skipped: true });
-    expect(error).toMatchObject({ error: 'webform_required', code: 422 });
+    const { error } = await letters.skip(id, change);
+    expect(error).toMatchObject({ error: expected, code: 422 });
+    const details = [{ path: 'body.webform_id', message: `Letter ${id} has no webform 99.` }];
+    expect(error!.details).toEqual(expected === 'validation_failed' ? details : undefined);
     expect(await letters.history(id)).toHaveLength(1);
   });
 });
@@ -162,26 +136,13 @@ describe('a refused request changes nothing', () => {
 describe('with an Idempotency-Key', () => {
   test('a repeated request gets the identical reply, although the letter has changed since', async () => {
     const id = await letters.letter();
-    const { etag } = await letters.read(id);
-    const request = () =>
-      fetch(`${letters.origin}/api/updateLetterSkippedWebform`, {
-        method: 'POST',
-        headers: {
-          Authorization: 'Bearer user.1',
-          'Content-Type': 'application/json',
-          'Idempotency-Key': 'a',
-          'If-Match': etag,
-        },
-        body: JSON.stringify({ letter_id: id, webform_id: 2, skipped: true }),
-      });
-    const first = await request();
-    const text = await first.text();
-    await letters.skip({ letter_id: id, webform_id: 2, skipped: false });
-    const again = await request();
-    expect({ status: again.status, etag: again.headers.get('etag'), text: await again.text() }).toEqual({
-      status: 200,
-      etag: first.headers.get('etag'),
-      text,
+    const headers = { 'Idempotency-Key': 'a', 'If-Match': (await letters.read(id)).etag };
+    const first = await letters.skip(id, {}, headers);
+    await letters.skip(id, { skipped: false });
+    const again = await letters.skip(id, {}, headers);
+    expect({ ...again, headers: again.headers.get('etag') }).toEqual({
+      ...first,
+      headers: first.headers.get('etag'),
     });
     expect((await letters.read(id)).letter).toMatchObject({
       version: 3,
@@ -189,42 +150,40 @@ describe('with an Idempotency-Key', () => {
     });
   });
 
-  test('returns 422 for another body or another If-Match', async () => {
+  test.each([
+    ['another skip', { skipped: false }, {}],
+    ['another reason', { reason: 'No.' }, {}],
+    ['another If-Match', {}, { 'If-Match': '*' }],
+  ])('422 for %s', async (name, change, headers) => {
     const id = await letters.letter();
-    const wish = { letter_id: id, webform_id: 2, skipped: true };
-    await letters.skip(wish, { 'Idempotency-Key': 'b' });
-    const others = [
-      letters.skip({ ...wish, skipped: false }, { 'Idempotency-Key': 'b' }),
-      letters.skip({ ...wish, reason: 'No.' }, { 'Idempotency-Key': 'b' }),
-      letters.skip(wish, { 'Idempotency-Key': 'b', 'If-Match': '*' }),
-    ];
-    for (const answer of others)
-      expect((await answer).error).toMatchObject({ error: 'idempotency_key_reused', code: 422 });
+    const key = { 'Idempotency-Key': name };
+    await letters.skip(id, {}, key);
+    const { error } = await letters.skip(id, change, { ...key, ...headers });
+    expect(error).toMatchObject({ error: 'idempotency_key_reused', code: 422 });
     expect((await letters.read(id)).letter.version).toBe(2);
   });
 
   test('a repeated request gets the same refusal', async () => {
-    const id = await letters.letter({ state: 'draft' });
-    const wish = { letter_id: id, webform_id: 1, skipped: true };
-    const first = await letters.skip(wish, { 'Idempotency-Key': 'c' });
+    const id = await letters.letter();
+    const repeat = () => letters.skip(id, { webform_id: 1 }, { 'Idempotency-Key': 'c' });
+    const first = await repeat();
     await letters.database.query('test', 'UPDATE letters.webform SET required = false WHERE letter_id = $1', [
       id,
     ]);
-    const again = await letters.skip(wish, { 'Idempotency-Key': 'c' });
-    expect({ ...again.error, request_id: '' }).toEqual({ ...first.error, request_id: '' });
+    expect({ ...(await repeat()).error, request_id: '' }).toEqual({ ...first.error, request_id: '' });
   });
 });
 
 describe('concurrent requests', () => {
   const ids = Array.from({ length: 20 }, (_, n) => n + 1);
   const webforms = ids.map((webform_id) => ({ webform_id, required: false }));
+  const skipAll = (id: number, headers?: Record<string, string>) =>
+    Promise.all(ids.map((webform_id) => letters.skip(id, { webform_id }, headers)));
 
   test('20 webforms are skipped at once: each is one version that contains the earlier ones', async () => {
     for (let round = 0; round < 5; round += 1) {
       const id = await letters.letter({ webforms });
-      const answers = await Promise.all(
-        ids.map((webform_id) => letters.skip({ letter_id: id, webform_id, skipped: true })),
-      );
+      const answers = await skipAll(id);
       const versions = answers.map(({ body }) => body!.letter.version);
       expect(versions.toSorted((a, b) => a - b)).toEqual(ids.map((n) => n + 1));
       for (const { body } of answers) {
@@ -236,12 +195,31 @@ describe('concurrent requests', () => {
     }
   });
 
+  test('of 20 requests with the same If-Match one succeeds, the others get 412', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const id = await letters.letter({ webforms });
+      const answers = await skipAll(id, { 'If-Match': (await letters.read(id)).etag });
+      const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+      expect(statuses).toEqual([200, ...Array.from({ length: 19 }, () => 412)]);
+      expect((await letters.read(id)).letter.version).toBe(2);
+    }
+  });
+
+  test('of 20 identical requests one changes the letter', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const id = await letters.letter();
+      await Promise.all(ids.map(() => letters.skip(id)));
+      expect((await letters.read(id)).letter.version).toBe(2);
+      expect(await letters.history(id)).toHaveLength(2);
+    }
+  });
+
   test('a request that waited for the lock gets a later time than the change before it', async () => {
     const id = await letters.letter();
     const { database } = letters;
     const [waited, before] = await database.transaction(async (query) => {
       await createLetterStore(query).lock(id, 'anybody');
-      const waiting = letters.skip({ letter_id: id, webform_id: 2, skipped: true });
+      const waiting = letters.skip(id);
       await untilBlocked(database);
       // A change that began after the waiting one and was faster.
       const change =
@@ -251,29 +229,5 @@ describe('concurrent requests', () => {
     });
     const after = Date.parse((await waited).body!.letter.updated_at);
     expect(after).toBeGreaterThanOrEqual(before.getTime());
-  });
-
-  test('of 20 identical requests one changes the letter', async () => {
-    for (let round = 0; round < 5; round += 1) {
-      const id = await letters.letter();
-      await Promise.all(ids.map(() => letters.skip({ letter_id: id, webform_id: 2, skipped: true })));
-      expect((await letters.read(id)).letter.version).toBe(2);
-      expect(await letters.history(id)).toHaveLength(2);
-    }
-  });
-
-  test('of 20 requests with the same If-Match one succeeds, the others get 412', async () => {
-    for (let round = 0; round < 5; round += 1) {
-      const id = await letters.letter({ webforms });
-      const { etag } = await letters.read(id);
-      const answers = await Promise.all(
-        ids.map((webform_id) =>
-          letters.skip({ letter_id: id, webform_id, skipped: true }, { 'If-Match': etag }),
-        ),
-      );
-      const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
-      expect(statuses).toEqual([200, ...Array.from({ length: 19 }, () => 412)]);
-      expect((await letters.read(id)).letter.version).toBe(2);
-    }
   });
 });

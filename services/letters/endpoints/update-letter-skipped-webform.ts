@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { updateLetterSkippedWebform as contract, type Body, type Letter } from '@content-platform/contract';
 import { actorOf, HttpError, type Database, type Handler, type Idempotency } from '@content-platform/chassis';
-import { isSettled } from '../letter-states.ts';
 import { createLetterStore, type HistoryEntry } from '../letter-store.ts';
-import { checkIfMatch, etagOfLetter, letterClosed, noLetter } from '../replies.ts';
+import { checkChangeable, checkIfMatch, etagOfLetter, noLetter } from '../replies.ts';
 
 type SkipRequest = Body<typeof contract>;
 
@@ -56,7 +55,7 @@ export function updateLetterSkippedWebform({ database, idempotency }: Deps): Han
       const letters = createLetterStore(query);
       const letter = await letters.lock(body.letter_id, caller.id);
       if (!letter) throw noLetter(body.letter_id);
-      if (isSettled(letter.state)) throw letterClosed(letter);
+      checkChangeable(letter);
       checkIfMatch(ifMatch, letter);
       const change = changeOf(letter, body);
       if (!change) return letter;

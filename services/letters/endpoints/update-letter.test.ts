@@ -99,7 +99,7 @@ describe('preconditions', () => {
   test('an outdated If-Match is 412 before the change is checked', async () => {
     const id = await letters.letter();
     const { etag } = await letters.read(id);
-    await letters.skip({ letter_id: id, webform_id: 2, skipped: true });
+    await letters.skip(id);
     for (const ifMatch of [etag, `W/${(await letters.read(id)).etag}`, '']) {
       const { error } = await letters.update(id, { title: 'New', state: 'closed' }, ifMatch);
       expect(error).toMatchObject({ error: 'precondition_failed', code: 412 });
@@ -112,7 +112,7 @@ describe('preconditions', () => {
       const id = await letters.letter();
       const [sent, skipped] = await Promise.all([
         letters.update(id, { state: 'sent' }, '*'),
-        letters.skip({ letter_id: id, webform_id: 2, skipped: true }),
+        letters.skip(id),
       ]);
       expect(sent.status).toBe(200);
       const before = sent.body!.webforms[1]!.skipped;

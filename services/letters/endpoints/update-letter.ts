@@ -1,18 +1,25 @@
-import type { Body, Letter, updateLetter as contract } from '@content-platform/contract';
+import type { Body, Letter, LetterState, updateLetter as contract } from '@content-platform/contract';
 import { actorOf, HttpError, type Database, type Handler } from '@content-platform/chassis';
-import { isSettled, mayGo } from '../letter-states.ts';
 import { createLetterStore, type HistoryEntry } from '../letter-store.ts';
-import { checkIfMatch, etagOfLetter, letterClosed, noLetter } from '../replies.ts';
+import { checkChangeable, checkIfMatch, etagOfLetter, noLetter } from '../replies.ts';
+
+/** The states that may follow each state. */
+const nextStates: Record<LetterState, readonly LetterState[]> = {
+  draft: ['open', 'closed'],
+  open: ['draft', 'sent', 'closed'],
+  sent: ['closed'],
+  closed: [],
+};
 
 /** Returns history entries of the changes. Throws 409 if the letter's state does not allow them. */
 function differences(before: Letter, { title, state }: Body<typeof contract>): HistoryEntry[] {
   const entries: HistoryEntry[] = [];
   if (title !== undefined && title !== before.title) {
-    if (isSettled(before.state)) throw letterClosed(before);
+    checkChangeable(before);
     entries.push({ event: 'title_changed', details: { from: before.title, to: title } });
   }
   if (state !== undefined && state !== before.state) {
-    if (!mayGo(before.state, state)) {
+    if (!nextStates[before.state].includes(state)) {
       const message = `A letter that is ${before.state} cannot become ${state}.`;
       throw new HttpError('state_change_not_allowed', message, {
         details: [
