@@ -13,8 +13,8 @@ import {
 import { createAllowlist, findEndpoint } from './guard/allowlist.ts';
 import { authenticate } from './guard/authenticate.ts';
 import { limitBody } from './guard/body-limit.ts';
+import { cors, createCorsHeaders, createSecurityHeaders } from './guard/browser-headers.ts';
 import { createClientAddress } from './guard/client-address.ts';
-import { cors, createCorsHeaders } from './guard/cors.ts';
 import { createHeadCheck } from './guard/head.ts';
 import { createLoadShedding, type LoopClock } from './guard/load-shedding.ts';
 import { rateLimit, type RateLimits } from './guard/rate-limit.ts';
@@ -25,12 +25,10 @@ import { createDocuments } from './replies/documents.ts';
 import { createRefusal } from './replies/errors.ts';
 import { showHealth } from './replies/health.ts';
 import { answerProtocolErrors } from './replies/protocol-errors.ts';
-import { createSecurityHeaders } from './replies/security-headers.ts';
 import type { EarlyStep, GatewayResponse, Middleware } from './request-context.ts';
 import { timeouts as defaultTimeouts, type Timeouts } from './timeouts.ts';
-import { createInstances, type Instances } from './upstream/instances.ts';
 import { createResolve, type Resolve } from './upstream/resolve.ts';
-import { createUpstream, maxRequests } from './upstream/upstream.ts';
+import { createUpstream } from './upstream/upstream.ts';
 
 export interface GatewayOptions {
   /** URL at which clients reach the gateway. */
@@ -46,6 +44,8 @@ export interface GatewayOptions {
   metrics: GatewayMetrics;
   slowLog: SlowLog;
   timeouts?: Timeouts;
+  /** Limit of requests at one service; default 512. */
+  maxRequests?: number;
   /** Load shedding's clock; default: the system's. */
   clock?: LoopClock;
   /** Default: DNS. */
@@ -75,25 +75,19 @@ const startContext: EarlyStep = (request, response) => {
   response.setHeader('X-Request-Id', id);
 };
 
-/** Creates the step that answers each endpoint, here or at its service. Throws if an endpoint has no answer. */
+/** Creates the step that calls the answer of the endpoint. Throws if an endpoint has no answer. */
 function answerEndpoint(
   endpoints: readonly Endpoint[],
-  local: Record<string, Middleware>,
-  services: Record<string, Middleware>,
+  answerOf: (endpoint: Endpoint) => Middleware | undefined,
 ): Middleware {
-  const byName = new Map(
-    endpoints.map(({ name, service }) => {
-      const answer = service === 'gateway' ? local[name] : services[service];
-      if (!answer) throw new Error(`nothing answers ${name}`);
-      return [name, answer];
-    }),
-  );
-  return (request, response, next) => byName.get(response.locals.endpoint!.name)!(request, response, next);
+  const answers = new Map(endpoints.map((endpoint) => [endpoint, answerOf(endpoint)]));
+  for (const [{ name }, answer] of answers) if (!answer) throw new Error(`nothing answers ${name}`);
+  return (request, response, next) => answers.get(response.locals.endpoint!)!(request, response, next);
 }
 
 /** Creates the gateway: it checks every request and sends accepted requests to the service that owns the endpoint. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { publicUrl, logger, metrics, limits } = options;
+  const { publicUrl, logger, metrics, limits, maxRequests = 512 } = options;
   const { timeouts = defaultTimeouts, endpoints = contractEndpoints } = options;
   const refuse = createRefusal(logger, timeouts.drain);
   const corsHeaders = createCorsHeaders(options.corsOrigins);
@@ -108,20 +102,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     clock: options.clock,
   });
   const resolve = createResolve(options.resolve);
-  const instances: Record<string, Instances> = {};
-  const services: Record<string, Middleware> = {};
-  for (const [name, address] of Object.entries(options.services)) {
-    const url = new URL(address);
-    instances[name] = createInstances(url, timeouts, maxRequests, resolve);
-    services[name] = createUpstream(name, url, instances[name], {
-      publicUrl,
-      timeouts,
-      logger,
-      metrics,
-      refuse,
-    });
-  }
-  const local = { health: showHealth(instances), ...createDocuments(publicUrl) };
+  const shared = { publicUrl, timeouts, maxRequests, resolve, logger, metrics, refuse };
+  const upstreams = new Map(
+    Object.entries(options.services).map(([name, address]) => [
+      name,
+      createUpstream(name, new URL(address), shared),
+    ]),
+  );
+  const own: Record<string, Middleware> = { health: showHealth(upstreams), ...createDocuments(publicUrl) };
 
   /** The steps of a request, in this order. The order of the errors is part of the contract. */
   const steps = {
@@ -142,7 +130,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       authenticate(options.tokens, limits), // 401, 403
       rateLimit(limits), // 429
       limitBody, // 413, 415
-      answerEndpoint(endpoints, local, services),
+      answerEndpoint(endpoints, ({ name, service }) => own[name] ?? upstreams.get(service)?.forward),
     ] satisfies Middleware[],
   };
 
@@ -167,11 +155,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     app: (request, response) => receive(request as Request, response as GatewayResponse),
     configureServer(server) {
       server.setTimeout(timeouts.idle);
-      answerProtocolErrors(server, { logger, drainMs: timeouts.drain, refuse });
+      answerProtocolErrors(server, logger, timeouts.drain, refuse);
     },
     stop() {
       shedding.stop();
-      for (const each of Object.values(instances)) each.stop();
+      for (const upstream of upstreams.values()) upstream.stop();
     },
   };
 }

@@ -9,6 +9,10 @@ export interface Timeouts {
   connectTotal: number;
   /** The head of a reply, and then each next chunk of its body. */
   response: number;
+  /** An idle connection to a service: shorter than the 5 s after which a Node server closes it, so that the gateway does. */
+  keepAlive: number;
+  /** Pause between resolving a service's name again, and between probes of an instance. */
+  probeInterval: number;
   /** Reading the rest of a refused request. */
   drain: number;
   /** A client that reads nothing of its reply. Longer than all limits above, during which nothing is sent to it. */
@@ -27,6 +31,8 @@ export const timeouts: Timeouts = {
   connect: 2_000,
   connectTotal,
   response,
+  keepAlive: 4_000,
+  probeInterval: 1_000,
   drain: 5_000,
   // A request may wait for a slot at the service, then for its reply.
   idle: response + connectTotal + slowest + 5_000,
@@ -45,5 +51,5 @@ export const serverOptions = {
   requireHostHeader: false,
 } satisfies ServerOptions;
 
-/** What is under way has so long when the gateway is told to stop, in ms: as long as the slowest reply may take. */
+/** Time that requests under way have when the gateway stops, in ms: as long as the slowest reply may take. */
 export const gracePeriodMs = slowest;

@@ -3,7 +3,7 @@ import { hasBody, HttpError, requestId } from '@content-platform/chassis';
 import { sendError } from '../replies/errors.ts';
 import { onFinished, type EarlyStep, type GatewayResponse } from '../request-context.ts';
 import type { GatewayMetrics } from '../metrics.ts';
-import type { CorsHeaders } from './cors.ts';
+import type { CorsHeaders } from './browser-headers.ts';
 
 /** Accepted lag of the event loop: less than half of the 50 ms that a refusal may take. */
 const maxLagMs = 20;
@@ -35,12 +35,18 @@ const overloaded = new HttpError(
 
 /** The source of load shedding's times, in ms. */
 export interface LoopClock {
+  /** Calls `work` every `ms`, as far as the event loop is on time. Returns the function that ends this. */
+  every(ms: number, work: () => void): () => void;
   now(): number;
   /** CPU time of this thread. */
   cpu(): number;
 }
 
 const systemClock: LoopClock = {
+  every(ms, work) {
+    const timer = setInterval(work, ms).unref();
+    return () => clearInterval(timer);
+  },
   now: () => performance.now(),
   cpu() {
     const { user, system } = process.threadCpuUsage();
@@ -99,7 +105,7 @@ export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
     checks = 0;
     windowStart = now;
   }
-  const timer = setInterval(check, checkIntervalMs).unref();
+  const stop = clock.every(checkIntervalMs, check);
 
   function count(response: GatewayResponse): void {
     if (response.destroyed) return;
@@ -127,6 +133,6 @@ export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
       if (hasBody(request)) request.once('end', () => count(response));
       else count(response);
     },
-    stop: () => clearInterval(timer),
+    stop,
   };
 }

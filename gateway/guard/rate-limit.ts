@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Endpoint, RateLimit } from '@content-platform/contract';
 import {
+  actorOf,
   createBreaker,
   HttpError,
   type Breaker,
@@ -19,16 +20,15 @@ import { limitedAddress } from './client-address.ts';
 
 /** Each function throws 429 with Retry-After when the limit is exceeded. */
 export interface RateLimits {
-  count(context: RequestContext): Promise<void>;
-  /** Counts the request as in flight until its reply is out. */
-  enter(response: GatewayResponse): void;
+  /** Counts the request in its endpoint's limit, and as in flight until its reply is out. */
+  count(response: GatewayResponse): Promise<void>;
   countBadToken(context: RequestContext): Promise<void>;
 }
 
 /** Invalid tokens per address: generous, because a whole office may log in again behind one address. */
 const badTokens: RateLimit = { requests: 300, seconds: 60 };
 
-/** A fifth of the requests that one service takes at once (upstream.ts): no caller fills the queue that all share. */
+/** A fifth of the requests that one service takes at once (maxRequests in app.ts): no caller fills the queue that all share. */
 export const maxInFlight = 100;
 
 /** Counts one more request of `subject`; resolves with the ms until the next is allowed if this exceeds the limit. */
@@ -74,7 +74,7 @@ export function createLimiter(
   };
 }
 
-/** Counts requests in flight per caller, in this process. `enter` returns false at `maxInFlight`. */
+/** Counts requests in flight per caller, in this process; the returned function returns false at `maxInFlight`. */
 function createInFlight() {
   const counts = new Map<string, number>();
 
@@ -92,11 +92,6 @@ function createInFlight() {
     onFinished(response, () => leave(caller));
     return true;
   };
-}
-
-function subjectOf({ caller, address }: RequestContext): string {
-  if (!caller) return limitedAddress(address);
-  return caller.kind === 'user' ? `user:${caller.id}` : `client:${caller.clientId}`;
 }
 
 /**
@@ -131,11 +126,12 @@ export function createRateLimits(
   }
 
   return {
-    count: (context) => check(limiters.get(context.endpoint!.name), subjectOf(context), context.endpoint!),
-    enter(response) {
+    async count(response) {
       const { locals: context } = response;
-      if (!enterInFlight(subjectOf(context), response))
-        refuse(context.endpoint!, 'Too many requests at once', 1);
+      const endpoint = context.endpoint!;
+      const subject = context.caller ? actorOf(context.caller) : limitedAddress(context.address);
+      if (!enterInFlight(subject, response)) refuse(endpoint, 'Too many requests at once', 1);
+      await check(limiters.get(endpoint.name), subject, endpoint);
     },
     countBadToken: ({ address, endpoint }) => check(badTokenLimiter, limitedAddress(address), endpoint!),
   };
@@ -143,8 +139,7 @@ export function createRateLimits(
 
 export function rateLimit(limits: RateLimits): Middleware {
   return async (_request, response, next) => {
-    limits.enter(response);
-    await limits.count(response.locals);
+    await limits.count(response);
     next();
   };
 }

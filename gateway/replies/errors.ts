@@ -9,6 +9,9 @@ import {
 } from '@content-platform/chassis';
 import type { RequestContext } from '../request-context.ts';
 
+/** A reply whose context does not exist if load shedding refuses the request. */
+type AnyResponse = ServerResponse & { locals?: RequestContext };
+
 /** An error's reply: the headers and the body in the envelope. */
 export function errorReply(error: HttpError, requestId: string) {
   const body = JSON.stringify(envelope(error, requestId));
@@ -23,44 +26,36 @@ export function errorReply(error: HttpError, requestId: string) {
   return { headers, body };
 }
 
+export interface SendErrorOptions {
+  requestId: string;
+  drainMs: number;
+  /** Sent in addition to the error's own. */
+  headers?: OutgoingHttpHeaders;
+}
+
 /**
  * Sends an error's reply. If the request's body is still arriving, the reply is sent first and the rest of the body is
  * read and discarded for `drainMs` at most.
  */
 export function sendError(
   request: IncomingMessage,
-  response: ServerResponse & { locals?: RequestContext },
+  response: AnyResponse,
   error: HttpError,
-  { requestId, drainMs, headers: more = {} }: SendErrorOptions,
+  { requestId, drainMs, headers: more }: SendErrorOptions,
 ): void {
   const { headers, body } = errorReply(error, requestId);
   const context = response.locals;
   // A streamed request has lost the client's headers to the request to the service.
   const isArriving = (hasBody(request) || context?.bodyStream !== undefined) && !request.complete;
-  response.writeHead(error.status, {
-    ...headers,
-    ...more,
-    ...(isArriving ? { Connection: 'close' } : {}),
-  });
+  response.writeHead(error.status, { ...headers, ...more, ...(isArriving && { Connection: 'close' }) });
   if (!isArriving) return void response.end(body);
   response.write(body);
   if (context) context.answeredAt = performance.now();
   endAfterBody(request, response, drainMs);
 }
 
-export interface SendErrorOptions {
-  requestId: string;
-  drainMs: number;
-  /** Sent in addition to the error's own. */
-  headers?: OutgoingHttpHeaders | undefined;
-}
-
 /** Answers a request with an error; after load shedding, which creates no context, it has no effect. */
-export type Refuse = (
-  request: IncomingMessage,
-  response: ServerResponse & { locals?: RequestContext },
-  thrown: unknown,
-) => void;
+export type Refuse = (request: IncomingMessage, response: AnyResponse, thrown: unknown) => void;
 
 /** Answers with what was thrown; anything but an HttpError is a masked 500. The cause of a 5xx goes to the log. */
 export function createRefusal(logger: Logger, drainMs: number): Refuse {

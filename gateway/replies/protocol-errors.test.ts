@@ -1,34 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { once } from 'node:events';
-import { connect } from 'node:net';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { text } from 'node:stream/consumers';
-import { until } from '../../test/support/wait.ts';
-import { sendRaw, statusOf } from '../../test/support/raw-http.ts';
-import { startGateway, type TestGateway } from '../testing/gateway.ts';
-import { startUpstream, type RecordingUpstream } from '../testing/upstream.ts';
+import { statusOf } from '../../test/support/raw-http.ts';
+import { until, within } from '../../test/support/wait.ts';
+import { rawGet, useTestGateway } from '../testing/use-test-gateway.ts';
 
-let upstream: RecordingUpstream;
-let gateway: TestGateway;
-/** Megabytes are sent to this one, on a machine that may be busy. */
-let patient: TestGateway;
+const fixture = useTestGateway();
+const { send } = fixture;
+beforeEach(() => fixture.start({ timeouts: { drain: 100 } }));
+/** Restarts the gateway for tests that send megabytes, on a machine that may be busy. */
+const drainLonger = () => fixture.start({ timeouts: { drain: 60_000 } });
 
-beforeAll(async () => {
-  upstream = await startUpstream();
-  const services = { auth: upstream.url, 'content-cache': upstream.url };
-  gateway = await startGateway({ services, timeouts: { drain: 2_000 } });
-  patient = await startGateway({ services, timeouts: { drain: 60_000 } });
-});
-afterAll(async () => {
-  await gateway.close();
-  await patient.close();
-  await upstream.close();
-});
-beforeEach(() => void upstream.received.splice(0));
-
-const send = (text: string, to = gateway) => sendRaw(to.origin, Buffer.from(text, 'latin1'));
 const host = 'Host: gateway.test\r\n';
 const post = `POST /api/login HTTP/1.1\r\n${host}Connection: close\r\nContent-Type: application/json\r\n`;
-const get = `GET /.well-known/jwks.json HTTP/1.1\r\n${host}`;
+const get = rawGet().slice(0, -2);
 const chunked = 'Transfer-Encoding: chunked\r\n';
 
 /** The error in the envelope, and that it is one. */
@@ -70,7 +54,7 @@ describe('framing that can be read in two ways is refused, and nothing of it arr
     ['a second Host', 'Host: other\r\nContent-Length: 2\r\n\r\n{}'],
   ])('%s', async (_, rest) => {
     expect(errorOf(await send(post + rest))).toBe('malformed_request');
-    expect(upstream.received).toEqual([]);
+    expect(fixture.upstream.received).toEqual([]);
   });
 
   test.each([
@@ -91,7 +75,7 @@ describe('framing that can be read in two ways is refused, and nothing of it arr
     ['noise', '\x16\x03\x01\x02\x00\x01\x00\r\n\r\n'],
   ])('%s', async (_, text) => {
     expect(errorOf(await send(text))).toBe('malformed_request');
-    expect(upstream.received).toEqual([]);
+    expect(fixture.upstream.received).toEqual([]);
   });
 });
 
@@ -105,8 +89,8 @@ test.each(['/\xc3\xa9', '/a\0', '/a\tb', '/a\x7f', 'api/me', '?a', 'x:80', '\\ap
 test('a chunked body arrives with its length, and trailers and chunk extensions do not', async () => {
   const body = '3;x="y"\r\n{"a\r\n3\r\n":1\r\n1\r\n}\r\n0\r\nX-User-Id: 1\r\nAuthorization: Bearer x\r\n\r\n';
   expect(statusOf(await send(`${post}${chunked}\r\n${body}`))).toBe(200);
-  expect(upstream.received).toHaveLength(1);
-  const [{ body: arrived, headers }] = upstream.received as [(typeof upstream.received)[0]];
+  expect(fixture.upstream.received).toHaveLength(1);
+  const [{ body: arrived, headers }] = fixture.upstream.received as [(typeof fixture.upstream.received)[0]];
   expect(arrived).toBe('{"a":1}');
   expect(headers['content-length']).toBe('7');
   expect(headers).not.toHaveProperty('transfer-encoding');
@@ -120,7 +104,7 @@ test('what follows a body is a request of its own, checked as one', async () => 
     `POST /api/login HTTP/1.1\r\n${host}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}${inner}`,
   );
   expect(raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 401']);
-  expect(upstream.received.map(({ url }) => url)).toEqual(['/api/login']);
+  expect(fixture.upstream.received.map(({ url }) => url)).toEqual(['/api/login']);
 });
 
 test("a malformed request behind a good one gets no answer that could be taken for the first one's", async () => {
@@ -148,9 +132,10 @@ test("a tunnel that is asked for behind a good request gets no answer that could
 });
 
 test('headers over 16 KB or over 1,000 answer 431, which says so, also when much more is sent', async () => {
+  await drainLonger();
   const many = 'X: y\r\n'.repeat(1_100);
   for (const headers of [`X: ${'x'.repeat(17_000)}\r\n`, `X: ${'x'.repeat(5_000_000)}\r\n`, many]) {
-    const raw = await send(`${get}${headers}\r\n`, patient);
+    const raw = await send(`${get}${headers}\r\n`);
     expect(errorOf(raw)).toBe('headers_too_large');
     expect(raw).toContain('larger than 16 KB or has more than 1,000 headers');
   }
@@ -164,38 +149,34 @@ test.each([
   ['headers', `${get}X-Large: `, 'headers_too_large'],
   ['something for a tunnel', `CONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`, 'malformed_target'],
 ])('a client that sends megabytes of %s before it reads still gets its answer', async (_, start, error) => {
-  const socket = connect(Number(new URL(patient.origin).port), '127.0.0.1').pause();
-  await new Promise((resolve, reject) => {
-    socket.once('error', reject).write(start);
+  await drainLonger();
+  const socket = fixture.connect().pause();
+  await new Promise((resolve) => {
+    socket.write(start);
     socket.write(Buffer.alloc(20_000_000, 'x'), resolve);
   });
   expect(errorOf(await text(socket))).toBe(error);
 });
 
-test('one that never stops sending is left after a while', async () => {
-  const port = Number(new URL(gateway.origin).port);
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-  socket.on('error', () => undefined).resume();
-  socket.write('noise\r\n\r\n');
+test('a client that never stops sending is disconnected after a while', async () => {
+  const { socket } = fixture.open('noise\r\n\r\n');
+  socket.allowHalfOpen = true;
   const sending = setInterval(() => socket.write('more'), 20);
-  await Promise.race([
-    // Not `once`, which an error would end.
-    new Promise((resolve) => socket.once('close', resolve)),
-    new Promise((_, reject) => setTimeout(() => reject(new Error('it is still open')), 30_000).unref()),
-  ]);
+  // Not `once`, which an error would end.
+  await within('the end', new Promise((resolve) => socket.once('close', resolve)));
   clearInterval(sending);
 });
 
 test('a tunnel is not opened', async () => {
   const raw = await send(`CONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`);
   expect(errorOf(raw)).toBe('malformed_target');
-  expect(upstream.received).toEqual([]);
+  expect(fixture.upstream.received).toEqual([]);
 });
 
 test('an upgrade is not made: the request is answered as if it had not been asked for', async () => {
   const upgrade = 'Connection: Upgrade, close, X-Drop\r\nUpgrade: websocket\r\nX-Drop: 1\r\n';
   expect(statusOf(await send(`${get}${upgrade}\r\n`))).toBe(200);
-  const { headers } = upstream.received[0]!;
+  const { headers } = fixture.upstream.received[0]!;
   expect(headers['connection']).toBe('keep-alive');
   expect(headers).not.toHaveProperty('upgrade');
   expect(headers).not.toHaveProperty('x-drop');
@@ -212,46 +193,27 @@ test('Expect is answered here and goes no further', async () => {
   const raw = await send(`${post}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}`);
   expect(raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 100', 'HTTP/1.1 200']);
   expect(statusOf(await send(`${post}Expect: the-unexpected\r\nContent-Length: 2\r\n\r\n{}`))).toBe(200);
-  expect(upstream.received.map(({ headers }) => headers.expect)).toEqual([undefined, undefined]);
+  expect(fixture.upstream.received.map(({ headers }) => headers.expect)).toEqual([undefined, undefined]);
 });
 
-describe('requests that do not come to an end', () => {
-  let impatient: TestGateway;
-  beforeAll(async () => {
-    impatient = await startGateway({
-      services: { auth: upstream.url, 'content-cache': upstream.url },
-      server: { headersTimeout: 200, requestTimeout: 400, connectionsCheckingInterval: 50 },
-    });
+test.each([
+  ['head', 'GET /health HTTP/1.1\r\nHost:'],
+  ['body', `${post}Content-Length: 10\r\n\r\n{`],
+])('half a %s is answered 408, and nothing of it arrives', async (_, half) => {
+  await fixture.start({
+    server: { headersTimeout: 200, requestTimeout: 400, connectionsCheckingInterval: 50 },
   });
-  afterAll(() => impatient.close());
-
-  async function begin(text: string): Promise<string> {
-    const socket = connect(Number(new URL(impatient.origin).port), '127.0.0.1');
-    let raw = '';
-    socket.setEncoding('latin1').on('data', (chunk: string) => (raw += chunk));
-    socket.write(text);
-    await until('the whole answer is here', () => raw.includes('\r\n\r\n') && raw.endsWith('}'));
-    socket.destroy();
-    return raw;
-  }
-
-  test('half a head answers 408', async () => {
-    expect(errorOf(await begin('GET /health HTTP/1.1\r\nHost:'))).toBe('request_timeout');
-  });
-
-  test('half a body answers 408, and the service has not heard of it', async () => {
-    expect(errorOf(await begin(`${post}Content-Length: 10\r\n\r\n{`))).toBe('request_timeout');
-    expect(upstream.received).toEqual([]);
-  });
+  const { received } = fixture.open(half);
+  await until('the whole answer is here', () => received().endsWith('}'));
+  expect(errorOf(received())).toBe('request_timeout');
+  expect(fixture.upstream.received).toEqual([]);
 });
 
-test('a client that goes away in the middle of its body leaves nothing behind', async () => {
-  const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
-  await once(socket, 'connect');
-  socket.write(`${post}Content-Length: 10\r\n\r\n{`);
-  gateway.log.splice(0);
-  socket.end();
+test('nothing of a body arrives whose client disconnects in the middle', async () => {
+  const { socket } = fixture.open(`${post}Content-Length: 10\r\n\r\n{`);
+  await until('it is sent', () => !socket.connecting && socket.writableLength === 0);
   socket.destroy();
-  await until('the gateway is done with it', () => /"\/api\/login","status":4/.test(gateway.log.join('')));
-  expect(upstream.received).toEqual([]);
+  const { log } = fixture.gateway;
+  await until('the gateway is done with it', () => /"\/api\/login","status":4/.test(log.join('')));
+  expect(fixture.upstream.received).toEqual([]);
 });

@@ -1,8 +1,8 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { HttpError, requestId, type Logger } from '@content-platform/chassis';
 import { onFinished } from '../request-context.ts';
-import { errorReply } from './errors.ts';
+import { errorReply, type Refuse } from './errors.ts';
 
 const notAPath = () => new HttpError('malformed_target', 'The target must be a path.');
 
@@ -40,18 +40,11 @@ function answer(socket: Duplex, error: HttpError, drainMs: number): void {
   end(socket, drainMs);
 }
 
-export interface ProtocolErrorOptions {
-  logger: Logger;
-  drainMs: number;
-  /** Answers a request whose head was well-formed. */
-  refuse: (request: IncomingMessage, response: ServerResponse, error: HttpError) => void;
-}
-
-/** Answers in the envelope what Node does not turn into a request: malformed heads, timeouts, CONNECT. */
-export function answerProtocolErrors(
-  server: Server,
-  { logger, drainMs, refuse }: ProtocolErrorOptions,
-): void {
+/**
+ * Answers in the envelope what Node does not turn into a request: malformed heads, timeouts, CONNECT. `refuse` answers a
+ * request whose head was well-formed.
+ */
+export function answerProtocolErrors(server: Server, logger: Logger, drainMs: number, refuse: Refuse): void {
   /** Unfinished replies, by connection: several if the client pipelines requests. */
   const pending = new WeakMap<Duplex, Set<ServerResponse>>();
   /** The parser reports each later chunk of a malformed connection as another error, which drains the connection. */

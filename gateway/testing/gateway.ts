@@ -18,37 +18,35 @@ import { serverOptions, timeouts, type Timeouts } from '../timeouts.ts';
 import { issuer, startKeyServer } from './tokens.ts';
 
 export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, 'timeouts'>> {
-  /** Without it nothing is limited. */
+  /** Default: nothing is limited. */
   redisUrl?: string;
-  /** How long a command to Redis may take, in ms; so long that a busy machine changes no count, unless a test says so. */
+  /** Limit of a command to Redis, in ms; the default is so long that a busy machine changes no count. */
   redisTimeout?: number;
   scale?: number;
   timeouts?: Partial<Timeouts>;
   server?: ServerOptions;
 }
 
-/** A gateway as main.ts builds it, on a free port, in front of `services`. */
+/** Starts a gateway as main.ts builds it, on a free port. Nothing listens for services that `services` does not name. */
 export async function startGateway({
   redisUrl,
   redisTimeout = 10_000,
   scale = 1,
-  server: own,
+  server: serverDifference,
   ...options
 }: TestGatewayOptions) {
   const log: string[] = [];
   const slow: SlowRequest[] = [];
   const logger = createLogger('gateway', 'debug', { write: (line) => void log.push(line) });
   const endpoints = options.endpoints ?? contractEndpoints;
-  // Where a test names none, nobody is.
-  const nobody = Object.fromEntries(endpoints.map(({ service }) => [service, 'http://127.0.0.1:1']));
-  const { gateway: _, ...services } = { ...nobody, ...options.services };
+  const nowhere = Object.fromEntries(endpoints.map(({ service }) => [service, 'http://127.0.0.1:1']));
+  const { gateway: _, ...services } = { ...nowhere, ...options.services };
   const metrics = createGatewayMetrics(createMetrics('gateway'), endpoints, Object.keys(services));
   const keyServer = await startKeyServer();
   const keys = createJwksClient(keyServer.url, logger);
   const redis = redisUrl === undefined ? undefined : createRedis(redisUrl, logger);
   if (redis) (redis as Redis).options.commandTimeout = redisTimeout;
-  const nothing = () => undefined;
-  const unlimited = { count: async () => undefined, countBadToken: async () => undefined, enter: nothing };
+  const unlimited = { count: async () => undefined, countBadToken: async () => undefined };
   const { app, configureServer, stop } = createGateway({
     publicUrl: issuer,
     tokens: createTokenVerifier(issuer, keys, { include: () => false }),
@@ -56,8 +54,8 @@ export async function startGateway({
     corsOrigins: [],
     trustedProxies: [],
     slowRequestMs: 500,
-    // On a machine that runs many tests the event loop is always late: this clock never says so.
-    clock: { now: () => 0, cpu: () => 0 },
+    // The event loop lags on a machine that runs many tests: this clock never reports it.
+    clock: { every: () => () => undefined, now: () => 0, cpu: () => 0 },
     logger,
     metrics,
     slowLog: { request: (row) => void slow.push(row), query: () => undefined, close: async () => undefined },
@@ -65,7 +63,7 @@ export async function startGateway({
     services,
     timeouts: { ...timeouts, ...options.timeouts },
   });
-  const server = createServer({ maxHeaderSize: 16_384, ...serverOptions, ...own }, app);
+  const server = createServer({ maxHeaderSize: 16_384, ...serverOptions, ...serverDifference }, app);
   configureServer(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

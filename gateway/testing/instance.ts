@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { internalPortOffset } from '@content-platform/contract';
 import { freeRow } from '../../test/support/ports.ts';
-import type { Readiness } from '../upstream/probe.ts';
 import { sayOk } from './upstream.ts';
 
-/** A process of a service, as the gateway sees it: one that answers requests, and one for its readiness. */
+type Readiness = 'ready' | 'unready' | 'silent';
+
+/** A process of a service as the gateway sees it: it answers requests and probes. */
 export interface TestInstance {
   url: string;
   readiness: Readiness;
@@ -43,7 +45,7 @@ export async function startInstance(options: TestInstanceOptions = {}): Promise<
     response.writeHead(instance.readiness === 'ready' ? 200 : 503).end();
   });
   await once(server.listen(port, address), 'listening');
-  await once(internal.listen(port + 1000, address), 'listening');
+  await once(internal.listen(port + internalPortOffset, address), 'listening');
   const instance: TestInstance = {
     url: `http://${address}:${port}`,
     readiness,

@@ -1,7 +1,5 @@
-import { createPrivateKey, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto';
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto';
+import { startHttpServer } from '../../test/support/http-server.ts';
 
 export const issuer = 'http://gateway.test';
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -31,27 +29,11 @@ export const withScopes = (...scopes: string[]) => mint({ scope: scopes.join(' '
 export const machineToken = (name: string, ...scopes: string[]) =>
   mint({ sub: name, client_id: name, sid: undefined, scope: scopes.join(' ') });
 
-export const strangersKey = createPrivateKey(
-  generateKeyPairSync('rsa', {
-    modulusLength: 2048,
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-  }).privateKey,
-);
-
-export const publicKeyPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
-
 /** Serves the public key as the auth service does. */
 export async function startKeyServer() {
   const key = { ...publicKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid };
-  const server = createServer((_request, response) => response.end(JSON.stringify({ keys: [key] })));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/.well-known/jwks.json`,
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+  const { origin, close } = await startHttpServer((_request, response) =>
+    response.end(JSON.stringify({ keys: [key] })),
+  );
+  return { url: `${origin}/.well-known/jwks.json`, close };
 }

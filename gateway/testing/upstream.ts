@@ -9,7 +9,7 @@ export interface Received {
   body: string;
 }
 
-/** A service that notes what arrives. It answers 200 `{"ok":true}`, or what `answer` does. */
+/** A service that records what arrives. It answers 200 `{"ok":true}`, or as `answer` does. */
 export interface RecordingUpstream {
   url: string;
   received: Received[];

@@ -1,31 +1,39 @@
-import { afterEach, beforeEach, expect } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { services } from '@content-platform/contract';
+import { sendRaw } from '../../test/support/raw-http.ts';
 import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.ts';
 import { startUpstream, type RecordingUpstream } from './upstream.ts';
 
 /** The gateway of a test, in front of a service that may misbehave. Everything is closed after the test. */
 export interface GatewayFixture {
-  /** content-cache, and whatever else a test wants of it. */
+  /** Every service, unless a test names others. */
   upstream: RecordingUpstream;
   gateway: TestGateway;
-  /** Starts the gateway; auth is at `url`. */
-  start(url: string, options?: Partial<TestGatewayOptions>): Promise<void>;
-  /** A server that does with each connection what `accept` does. */
+  start(options?: Partial<TestGatewayOptions>): Promise<void>;
+  /** Starts a server that does with each connection what `accept` does. */
   startTcp(accept: (socket: Socket, count: number) => void): Promise<{ url: string; connections(): number }>;
   closeLater(close: () => unknown): void;
+  ask(path: string, init?: RequestInit): Promise<Response>;
   get(init?: RequestInit): Promise<Response>;
   post(): Promise<Response>;
-  /** A bare connection to the gateway. */
+  /** Sends text, each character one byte, and returns the replies. */
+  send(text: string): Promise<string>;
+  /** Opens a connection to the gateway. */
   connect(): Socket;
+  /** Sends text on a new connection; `received` returns what has come back so far. */
+  open(text: string): { socket: Socket; received(): string };
   /** gateway_upstream_errors_total that are not 0, by reason. */
   upstreamErrors(service?: string): Promise<Record<string, number>>;
+  /** Moves performance.now() forward and stops it there until the test ends. */
+  skipTime(ms: number): void;
 }
 
-/** The head of a reply with a body of so many bytes. */
+/** The head of a reply whose body has this length. */
 export const head = (length: number) => `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`;
 
-/** A request for what `get` asks for. */
+/** The request of `get`. */
 export const rawGet = (more = '', version = '1.1') =>
   `GET /.well-known/jwks.json HTTP/${version}\r\nHost: x\r\n${more}\r\n`;
 
@@ -36,16 +44,14 @@ export async function errorOf(response: Response): Promise<[number, string]> {
   return [response.status, body.error];
 }
 
-/** Sets a new fixture for each test of the file. */
+/** Creates a new fixture for each test of the file. */
 export function useTestGateway(): GatewayFixture {
   const closers: (() => unknown)[] = [];
   const fixture = {
-    async start(url, options = {}) {
-      fixture.gateway = await startGateway({
-        services: { auth: url, 'content-cache': fixture.upstream.url },
-        ...options,
-      });
-      closers.push(() => fixture.gateway.close());
+    async start(options = {}) {
+      const all = Object.fromEntries(services.map(({ name }) => [name, fixture.upstream.url]));
+      fixture.gateway = await startGateway({ ...options, services: { ...all, ...options.services } });
+      closers.push(fixture.gateway.close);
     },
     async startTcp(accept) {
       let count = 0;
@@ -63,27 +69,44 @@ export function useTestGateway(): GatewayFixture {
       return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, connections: () => count };
     },
     closeLater: (close) => void closers.push(close),
-    get: (init = {}) => fetch(`${fixture.gateway.origin}/.well-known/jwks.json`, init),
+    ask: (path, init = {}) => fetch(fixture.gateway.origin + path, init),
+    get: (init) => fixture.ask('/.well-known/jwks.json', init),
     post: () =>
-      fetch(`${fixture.gateway.origin}/api/login`, {
+      fixture.ask('/api/login', {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
         body: '{"a":1}',
       }),
-    connect: () => connect(Number(new URL(fixture.gateway.origin).port), '127.0.0.1'),
+    send: (text) => sendRaw(fixture.gateway.origin, Buffer.from(text, 'latin1')),
+    connect() {
+      const socket = connect(Number(new URL(fixture.gateway.origin).port), '127.0.0.1');
+      closers.push(() => socket.destroy());
+      return socket.on('error', () => undefined);
+    },
+    open(text) {
+      let received = '';
+      const socket = fixture.connect().setEncoding('latin1');
+      socket.on('data', (chunk: string) => (received += chunk)).write(text, 'latin1');
+      return { socket, received: () => received };
+    },
     async upstreamErrors(service = 'auth') {
       const { values } = await fixture.gateway.metrics.upstreamErrors.get();
-      const own = values.filter(({ labels, value }) => labels.service === service && value > 0);
-      return Object.fromEntries(own.map(({ labels, value }) => [labels.reason, value]));
+      const counted = values.filter(({ labels, value }) => labels.service === service && value > 0);
+      return Object.fromEntries(counted.map(({ labels, value }) => [labels.reason, value]));
+    },
+    skipTime(ms) {
+      const later = performance.now() + ms;
+      jest.spyOn(performance, 'now').mockReturnValue(later);
     },
   } as GatewayFixture;
 
   beforeEach(async () => {
     fixture.upstream = await startUpstream();
-    closers.push(() => fixture.upstream.close());
+    closers.push(fixture.upstream.close);
   });
   afterEach(async () => {
     for (const close of closers.splice(0).toReversed()) await close();
+    jest.restoreAllMocks();
   });
   return fixture;
 }

@@ -53,8 +53,8 @@ interface Attempt {
   readonly releaseSlot: Release;
   state: State;
   instance: Instance;
-  /** The instance that could not be connected to before this one. */
-  unreachable?: Instance;
+  /** Another instance before this one could not be connected to. */
+  hasMoved: boolean;
   transfer?: Transfer;
   /** Status of the service's reply. */
   status?: number;
@@ -81,9 +81,12 @@ export function startAttempt(
     releaseSlot,
     state: 'connecting',
     instance: service.instances.choose(),
+    hasMoved: false,
   };
   attempt.instance.inFlight += 1;
   onFinished(response, () => end(attempt, 'disconnected'));
+  // A client that reads again gives the service the whole time for the next chunk.
+  response.on('drain', () => attempt.timer.refresh());
   if (bodyStream) followBody(attempt, bodyStream);
   send(attempt);
 }
@@ -154,7 +157,7 @@ function handleTimeout(attempt: Attempt): void {
 
 /** Retries a request whose connection failed if that is safe; answers with an error otherwise. */
 function handleError(attempt: Attempt, error: unknown): void {
-  const { response, instance, service } = attempt;
+  const { response, instance } = attempt;
   if (attempt.state === 'ended') return;
   // The client disconnected or was answered already; this is not the service's failure.
   if (response.destroyed || response.writableEnded) return end(attempt, 'disconnected');
@@ -164,7 +167,7 @@ function handleError(attempt: Attempt, error: unknown): void {
     return send(attempt);
   }
   if (error instanceof NotConnected) {
-    service.instances.markUnreachable(instance);
+    instance.isReady = false;
     if (moveToAnother(attempt)) return send(attempt);
   }
   fail(attempt, error);
@@ -182,11 +185,11 @@ function isStale({ request, state, transfer }: Attempt, error: unknown): boolean
 /** Moves a request that was never sent to another instance, once; a body that is being streamed cannot move. */
 function moveToAnother(attempt: Attempt): boolean {
   const { instance, service, response } = attempt;
-  const other = service.instances.choose(instance);
-  if (!other || attempt.unreachable || response.locals.bodyStream) return false;
+  const other = service.instances.chooseOther(instance);
+  if (!other || attempt.hasMoved || response.locals.bodyStream) return false;
   instance.inFlight -= 1;
   other.inFlight += 1;
-  attempt.unreachable = instance;
+  attempt.hasMoved = true;
   attempt.instance = other;
   return true;
 }

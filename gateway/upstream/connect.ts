@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import http from 'node:http';
 import type { LookupFunction, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,19 +12,16 @@ export class NotConnected extends Error {}
 const pauseMs = 100;
 
 /** Waits until `socket` is connected; destroys it after `limitMs`. */
-function connected(socket: Socket, limitMs: number): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => socket.destroy(new Error(`not connected after ${limitMs} ms`)), limitMs);
-    socket.once('connect', () => {
-      clearTimeout(timer);
-      resolve(socket);
-    });
-    // Kept after 'connect': an idle pooled socket has no other error handler.
-    socket.on('error', (error) => {
-      clearTimeout(timer);
-      reject(error);
-    });
-  });
+async function connected(socket: Socket, limitMs: number): Promise<Socket> {
+  // Kept after 'connect': an idle pooled socket has no other error handler.
+  socket.on('error', () => undefined);
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(limitMs) });
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
 }
 
 /**
@@ -35,7 +33,7 @@ export async function connect(url: URL, timeouts: Timeouts, open: () => Socket):
   try {
     return await connected(open(), timeouts.connect).catch(async () => {
       await sleep(pauseMs);
-      return connected(open(), Math.max(1, timeouts.connectTotal - (performance.now() - start)));
+      return connected(open(), Math.max(1, Math.round(timeouts.connectTotal - (performance.now() - start))));
     });
   } catch (cause) {
     throw new NotConnected(`${url.host} cannot be reached`, { cause });

@@ -4,9 +4,6 @@ import { buildConnector, Client } from 'undici';
 import type { Timeouts } from '../timeouts.ts';
 import { connect } from './connect.ts';
 
-/** Shorter than the 5 s after which a Node server closes an idle connection: the gateway always closes first. */
-const idleMs = 4_000;
-
 /** A connection for one request at a time; opened with its first request. */
 export interface Connection {
   readonly client: Client;
@@ -48,8 +45,8 @@ export function createConnectionPool(
       // An attempt has its own limits, which take account of the client.
       headersTimeout: 0,
       bodyTimeout: 0,
-      keepAliveTimeout: idleMs,
-      keepAliveMaxTimeout: idleMs,
+      keepAliveTimeout: timeouts.keepAlive,
+      keepAliveMaxTimeout: timeouts.keepAlive,
     });
     const connection = { client, isReused: false };
     client.on('disconnect', () => {

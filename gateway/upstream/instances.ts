@@ -1,13 +1,13 @@
-import type { Agent } from 'node:http';
+import http from 'node:http';
+import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { internalPortOffset } from '@content-platform/contract';
 import type { Timeouts } from '../timeouts.ts';
 import { createUploadAgent } from './connect.ts';
 import { createConnectionPool, type ConnectionPool } from './connection-pool.ts';
-import { probe, type Readiness } from './probe.ts';
 import { toLookup, type Resolve } from './resolve.ts';
 
-/** Interval of resolving the name and of probing each instance. */
-const probeIntervalMs = 1_000;
+const probeLimitMs = 1_000;
 /** One missed probe may be a busy moment; after two, within 5 s, the instance gets no more requests. */
 const maxMissedProbes = 2;
 
@@ -16,27 +16,46 @@ export interface Instance {
   readonly address: string;
   readonly pool: ConnectionPool;
   /** Opens connections for streamed uploads. */
-  readonly agent: Agent;
+  readonly agent: http.Agent;
   /** Requests of this gateway that are at the instance. */
   inFlight: number;
+  /** As its last probe reported; false from a failed attempt to connect until the next probe. */
+  isReady: boolean;
+  missedProbes: number;
 }
 
 /** The instances behind a service's name. */
 export interface Instances {
   /** Returns the ready instance with the fewest requests in flight. If no instance is ready, fails open: any instance. */
   choose(): Instance;
-  /** Returns another ready instance, or undefined. */
-  choose(instead: Instance): Instance | undefined;
-  /** Takes an instance out until its next probe reports that it is ready. */
-  markUnreachable(instance: Instance): void;
+  /** Returns another ready instance, if there is one. */
+  chooseOther(instance: Instance): Instance | undefined;
   /** Tells whether at least one instance is ready. */
   isUp(): Promise<boolean>;
   stop(): void;
 }
 
-interface Known extends Instance {
-  isReady: boolean;
-  missedProbes: number;
+/** The readiness that an instance reports; 'silent' if no valid reply came within a second. */
+type Readiness = 'ready' | 'unready' | 'silent';
+
+/** Asks an instance of the service at `url` for its readiness, on its internal listener. */
+function probe(url: URL, address: string, lookup: LookupFunction): Promise<Readiness> {
+  const { promise, resolve } = Promise.withResolvers<Readiness>();
+  const request = http.get({
+    host: address,
+    port: Number(url.port || 80) + internalPortOffset,
+    path: '/health/ready',
+    headers: { Host: url.host },
+    agent: false,
+    lookup,
+    signal: AbortSignal.timeout(probeLimitMs),
+  });
+  request.once('response', (response) => {
+    resolve(response.statusCode === 200 ? 'ready' : 'unready');
+    response.destroy();
+  });
+  request.on('error', () => resolve('silent'));
+  return promise;
 }
 
 /**
@@ -46,9 +65,11 @@ interface Known extends Instance {
 export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, resolve: Resolve): Instances {
   const lookup = toLookup(resolve);
   const hostname = url.hostname.replace(/^\[|\]$/g, '');
-  const known = new Map<string, Known>();
+  const known = new Map<string, Instance>();
   const stopping = new AbortController();
   let turn = 0;
+
+  const ready = () => [...known.values()].filter(({ isReady }) => isReady);
 
   /** Adds an instance that is not ready: it has an address before it listens. */
   function add(address: string): void {
@@ -58,14 +79,14 @@ export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, r
   }
 
   /** Closes the idle connections now, and the others after their requests. */
-  function closeConnections({ pool }: Known): void {
+  function closeConnections({ pool }: Instance): void {
     pool.maxIdle = 0;
     pool.closeIdle();
   }
 
   async function resolveAgain(): Promise<void> {
-    // If the lookup fails, the known addresses stay.
     const addresses = await resolve(hostname).catch((): string[] => []);
+    // If the lookup fails, the known addresses stay.
     if (addresses.length === 0) return;
     for (const address of addresses) if (!known.has(address)) add(address);
     for (const [address, each] of known) {
@@ -75,7 +96,7 @@ export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, r
     }
   }
 
-  function update(instance: Known, readiness: Readiness): void {
+  function update(instance: Instance, readiness: Readiness): void {
     const wasReady = instance.isReady;
     const isSilent = readiness === 'silent';
     instance.missedProbes = isSilent ? instance.missedProbes + 1 : 0;
@@ -95,24 +116,15 @@ export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, r
     const { signal } = stopping;
     while (!signal.aborted) {
       await work();
-      await sleep(probeIntervalMs, undefined, { ref: false, signal }).catch(() => undefined);
+      await sleep(timeouts.probeInterval, undefined, { ref: false, signal }).catch(() => undefined);
     }
   }
 
-  const ready = () => [...known.values()].filter(({ isReady }) => isReady);
-
   /** Takes turns between instances with the same number of requests. */
-  function leastBusy(some: Known[]): Known | undefined {
+  function leastBusy(some: Instance[]): Instance | undefined {
     turn += 1;
     const first = some[turn % some.length];
     return some.reduce((least, each) => (each.inFlight < least!.inFlight ? each : least), first);
-  }
-
-  function choose(): Instance;
-  function choose(instead: Instance): Instance | undefined;
-  function choose(instead?: Instance): Instance | undefined {
-    const chosen = leastBusy(ready().filter((each) => each !== instead));
-    return chosen ?? (instead ? undefined : leastBusy([...known.values()]));
   }
 
   // Until the name is resolved for the first time, connecting resolves it.
@@ -121,10 +133,8 @@ export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, r
   void firstProbe.then(() => Promise.all([repeat(resolveAgain), repeat(probeAll)]));
 
   return {
-    choose,
-    markUnreachable(instance) {
-      Object.assign(instance, { isReady: false });
-    },
+    choose: () => leastBusy(ready()) ?? leastBusy([...known.values()])!,
+    chooseOther: (instance) => leastBusy(ready().filter((each) => each !== instance)),
     async isUp() {
       await firstProbe;
       return ready().length > 0;

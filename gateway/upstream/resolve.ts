@@ -1,8 +1,7 @@
-import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { callbackify } from 'node:util';
+import { withTimeout } from '@content-platform/chassis';
 
 /** Resolves a hostname to its IP addresses. */
 export type Resolve = (hostname: string) => Promise<string[]>;
@@ -13,8 +12,8 @@ const resolveByDns: Resolve = async (hostname) =>
   (await lookup(hostname, { all: true })).map(({ address }) => address);
 
 /**
- * Gives resolutions a time limit, after which they reject. A lookup cannot be cancelled and holds one of the four threads
- * of libuv's pool, so calls for the same hostname share one pending lookup. An IP address resolves to itself.
+ * Gives resolutions a time limit, after which there are no addresses. A lookup cannot be cancelled and holds one of the four
+ * threads of libuv's pool, so calls for the same hostname share one pending lookup. An IP address resolves to itself.
  */
 export function createResolve(resolve: Resolve = resolveByDns): Resolve {
   const pending = new Map<string, Promise<string[]>>();
@@ -27,32 +26,17 @@ export function createResolve(resolve: Resolve = resolveByDns): Resolve {
     return begun;
   }
 
-  return async (hostname) => {
-    if (isIP(hostname)) return [hostname];
-    const done = new AbortController();
-    const limit = sleep(limitMs, undefined, { signal: done.signal }).then(() => {
-      throw new Error(`${hostname} was not resolved within ${limitMs} ms`);
-    });
-    try {
-      return await Promise.race([lookUpOnce(hostname), limit]);
-    } finally {
-      done.abort();
-    }
-  };
+  return async (hostname) =>
+    isIP(hostname) ? [hostname] : withTimeout(lookUpOnce(hostname), limitMs, [] as string[]);
 }
 
 /** Turns `resolve` into the `lookup` option of a connection. */
 export function toLookup(resolve: Resolve): LookupFunction {
-  const find = callbackify(async (hostname: string): Promise<[LookupAddress, ...LookupAddress[]]> => {
-    const [first, ...more] = await resolve(hostname);
-    if (first === undefined) throw new Error(`${hostname} has no address`);
-    const withFamily = (address: string): LookupAddress => ({ address, family: isIP(address) });
-    return [withFamily(first), ...more.map(withFamily)];
+  const find = callbackify(async (hostname: string) => {
+    const addresses = await resolve(hostname);
+    if (addresses.length === 0) throw new Error(`${hostname} could not be resolved`);
+    return addresses.map((address) => ({ address, family: isIP(address) }));
   });
-  return (hostname, { all }, done) =>
-    find(hostname, (error, found) => {
-      if (error) done(error, []);
-      else if (all) done(null, found);
-      else done(null, found[0].address, found[0].family);
-    });
+  // Node asks for all addresses, of which it connects to the first that works.
+  return (hostname, _options, done) => find(hostname, (error, found) => done(error, found ?? []));
 }

@@ -4,27 +4,31 @@ import type { Timeouts } from '../timeouts.ts';
 import { startAttempt, type Service } from './attempt.ts';
 import { upstreamErrors } from './failures.ts';
 import { createForwardStream } from './forward-stream.ts';
-import type { Instances } from './instances.ts';
+import { createInstances, type Instances } from './instances.ts';
 import { createRequestHeaders } from './proxy-headers.ts';
+import type { Resolve } from './resolve.ts';
 
 export interface UpstreamOptions extends Pick<Service, 'logger' | 'metrics' | 'refuse'> {
   publicUrl: string;
   timeouts: Timeouts;
+  /** Limit of requests at one service, each on a connection of its own. As many more wait. */
+  maxRequests: number;
+  resolve: Resolve;
 }
 
-/** Limit of requests at one service, each on a connection of its own. More requests wait. */
-export const maxRequests = 512;
+/** A service behind the gateway. */
+export interface Upstream extends Pick<Instances, 'isUp' | 'stop'> {
+  /** Sends the request to the service. Throws 503 when there are too many. */
+  forward: Middleware;
+}
 
-/** Limit of waiting requests: they wait about as long as the requests at the service take. */
-const maxWaiting = 512;
-
-/** Creates the step that sends requests to the service `name` at `url`. It throws 503 when there are too many. */
+/** Creates the way to the service `name` at `url`. */
 export function createUpstream(
   name: string,
   url: URL,
-  instances: Instances,
-  { publicUrl, timeouts, ...options }: UpstreamOptions,
-): Middleware {
+  { publicUrl, timeouts, maxRequests, resolve, ...options }: UpstreamOptions,
+): Upstream {
+  const instances = createInstances(url, timeouts, maxRequests, resolve);
   const service: Service = {
     ...options,
     name,
@@ -33,7 +37,7 @@ export function createUpstream(
     forwardStream: createForwardStream(url, timeouts.drain),
     responseMs: timeouts.response,
   };
-  const slots = createSemaphore(maxRequests, maxWaiting);
+  const slots = createSemaphore(maxRequests, maxRequests);
 
   /** Resolves with undefined if the client disconnects. */
   async function waitForSlot(response: GatewayResponse): Promise<Release | undefined> {
@@ -53,7 +57,7 @@ export function createUpstream(
     }
   }
 
-  return async (request, response) => {
+  const forward: Middleware = async (request, response) => {
     // The client disconnected during an earlier step, and its 'close' event has passed.
     if (response.destroyed) return;
     const release = slots.take() ?? (await waitForSlot(response));
@@ -65,4 +69,6 @@ export function createUpstream(
     }
     startAttempt(service, request, response, release);
   };
+
+  return { forward, isUp: instances.isUp, stop: instances.stop };
 }

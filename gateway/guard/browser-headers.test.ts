@@ -1,0 +1,93 @@
+import { expect, test } from '@jest/globals';
+import { useTestGateway } from '../testing/use-test-gateway.ts';
+
+const fixture = useTestGateway();
+const origin = 'https://app.example.com';
+
+async function ask(path: string, init: RequestInit) {
+  await fixture.start({ corsOrigins: [origin] });
+  return fixture.ask(path, init);
+}
+
+const preflight = (from: string) => ({
+  method: 'OPTIONS',
+  headers: {
+    Origin: from,
+    'Access-Control-Request-Method': 'GET',
+    'Access-Control-Request-Headers': 'authorization',
+  },
+});
+
+test('a preflight from an allowed origin is answered here', async () => {
+  const { status, headers } = await ask('/api/content/webform/1', preflight(origin));
+  expect(status).toBe(204);
+  expect(Object.fromEntries(headers)).toMatchObject({
+    'access-control-allow-origin': origin,
+    'access-control-allow-methods': 'GET, HEAD',
+    'access-control-allow-headers': 'Authorization, Content-Type, X-Request-Id, If-None-Match',
+    'access-control-max-age': '600',
+    vary: 'Origin',
+  });
+  expect(headers.get('access-control-allow-credentials')).toBeNull();
+  expect(fixture.upstream.received).toEqual([]);
+});
+
+test.each([
+  'https://evil.example.com',
+  'null',
+  'http://app.example.com',
+  `${origin}.evil.com`,
+  `${origin}:8443`,
+])('an origin %s gets nothing', async (from) => {
+  const refused = await ask('/api/me', preflight(from));
+  expect(refused.status).toBe(405);
+  const simple = await fixture.get({ headers: { Origin: from } });
+  for (const { headers } of [refused, simple]) {
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+    expect(headers.get('vary')).toBe('Origin');
+  }
+});
+
+test('a preflight for a path that does not exist is 404; OPTIONS that is none is 405', async () => {
+  expect((await ask('/api/nothing', preflight(origin))).status).toBe(404);
+  const plain = await fixture.ask('/api/me', { method: 'OPTIONS', headers: { Origin: origin } });
+  expect([plain.status, plain.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+});
+
+test.each(['/.well-known/jwks.json', '/api/me', '/api/nothing'])(
+  '%s can be read by the page',
+  async (path) => {
+    const { headers } = await ask(path, { headers: { Origin: origin } });
+    expect(headers.get('access-control-allow-origin')).toBe(origin);
+    expect(headers.get('access-control-expose-headers')).toBe('ETag, Retry-After, X-Cache, X-Request-Id');
+  },
+);
+
+test('no origin is allowed by default', async () => {
+  await fixture.start();
+  const { headers } = await fixture.ask('/health', { headers: { Origin: origin } });
+  expect(headers.get('access-control-allow-origin')).toBeNull();
+});
+
+test.each(['/.well-known/jwks.json', '/api/nothing', '/api/me', '/api/%00', '/health'])(
+  '%s carries the security headers',
+  async (path) => {
+    await fixture.start();
+    const { headers } = await fixture.ask(path);
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'no-referrer',
+      'x-request-id': expect.any(String),
+    });
+    expect(headers.get('x-powered-by')).toBeNull();
+    expect(headers.get('strict-transport-security')).toBeNull();
+  },
+);
+
+test('HSTS is sent where clients come by https', async () => {
+  await fixture.start({ publicUrl: 'https://api.example.com' });
+  const { headers } = await fixture.ask('/api/nothing');
+  expect(headers.get('strict-transport-security')).toMatch(/^max-age=31536000/);
+});

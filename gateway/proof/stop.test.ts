@@ -1,0 +1,28 @@
+import { expect, test } from '@jest/globals';
+import { startHttpServer } from '../../test/support/http-server.ts';
+import { until } from '../../test/support/wait.ts';
+import { startProcess } from '../testing/process.ts';
+
+/** Longer than the 10 s that other processes give the requests under way. */
+const replyMs = 11_000;
+
+test('a gateway that stops waits for a reply that takes as long as that of an upload', async () => {
+  const asked = Promise.withResolvers<void>();
+  const upstream = await startHttpServer((request, response) => {
+    if (request.url !== '/.well-known/jwks.json') return void response.end();
+    asked.resolve();
+    setTimeout(() => response.end('{"keys":[]}'), replyMs);
+  });
+  const { child, origin, ended } = await startProcess({ AUTH_URL: upstream.origin });
+  try {
+    await until('it listens', async () => (await fetch(`${origin}/health`)).status > 0);
+    const reply = fetch(`${origin}/.well-known/jwks.json`);
+    await asked.promise;
+    child.kill('SIGINT');
+    expect((await reply).status).toBe(200);
+    expect(await ended).toBe(0);
+  } finally {
+    child.kill('SIGKILL');
+    upstream.close();
+  }
+});
