@@ -4,22 +4,13 @@ import { asyncapi } from '@content-platform/contract/asyncapi';
 import { openapi } from '@content-platform/contract/openapi';
 import type { Middleware } from '../request-context.ts';
 
-interface Document {
-  type: string;
-  body: Buffer;
-  etag: string;
-}
-
-function document(type: string, content: string | Buffer): Document {
-  const body = Buffer.from(content);
-  return { type, body, etag: etagOf(body) };
-}
-
 const ours = (name: string) => readFileSync(new URL(`docs/${name}`, import.meta.url));
 const swagger = (name: string) => readFileSync(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)));
 
-/** Answers from memory; 304 if the client has the current version. */
-function send({ type, body, etag }: Document, headers: Record<string, string> = {}): Middleware {
+/** Creates the answer with this content; 304 if the client has the current version. */
+function serve(type: string, content: string | Buffer, headers: Record<string, string> = {}): Middleware {
+  const body = Buffer.from(content);
+  const etag = etagOf(body);
   return (request, response) => {
     response.set({ 'Cache-Control': 'public, no-cache', ETag: etag, ...headers });
     if (isCurrent(request.headers['if-none-match'], etag)) response.status(304).end();
@@ -45,18 +36,18 @@ function pagePolicy(publicUrl: string): string {
 
 /** Creates the answers of the contract's documents and of the page that shows them, by the endpoint's name. */
 export function createDocuments(publicUrl: string): Record<string, Middleware> {
-  const json = (value: unknown) => send(document('application/json; charset=utf-8', JSON.stringify(value)));
+  const json = (value: unknown) => serve('application/json; charset=utf-8', JSON.stringify(value));
   const script = 'text/javascript; charset=utf-8';
   const assets = new Map<string, Middleware>([
-    ['start.js', send(document(script, ours('start.js')))],
-    ['swagger-ui-bundle.js', send(document(script, swagger('swagger-ui-bundle.js')))],
-    ['swagger-ui.css', send(document('text/css; charset=utf-8', swagger('swagger-ui.css')))],
-    ['favicon-32x32.png', send(document('image/png', swagger('favicon-32x32.png')))],
+    ['start.js', serve(script, ours('start.js'))],
+    ['swagger-ui-bundle.js', serve(script, swagger('swagger-ui-bundle.js'))],
+    ['swagger-ui.css', serve('text/css; charset=utf-8', swagger('swagger-ui.css'))],
+    ['favicon-32x32.png', serve('image/png', swagger('favicon-32x32.png'))],
   ]);
   return {
     openapiDocument: json(openapi(publicUrl)),
     asyncapiDocument: json(asyncapi()),
-    docs: send(document('text/html; charset=utf-8', ours('index.html')), {
+    docs: serve('text/html; charset=utf-8', ours('index.html'), {
       'Content-Security-Policy': pagePolicy(publicUrl),
     }),
     docsAsset(request, response, next) {

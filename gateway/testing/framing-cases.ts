@@ -15,6 +15,11 @@ export interface FramingCase {
     { kind: 'clean' | 'lenient'; body: string; ends?: boolean } | { kind: 'refused' } | { kind: 'answered' };
 }
 
+/** Returns the strings of a table: each is in double quotes, as JSON writes it. */
+function strings(table: string): string[] {
+  return table.match(/"(?:[^"\\]|\\.)*"/g)!.map((text) => JSON.parse(text) as string);
+}
+
 interface Carrier {
   name: string;
   /** Request line without the version, with the mark. */
@@ -53,123 +58,59 @@ type Coding = [lines: string, kind: 'none' | 'chunked' | 'bad'];
 const te = 'Transfer-Encoding';
 const codings: Coding[] = [
   ['', 'none'],
-  ...[
-    'Transfer_Encoding: chunked',
-    'X-Transfer-Encoding: chunked',
-    'Transfer-Encodin: chunked',
-    'TE: chunked',
-    'Transfer-Encoding2: chunked',
-    'X: Transfer-Encoding: chunked',
-    'Transfer-Encoding~: chunked',
-  ].map((line): Coding => [`${line}\r\n`, 'none']),
-  ...[
-    `${te}: chunked`,
-    `${te}:chunked`,
-    `${te}:\tchunked`,
-    `${te}:   chunked  `,
-    'tRANSFER-eNCODING: chunked',
-    `${te}: CHUNKED`,
-    `${te}: cHuNkEd`,
-  ].map((line): Coding => [`${line}\r\n`, 'chunked']),
-  ...[
-    `${te}: xchunked`,
-    `${te}: chunked\t`,
-    `${te}: chunkedx`,
-    `${te}: chunked, identity`,
-    `${te}: identity, chunked`,
-    `${te}: gzip, chunked`,
-    `${te}: chunked, gzip`,
-    `${te}: identity`,
-    `${te}: "chunked"`,
-    `${te}: 'chunked'`,
-    `${te}: chunked;q=1`,
-    `${te}: ;chunked`,
-    `${te}: ,chunked`,
-    `${te}: chunked,`,
-    `${te}: chunked chunked`,
-    `${te}: chunked, chunked`,
-    `${te}: cow`,
-    `${te}:`,
-    `${te}: chunk`,
-    `${te}: \x00chunked`,
-    `${te}: chunked\x00`,
-    `${te}: \x0bchunked`,
-    `${te}: chunked\x0b`,
-    `${te}: \x0cchunked`,
-    `${te}: \xffchunked`,
-    `${te}: chunked\xa0`,
-    `${te}: \x85chunked`,
-    `${te} : chunked`,
-    `${te}\t: chunked`,
-    ` ${te}: chunked`,
-    `\t${te}: chunked`,
-    `${te}\x00: chunked`,
-    `${te}\xff: chunked`,
-    `${te}:\r\n chunked`,
-    `${te}:\r\n\tchunked`,
-    `${te}\r\n : chunked`,
-    `${te}: chun\r\n ked`,
-    `X: y\n${te}: chunked`,
-    `X: y\r${te}: chunked`,
-    `${te}: chunked\n`,
-    `${te}: chunked\r\r`,
-    `\n${te}: chunked`,
-    `${te}\n: chunked`,
-    `${te}: x\r\n${te}: chunked`,
-    `${te}: chunked\r\n${te}: x`,
-    `${te}: chunked\r\n${te}: chunked`,
-    `${te}: chunked\r\n${te}: identity`,
-    `Transfer Encoding: chunked`,
-    `${te}; chunked`,
-    `${te} chunked`,
-    `:${te}: chunked`,
-  ].map((line): Coding => [`${line}\r\n`, 'bad']),
+  ...strings(String.raw`
+    "Transfer_Encoding: chunked" "X-Transfer-Encoding: chunked" "Transfer-Encodin: chunked" "TE: chunked"
+    "Transfer-Encoding2: chunked" "X: Transfer-Encoding: chunked" "Transfer-Encoding~: chunked"
+  `).map((line): Coding => [`${line}\r\n`, 'none']),
+  ...strings(String.raw`
+    "Transfer-Encoding: chunked" "Transfer-Encoding:chunked" "Transfer-Encoding:\tchunked"
+    "Transfer-Encoding:   chunked  " "tRANSFER-eNCODING: chunked" "Transfer-Encoding: CHUNKED"
+    "Transfer-Encoding: cHuNkEd"
+  `).map((line): Coding => [`${line}\r\n`, 'chunked']),
+  ...strings(String.raw`
+    "Transfer-Encoding: xchunked" "Transfer-Encoding: chunked\t" "Transfer-Encoding: chunkedx"
+    "Transfer-Encoding: chunked, identity" "Transfer-Encoding: identity, chunked"
+    "Transfer-Encoding: gzip, chunked" "Transfer-Encoding: chunked, gzip" "Transfer-Encoding: identity"
+    "Transfer-Encoding: \"chunked\"" "Transfer-Encoding: 'chunked'" "Transfer-Encoding: chunked;q=1"
+    "Transfer-Encoding: ;chunked" "Transfer-Encoding: ,chunked" "Transfer-Encoding: chunked,"
+    "Transfer-Encoding: chunked chunked" "Transfer-Encoding: chunked, chunked" "Transfer-Encoding: cow"
+    "Transfer-Encoding:" "Transfer-Encoding: chunk" "Transfer-Encoding: \u0000chunked"
+    "Transfer-Encoding: chunked\u0000" "Transfer-Encoding: \u000bchunked" "Transfer-Encoding: chunked\u000b"
+    "Transfer-Encoding: \fchunked" "Transfer-Encoding: \u00ffchunked" "Transfer-Encoding: chunked\u00a0"
+    "Transfer-Encoding: \u0085chunked" "Transfer-Encoding : chunked" "Transfer-Encoding\t: chunked"
+    " Transfer-Encoding: chunked" "\tTransfer-Encoding: chunked" "Transfer-Encoding\u0000: chunked"
+    "Transfer-Encoding\u00ff: chunked" "Transfer-Encoding:\r\n chunked" "Transfer-Encoding:\r\n\tchunked"
+    "Transfer-Encoding\r\n : chunked" "Transfer-Encoding: chun\r\n ked" "X: y\nTransfer-Encoding: chunked"
+    "X: y\rTransfer-Encoding: chunked" "Transfer-Encoding: chunked\n" "Transfer-Encoding: chunked\r\r"
+    "\nTransfer-Encoding: chunked" "Transfer-Encoding\n: chunked"
+    "Transfer-Encoding: x\r\nTransfer-Encoding: chunked" "Transfer-Encoding: chunked\r\nTransfer-Encoding: x"
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity" "Transfer Encoding: chunked"
+    "Transfer-Encoding; chunked" "Transfer-Encoding chunked" ":Transfer-Encoding: chunked"
+  `).map((line): Coding => [`${line}\r\n`, 'bad']),
 ];
 
 /** `n` is how long the body really is. */
-const lengths: [lines: (n: number) => string, kind: 'none' | 'good' | 'bad'][] = [
+type Length = [lines: (n: number) => string, kind: 'none' | 'good' | 'bad'];
+const lengths: Length[] = [
   [() => '', 'none'],
   [(n) => `Content-Length: ${n}\r\n`, 'good'],
   [(n) => `content-length:${n}\t\r\n`, 'good'],
   [(n) => `Content_Length: 3\r\nContent-Length: ${n}\r\n`, 'good'],
-  ...(
-    [
-      (n) => `Content-Length: ${n}\r\nContent-Length: ${n}\r\n`,
-      (n) => `Content-Length: ${n}\r\nContent-Length: 5\r\n`,
-      (n) => `Content-Length: 5\r\nContent-Length: ${n}\r\n`,
-      (n) => `Content-Length: 0\r\ncontent-length: ${n}\r\n`,
-      (n) => `Content-Length: ${n}, ${n}\r\n`,
-      (n) => `Content-Length: ${n},5\r\n`,
-      (n) => `Content-Length: +${n}\r\n`,
-      (n) => `Content-Length: -${n}\r\n`,
-      (n) => `Content-Length: -0\r\nX: ${n}\r\n`,
-      (n) => `Content-Length: 0x${n.toString(16)}\r\n`,
-      (n) => `Content-Length: ${n.toString(16)}h\r\n`,
-      (n) => `Content-Length: ${n} 0\r\n`,
-      (n) => `Content-Length: ${n};\r\n`,
-      (n) => `Content-Length: ${n}.0\r\n`,
-      (n) => `Content-Length: ${n}e0\r\n`,
-      (n) => `Content-Length: ${n}_0\r\n`,
-      (n) => `Content-Length: "${n}"\r\n`,
-      (n) => `Content-Length: \x0b${n}\r\n`,
-      (n) => `Content-Length: ${n}\x00\r\n`,
-      (n) => `Content-Length: ${n}\xa0\r\n`,
-      (n) => `Content-Length: \xb2${n}\r\n`,
-      (n) => `Content-Length : ${n}\r\n`,
-      (n) => `Content-Length\t: ${n}\r\n`,
-      (n) => ` Content-Length: ${n}\r\n`,
-      (n) => `Content-Length:\r\n ${n}\r\n`,
-      (n) => `Content-Length: ${n}\r\n 5\r\n`,
-      (n) => `X: y\nContent-Length: ${n}\r\n`,
-      (n) => `X: y\rContent-Length: ${n}\r\n`,
-      (n) => `Content-Length: ${n}\nX: y\r\n`,
-      (n) => `Content-Length: ${'9'.repeat(30)}${n}\r\n`,
-      (n) => `Content-Length: ${2n ** 64n + BigInt(n)}\r\n`,
-      (n) => `Content-Length\x00: ${n}\r\n`,
-      () => 'Content-Length:\r\n',
-      () => 'Content-Length: \r\n',
-    ] as ((n: number) => string)[]
-  ).map((lines): [(n: number) => string, 'bad'] => [lines, 'bad']),
+  ...strings(String.raw`
+    "Content-Length: $\r\nContent-Length: $" "Content-Length: $\r\nContent-Length: 5"
+    "Content-Length: 5\r\nContent-Length: $" "Content-Length: 0\r\ncontent-length: $" "Content-Length: $, $"
+    "Content-Length: $,5" "Content-Length: +$" "Content-Length: -$" "Content-Length: -0\r\nX: $"
+    "Content-Length: $ 0" "Content-Length: $;" "Content-Length: $.0" "Content-Length: $e0" "Content-Length: $_0"
+    "Content-Length: \"$\"" "Content-Length: \u000b$" "Content-Length: $\u0000" "Content-Length: $\u00a0"
+    "Content-Length: \u00b2$" "Content-Length : $" "Content-Length\t: $" " Content-Length: $"
+    "Content-Length:\r\n $" "Content-Length: $\r\n 5" "X: y\nContent-Length: $" "X: y\rContent-Length: $"
+    "Content-Length: $\nX: y" "Content-Length\u0000: $" "Content-Length:" "Content-Length: "
+  `).map((lines): Length => [(n) => `${lines.replaceAll('$', String(n))}\r\n`, 'bad']),
+  [(n) => `Content-Length: 0x${n.toString(16)}\r\n`, 'bad'],
+  [(n) => `Content-Length: ${n.toString(16)}h\r\n`, 'bad'],
+  [(n) => `Content-Length: ${'9'.repeat(30)}${n}\r\n`, 'bad'],
+  [(n) => `Content-Length: ${2n ** 64n + BigInt(n)}\r\n`, 'bad'],
 ];
 
 const hex = (text: string) => text.length.toString(16);
@@ -287,28 +228,16 @@ function lineCases(carriers: Carrier[]): FramingCase[] {
     ...controls.flatMap((code) => [`X-A${char(code)}B: y`, `X-A: y${char(code)}z`, `${char(code)}X: y`]),
     // Characters that no name may have, and all beyond ASCII.
     ...[...'"(),/;<=>?@[\\]{} \t\n\r', ...range(128, 255).map(char)].map((text) => `X-A${text}: y`),
-    'X-A: y\r\n folded',
-    'X-A: y\r\n\tfolded',
-    ' X-A: y',
-    '\tX-A: y',
-    'X-A',
-    ': y',
-    'X A: y',
-    'X-A : y',
-    '=',
-    '{"a": 1}',
-    'X-A: y\rX-B: z',
-    'X-A: y\nX-B: z',
-    'X-A: y\r\rX-B: z',
-    `X-A: y\n\n${inner}`,
-    `X-A: y\r\r${inner}`,
-    `X-A: y\n\r\n${inner}`,
-    `X-A: y\r\n\n${inner}`,
-    `X-A: y\r\n\r${inner}`,
-    'Host: y',
-    'Host : y',
-    'Host: x\nHost: y',
-    ' Host: y',
+    ...strings(String.raw`
+      "X-A: y\r\n folded" "X-A: y\r\n\tfolded" " X-A: y" "\tX-A: y" "X-A" ": y" "X A: y" "X-A : y" "="
+      "{\"a\": 1}" "X-A: y\rX-B: z" "X-A: y\nX-B: z" "X-A: y\r\rX-B: z"
+      "X-A: y\n\nGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
+      "X-A: y\r\rGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
+      "X-A: y\n\r\nGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
+      "X-A: y\r\n\nGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
+      "X-A: y\r\n\rGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n" "Host: y" "Host : y"
+      "Host: x\nHost: y" " Host: y"
+    `),
   ];
   const good = [
     ...range(160, 255)
@@ -340,44 +269,15 @@ function lineCases(carriers: Carrier[]): FramingCase[] {
 
 /** Request lines of other versions and of other forms. */
 function requestLineCases(carriers: Carrier[]): FramingCase[] {
-  const lines = [
-    '$ HTTP/0.9',
-    '$ HTTP/1.2',
-    '$ HTTP/2.0',
-    '$ HTTP/3.0',
-    '$ HTTP/1.10',
-    '$ HTTP/01.1',
-    '$ HTTP/1.1.1',
-    '$ HTTP/1',
-    '$ HTTP/1,1',
-    '$ http/1.1',
-    '$ HTTPS/1.1',
-    '$ ICE/1.0',
-    '$ RTSP/1.0',
-    '$ HTTP /1.1',
-    '$ HTTP/ 1.1',
-    '$',
-    '$ HTTP/1.1 ',
-    '$ HTTP/1.1\t',
-    '$ HTTP/1.1 HTTP/1.1',
-    '$  HTTP/1.1',
-    '$\tHTTP/1.1',
-    '$ HTTP/1.1\r',
-    '$ HTTP/1.1\x00',
-    ' $ HTTP/1.1',
-    '\t$ HTTP/1.1',
-    '\x00$ HTTP/1.1',
-    '\xef\xbb\xbf$ HTTP/1.1',
-    '$ HTTP/-1.1',
-    '$ HTTP/1.-1',
-    '$ HTTP/9.9',
-    '$\x00 HTTP/1.1',
-    '$\x01 HTTP/1.1',
-    '$\n HTTP/1.1',
-    '$\xff HTTP/1.1',
-    `$ HTTP/1.1\n${inner}`,
-    `$\n\n${inner}`,
-  ];
+  const lines = strings(String.raw`
+    "$ HTTP/0.9" "$ HTTP/1.2" "$ HTTP/2.0" "$ HTTP/3.0" "$ HTTP/1.10" "$ HTTP/01.1" "$ HTTP/1.1.1" "$ HTTP/1"
+    "$ HTTP/1,1" "$ http/1.1" "$ HTTPS/1.1" "$ ICE/1.0" "$ RTSP/1.0" "$ HTTP /1.1" "$ HTTP/ 1.1" "$"
+    "$ HTTP/1.1 " "$ HTTP/1.1\t" "$ HTTP/1.1 HTTP/1.1" "$  HTTP/1.1" "$\tHTTP/1.1" "$ HTTP/1.1\r"
+    "$ HTTP/1.1\u0000" " $ HTTP/1.1" "\t$ HTTP/1.1" "\u0000$ HTTP/1.1" "\u00ef\u00bb\u00bf$ HTTP/1.1"
+    "$ HTTP/-1.1" "$ HTTP/1.-1" "$ HTTP/9.9" "$\u0000 HTTP/1.1" "$\u0001 HTTP/1.1" "$\n HTTP/1.1"
+    "$\u00ff HTTP/1.1" "$ HTTP/1.1\nGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
+    "$\n\nGET /.well-known/jwks.json?mark=inner HTTP/1.1\r\nHost: x\r\n\r\n"
+  `);
   return carriers.flatMap((carrier) =>
     lines.map((line) => {
       const headers = `Host: x\r\n${carrier.headers}${carrier.body ? `Content-Length: ${inner.length}\r\n` : ''}`;
@@ -396,25 +296,10 @@ function requestLineCases(carriers: Carrier[]): FramingCase[] {
 
 /** What speaks of the connection, and may not take anything from the message or turn it into a tunnel. */
 function connectionCases(carriers: Carrier[]): FramingCase[] {
-  const names = [
-    'content-length',
-    'transfer-encoding',
-    'host',
-    'content-type',
-    'x-request-id',
-    'x-forwarded-for',
-    'connection',
-    'te',
-    'expect',
-    'keep-alive',
-    'upgrade',
-    ',',
-    '',
-    ' , ,',
-    '"content-length"',
-    'Content-Length\t',
-    'é',
-  ];
+  const names = strings(String.raw`
+    "content-length" "transfer-encoding" "host" "content-type" "x-request-id" "x-forwarded-for" "connection"
+    "te" "expect" "keep-alive" "upgrade" "," "" " , ," "\"content-length\"" "Content-Length\t" "\u00e9"
+  `);
   const lines = [
     ...names.flatMap((name) => [
       `Connection: ${name}`,
@@ -431,23 +316,13 @@ function connectionCases(carriers: Carrier[]): FramingCase[] {
         `Connection: keep-alive, upgrade\r\nUpgrade: ${protocol}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13`,
       ],
     ),
-    ...[
-      '100-continue',
-      '100-Continue',
-      'y 100-continue',
-      '100-continue, 100-continue',
-      'x',
-      '',
-      '200-ok',
-    ].map((value) => `Expect: ${value}`),
-    'TE: trailers',
-    'TE: trailers, deflate;q=0.5',
-    'Trailer: Content-Length',
-    'Max-Forwards: 0',
-    'Via: 1.0 x',
-    'Range: bytes=0-0',
-    'HTTP2-Settings: AAMAAABk',
-    'X-HTTP-Method-Override: DELETE',
+    ...strings(String.raw`
+      "100-continue" "100-Continue" "y 100-continue" "100-continue, 100-continue" "x" "" "200-ok"
+    `).map((value) => `Expect: ${value}`),
+    ...strings(String.raw`
+      "TE: trailers" "TE: trailers, deflate;q=0.5" "Trailer: Content-Length" "Max-Forwards: 0" "Via: 1.0 x"
+      "Range: bytes=0-0" "HTTP2-Settings: AAMAAABk" "X-HTTP-Method-Override: DELETE"
+    `),
   ];
   return carriers.flatMap((carrier) =>
     lines.flatMap((line) => {
