@@ -120,6 +120,7 @@ test.each([
   ['404', 'POST /api/nothing', 'not_found'],
   ['405', 'POST /health', 'method_not_allowed'],
 ])('who is refused with %s keeps that reply when the body behind it is malformed', async (_, line, error) => {
+  await fixture.start({ timeouts: { drain: 1_000 } });
   const head = `${line} HTTP/1.1\r\n${host}${chunked}\r\n`;
   for (const body of ['zz\r\n{}\r\n0\r\n\r\n', `zz\r\n${'x'.repeat(300_000)}`])
     expect(errorOf(await send(head + body))).toBe(error);

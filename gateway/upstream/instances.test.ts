@@ -23,7 +23,8 @@ beforeEach(async () => {
   await fixture.start({
     services: { auth: `http://auth.test:${port}` },
     resolve: async (hostname) => (hostname === 'auth.test' ? named : [hostname]),
-    timeouts: { probeInterval: 50 },
+    // An idle connection is closed only because its instance is left out.
+    timeouts: { probeInterval: 50, keepAlive: 60_000 },
   });
 });
 
@@ -42,9 +43,8 @@ async function untilOnly(...expected: number[]): Promise<void> {
   });
 }
 
-/** At once: unused for four seconds they would be closed anyway. */
 const noConnection = (index: number) =>
-  until(`nothing is open to ${index}`, () => instances[index]!.connections === 0, 3_000);
+  until(`nothing is open to ${index}`, () => instances[index]!.connections === 0);
 
 test('all that are ready take turns', async () => {
   await untilOnly(0, 1, 2);

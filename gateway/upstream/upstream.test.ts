@@ -66,7 +66,7 @@ describe('a service that answers badly', () => {
     const { url } = await fixture.startTcp((socket) =>
       socket.once('data', () => socket.write(`${head(1000)}half`)),
     );
-    await fixture.start({ services: { auth: url }, timeouts: { response: 500 } });
+    await fixture.start({ services: { auth: url }, timeouts: { response: 1_000 } });
     await expect((await fixture.get()).text()).rejects.toThrow('terminated');
     expect(await fixture.upstreamErrors()).toEqual({ timeout: 1 });
   });
@@ -106,7 +106,7 @@ test('a client that hangs up in the middle of a reply ends it, too', async () =>
 
 test('a client that does not read its reply is left after a while, and the service is not blamed', async () => {
   fixture.upstream.answer = (_request, response) => void response.end(Buffer.alloc(20_000_000, 'x'));
-  await fixture.start({ timeouts: { response: 500, idle: 1_000 } });
+  await fixture.start({ timeouts: { response: 1_000, idle: 2_000 } });
   fixture.connect().pause().write(rawGet());
   await until('its request is over', () => fixture.gateway.log.join('').includes('"message":"request"'));
   expect(await fixture.upstreamErrors()).toEqual({});
