@@ -6,14 +6,14 @@ import { clientName as nameForm } from '../client-store.ts';
 import { CommandError } from './command.ts';
 
 /**
- * What `schema` makes of the value. Throws CommandError in the form "<what> <field> must be …" with the first thing
- * that is wrong, so a field has the name that the person gave it and a message starts with "must".
+ * What `schema` makes of the value. Throws CommandError with the first thing that is wrong: `prefix`, the name of the
+ * field if there is one, and a message that starts with "must".
  */
-export function checked<S extends z.ZodType>(what: string, schema: S, value: unknown): z.output<S> {
+export function checked<S extends z.ZodType>(prefix: string, schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { path, message } = result.error.issues[0]!;
-  throw new CommandError([what, path[0]?.toString(), message].filter(Boolean).join(' '));
+  throw new CommandError(`${(prefix + String(path[0] ?? '')).trimEnd()} ${message}`);
 }
 
 /** As in the contract, with a message that fits a command. */
@@ -36,16 +36,14 @@ export const userRoles = z
   .default(['user']);
 
 const nameMessage = 'must be 1 to 64 lower-case letters, digits and dashes, a letter first';
-export const clientName = z.string(nameMessage).regex(nameForm, nameMessage);
+const clientName = z.string(nameMessage).regex(nameForm, nameMessage);
 
-/** The arguments of a command that takes one NAME and nothing else: a client's. Throws CommandError. */
-export function clientNamed(args: string[]): string {
-  const { positionals } = parseArgs({ args, allowPositionals: true, options: {} });
-  return checked('', z.object({ NAME: clientName }), { NAME: onlyOne(positionals) }).NAME;
+/** The one NAME of a command, a client's. Throws CommandError. */
+export function clientNamed(positionals: string[]): string {
+  if (positionals.length > 1) throw new CommandError(`Give one NAME, not ${positionals.length}.`);
+  return checked('NAME', clientName, positionals[0]);
 }
 
-/** Throws CommandError when there are several. */
-export function onlyOne(names: string[]): string | undefined {
-  if (names.length > 1) throw new CommandError(`Give one NAME, not ${names.length}.`);
-  return names[0];
-}
+/** The arguments of a command that takes one NAME and nothing else. Throws CommandError. */
+export const onlyClientName = (args: string[]) =>
+  clientNamed(parseArgs({ args, allowPositionals: true, options: {} }).positionals);

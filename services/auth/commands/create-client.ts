@@ -3,21 +3,18 @@ import { z } from 'zod';
 import { scopes as known } from '@content-platform/contract';
 import { ensureClient } from '../accounts.ts';
 import { randomToken } from '../sessions/opaque-token.ts';
-import { checked, clientName, onlyOne } from './arguments.ts';
+import { checked, clientNamed } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 
 const options = { scope: { type: 'string', multiple: true } } as const;
 const scopeMessage = `must be of ${known.join(', ')}`;
-const wanted = z.object({
-  NAME: clientName,
-  '--scope': z.array(z.enum(known, scopeMessage), scopeMessage),
-});
+const wanted = z.object({ scope: z.array(z.enum(known, scopeMessage), scopeMessage) });
 
 /** create-client NAME --scope S…; makes the secret. */
 export const createClient: Command = async (args, { withAccounts }) => {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
-  const client = checked('', wanted, { NAME: onlyOne(positionals), '--scope': values.scope });
-  const { NAME: name, '--scope': scopes } = client;
+  const name = clientNamed(positionals);
+  const { scope: scopes } = checked('--', wanted, values);
   const secret = randomToken();
   const isNew = await withAccounts((accounts) =>
     ensureClient(accounts, { name, secret, scopes: [...new Set(scopes)] }),

@@ -12,15 +12,13 @@ const options = {
   name: { type: 'string' },
   role: { type: 'string', multiple: true },
 } as const;
-const wanted = z
-  .object({ '--email': email, '--name': personName, '--role': userRoles })
-  .transform((given) => ({ email: given['--email'], name: given['--name'], roles: given['--role'] }));
+const wanted = z.object({ email, name: personName, role: userRoles });
 
 /** create-user --email E --name N [--role R]…; the password comes from stdin. */
 export const createUser: Command = async (args, around) => {
   const { values } = parseArgs({ args, options });
-  const given = { '--email': values.email, '--name': values.name, '--role': values.role };
-  const user = checked('', wanted, given);
+  const { role: roles, ...person } = checked('--', wanted, values);
+  const user = { ...person, roles };
   const policy = createPasswordPolicy(readPasswordMinLength());
   const password = checked('The password', newPassword, await readPassword(around));
   const complaint = policy.complaint(password, user);
@@ -30,5 +28,5 @@ export const createUser: Command = async (args, around) => {
     return transaction((stores) => addUser(stores, { ...user, passwordHash }, command));
   });
   if (!created) throw new CommandError(`There is a user with the address ${user.email} already.`);
-  return `Created user ${created.id}, ${user.email} (${user.roles.join(', ')}).`;
+  return `Created user ${created.id}, ${user.email} (${roles.join(', ')}).`;
 };

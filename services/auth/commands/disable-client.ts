@@ -1,10 +1,10 @@
-import { clientNamed } from './arguments.ts';
+import { onlyClientName } from './arguments.ts';
 import { changeClient } from './change-client.ts';
 import type { Command } from './command.ts';
 
 /** disable-client NAME; for good: its secret and its tokens are of no use any more. */
 export const disableClient: Command = async (args, { withAccounts }) => {
-  const client = clientNamed(args);
+  const client = onlyClientName(args);
   await withAccounts((accounts) =>
     changeClient(accounts, client, 'client_disabled', (clients) => clients.disable(client)),
   );

@@ -25,7 +25,7 @@ function parse(line: string, where: string): NewUser {
   } catch {
     throw new CommandError(`${where}: must be JSON`);
   }
-  return checked(`${where}:`, imported, value);
+  return checked(`${where}: `, imported, value);
 }
 
 /** import-users: a user as JSON on each line of stdin, all or none of them. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomToken } from '../sessions/opaque-token.ts';
-import { clientNamed } from './arguments.ts';
+import { onlyClientName } from './arguments.ts';
 import { changeClient } from './change-client.ts';
 import type { Command } from './command.ts';
 
@@ -12,7 +12,7 @@ const revocationMs = 2_000;
 
 /** rotate-client NAME; the client's old secret and its tokens are of no use any more. */
 export const rotateClient: Command = async (args, { withAccounts }) => {
-  const client = clientNamed(args);
+  const client = onlyClientName(args);
   const secret = randomToken();
   await withAccounts(async (accounts) => {
     const hash = await accounts.passwords.hash(secret);
