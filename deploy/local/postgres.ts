@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import pg from 'pg';
+import { withClient } from './databases.ts';
 import { HOST, usualOrFree } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
@@ -114,15 +114,9 @@ export async function preparePostgres(
 
 /** Resolves when the server takes connections, or says that it will not take ours. */
 async function connects(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
-  client.on('error', () => {});
-  try {
-    await client.connect();
-  } catch (error) {
-    if ((error as { code?: string }).code !== '28P01') throw error;
-  } finally {
-    await client.end().catch(() => {});
-  }
+  await withClient(url, async () => {}).catch((error: { code?: string }) => {
+    if (error.code !== '28P01') throw error;
+  });
 }
 
 function refuseOther(data: string, version: string): void {
