@@ -89,9 +89,12 @@ describeEndpoint(
       });
     });
 
-    test('without a password and roles they are an ordinary user', async () => {
+    test('without a password they cannot log in; without roles they are an ordinary user', async () => {
       const body = fresh();
       expect(await ask({ body })).toMatchObject({ status: 201, body: { ...body, roles: ['user'] } });
+      const guess = { email: body.email, password: 'anything' };
+      const { error } = await call(gateway, contract.login, { body: guess });
+      expect(error?.error).toBe('invalid_credentials');
     });
 
     test('an address that is taken, in any case: 409', async () => {
@@ -117,8 +120,12 @@ describeEndpoint(
 const badQueries = ['search=', `search=${'x'.repeat(201)}`];
 
 describeEndpoint(contract.listUsers, { path, as: 'admin', invalid: { queries: badQueries } }, ({ ask }) => {
-  test('a page at a time', async () => {
+  test('newest first, a page at a time', async () => {
     const [older, newer] = [await create(), await create()];
+    const { body } = await ask({ query: { limit: 100 } });
+    const ids = body!.items.map(({ id }) => id);
+    expect(ids).toEqual(ids.toSorted((a, b) => b - a));
+    expect(ids).toEqual(expect.arrayContaining([older.id, newer.id]));
     const below = await ask({ query: { limit: 1, cursor: newer.id } });
     expect(below.body!.items[0]!.id).toBeLessThan(newer.id);
     expect(below.body!.next_cursor).toBe(String(below.body!.items[0]!.id));
@@ -167,6 +174,19 @@ describeEndpoint(
       });
       const token = await tokenOf(gateway, 'admin');
       expect((await call(gateway, contract.readUser, { params, token })).body).toEqual(disabled.body);
+    });
+
+    test('who loses a role is logged out everywhere, and logs in without it', async () => {
+      const user = await newUser('user', 'sre');
+      expect(await isTakenEverywhere(user.token)).toBe(true);
+      expect(await ask({ params: { id: user.id }, body: { roles: ['user'] } })).toMatchObject({
+        status: 200,
+      });
+      expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'revoked' });
+      await untilRefused(user.token);
+      const again = await logIn(user.email, user.password);
+      const { error } = await call(gateway, contract.listFailedJobs, { token: again.token });
+      expect(error?.error).toBe('insufficient_scope');
     });
 
     test('who is given a role has it from the next refresh on', async () => {
