@@ -1,18 +1,11 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
 import { findPrograms, type PrometheusPrograms } from '../support/prometheus-programs.ts';
+import { all, folder, ruleFiles, rules, unique } from './rules.ts';
 
-const folder = join(ROOT, 'deploy', 'prometheus');
-const read = (...path: string[]) => readFileSync(join(folder, ...path), 'utf8');
-const filesOf = (name: string) => readdirSync(join(folder, name)).map((file) => join(name, file));
-const rules = filesOf('rules').map((file) => read(file));
-const tests = filesOf('tests');
-/** Every match's first group. */
-const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1]!);
-const unique = (names: string[]) => [...new Set(names)].toSorted();
+const tests = readdirSync(join(folder, 'tests')).map((file) => join('tests', file));
 
 let programs: PrometheusPrograms;
 beforeAll(async () => {
@@ -31,7 +24,7 @@ test.each(['prometheus.yml', 'prometheus.compose.yml'])('promtool takes %s and i
 test.each(tests)('promtool: %s', (file) => promtool('test', 'rules', file));
 
 test('each alert has a severity, waits, and says the value', () => {
-  for (const text of rules) {
+  for (const text of ruleFiles) {
     for (const alert of text.split(/^ +- (?=alert:|record:)/m).filter((rule) => rule.startsWith('alert:'))) {
       expect(alert).toMatch(/^ +for: \d+[mh]$/m);
       expect(alert).toMatch(/severity: (critical|warning)/);
@@ -43,8 +36,8 @@ test('each alert has a severity, waits, and says the value', () => {
 });
 
 test('each alert is tested: it fires, and it does not', () => {
-  const texts = tests.map((file) => read(file)).join('');
-  const names = unique(all(rules.join(''), /- alert: (\w+)/g));
+  const texts = tests.map((file) => readFileSync(join(folder, file), 'utf8')).join('');
+  const names = unique(all(rules, /- alert: (\w+)/g));
   expect(unique(all(texts, /alertname: (\w+)\n +exp_alerts: \[\]/g))).toEqual(names);
   expect(unique(all(texts, /alertname: (\w+)\n +exp_alerts:\n/g))).toEqual(names);
 });
@@ -52,8 +45,8 @@ test('each alert is tested: it fires, and it does not', () => {
 test('each metric that an alert rests on is missed when it is gone', () => {
   const metrics = (text: string) =>
     unique(all(text, /\b((?:[a-z]+_)+(?:total|bucket|count|bytes|seconds|length|open|clears))\b(?!:)/g));
-  const resting = rules.filter((text) => !text.includes('MetricMissing'));
-  const missing = rules.find((text) => text.includes('MetricMissing'))!;
+  const resting = ruleFiles.filter((text) => !text.includes('MetricMissing'));
+  const missing = ruleFiles.find((text) => text.includes('MetricMissing'))!;
   const names = resting.flatMap((text) => metrics(text.replaceAll(/[\w]+:[\w:]+/g, '')));
   expect(unique(all(missing, /metric: (\w+)/g))).toEqual(unique(names));
 });

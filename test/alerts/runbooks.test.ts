@@ -1,21 +1,15 @@
 import { expect, test } from '@jest/globals';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
+import { all, rules, unique } from './rules.ts';
 
-const folder = join(ROOT, 'deploy', 'prometheus', 'rules');
-const rules = readdirSync(folder)
-  .map((file) => readFileSync(join(folder, file), 'utf8'))
-  .join('');
 const sections = readFileSync(join(ROOT, 'docs', 'runbooks.md'), 'utf8')
   .split(/^## /m)
   .slice(1)
   .map((text) => ({ name: text.slice(0, text.indexOf('\n')), text }));
-const unique = (matches: Iterable<RegExpExecArray>) =>
-  [...new Set([...matches].map(([, name]) => name!))].toSorted();
-
 test('each alert has a section, and each section an alert', () => {
-  expect(sections.map(({ name }) => name).toSorted()).toEqual(unique(rules.matchAll(/- alert: (\w+)/g)));
+  expect(sections.map(({ name }) => name).toSorted()).toEqual(unique(all(rules, /- alert: (\w+)/g)));
 });
 
 test('the README has each alert, with its severity', () => {
@@ -31,7 +25,7 @@ test('the README has each alert, with its severity', () => {
 
 test('each runbook address leads to a section', () => {
   const addresses = sections.map(({ name }) => `docs/runbooks.md#${name.toLowerCase()}`).toSorted();
-  expect(unique(rules.matchAll(/runbook_url: (.+)/g))).toEqual(addresses);
+  expect(unique(all(rules, /runbook_url: (.+)/g))).toEqual(addresses);
 });
 
 test.each(sections)('$name: what is felt, three looks, what to do, how to know', ({ text }) => {

@@ -1,6 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import {
   endpoints,
   minRequests,
@@ -8,12 +6,8 @@ import {
   pathsWithOwnLimit,
   targetGoals,
 } from '@content-platform/contract';
-import { ROOT } from '../../deploy/local/config.ts';
+import { rules } from './rules.ts';
 
-const folder = join(ROOT, 'deploy', 'prometheus', 'rules');
-const rules = readdirSync(folder)
-  .map((file) => readFileSync(join(folder, file), 'utf8'))
-  .join('\n');
 /** The alert's expression, in one line. */
 const expressionOf = (alert: string) =>
   new RegExp(`- alert: ${alert}\n[^]*?expr:([^]*?)\n +for:`).exec(rules)![1]!.replaceAll(/\s+/g, ' ');

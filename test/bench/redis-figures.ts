@@ -17,6 +17,3 @@ export async function scanCalls(admin: Redis): Promise<number> {
 
 export const redisVersion = async (admin: Redis): Promise<string> =>
   /^redis_version:(\S+)/m.exec(await admin.info('server'))![1]!;
-
-export const redisPid = async (admin: Redis): Promise<number> =>
-  figureOf(await admin.info('server'), 'process_id');

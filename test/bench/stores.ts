@@ -14,7 +14,6 @@ export interface Stores {
   logs: string;
   /** Empty where none was asked for. */
   kafka: string;
-  pids: { postgres: number; kafka: number };
   /** As they name themselves. */
   versions: Record<string, string>;
   stop(): Promise<void>;
@@ -56,12 +55,10 @@ export async function startStores({ withKafka }: { withKafka: boolean }): Promis
       startPostgres(context, nothing),
       withKafka ? startKafka(context, (detail) => (kafkaVersion = detail || kafkaVersion)) : null,
     ]);
-    const pidOf = (name: string): number => running.get(name)?.pid ?? 0;
     return {
       postgres: databases.platform,
       logs: databases.logs,
       kafka: kafka ?? '',
-      pids: { postgres: pidOf('postgres'), kafka: pidOf('kafka') },
       versions: {
         postgres: databases.version,
         ...(kafka !== null && { kafka: kafkaVersion.split(' ')[0]! }),

@@ -304,14 +304,14 @@ export async function theRest(client: Client, person: NewPerson): Promise<void> 
   await ask(200, '/api/register-fcm-token', { json: { token: kept, platform: 'android' }, token });
   const leaving = push();
   await ask(200, '/api/register-fcm-token', { json: { token: leaving }, token });
-  await ask(422, '/api/register-fcm-token', { json: { token: push(), platform: 'toaster' }, token });
-  await ask(422, '/api/register-fcm-token', { json: { token: push(), more: push() }, token });
-  await ask(422, '/api/register-fcm-token', { json: { token: [push()] }, token });
-  await ask(400, '/api/register-fcm-token', {
-    body: `{"token": ${push()}}`,
-    headers: { 'Content-Type': 'application/json' },
-    token,
-  });
+  for (const json of [
+    { token: push(), platform: 'toaster' },
+    { token: push(), more: push() },
+    { token: [push()] },
+  ])
+    await ask(422, '/api/register-fcm-token', { json, token });
+  const headers = { 'Content-Type': 'application/json' };
+  await ask(400, '/api/register-fcm-token', { body: `{"token": ${push()}}`, headers, token });
   await ask(422, `/api/devices/${push().slice(0, 16)}`, { method: 'DELETE', token });
   const results = [
     { token: push(), outcome: 'unregistered' },

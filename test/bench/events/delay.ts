@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import { cacheInvalidation, clearModel } from '@content-platform/contract';
 import { openLoop } from '../open-loop.ts';
 import { timesOf, type Times } from '../percentiles.ts';
-import { cpuEach, type Cpu, type Ground } from './ground.ts';
+import type { Ground } from './ground.ts';
 import { cacheAll, freshIds, keyOf } from './records.ts';
 
 export interface Delay {
@@ -10,8 +10,6 @@ export interface Delay {
   /** In ms. */
   times: Times;
   errors: string[];
-  /** For one, in µs. */
-  cpu: Cpu;
 }
 
 /** One after the other is sent when it is due, each about a cached record of its own. */
@@ -23,13 +21,11 @@ async function measure(
 ): Promise<Delay> {
   const ids = freshIds(perSecond * seconds);
   await cacheAll(ground.redis.admin, ids);
-  const before = ground.cpu();
   let next = 0;
   const kind = { name: 'one', weight: 1, send: () => send(ids[next++]!) };
   const outcomes = await openLoop([kind], perSecond, seconds);
-  const cpu = cpuEach(before, ground.cpu(), outcomes.length);
   const errors = outcomes.flatMap(({ error }) => error ?? []);
-  return { perSecond, times: timesOf(outcomes.map(({ ms }) => ms)), errors: [...new Set(errors)], cpu };
+  return { perSecond, times: timesOf(outcomes.map(({ ms }) => ms)), errors: [...new Set(errors)] };
 }
 
 /** From the moment an event is due to be sent until Redis tells (by a keyspace event) that its record is gone. */

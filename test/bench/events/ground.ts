@@ -4,17 +4,12 @@ import { Kafka, logLevel, type Producer } from 'kafkajs';
 import { freeRow } from '../../support/ports.ts';
 import { startRedis, type RedisServer } from '../../support/redis-server.ts';
 import { until } from '../../support/wait.ts';
-import { cpuOf } from '../cpu.ts';
 import { startAuth } from '../gateway/auth.ts';
 import { isWell, startContentCache, startGateway } from '../own-services.ts';
-import { redisPid } from '../redis-figures.ts';
 import type { Stores } from '../stores.ts';
 
 /** sweep: a clear also looks for other programs' keys; none: there are none. */
 export type UnmanagedKeys = 'sweep' | 'none';
-
-/** CPU of each process, in µs. `load` is this one: it sends, and hears of what was cleared. */
-export type Cpu = Record<'gateway' | 'contentCache' | 'redis' | 'postgres' | 'kafka' | 'load', number>;
 
 export interface Ground {
   gateway: string;
@@ -27,7 +22,6 @@ export interface Ground {
   start(unmanagedKeys: UnmanagedKeys, untilWell: boolean): Promise<void>;
   /** Ends it; it leaves the group. */
   end(): Promise<void>;
-  cpu(): Cpu;
   close(): Promise<void>;
 }
 
@@ -37,12 +31,11 @@ export async function prepare(stores: Stores): Promise<Ground> {
   const [redis, limits] = await Promise.all([startRedis(), startRedis()]);
   const [gatewayPort, port] = [await freeRow(1), await freeRow(1)];
   const contentCache = `http://127.0.0.1:${port}`;
-  const gateway = startGateway(gatewayPort, { upstream: auth.url, redis: limits.url, contentCache });
+  startGateway(gatewayPort, { upstream: auth.url, redis: limits.url, contentCache });
 
   const client = new Kafka({ clientId: 'bench', brokers: [stores.kafka], logLevel: logLevel.NOTHING });
   const producer = client.producer({ allowAutoTopicCreation: false });
   await producer.connect();
-  const redisProcess = await redisPid(redis.admin);
   let service: ChildProcess | undefined;
 
   return {
@@ -63,25 +56,8 @@ export async function prepare(stores: Stores): Promise<Ground> {
       await ended;
       service = undefined;
     },
-    cpu() {
-      const { user, system } = process.cpuUsage();
-      return {
-        gateway: cpuOf(gateway.pid!),
-        contentCache: service ? cpuOf(service.pid!) : 0,
-        redis: cpuOf(redisProcess),
-        postgres: cpuOf(stores.pids.postgres),
-        kafka: cpuOf(stores.pids.kafka),
-        load: user + system,
-      };
-    },
     async close() {
       await Promise.all([producer.disconnect(), redis.stop(), limits.stop()]);
     },
   };
-}
-
-/** What each took between two moments, for one of `count`, in µs. */
-export function cpuEach(before: Cpu, after: Cpu, count: number): Cpu {
-  const names = Object.keys(before) as (keyof Cpu)[];
-  return Object.fromEntries(names.map((name) => [name, (after[name] - before[name]) / count])) as Cpu;
 }

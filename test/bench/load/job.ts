@@ -14,9 +14,7 @@ export interface Job {
 /** Times in ms from the moment at which a request was due to the end of its reply. */
 export interface Quantiles {
   p50: number;
-  p95: number;
   p99: number;
-  max: number;
 }
 
 /** What it saw. */
@@ -25,14 +23,10 @@ export interface Seen {
   due: number;
   /** Replies by their status. */
   statuses: Record<string, number>;
-  /** Replies. */
-  answered: number;
   /** Replies with 200 a second, between the first moment and the last. */
   goodput: number;
   /** The same within the platform's target of 500 ms. */
   goodputInTime: number;
-  /** Replies with 200 in each second of the run. */
-  goodEachSecond: number[];
   good: Quantiles | undefined;
   refused: Quantiles | undefined;
   /** Refusals without Retry-After. */
@@ -45,8 +39,6 @@ export interface Seen {
   broken: number;
   /** When the last request was due, in ms since 1970. */
   endedAt: number;
-  /** How late the load itself was, in ms: the 99th percentile. */
-  late: number;
 }
 
 /** A client waits so long. */

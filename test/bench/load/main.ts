@@ -77,9 +77,7 @@ async function run({ origin, path, seconds, perSecond, kept, connections }: Job)
   if (perSecond === 0) for (let index = 0; index < connections; index += 1) sendOne(start);
   for (let now = start; now < end; now = performance.now()) {
     while (tally.counts.due < dueBy(now)) {
-      const dueAt = start + (tally.counts.due * 1_000) / perSecond;
-      tally.late.push(now - dueAt);
-      sendOne(dueAt);
+      sendOne(start + (tally.counts.due * 1_000) / perSecond);
     }
     giveUp(now);
     await sleep(1);

@@ -11,8 +11,6 @@ export interface Step {
   perSecond: number;
   seen: Seen;
   probed: Probed;
-  /** CPU for one request that was due, by process, in µs. */
-  cpu: Record<string, number>;
 }
 
 /** The most that was ever answered in a second. */

@@ -6,16 +6,7 @@ import { closeRecords } from '../../support/records.ts';
 import { startAuth } from '../gateway/auth.ts';
 import { stopAll } from '../gateway/processes.ts';
 import { median } from '../percentiles.ts';
-import {
-  cpuWhile,
-  otherCore,
-  pin,
-  pinStand,
-  stackVersions,
-  startPeople,
-  startStand,
-  type Stand,
-} from '../stand.ts';
+import { otherCore, pin, pinStand, stackVersions, startPeople, startStand, type Stand } from '../stand.ts';
 import { conclude } from '../verdict.ts';
 import { judge, peakOf, type Step } from './goals.ts';
 import { startProbe } from './probe.ts';
@@ -42,17 +33,13 @@ async function capacityOf(stand: Stand): Promise<number> {
 }
 
 async function step(stand: Stand, token: string, capacity: number, multiple: number): Promise<Step> {
-  const { gateway: origin, pids } = stand;
+  const { gateway: origin } = stand;
   const perSecond = Math.round(capacity * multiple);
   const probe = startProbe(stand, token);
   const job = { origin, path, perSecond, seconds, kept: people, connections: many };
-  const { result: seen, cpu } = await cpuWhile(
-    pids,
-    () => load.send(job),
-    ({ due }) => due,
-  );
+  const seen = await load.send(job);
   await sleep(Math.max(0, seen.endedAt + restMs - Date.now()));
-  return { multiple, perSecond, seen, probed: await probe.stop(seen.endedAt), cpu };
+  return { multiple, perSecond, seen, probed: await probe.stop(seen.endedAt) };
 }
 
 async function measure(name: string, does: string, stand: Stand, token: string) {
