@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { endpoints, latencyLimits } from '@content-platform/contract';
 import { sentSpans } from '@content-platform/chassis/testing/sent-spans.ts';
 import { until } from '../test/support/wait.ts';
@@ -8,8 +8,7 @@ import { useTestGateway } from './testing/use-test-gateway.ts';
 
 /** So much that a quick request is none on a busy machine either. */
 const slowRequestMs = 10_000;
-const fixture = useTestGateway();
-beforeEach(() => fixture.start({ slowRequestMs, timeouts: { drain: 100 } }));
+const fixture = useTestGateway({ slowRequestMs, timeouts: { drain: 100 } });
 
 const ask = (path: string, token = mint()) =>
   fixture.ask(path, { headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': 'slow-1' } });

@@ -1,12 +1,11 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { generateKeyPairSync } from 'node:crypto';
 import { HttpError } from '@content-platform/chassis';
 import type { ErrorEnvelope } from '@content-platform/contract';
 import { machineToken, mint, withScopes } from '../testing/tokens.ts';
 import { useTestGateway } from '../testing/use-test-gateway.ts';
 
-const fixture = useTestGateway();
-beforeEach(() => fixture.start());
+const fixture = useTestGateway({});
 
 async function ask(path: string, authorization?: string, method = 'GET') {
   const headers: Record<string, string> = authorization === undefined ? {} : { Authorization: authorization };

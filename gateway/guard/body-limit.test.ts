@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { json, text } from 'node:stream/consumers';
@@ -9,9 +9,8 @@ import { useTestGateway } from '../testing/use-test-gateway.ts';
 
 const limit = 16_384;
 const asJson = { 'Content-Type': 'application/json' };
-const fixture = useTestGateway();
 // Megabytes are sent, on a machine that may be busy.
-beforeEach(() => fixture.start({ timeouts: { drain: 60_000 } }));
+const fixture = useTestGateway({ timeouts: { drain: 60_000 } });
 
 /** Sends the chunks and returns the reply. Without a Content-Length the body is chunked. */
 async function post(headers: OutgoingHttpHeaders, ...chunks: string[]) {

@@ -1,13 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { useTestGateway } from '../testing/use-test-gateway.ts';
 
-const fixture = useTestGateway();
 const origin = 'https://app.example.com';
-
-async function ask(path: string, init: RequestInit) {
-  await fixture.start({ corsOrigins: [origin] });
-  return fixture.ask(path, init);
-}
+const fixture = useTestGateway({ corsOrigins: [origin] });
+const { ask } = fixture;
 
 const preflight = (from: string) => ({
   method: 'OPTIONS',
@@ -50,7 +46,7 @@ test.each([
 
 test('a preflight for a path that does not exist is 404; OPTIONS that is none is 405', async () => {
   expect((await ask('/api/nothing', preflight(origin))).status).toBe(404);
-  const plain = await fixture.ask('/api/me', { method: 'OPTIONS', headers: { Origin: origin } });
+  const plain = await ask('/api/me', { method: 'OPTIONS', headers: { Origin: origin } });
   expect([plain.status, plain.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
 });
 
@@ -65,15 +61,14 @@ test.each(['/.well-known/jwks.json', '/api/me', '/api/nothing'])(
 
 test('no origin is allowed by default', async () => {
   await fixture.start();
-  const { headers } = await fixture.ask('/health', { headers: { Origin: origin } });
+  const { headers } = await ask('/health', { headers: { Origin: origin } });
   expect(headers.get('access-control-allow-origin')).toBeNull();
 });
 
 test.each(['/.well-known/jwks.json', '/api/nothing', '/api/me', '/api/%00', '/health'])(
   '%s carries the security headers',
   async (path) => {
-    await fixture.start();
-    const { headers } = await fixture.ask(path);
+    const { headers } = await ask(path);
     expect(headers.get('content-security-policy')).toContain("default-src 'none'");
     expect(Object.fromEntries(headers)).toMatchObject({
       'x-content-type-options': 'nosniff',
@@ -88,6 +83,6 @@ test.each(['/.well-known/jwks.json', '/api/nothing', '/api/me', '/api/%00', '/he
 
 test('HSTS is sent where clients come by https', async () => {
   await fixture.start({ publicUrl: 'https://api.example.com' });
-  const { headers } = await fixture.ask('/api/nothing');
+  const { headers } = await ask('/api/nothing');
   expect(headers.get('strict-transport-security')).toMatch(/^max-age=31536000/);
 });

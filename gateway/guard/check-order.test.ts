@@ -1,10 +1,9 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { statusOf } from '../../test/support/raw-http.ts';
 import { mint, withScopes } from '../testing/tokens.ts';
 import { useTestGateway } from '../testing/use-test-gateway.ts';
 
-const fixture = useTestGateway();
-beforeEach(() => fixture.start({ timeouts: { drain: 50 } }));
+const fixture = useTestGateway({ timeouts: { drain: 50 } });
 
 function ask(method: string, target: string, headers: Record<string, string> = {}): Promise<string> {
   const lines = Object.entries({ Host: 'x', Connection: 'close', ...headers }).map((pair) => pair.join(': '));

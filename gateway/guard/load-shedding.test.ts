@@ -144,11 +144,13 @@ test('refuses the rest of 300 while other processes have the core', async () => 
   expect((await fixture.get()).status).toBe(503);
 });
 
-test.each([3, 5, 10, 19])('a stall in each %ith check causes no refusals', async (every) => {
+test('single stalls cause no refusals', async () => {
   await start(100);
-  for (let stall = 0; stall < 10; stall += 1) {
-    tick(every - 1);
-    tick(1, { lateMs: 390 });
+  for (let checks = 2; checks < 20; checks += 1) {
+    for (let stall = 0; stall < 10; stall += 1) {
+      tick(checks);
+      tick(1, { lateMs: 390 });
+    }
+    await expectNoRefusal();
   }
-  await expectNoRefusal();
 });

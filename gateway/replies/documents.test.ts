@@ -1,9 +1,8 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { endpoints } from '@content-platform/contract';
 import { useTestGateway } from '../testing/use-test-gateway.ts';
 
-const fixture = useTestGateway();
-beforeEach(() => fixture.start({ publicUrl: 'https://api.example.com' }));
+const fixture = useTestGateway({ publicUrl: 'https://api.example.com' });
 
 test('the OpenAPI document lists every endpoint and where the API is', async () => {
   const document = (await (await fixture.ask('/api/openapi.json')).json()) as {

@@ -1,13 +1,12 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { text } from 'node:stream/consumers';
 import { statusOf } from '../../test/support/raw-http.ts';
 import { until, within } from '../../test/support/wait.ts';
 import { rawGet, useTestGateway } from '../testing/use-test-gateway.ts';
 
-const fixture = useTestGateway();
+const fixture = useTestGateway({ timeouts: { drain: 100 } });
 const { send } = fixture;
-beforeEach(() => fixture.start({ timeouts: { drain: 100 } }));
-/** Restarts the gateway for tests that send megabytes, on a machine that may be busy. */
+/** Starts another gateway for tests that send megabytes, on a machine that may be busy. */
 const drainLonger = () => fixture.start({ timeouts: { drain: 60_000 } });
 
 const host = 'Host: gateway.test\r\n';

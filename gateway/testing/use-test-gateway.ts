@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, expect, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { services } from '@content-platform/contract';
 import { sendRaw } from '../../test/support/raw-http.ts';
 import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.ts';
-import { startUpstream, type RecordingUpstream } from './upstream.ts';
+import { sayOk, startUpstream, type RecordingUpstream } from './upstream.ts';
 
 /** The gateway of a test, in front of a service that may misbehave. Everything is closed after the test. */
 export interface GatewayFixture {
@@ -44,9 +44,15 @@ export async function errorOf(response: Response): Promise<[number, string]> {
   return [response.status, body.error];
 }
 
-/** Creates a new fixture for each test of the file. */
-export function useTestGateway(): GatewayFixture {
+/**
+ * Creates a new service for each test of the file, which starts its gateway; with `shared` options one service and one
+ * gateway for all tests, of which single tests may start others.
+ */
+export function useTestGateway(shared?: Partial<TestGatewayOptions>): GatewayFixture {
   const closers: (() => unknown)[] = [];
+  async function close(): Promise<void> {
+    for (const each of closers.splice(0).toReversed()) await each();
+  }
   const fixture = {
     async start(options = {}) {
       const all = Object.fromEntries(services.map(({ name }) => [name, fixture.upstream.url]));
@@ -100,12 +106,33 @@ export function useTestGateway(): GatewayFixture {
     },
   } as GatewayFixture;
 
-  beforeEach(async () => {
+  async function startService(): Promise<void> {
     fixture.upstream = await startUpstream();
     closers.push(fixture.upstream.close);
-  });
+  }
+  if (shared) {
+    let gateway: TestGateway;
+    let upstream: RecordingUpstream;
+    const lasting: (() => unknown)[] = [];
+    beforeAll(async () => {
+      await startService();
+      await fixture.start(shared);
+      ({ gateway, upstream } = fixture);
+      lasting.push(...closers.splice(0));
+    });
+    beforeEach(() => {
+      upstream.answer = sayOk;
+      upstream.connections = 0;
+      for (const list of [upstream.received, gateway.log, gateway.slow]) list.splice(0);
+      fixture.gateway = gateway;
+    });
+    afterAll(async () => {
+      closers.push(...lasting);
+      await close();
+    });
+  } else beforeEach(startService);
   afterEach(async () => {
-    for (const close of closers.splice(0).toReversed()) await close();
+    await close();
     jest.restoreAllMocks();
   });
   return fixture;

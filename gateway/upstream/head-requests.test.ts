@@ -2,16 +2,15 @@ import { describe, expect, test } from '@jest/globals';
 import { mint } from '../testing/tokens.ts';
 import { rawGet, useTestGateway } from '../testing/use-test-gateway.ts';
 
-const fixture = useTestGateway();
+const fixture = useTestGateway({});
 const body = 'x'.repeat(1_000);
 const rawHead = (more = '') => rawGet(more).replace('GET', 'HEAD');
 const hangUp = 'Connection: close\r\n';
 
-/** Starts a service that answers `status` with a body; Node's server leaves the body out for HEAD. */
-async function start(status = 200): Promise<void> {
+/** Has the service answer `status` with a body; Node's server leaves the body out for HEAD. */
+function answerWith(status: number): void {
   fixture.upstream.answer = (_request, response) =>
     response.writeHead(status, { 'Content-Length': body.length, ETag: '"x"', 'X-Cache': 'hit' }).end(body);
-  await fixture.start();
 }
 
 /** Returns status and headers, without headers that differ from reply to reply; fetch closes connections after HEAD. */
@@ -30,7 +29,7 @@ async function expectAlike(path: string, headers?: Record<string, string>): Prom
 
 describe('what a service answers', () => {
   test.each([200, 404])('%i: its headers without its body', async (status) => {
-    await start(status);
+    answerWith(status);
     await expectAlike('/.well-known/jwks.json');
     await expectAlike('/api/content/webform/1', { Authorization: `Bearer ${mint()}` });
     expect(fixture.upstream.received.map(({ method }) => method)).toEqual(['HEAD', 'GET', 'HEAD', 'GET']);
@@ -41,7 +40,6 @@ describe('what a service answers', () => {
       response.write('in ');
       response.end('chunks');
     };
-    await fixture.start();
     const raw = await fixture.send(rawHead() + rawGet(hangUp));
     expect(raw).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*?\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
     expect(raw.split('\r\n\r\n')[0]).not.toMatch(/content-length|transfer-encoding/i);
@@ -56,7 +54,7 @@ describe('what a service answers', () => {
 });
 
 test('pipelined requests get their replies in order, bodies for GET alone', async () => {
-  await start();
+  answerWith(200);
   const raw = await fixture.send((rawHead() + rawGet()).repeat(3) + rawHead(hangUp));
   const [before, ...replies] = raw.split('HTTP/1.1 200 OK\r\n');
   expect(before).toBe('');
@@ -66,7 +64,7 @@ test('pipelined requests get their replies in order, bodies for GET alone', asyn
 });
 
 test('its connection to the service is kept for the next request', async () => {
-  await start();
+  await fixture.start();
   for (const method of ['HEAD', 'GET', 'HEAD', 'GET'])
     expect((await headOf(method, '/.well-known/jwks.json')).status).toBe(200);
   expect(fixture.upstream.connections).toBe(1);
@@ -95,7 +93,6 @@ test.each([
   ['/api/me', 401],
   ['/api/%00', 400],
 ])('the gateway itself answers %s with %i, and no body', async (path, status) => {
-  await start();
   expect((await headOf('HEAD', path)).status).toBe(status);
   await expectAlike(path);
   const raw = await fixture.send(rawHead(hangUp).replace('/.well-known/jwks.json', path));
@@ -108,7 +105,6 @@ test.each([
   ['/api/identity/login', 'GET'],
   ['/api/identity/login/callback', 'GET'],
 ])('405 where GET is impossible or changes something: %s', async (path, allow) => {
-  await start();
   expect(await headOf('HEAD', path)).toMatchObject({ status: 405, allow });
   expect(fixture.upstream.received).toEqual([]);
 });
