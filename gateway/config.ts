@@ -5,7 +5,7 @@ import { commonConfig, list, readConfig, redisUrl, serviceUrl, tokenConfig } fro
 
 const origins = 'origins such as https://app.example.com, separated by commas';
 const networks = 'networks such as 10.0.0.0/8, separated by commas';
-const scale = 'a number from 0 to 1000';
+const scale = 'a number from 0 to 1000 with at most three decimals';
 const httpUrl = 'an address starting with http://';
 
 type Upstream = Exclude<ServiceName, 'gateway'>;
@@ -30,18 +30,22 @@ export const gatewayConfig = {
     z.string().refine((value) => URL.canParse(value) && new URL(value).origin === value, origins),
   )
     .default([])
-    .describe('Origins whose pages may call the API, separated by commas; empty: none'),
+    .describe(
+      'Origins whose web pages may call the API, separated by commas, for example https://app.example.com; empty: none',
+    ),
   TRUSTED_PROXIES: list(z.string().refine((value) => ipaddr.isValidCIDR(value), networks))
     .default([])
     .describe(
-      'Networks of the proxies in front, as CIDRs separated by commas, whose X-Forwarded-For is believed',
+      'Networks of the proxies in front of the gateway whose X-Forwarded-For is trusted, as CIDRs separated by commas, for example 10.0.0.0/8; empty: none',
     ),
   RATE_LIMIT_SCALE: z
     .string(scale)
     .regex(/^(\d{1,3}(\.\d{1,3})?|1000)$/, scale)
     .transform(Number)
     .default(1)
-    .describe('Multiplies the rate limits; 0: off. Limits on guessing passwords stay as they are'),
+    .describe(
+      'Factor of the rate limits, 0 to 1000 with at most three decimals; 0 switches them off. Limits of logins and passwords do not change',
+    ),
 };
 
 /** Returns the URL of each service. */

@@ -21,18 +21,18 @@ export interface Board {
   title: string;
   description: string;
   variables?: Builder<VariableModel>[];
-  /** From left to right, and on where a line is full. */
+  /** In reading order; a row wraps when it is full. */
   panels: PanelBuilder[];
 }
 
-/** In sight above the dashboard: the SDK would hide it in a menu. */
+/** Links to the other dashboards above the panels. `placement` is removed, because it would move them into a menu. */
 function others(): DashboardLink {
   const link = new DashboardLinkBuilder('Dashboards').type(DashboardLinkType.Dashboards).tags([tag]);
   const { placement: _placement, ...rest } = link.keepTime(true).build();
   return rest;
 }
 
-/** A dashboard of the platform: read-only, since it comes from code, with links to the others. */
+/** Creates a dashboard of the platform: read-only, because it is generated, with links to the others. */
 export function board({ uid, title, description, variables = [], panels }: Board): DashboardBuilder {
   const dashboard = new DashboardBuilder(title)
     .uid(uid)
@@ -45,7 +45,7 @@ export function board({ uid, title, description, variables = [], panels }: Board
     .tooltip(DashboardCursorSync.Crosshair)
     .variables(variables)
     .link({ build: others });
-  // Links to a panel name its id.
+  // Links to panels contain this id.
   for (const [index, panel] of panels.entries()) dashboard.withPanel(panel.id(index + 1));
   return dashboard;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
+import { runbookUrl } from '../deploy/render/config.ts';
 import { dashboardOfAlert } from './alerts.ts';
 import { dashboards } from './dashboards.ts';
 import { allPanels, dataPanels } from './testing/panels.ts';
@@ -13,27 +14,27 @@ const repeated = (values: string[]) => values.filter((value, index) => values.in
 describe.each(panels)('$dashboard: $title', ({ title, description, type, fieldConfig, targets }) => {
   const { unit, thresholds, custom } = fieldConfig!.defaults;
 
-  test('it asks something, says what is normal, has a unit and a query', () => {
+  test('has a question as title, a normal value, a unit and a query', () => {
     expect(title).toMatch(/^(How|Which|Why|What|Is|Are|When) .+\?$/);
     expect(description).toMatch(/Normal: .+\./);
     expect(unit).toMatch(/^\w+$/);
     expect(targets!.length).toBeGreaterThan(0);
   });
 
-  test('durations lead to traces, over time', () => {
-    // Only a query of the buckets themselves has exemplars, and only lines can show them.
+  test('durations over time have exemplars', () => {
+    // Only queries of buckets have exemplars, and only line charts show them.
     const expected = targets!.map(({ expr = '' }) => type === 'timeseries' && expr.includes('_bucket'));
     expect(targets!.map(({ exemplar = false }) => exemplar)).toEqual(expected);
   });
 
-  test('a goal is drawn', () => {
+  test('a goal is shown', () => {
     const hasGoal = (thresholds?.steps.length ?? 0) > 1;
     if (type === 'timeseries') expect(custom?.thresholdsStyle?.mode).toBe(hasGoal ? 'dashed' : 'off');
     if (type === 'stat') expect(hasGoal).toBe(true);
   });
 });
 
-test('no panel is there twice, by its title or by what it asks', () => {
+test('titles and queries are unique', () => {
   const titles = panels.map(({ title }) => title);
   const queries = panels.flatMap(({ targets }) => targets!.map(({ expr, rawSql }) => expr ?? rawSql!));
   expect(repeated(titles)).toEqual([]);
@@ -44,16 +45,17 @@ describe('links', () => {
   const texts = filesOf('dashboards/').map((name) => read(`dashboards/${name}`));
   const addresses = texts.flatMap((text) => [...text.matchAll(/"url": "([^"]+)"/g)].map(([, url]) => url!));
 
-  test('each leads to a dashboard, a panel or a trace', () => {
+  test('each link leads to a dashboard, a panel, a runbook or a trace', () => {
     const uids = dashboards().map(({ uid }) => `/d/${uid}`);
     const places = allPanels().map(({ dashboard, id }) => `/d/${dashboard}?viewPanel=panel-${id}`);
-    const others = addresses.filter((address) => !uids.includes(address) && !places.includes(address));
+    const known = [...uids, ...places, ...Object.keys(dashboardOfAlert).map(runbookUrl)];
+    const others = addresses.filter((address) => !known.includes(address));
     for (const address of others) expect(address).toMatch(/^\/explore\?/);
     for (const address of others) expect(tracePanes(address)).toMatchObject({ datasource: 'jaeger' });
     expect(others.length).toBeGreaterThan(0);
   });
 
-  /** What Grafana makes of a link to a trace. @throws when it is none */
+  /** Parses a link to a trace as Grafana does. @throws Error when it is not one */
   function tracePanes(address: string): unknown {
     const url = new URL(address.replace('${__value.raw}', '0af7651916cd43dd'), 'http://grafana');
     const { trace } = JSON.parse(url.searchParams.get('panes')!) as {
@@ -63,7 +65,7 @@ describe('links', () => {
     return trace;
   }
 
-  test('each alert has a light that leads to a dashboard and to its runbook', () => {
+  test('each alert has a tile that links to a dashboard and its runbook', () => {
     const folder = '../deploy/prometheus/rules/';
     const rules = filesOf(folder)
       .map((name) => read(folder + name))

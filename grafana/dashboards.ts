@@ -13,7 +13,7 @@ const boards = [targets, gateway, cache, serviceBoard, media, stores, slowLog, r
 /** All dashboards. */
 export const dashboards = () => boards.map((one) => board(one).build());
 
-/** What is in their files, by the files' names. */
+/** Returns the contents of the dashboards' files by their names. */
 export const render = (): Map<string, string> =>
   new Map(
     dashboards().map((dashboard) => [`${dashboard.uid}.json`, `${JSON.stringify(dashboard, null, 2)}\n`]),

@@ -3,7 +3,7 @@ export const prometheus = { type: 'prometheus', uid: 'prometheus' };
 export const logs = { type: 'grafana-postgresql-datasource', uid: 'logs' };
 export const jaeger = { type: 'jaeger', uid: 'jaeger' };
 
-/** Where Grafana shows the trace whose id is in the cell that was clicked. */
+/** Returns the path of Grafana's page for the trace whose id is in the clicked cell. */
 export function traceAddress(): string {
   const panes = {
     trace: {
@@ -12,7 +12,7 @@ export function traceAddress(): string {
       range: { from: 'now-1h', to: 'now' },
     },
   };
-  // Grafana puts the id in by itself, which it does not where the braces are escaped.
+  // Grafana replaces the variable only if its braces are not escaped.
   const escaped = encodeURIComponent(JSON.stringify(panes)).replace('%3Cid%3E', '${__value.raw}');
   return `/explore?schemaVersion=1&panes=${escaped}`;
 }

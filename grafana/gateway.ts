@@ -13,15 +13,15 @@ export const gateway: Board = {
   description: 'What clients see: requests, failures, durations, limits, logins',
   panels: [
     series({
-      title: 'How many requests arrive, and how do they end?',
+      title: 'How many requests arrive, by status?',
       description:
-        'Normal: 2xx, some 304 and 4xx. 499: the client went away. 5xx are failures, apart from 501: a feature that is off.',
+        'Normal: 2xx, some 304 and 4xx. 499: the client disconnected. 5xx are failures, except 501: a feature that is switched off.',
       unit: 'reqps',
       queries: [rates('http_request_duration_seconds_count{service="gateway"}', ['status'])],
     }),
     series({
       title: 'Which share of requests fails?',
-      description: 'Normal: 0; the budget is 0.1 %. 5xx without 501.',
+      description: 'Normal: 0. The budget is 0.1 %. Counts 5xx without 501.',
       unit: 'percentunit',
       goal: { below: 0.001 },
       queries: [{ expr: 'gateway:failed_requests:ratio_rate5m', legend: 'failed' }],
@@ -29,7 +29,7 @@ export const gateway: Board = {
     series({
       title: 'How long do requests take?',
       description:
-        'Normal: 95 % under 100 ms; the target is under 500 ms. Logins, tokens and uploads are left out. The points lead to traces.',
+        'Normal: 95 % under 100 ms; the target is under 500 ms. Logins, tokens and uploads are excluded. The points lead to traces.',
       unit: 's',
       goal: { below: targetGoals.response_time_p95.goal },
       queries: quantiles(
@@ -38,9 +38,9 @@ export const gateway: Board = {
       ),
     }),
     ranking({
-      title: 'Which endpoints take longest?',
+      title: 'Which endpoints are slowest?',
       description:
-        'Normal: under 100 ms, but /api/login, /api/token and /api/upload, which take long on purpose. 95 % of requests are faster than this.',
+        'Normal: under 100 ms, except /api/login, /api/token and /api/upload, which are slower by design. 95th percentile.',
       unit: 's',
       goal: { below: targetGoals.response_time_p95.goal },
       queries: [
@@ -51,8 +51,8 @@ export const gateway: Board = {
       ],
     }),
     ranking({
-      title: 'Which endpoints come close to their latency limit?',
-      description: `Normal: under 1. What 95 % of requests take, as a part of the limit: ${latencyLimits.usual} s, of logins and tokens ${latencyLimits.login} s, of uploads ${latencyLimits.upload} s from their last byte on.`,
+      title: 'Which endpoints are close to their latency limit?',
+      description: `Normal: under 100 %. 95th percentile as a share of the limit: ${latencyLimits.usual} s, logins and tokens ${latencyLimits.login} s, uploads ${latencyLimits.upload} s from their last byte.`,
       unit: 'percentunit',
       goal: { below: 1 },
       queries: [
@@ -64,7 +64,7 @@ export const gateway: Board = {
     }),
     ranking({
       title: 'Which endpoints fail most?',
-      description: 'Normal: 0 for all. Failed requests (5xx without 501) within five minutes.',
+      description: 'Normal: 0. Failed requests (5xx without 501) in five minutes.',
       goal: { below: 1 },
       queries: [
         {
@@ -74,42 +74,42 @@ export const gateway: Board = {
       ],
     }),
     series({
-      title: 'Why could services not answer?',
+      title: 'Why did services not answer?',
       description:
-        'Normal: 0. connect: the service is away; busy: all connections to it are in use; timeout: it hangs; broken: it died in the middle.',
+        'Normal: 0. connect: the service is unavailable; busy: all connections to it are in use; timeout: it hangs; broken: it stopped during a reply.',
       unit: 'reqps',
       queries: [rates('gateway_upstream_errors_total', ['service', 'reason'])],
     }),
     ranking({
-      title: 'Which endpoints are called too often?',
+      title: 'Which endpoints are rate limited?',
       description:
-        'Normal: 0. Requests that were answered 429 within five minutes: one client, or limits that are too low.',
+        'Normal: 0. Requests that got 429 in five minutes. Either one client sends too much, or the limits are too low.',
       queries: [{ expr: 'sum by (route) (increase(rate_limited_total[5m]))', legend: '{{route}}' }],
     }),
     series({
-      title: 'How many requests are refused because there is too much to do?',
+      title: 'How many requests are refused because of overload?',
       description:
-        "Normal: 0. Requests that were answered 503 at once: the gateways' cores are full. More gateways, or fewer requests.",
+        'Normal: 0. Requests that got 503 overloaded, because the event loops of the gateways lag. Start more gateways.',
       unit: 'reqps',
       queries: [rates('requests_shed_total', ['service'])],
     }),
     series({
       title: 'How many requests are slow?',
       description:
-        'Normal: 0, or logins and uploads. Requests over SLOW_REQUEST_MS (500 ms unless configured) within five minutes; which: Slow log.',
+        'Normal: 0, apart from logins and uploads. Requests over SLOW_REQUEST_MS (default 500 ms) in five minutes. The dashboard Slow log lists them.',
       queries: [{ expr: 'sum by (route) (increase(slow_requests_total[5m]))', legend: '{{route}}' }],
     }),
     series({
-      title: 'How do logins end?',
+      title: 'What are the outcomes of logins?',
       description:
-        'Normal: mostly success. failure and limited together: somebody guesses passwords; refused: too many log in at once.',
+        'Normal: mostly success. failure and limited together indicate password guessing. refused: too many logins at once.',
       unit: 'reqps',
       queries: [rates('logins_total', ['outcome'])],
     }),
     series({
-      title: 'How old is what is known of ended sessions?',
+      title: 'How old is the list of revoked sessions?',
       description:
-        'Normal: under 1 s. While auth is away it grows, and access tokens that were ended meanwhile go on for up to 15 min.',
+        'Normal: under 1 s. It grows while auth is unavailable; access tokens revoked in that time stay valid for up to 15 min.',
       unit: 's',
       goal: { below: 5 },
       queries: [{ expr: 'max by (service) (revocations_age_seconds)', legend: '{{service}}' }],

@@ -18,14 +18,14 @@ import { PanelBuilder as SeriesPanel } from '@grafana/grafana-foundation-sdk/tim
 import { logs, prometheus, traceAddress } from './data-sources.ts';
 import { now, over, sql, type Query } from './queries.ts';
 
-/** What is good: less than the limit, or at least as much. In the panel's unit. */
+/** Good values in the panel's unit: below a limit, or from a minimum. */
 export type Goal = { below: number } | { from: number };
 
-/** What each panel has to say of itself. */
+/** The texts and the unit of a panel. */
 export interface About {
-  /** A question, or a quantity. */
+  /** A question. */
   title: string;
-  /** What is normal, and what it means when it is not. */
+  /** What is normal, and what a deviation means. */
   description: string;
   /** Grafana's id of the unit; without one the value is a plain number. */
   unit?: string;
@@ -36,7 +36,7 @@ interface Asking extends About {
   queries: Query[];
 }
 
-/** The dashboard is 24 wide. */
+/** A third of the width of a dashboard, which is 24. */
 const third = 8;
 const height = 8;
 
@@ -52,7 +52,7 @@ function thresholds(goal: Goal | undefined): ThresholdsConfigBuilder {
     : colours([null, 'red'], [goal.from, 'green']);
 }
 
-/** The part of every kind of panel that says what it is. */
+/** The methods that all kinds of panels share. */
 interface Panel {
   title(title: string): this;
   description(description: string): this;
@@ -70,7 +70,7 @@ function about<P extends Panel>(
 
 const newest = () => new ReduceDataOptionsBuilder().calcs(['lastNotNull']);
 
-/** Lines over time; a goal is a dashed one. */
+/** A line chart over time. A goal is a dashed line. */
 export function series(asking: Asking): SeriesPanel {
   const style = asking.goal ? GraphThresholdsStyleMode.Dashed : GraphThresholdsStyleMode.Off;
   return about(new SeriesPanel(), asking, prometheus)
@@ -88,7 +88,7 @@ export function series(asking: Asking): SeriesPanel {
     .height(height);
 }
 
-/** A traffic light: green or red by its goal, with the last hours behind it. */
+/** A tile that is green or red by its goal, with a sparkline. */
 export function light(asking: Asking & { goal: Goal }): StatPanel {
   return about(new StatPanel(), asking, prometheus)
     .thresholds(thresholds(asking.goal))
@@ -99,7 +99,7 @@ export function light(asking: Asking & { goal: Goal }): StatPanel {
     .height(6);
 }
 
-/** Many small lights, each with its name. */
+/** A tile for each query, with its name. */
 export function lights(asking: Asking & { goal: Goal }): StatPanel {
   return about(new StatPanel(), asking, prometheus)
     .thresholds(thresholds(asking.goal))

@@ -11,7 +11,7 @@ import { until } from '../test/support/wait.ts';
 import { dataPanels } from './testing/panels.ts';
 import { useEverything } from './testing/traffic.ts';
 
-/** Every panel asks the real Prometheus, or PostgreSQL, while the stack is used. */
+/** Runs the query of every panel against a real Prometheus or PostgreSQL while the stack is used. */
 const panels = dataPanels().map(({ dashboard, title, targets }) => ({ dashboard, title, targets: targets! }));
 const byPrometheus = panels.filter(({ targets }) => targets[0]!.expr !== undefined);
 const byPostgres = panels.filter(({ targets }) => targets[0]!.rawSql !== undefined);
@@ -23,7 +23,7 @@ const names = Object.keys(stack().services);
 
 beforeAll(async () => {
   logs = await asGrafana();
-  // Nobody listens there: alerts are others' affair.
+  // Nothing listens there, because other tests cover alerts.
   prometheus = await startPrometheus('127.0.0.1:9');
   await until('every process is scraped', async () => {
     const [sample] = await prometheus.query('sum(up{job="content-platform"})');
@@ -42,11 +42,11 @@ afterAll(async () => {
   await closeRecords();
 });
 
-/** Makes the role that the README gives to Grafana, and connects as it. */
+/** Creates the role that the page on monitoring gives to Grafana, and connects as it. */
 async function asGrafana(): Promise<pg.Pool> {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
-  const [, statements, password] = /```sql\n(\s+CREATE ROLE grafana LOGIN PASSWORD '([\w-]+)'[^]*?)```/.exec(
-    readme,
+  const page = readFileSync(new URL('../docs/operations/monitoring.md', import.meta.url), 'utf8');
+  const [, statements, password] = /```sql\n(CREATE ROLE grafana LOGIN PASSWORD '([\w-]+)'[^]*?)```/.exec(
+    page,
   )!;
   const owner = new pg.Client({ connectionString: stack().logs });
   await owner.connect();
@@ -57,7 +57,7 @@ async function asGrafana(): Promise<pg.Pool> {
   return new pg.Pool({ connectionString: url.href, max: 1 });
 }
 
-/** What Grafana puts in for its variables. */
+/** Replaces Grafana's variables. */
 const withValues = (expression: string) =>
   expression.replaceAll('$__rate_interval', '1m').replaceAll('$service', 'content-cache');
 
@@ -73,7 +73,7 @@ test.each(byPrometheus)('$dashboard: $title', async ({ targets }) => {
   }
 });
 
-/** What Grafana makes of its macros, for the last hour in steps of a minute. */
+/** Replaces Grafana's macros for the last hour in steps of one minute. */
 const withoutMacros = (text: string) =>
   text
     .replaceAll('$__timeFilter(at)', "at BETWEEN now() - interval '1 h' AND now()")
@@ -90,7 +90,7 @@ test.each(byPostgres)('$dashboard: $title', async ({ targets }) => {
   }
 });
 
-test('Grafana may read the slow log, and nothing else', async () => {
+test('Grafana can read the slow log and nothing else', async () => {
   await expect(logs.query('DELETE FROM logs.slow_query')).rejects.toThrow('permission denied');
   const platform = new URL(stack().postgres);
   const { username, password } = new URL(logs.options.connectionString!);
@@ -100,19 +100,19 @@ test('Grafana may read the slow log, and nothing else', async () => {
   await other.end();
 });
 
-test('every service can be chosen', async () => {
+test('the dashboard Service offers every service', async () => {
   const found = await prometheus.query('group by (service) (service:processes_up:sum)');
   expect(found.map(({ metric }) => metric.service)).toEqual(expect.arrayContaining(names));
 });
 
-/** The names of a process's metrics, without those that every Node process has. */
+/** The names of a process's metrics, without those of every Node process. */
 async function ownMetrics(internal: string): Promise<string[]> {
   const text = await (await fetch(`${internal}/metrics`)).text();
   const found = [...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name!);
   return found.filter((name) => !/^(process|nodejs)_/.test(name));
 }
 
-test('every metric of ours is on a dashboard', async () => {
+test('every metric of the platform is on a dashboard', async () => {
   const metrics = await Promise.all(
     Object.values(stack().services).map(({ internal }) => ownMetrics(internal)),
   );

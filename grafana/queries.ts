@@ -2,24 +2,24 @@ import type { Builder, Dataquery } from '@grafana/grafana-foundation-sdk/cog';
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
 import { logs, prometheus } from './data-sources.ts';
 
-/** A query of Prometheus, and what its series are called. */
+/** A PromQL query and the legend of its series. */
 export interface Query {
   expr: string;
-  /** With labels in double braces, as Grafana writes them. */
+  /** Labels in double braces, for example `{{service}}`. */
   legend: string;
-  /** Shows the traces of single observations: for queries of a histogram's buckets, which have exemplars. */
+  /** Shows exemplars, which only queries of histogram buckets have. */
   exemplars?: boolean;
 }
 
 const refIdOf = (index: number): string => String.fromCharCode('A'.charCodeAt(0) + index);
 
-/** Over the time that is looked at. */
+/** Builds a range query. */
 export function over({ expr, legend, exemplars = false }: Query, index: number): DataqueryBuilder {
   const query = new DataqueryBuilder().datasource(prometheus).refId(refIdOf(index)).expr(expr);
   return query.legendFormat(legend).exemplar(exemplars).range();
 }
 
-/** As it is now. */
+/** Builds an instant query. */
 export function now({ expr, legend }: Query, index: number): DataqueryBuilder {
   const query = new DataqueryBuilder().datasource(prometheus).refId(refIdOf(index)).expr(expr);
   return query.legendFormat(legend).instant();
@@ -34,7 +34,7 @@ interface Sql extends Dataquery {
   rawSql: string;
 }
 
-/** A query of the logs database. The SDK has no type for those of PostgreSQL: this is what Grafana's editor saves. */
+/** Builds a query of the logs database, as Grafana's editor saves it, because the SDK has no type for PostgreSQL. */
 export function sql(rawSql: string, format: Sql['format'] = 'table'): Builder<Dataquery> {
   const query = { refId: 'A', datasource: logs, format, rawQuery: true, editorMode: 'code', rawSql };
   return { build: () => query as Dataquery & typeof query };
@@ -57,7 +57,7 @@ export function quantiles(
   }));
 }
 
-/** How many there are a second, by these labels. */
+/** The rate of a counter per second, by these labels. */
 export function rates(selector: string, by: readonly string[]): Query {
   return {
     expr: `sum by (${by.join(', ')}) (rate(${selector}[$__rate_interval]))`,

@@ -1,28 +1,37 @@
-import { readFileSync } from 'node:fs';
 import { PanelBuilder, TextMode } from '@grafana/grafana-foundation-sdk/text';
+import { runbookBaseUrl } from '../deploy/render/config.ts';
 import type { Board } from './board.ts';
+import { sections } from './runbook-sections.ts';
 
-const text = readFileSync(new URL('../docs/runbooks.md', import.meta.url), 'utf8');
-const sections = text.split(/^## /m).slice(1);
-const nameOf = (section: string): string => section.slice(0, section.indexOf('\n'));
+const anchorOf = (name: string): string => name.toLowerCase().replaceAll(' ', '-');
 
-/** Where the runbook of an alert is shown. @throws when there is none */
+/** Returns the path of the panel that shows the runbook of an alert. @throws Error when there is no such runbook */
 export function runbookAddress(alert: string): string {
-  const index = sections.findIndex((section) => nameOf(section) === alert);
-  if (index < 0) throw new Error(`docs/runbooks.md has no section ${alert}`);
+  const index = sections.findIndex(({ name }) => name === alert);
+  if (index < 0) throw new Error(`docs/operations/runbooks.md has no section ${alert}`);
   return `/d/runbooks?viewPanel=panel-${index + 1}`;
 }
 
-/** docs/runbooks.md, a panel for each alert: so that a light leads there wherever Grafana runs. */
+/** Links within the page lead to panels. Links to other pages become text, because Grafana does not have these pages. */
+function withPanelLinks(text: string): string {
+  return text.replaceAll(/\[([^\]]+)\]\((?!https?:)([^)]+)\)/g, (_, label: string, target: string) => {
+    const section = sections.find(({ name }) => target === `#${anchorOf(name)}`);
+    return section ? `[${label}](${runbookAddress(section.name)})` : label;
+  });
+}
+
+/** docs/operations/runbooks.md as a dashboard with one panel for each section. */
 export const runbooks: Board = {
   uid: 'runbooks',
   title: 'Runbooks',
-  description: 'What to do about each alert',
-  panels: sections.map((section) =>
+  description: 'What to check and what to do for each alert and incident',
+  panels: sections.map(({ name, text }) =>
     new PanelBuilder()
-      .title(nameOf(section))
+      .title(name)
       .mode(TextMode.Markdown)
-      .content(section.slice(nameOf(section).length).trim())
+      .content(
+        `[Open this page in the documentation](${runbookBaseUrl()}#${anchorOf(name)})\n\n${withPanelLinks(text)}`,
+      )
       .span(12)
       .height(16),
   ),

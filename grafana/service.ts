@@ -13,7 +13,7 @@ const service = new QueryVariableBuilder('service')
 
 const mine = 'service="$service"';
 
-/** One service: what it is asked, and how its processes are. */
+/** One service: its requests and its processes. */
 export const serviceBoard: Board = {
   uid: 'service',
   title: 'Service',
@@ -21,24 +21,24 @@ export const serviceBoard: Board = {
   variables: [service],
   panels: [
     series({
-      title: 'How many requests does it get, and how do they end?',
+      title: 'How many requests does the service get, by status?',
       description:
-        'Normal: as yesterday at this time. It is what the service itself saw: what never reached it is on Gateway.',
+        'Normal: as yesterday at this time. Requests that did not reach the service are on the dashboard Gateway only.',
       unit: 'reqps',
       queries: [rates(`http_request_duration_seconds_count{${mine}}`, ['service', 'status'])],
     }),
     series({
-      title: 'How long do its requests take?',
+      title: 'How long do requests take in the service?',
       description:
-        'Normal: 95 % under 100 ms; auth and media-upload take longer on purpose. The points lead to traces.',
+        'Normal: 95 % under 100 ms; logins and uploads are slower by design. The points lead to traces.',
       unit: 's',
       goal: { below: 0.5 },
       queries: quantiles(`http_request_duration_seconds_bucket{${mine}}`, [50, 95, 99]),
     }),
     ranking({
-      title: 'Which of its endpoints take longest?',
+      title: 'Which endpoints of the service are slowest?',
       description:
-        'Normal: under 100 ms. 95 % of requests are faster than this. Far below what Gateway shows of them: the way there is slow.',
+        'Normal: under 100 ms. 95th percentile. If the dashboard Gateway shows far more, the gateway or the network is slow.',
       unit: 's',
       goal: { below: 0.5 },
       queries: [
@@ -49,21 +49,20 @@ export const serviceBoard: Board = {
       ],
     }),
     series({
-      title: 'How many of its processes answer?',
-      description: 'Normal: all that were started, 1 or more. 0: it is down.',
+      title: 'How many processes of the service are up?',
+      description: 'Normal: all that were started, at least 1. 0 means that the service is down.',
       goal: { from: 1 },
       queries: [{ expr: `service:processes_up:sum{${mine}}`, legend: '{{service}}' }],
     }),
     series({
-      title: 'How long have its processes been running?',
-      description:
-        'Normal: since the last release. A line that starts anew is a process that was started anew.',
+      title: 'How long have the processes been running?',
+      description: 'Normal: since the last release. A line that drops to 0 is a restart.',
       unit: 'dtdurations',
       queries: [{ expr: `time() - process_start_time_seconds{${mine}}`, legend: '{{instance}}' }],
     }),
     series({
-      title: 'How much of a processor does each process use?',
-      description: 'Normal: under 70 %. At 100 % requests wait: more processes are needed.',
+      title: 'How much CPU does each process use?',
+      description: 'Normal: under 70 % of a core. At 100 % requests wait; start more processes.',
       unit: 'percentunit',
       goal: { below: 0.9 },
       queries: [
@@ -71,9 +70,9 @@ export const serviceBoard: Board = {
       ],
     }),
     series({
-      title: 'How late is the event loop?',
+      title: 'How much does the event loop lag?',
       description:
-        'Normal: 10 to 20 ms, since it is measured in steps of 10. Over 100 ms something blocks it, and all requests wait.',
+        'Normal: 10 to 20 ms, because it is measured in steps of 10 ms. Over 100 ms something blocks the event loop and all requests wait.',
       unit: 's',
       goal: { below: 0.1 },
       queries: [{ expr: `nodejs_eventloop_lag_p99_seconds{${mine}}`, legend: '{{instance}}' }],
@@ -81,16 +80,16 @@ export const serviceBoard: Board = {
     series({
       title: 'How much memory does each process use?',
       description:
-        'Normal: 100 to 300 MB, level; media-upload more while it processes pictures. What only grows is a leak.',
+        'Normal: 100 to 300 MB and level; media-upload uses more while it processes images. Memory that only grows indicates a leak.',
       unit: 'bytes',
       queries: [
-        { expr: `process_resident_memory_bytes{${mine}}`, legend: '{{instance}} in all' },
+        { expr: `process_resident_memory_bytes{${mine}}`, legend: '{{instance}} total' },
         { expr: `nodejs_heap_size_used_bytes{${mine}}`, legend: '{{instance}} JavaScript' },
       ],
     }),
     series({
-      title: 'How much time goes into collecting garbage?',
-      description: 'Normal: under 5 %. More: memory is short, or far too much is made and thrown away.',
+      title: 'How much time does garbage collection take?',
+      description: 'Normal: under 5 %. More means that memory is short or that requests allocate too much.',
       unit: 'percentunit',
       goal: { below: 0.1 },
       queries: [

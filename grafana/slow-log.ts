@@ -5,15 +5,15 @@ import { sql } from './queries.ts';
 
 const kept = 'Rows are kept for 30 days.';
 
-/** What was slow, row by row, from the logs database. */
+/** Slow requests and queries from the logs database. */
 export const slowLog: Board = {
   uid: 'slow-log',
   title: 'Slow log',
   description: 'Requests over SLOW_REQUEST_MS and queries over SLOW_QUERY_MS, each with its trace',
   panels: [
     series({
-      title: 'How many requests and queries have been recorded as slow?',
-      description: `Normal: none, or single ones. ${kept}`,
+      title: 'How many requests and queries were slow?',
+      description: `Normal: 0 or single ones. ${kept}`,
       queries: [],
     })
       .datasource(logs)
@@ -31,34 +31,34 @@ GROUP BY 1 ORDER BY 1`,
     series({
       title: 'What counts as slow?',
       description:
-        'Normal: requests over 0.5 s and queries over 0.2 s, unless SLOW_REQUEST_MS and SLOW_QUERY_MS say otherwise.',
+        'Normal: requests over 0.5 s and queries over 0.2 s, unless SLOW_REQUEST_MS and SLOW_QUERY_MS are set.',
       unit: 's',
       queries: [{ expr: 'max by (kind) (slow_threshold_seconds)', legend: '{{kind}}' }],
     }).span(24),
     rows({
       title: 'Which endpoints are slow most often?',
       description:
-        'Normal: no rows, or /api/login and /api/upload. A large share of the database: see the statements below.',
+        'Normal: no rows, or /api/login and /api/upload. If most of the time is database_ms, see the statements below.',
       query: `SELECT method, route, count(*) AS requests, avg(duration_ms) AS average_ms, max(duration_ms) AS longest_ms,
   avg(database_ms) AS database_ms, avg(database_calls) AS database_calls
 FROM logs.slow_request WHERE $__timeFilter(at) GROUP BY method, route ORDER BY requests DESC LIMIT 50`,
     }),
     rows({
       title: 'Which statements are slow most often?',
-      description: 'Normal: no rows. Statements with placeholders; values are not recorded.',
+      description: 'Normal: no rows. Statements have placeholders; values are not recorded.',
       query: `SELECT service, statement, count(*) AS queries, avg(duration_ms) AS average_ms, max(duration_ms) AS longest_ms
 FROM logs.slow_query WHERE $__timeFilter(at) GROUP BY service, statement ORDER BY queries DESC LIMIT 50`,
     }),
     rows({
       title: 'Which requests were slow?',
-      description: `Normal: no rows, or single ones. The newest first. A trace is only there where traces are sent. ${kept}`,
+      description: `Normal: no rows or single ones, newest first. The trace needs a trace collector. ${kept}`,
       query: `SELECT at AS time, method, route, status, duration_ms, database_ms, database_calls, cache, user_id, request_id,
   trace_id AS trace
 FROM logs.slow_request WHERE $__timeFilter(at) ORDER BY at DESC LIMIT 200`,
     }),
     rows({
       title: 'Which queries were slow?',
-      description: 'Normal: no rows. The newest first; request_id is that of the request it was made for.',
+      description: 'Normal: no rows, newest first. request_id is the request that made the query.',
       query: `SELECT at AS time, service, route, duration_ms, statement, request_id, trace_id AS trace
 FROM logs.slow_query WHERE $__timeFilter(at) ORDER BY at DESC LIMIT 200`,
     }),

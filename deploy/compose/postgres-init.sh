@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs once, on an empty volume: the platform's databases belong to a role that may nothing else.
+# Runs once, on an empty volume. The role `platform` owns the platform's databases and has no other rights.
 set -euo pipefail
 
 psql --set=ON_ERROR_STOP=1 --quiet --dbname=postgres \
@@ -16,7 +16,7 @@ GRANT CONNECT ON DATABASE platform TO content_server;
 GRANT CONNECT ON DATABASE logs TO grafana;
 SQL
 
-# The tables come with the services' migrations: Grafana may read each of them.
+# The services' migrations create the tables later; the default privileges let Grafana read each of them.
 psql --set=ON_ERROR_STOP=1 --quiet --dbname=logs <<'SQL'
 CREATE SCHEMA logs AUTHORIZATION platform;
 GRANT USAGE ON SCHEMA logs TO grafana;

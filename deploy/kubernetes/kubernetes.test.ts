@@ -12,7 +12,7 @@ import { render } from './testing/render.ts';
 import { allOf, environmentOf, find, podOf } from './testing/resources.ts';
 
 const dockerfile = readFileSync(join(ROOT, 'deploy', 'Dockerfile'), 'utf8');
-const readme = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8');
+const page = readFileSync(join(ROOT, 'docs', 'operations', 'kubernetes.md'), 'utf8');
 const names = services.map(({ name }) => name);
 
 const base = render(join(import.meta.dirname, 'base'));
@@ -24,7 +24,7 @@ describe.each([
 ])('%s', (_, resources) => {
   const deployments = allOf(resources, 'Deployment');
 
-  test('has every process, in a namespace that takes no other pods than such', () => {
+  test('has every service, in a namespace that enforces restricted pods', () => {
     expect(deployments.map(({ metadata }) => metadata!.name).toSorted()).toEqual(names.toSorted());
     const [namespace, ...others] = allOf(resources, 'Namespace');
     expect(others).toEqual([]);
@@ -39,7 +39,7 @@ describe.each([
     const { labels, spec, container } = podOf(deployment);
     const isIt = { 'app.kubernetes.io/name': name };
 
-    test('has its own labels, and in production an image with a version', () => {
+    test('has labels of its own, and in production an image with a version', () => {
       expect(deployment.spec!.selector.matchLabels).toEqual(isIt);
       expect(labels).toEqual({ ...isIt, 'app.kubernetes.io/part-of': 'content-platform' });
       expect(container.image).toMatch(
@@ -49,7 +49,7 @@ describe.each([
       );
     });
 
-    test('is found by its name, each process by itself', () => {
+    test('resolves to each of its processes by its name', () => {
       const both = [
         { name: 'public', port, targetPort: 'public' },
         { name: 'internal', port: port + internalPortOffset, targetPort: 'internal' },
@@ -57,7 +57,7 @@ describe.each([
       const seen = allOf(resources, 'Service')
         .filter(({ spec: service }) => service!.selector!['app.kubernetes.io/name'] === name)
         .map(({ metadata, spec: { clusterIP, ports } = {} }) => [metadata!.name, clusterIP, ports]);
-      // One address for what is in front, where clients come in.
+      // One address for the ingress.
       const atTheDoor = [
         ['gateway', undefined, both.slice(0, 1)],
         ['gateway-processes', 'None', both.slice(1)],
@@ -68,7 +68,7 @@ describe.each([
     test('its probes and its end leave it the time that it needs', () => {
       expect(container.livenessProbe!.httpGet!.path).toBe('/health/live');
       expect(container.readinessProbe!.httpGet!.path).toBe('/health/ready');
-      // Readiness waits a second for its stores.
+      // Readiness waits up to one second for its stores.
       expect(container.readinessProbe!.timeoutSeconds).toBeGreaterThan(1);
       const { failureThreshold, periodSeconds } = container.startupProbe!;
       expect(failureThreshold! * periodSeconds!).toBeGreaterThanOrEqual(60);
@@ -77,15 +77,15 @@ describe.each([
       expect(spec.terminationGracePeriodSeconds! - before).toBe(stopSeconds);
     });
 
-    test('is replaced by one that others know before it goes, unless there may be only one', () => {
+    test('stops only after its replacement is known, unless only one may run', () => {
       expect(deployment.spec!.strategy!.rollingUpdate).toEqual(
         isSingle ? { maxUnavailable: 1, maxSurge: '0%' } : { maxUnavailable: 0, maxSurge: '25%' },
       );
-      // CoreDNS as kubeadm sets it up remembers names for 30 s; then the gateway looks and asks, each second.
+      // kubeadm's CoreDNS caches names for 30 s. The gateway resolves and probes every second.
       expect(deployment.spec!.minReadySeconds).toBeGreaterThanOrEqual(35);
     });
 
-    test('may do nothing that it need not', () => {
+    test('runs with least privileges', () => {
       expect(spec).toMatchObject({ automountServiceAccountToken: false, enableServiceLinks: false });
       expect([spec.hostNetwork, spec.hostPID, spec.hostIPC]).toEqual([undefined, undefined, undefined]);
       expect(spec.securityContext).toMatchObject({
@@ -99,7 +99,7 @@ describe.each([
       });
     });
 
-    test('writes to limited folders of its own, and reads secrets as files', () => {
+    test('writes to limited volumes only and reads secrets as files', () => {
       const mounts = new Map(container.volumeMounts!.map((mount) => [mount.name, mount] as const));
       expect([...mounts.keys()].toSorted()).toEqual(spec.volumes!.map((volume) => volume.name).toSorted());
       expect(mounts.get('tmp')?.mountPath).toBe('/tmp');
@@ -114,18 +114,18 @@ describe.each([
       if (folder) expect(mounts.get('files')?.mountPath).toBe(folder);
     });
 
-    test('reserves all of its memory, and a share of the CPUs', () => {
+    test('reserves all of its memory and a share of a CPU', () => {
       const { requests, limits } = container.resources!;
       expect([requests!['memory'], limits!['memory']]).toEqual([`${memoryMb}Mi`, `${memoryMb}Mi`]);
       expect(requests!['cpu']).toMatch(/^\d+m?$/);
-      // media-upload starts one worker for each CPU that it sees.
+      // media-upload starts one worker process for each CPU that it sees.
       expect(limits!['cpu']).toBe(name === 'media-upload' ? '2' : undefined);
     });
 
-    test('there are as many as are needed, and one at most is taken away on purpose', () => {
+    test('scales between limits, and voluntary disruptions take one pod at most', () => {
       const { minReplicas, maxReplicas } = find(resources, 'HorizontalPodAutoscaler', name)?.spec ?? {};
       const budget = find(resources, 'PodDisruptionBudget', name)?.spec;
-      // A budget for a single process would keep its machine from being emptied, or say nothing.
+      // A disruption budget for a single pod would block draining its node, or have no effect.
       if (isSingle) {
         expect([deployment.spec!.replicas, maxReplicas, budget]).toEqual([1, undefined, undefined]);
         return;
@@ -137,7 +137,7 @@ describe.each([
       if (name === 'content-cache') expect(maxReplicas).toBeLessThanOrEqual(cacheInvalidation.partitions);
     });
 
-    test('is given settings that it knows, and no secret but as a file that is there', () => {
+    test('gets only settings that it knows, and secrets only as files that exist', () => {
       const known = Object.keys(processes[name]!);
       expect((container.env ?? []).filter(({ valueFrom }) => valueFrom)).toEqual([]);
       for (const [setting, value] of Object.entries(environmentOf(deployment, resources))) {
@@ -150,20 +150,20 @@ describe.each([
         const [, volume, key] = /^\/run\/secrets\/([a-z0-9]+)\/([a-z-]+)$/.exec(value)!;
         const items = spec.volumes!.find((one) => one.name === volume)!.secret!.items;
         if (items) expect(items).toContainEqual({ key, path: key });
-        expect(readme).toMatch(new RegExp(`\\| *${volume} *\\|.*\`${key}\``));
+        expect(page).toMatch(new RegExp(`\\| *${volume} *\\|.*\`${key}\``));
       }
     });
   });
 });
 
-/** What a file of each secret may hold. */
+/** Valid contents of each secret. */
 const samples: Record<string, string> = {
   DATABASE_URL: 'postgres://platform:x@postgres.data:5432/platform',
   LOGS_DATABASE_URL: 'postgres://platform:x@postgres.data:5432/logs',
   REDIS_URL: 'redis://:x@redis.data:6379',
 };
 
-test.each(names)('in production %s has all that it must be told', (name) => {
+test.each(names)('in production %s has every required setting', (name) => {
   const folder = mkdtempSync(join(tmpdir(), 'secrets-'));
   const [, host] = /\bHOST=(\S+)/.exec(dockerfile)!;
   const given = environmentOf(find(production, 'Deployment', name)!, production);
@@ -178,7 +178,7 @@ test.each(names)('in production %s has all that it must be told', (name) => {
     for (const [setting, value] of Object.entries(environment))
       if (setting.endsWith('_FILE'))
         expect(config).toHaveProperty(setting.slice(0, -5), readFileSync(value, 'utf8'));
-    // What is not set leads to this machine.
+    // Settings without a value default to this machine.
     expect(JSON.stringify(config)).not.toContain('127.0.0.1');
     const s3 = Object.entries(config).filter(([setting]) => setting.startsWith('S3_'));
     for (const [setting, value] of s3)
@@ -188,7 +188,7 @@ test.each(names)('in production %s has all that it must be told', (name) => {
   }
 });
 
-test('what is in front leads to the gateway', () => {
+test('the ingress leads to the gateway', () => {
   const [ingress, ...others] = allOf(production, 'Ingress');
   expect(others).toEqual([]);
   const [rule] = ingress!.spec!.rules!;
@@ -199,7 +199,7 @@ test('what is in front leads to the gateway', () => {
   ]);
 });
 
-test('Prometheus finds each process, and calls it by its name', () => {
+test('Prometheus finds each process and labels it with its service', () => {
   const text = readFileSync(join(ROOT, 'deploy', 'prometheus', 'prometheus.kubernetes.yml'), 'utf8');
   const [job, ...others] = (parse(text) as { scrape_configs: ScrapeConfig[] }).scrape_configs;
   expect(others).toEqual([]);

@@ -27,7 +27,7 @@ const elsewhere = (...labels: string[]): Peer => ({
 });
 const can = (from: Peer, to: Peer, port: number) => reaches(policies, from, to, port);
 
-/** `from to:port`, for all of ours that can be reached. */
+/** Every allowed connection between services, as `from to:port`. */
 const reached = (from: Peer, name = 'it') =>
   names
     .filter((to) => to !== name)
@@ -37,7 +37,7 @@ const reached = (from: Peer, name = 'it') =>
         .map((port) => `${name} ${to}:${port}`),
     );
 
-/** Whom a process sends to, by its settings: `from to:port`. */
+/** The connections that the settings of a service need, as `from to:port`. */
 function toldOf(name: string): string[] {
   const values = Object.values(environmentOf(deploymentOf(name), resources));
   const addresses = values.flatMap((value) => value.split(/,\s*/)).filter((value) => URL.canParse(value));
@@ -47,7 +47,7 @@ function toldOf(name: string): string[] {
     if (!service) return [];
     expect(service.spec!.ports!.map((one) => one.port)).toContain(Number(port));
     const to = service.spec!.selector!['app.kubernetes.io/name']!;
-    // The gateway asks whom it sends to whether they are ready.
+    // The gateway probes the services to which it forwards.
     const ports = name === 'gateway' ? [Number(port), Number(port) + internalPortOffset] : [Number(port)];
     return ports.filter((one) => one < 10_000).map((one) => `${name} ${to}:${one}`);
   });
@@ -56,7 +56,7 @@ function toldOf(name: string): string[] {
 
 const unique = (list: string[]) => [...new Set(list)].toSorted();
 
-test('there is a policy that selects every pod, and lets nothing in or out', () => {
+test('one policy selects every pod and allows nothing', () => {
   const nobody = policies.find(({ spec }) => JSON.stringify(spec!.podSelector) === '{}' && !spec!.egress);
   expect(nobody!.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
 });
@@ -65,7 +65,7 @@ test.each(names)('inside: %s reaches exactly whom its settings name', (name) => 
   expect(unique(reached(peers.get(name)!, name))).toEqual(unique(toldOf(name)));
 });
 
-test('who reaches each other here does so in compose, too', () => {
+test('connections that are allowed here are allowed in Compose too', () => {
   for (const from of names)
     for (const to of names)
       if (reached(peers.get(from)!, from).some((one) => one.startsWith(`${from} ${to}:`)))
@@ -77,18 +77,18 @@ test('who reaches each other here does so in compose, too', () => {
 });
 
 describe('from outside', () => {
-  test('edge: who is in front reaches the gateway alone, as in compose', () => {
+  test('edge: the ingress reaches the gateway only, as in Compose', () => {
     expect(names.filter((name) => networksOf(name).includes('edge'))).toEqual(['gateway']);
     expect(reached(elsewhere('edge'))).toEqual(['it gateway:8080']);
   });
 
-  test('Prometheus reaches the internal ports alone', () => {
+  test('Prometheus reaches internal ports only', () => {
     expect(networksOf('prometheus')).toContain('inside');
     const internal = services.map(({ name, port }) => `it ${name}:${port + internalPortOffset}`).toSorted();
     expect(reached(elsewhere('monitoring')).toSorted()).toEqual(internal);
   });
 
-  test('nobody else reaches anybody', () => {
+  test('no other connection from outside is allowed', () => {
     for (const stranger of [elsewhere(), elsewhere('data'), { address: '192.0.2.1' }, { pod: {} }])
       expect(reached(stranger)).toEqual([]);
   });
@@ -124,7 +124,7 @@ describe('to outside', () => {
     }
   });
 
-  test('S3 and an identity service are reached by whom they are for; what a cloud tells a machine is not', () => {
+  test('media-upload reaches S3 and auth an identity provider; no service reaches the metadata service of a cloud', () => {
     const from = names.filter((name) => can(peers.get(name)!, { address: '192.0.2.1' }, 443));
     expect(from).toEqual(names.filter((name) => has(name, /^S3_|^IDENTITY_/)));
     for (const name of names) {

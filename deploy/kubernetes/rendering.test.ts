@@ -9,17 +9,17 @@ import type { Resource } from './testing/resources.ts';
 
 const folders = ['base', 'overlays/production'].map((name) => join(import.meta.dirname, name));
 
-/** Where the types of an apiVersion are. */
+/** The module with the types of an apiVersion. */
 const typesOf = (apiVersion: string) =>
   apiVersion === 'v1' ? 'core/v1' : apiVersion.replace('.k8s.io/', '/');
 
-test('Kubernetes knows every field, and none that it needs is missing', async () => {
+test('manifests have no unknown field and no required field is missing', async () => {
   const resources = folders.flatMap((folder) => render(folder));
   const lines = resources.map((resource, index) => {
     const type = `import('kubernetes-types/${typesOf(resource.apiVersion)}').${resource.kind}`;
     return `export const ${resource.kind}${index}: ${type} = ${JSON.stringify(resource)};\n`;
   });
-  // Within the repository, where the types are found.
+  // Within the repository, so that tsc finds the types.
   const draft = join(DOWNLOADS, `manifests.${process.pid}`);
   mkdirSync(draft, { recursive: true });
   try {
@@ -35,7 +35,7 @@ test('Kubernetes knows every field, and none that it needs is missing', async ()
 
 const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1);
 
-/** The same for what means the same: the order of fields and of things with names, the hash in a generated name. */
+/** Normalizes the order of fields and named items, and the hash in generated names. */
 function normal(value: unknown): unknown {
   if (Array.isArray(value)) {
     const list = value.map(normal);

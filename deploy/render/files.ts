@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { internalPortOffset, services } from '@content-platform/contract';
 import { ROOT } from '../local/config.ts';
+import { runbookBaseUrl } from './config.ts';
 import { configurationPage } from './configuration.ts';
 import { manifests } from './kubernetes.ts';
 import { renderResults } from './results/page.ts';
@@ -12,9 +13,9 @@ const names = services.map(({ name }) => name);
 const internal = services.map(({ name, port }) => ({ name, port: port + internalPortOffset }));
 const linesOf = <T>(items: readonly T[], line: (item: T) => string) => items.map(line).join('');
 
-/** Files that `npm run render` writes as a whole. */
+/** Files that are generated completely. */
 const wholeFiles: Readonly<Record<string, () => string>> = {
-  'docs/configuration.md': configurationPage,
+  'docs/reference/configuration.md': configurationPage,
   'deploy/prometheus/targets/local.yml': () =>
     `${generated}# The internal listeners of \`npm start\`; GATEWAY_PORT moves them.\n` +
     linesOf(
@@ -34,14 +35,14 @@ groups:
   'deploy/kubernetes/base/services.yaml': manifests,
 };
 
-/** A list within a file that is written by hand: the pattern matches the list as a whole. */
+/** A generated list in a file that is written by hand. The pattern matches the whole list. */
 interface List {
   file: string;
   pattern: RegExp;
   replacement: (found: string) => string;
 }
 
-/** The registry and version of the first image stand for all. */
+/** All images get the registry and version of the first one. */
 function images(found: string): string {
   const [, registry, version] = /newName: (.*)\/content-platform\/\S+\n +newTag: (\S+)/.exec(found)!;
   return linesOf(
@@ -51,7 +52,16 @@ function images(found: string): string {
   );
 }
 
+/** Every `runbook_url` of a folder begins with RUNBOOK_BASE_URL. */
+const runbookUrls = (folder: string): List[] =>
+  readdirSync(join(ROOT, folder))
+    .map((name) => `${folder}/${name}`)
+    .filter((file) => readFileSync(join(ROOT, file), 'utf8').includes('runbook_url: '))
+    .map((file) => ({ file, pattern: /(?<=runbook_url: )[^#\n]*(?=#)/g, replacement: runbookBaseUrl }));
+
 const lists: readonly List[] = [
+  ...runbookUrls('deploy/prometheus/rules'),
+  ...runbookUrls('deploy/prometheus/tests'),
   {
     file: 'deploy/prometheus/prometheus.compose.yml',
     pattern: /( {6}- \{ names: .*\n)+/,
@@ -81,7 +91,7 @@ const lists: readonly List[] = [
 /** Returns the file with its list as the description of the services has it. @throws Error when the list is missing */
 function withList({ file, pattern, replacement }: List): string {
   const text = readFileSync(join(ROOT, file), 'utf8');
-  if (!pattern.test(text)) throw new Error(`${file}: no list matches ${pattern}`);
+  if (text.search(pattern) < 0) throw new Error(`${file}: no list matches ${pattern}`);
   return text.replace(pattern, replacement);
 }
 
@@ -91,7 +101,9 @@ function withList({ file, pattern, replacement }: List): string {
  */
 export async function* renderFiles(): AsyncGenerator<[file: string, text: string]> {
   const options = await resolveConfig(join(ROOT, 'package.json'));
-  const formatted = (file: string, text: string) => format(text, { ...options, filepath: file });
+  // Tables of Markdown stay unpadded.
+  const formatted = (file: string, text: string) =>
+    file.endsWith('.md') ? text : format(text, { ...options, filepath: file });
   for (const [file, text] of Object.entries(wholeFiles)) yield [file, await formatted(file, text())];
   for (const list of lists) yield [list.file, await formatted(list.file, withList(list))];
   for (const [file, text] of Object.entries(renderResults()))

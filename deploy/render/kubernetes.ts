@@ -6,7 +6,7 @@ import {
   services,
 } from '@content-platform/contract';
 
-/** Docker's and Kubernetes' names for the listeners' hosts; the gateway's own Service leads to any of its processes. */
+/** URL of a listener in Kubernetes. Internal listeners of the gateway have a headless Service of their own. */
 const urlOf = (name: Service['name'], listener: 'public' | 'internal'): string => {
   if (listener === 'public') return `http://${name}:${portOf(name)}`;
   return `http://${name === 'gateway' ? 'gateway-processes' : name}:${portOf(name) + internalPortOffset}`;
@@ -26,7 +26,7 @@ function environment(service: Service): string {
     .join('');
 }
 
-/** A service that does not use the platform's database gets the key of the logs database alone. */
+/** A service that does not use the platform's database gets the key of the logs database only. */
 const postgresVolume = ({ stores }: Service): string =>
   stores.includes('postgres')
     ? '        - { name: postgres, secret: { secretName: postgres } }\n'
@@ -100,7 +100,7 @@ metadata:
   name: ${name}
 spec:
   maxUnavailable: 1
-  # A process that is not ready never keeps a node from being drained.
+  # Pods that are not ready do not block draining a node.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector: { matchLabels: { app.kubernetes.io/name: ${name} } }
 `;

@@ -5,7 +5,7 @@ import { ROOT } from '../local/config.ts';
 import { renderFiles } from './files.ts';
 
 test('generated files are up to date', async () => {
-  const folders = ['grafana/dashboards', 'docs/results/charts'];
+  const folders = ['grafana/dashboards', 'docs/project/charts'];
   const stale = new Set(
     folders.flatMap((folder) => readdirSync(join(ROOT, folder)).map((name) => `${folder}/${name}`)),
   );

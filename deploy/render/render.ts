@@ -2,6 +2,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../local/config.ts';
+import { printProblem } from '../local/problem.ts';
 import { renderFiles } from './files.ts';
 
-for await (const [file, text] of renderFiles()) writeFileSync(join(ROOT, file), text);
+try {
+  for await (const [file, text] of renderFiles()) writeFileSync(join(ROOT, file), text);
+} catch (error) {
+  printProblem(error);
+  process.exitCode = 1;
+}

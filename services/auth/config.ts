@@ -6,7 +6,7 @@ import { identityConfig, identitySettings } from './identity/settings.ts';
 const message = 'a secret of 32 or more characters';
 const passwordMinLength = integer(8, 64)
   .default(15)
-  .describe('Fewest characters of a password that is chosen');
+  .describe('Minimum length of passwords in characters, 8 to 64');
 const keySecret = z.string(message).min(32, message);
 
 export const authConfig = {
@@ -14,13 +14,13 @@ export const authConfig = {
   DATABASE_URL: databaseUrl,
   REDIS_URL: redisUrl,
   AUTH_KEY_SECRET: keySecret.describe(
-    'Encrypts the signing keys in the database; with another one the service does not start',
+    'Secret that encrypts the signing keys in the database, at least 32 characters; with another one the service does not start',
   ),
   PASSWORD_MIN_LENGTH: passwordMinLength,
   DEVICES_INTERNAL_URL: url('http:', 'https:')
     .optional()
     .describe(
-      'The internal listener of the devices service, which a logout tells of its push token; without it none is told',
+      'URL of the internal listener of the devices service, which removes a push token at logout; unset: push tokens stay',
     ),
   ...identityConfig,
 };

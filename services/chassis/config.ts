@@ -47,49 +47,63 @@ export function list(item: z.ZodType<string, string> = z.string()) {
 /** The settings of every process. */
 export function commonConfig(defaultPort: number) {
   return {
-    HOST: z.string().min(1).default('127.0.0.1').describe('Address that both listeners bind to'),
+    HOST: z
+      .string()
+      .min(1)
+      .default('127.0.0.1')
+      .describe('IP address that the public and the internal listener bind to'),
     PORT: integer(1, 64_535)
       .default(defaultPort)
-      .describe('Public port; the internal listener is 1000 above'),
+      .describe('Port of the public listener, 1 to 64535; the internal listener is 1000 above'),
     PUBLIC_URL: url('http:', 'https:')
       .transform((value) => value.replace(/\/+$/, ''))
       .default('http://127.0.0.1:8080')
-      .describe('Where clients reach the gateway; issuer of the access tokens'),
+      .describe('URL under which clients reach the gateway, http or https; also the issuer of access tokens'),
     LOG_LEVEL: z
       .enum(['debug', 'info', 'warn', 'error'], 'debug, info, warn or error')
       .default('info')
-      .describe('Least level that is logged'),
+      .describe('Lowest level that is logged: `debug`, `info`, `warn` or `error`'),
     LOGS_DATABASE_URL: url('postgres:', 'postgresql:')
       .optional()
-      .describe('PostgreSQL database for slow requests and slow queries; without it none are kept'),
+      .describe('URL of the PostgreSQL database for slow requests and queries; unset: none are stored'),
     OTEL_EXPORTER_OTLP_ENDPOINT: url('http:', 'https:')
       .optional()
       .describe(
-        'OpenTelemetry collector that traces are sent to (OTLP over HTTP); without it there are none',
+        'URL of the OpenTelemetry collector that receives traces by OTLP over HTTP; unset: no traces',
       ),
     OTEL_TRACES_SAMPLER_ARG: fraction
       .default(0.05)
-      .describe('How many of the traces that are neither slow nor failed are sent, 0 to 1'),
-    SLOW_REQUEST_MS: integer(1).default(500).describe('A request over this is recorded as slow, in ms'),
-    SLOW_QUERY_MS: integer(1).default(200).describe('A query over this is recorded as slow, in ms'),
+      .describe('Share of the traces that are neither slow nor failed to send, 0 to 1'),
+    SLOW_REQUEST_MS: integer(1)
+      .default(500)
+      .describe('Duration in ms above which a request is recorded as slow, at least 1'),
+    SLOW_QUERY_MS: integer(1)
+      .default(200)
+      .describe('Duration in ms above which a query is recorded as slow, at least 1'),
   };
 }
 
-export const databaseUrl = url('postgres:', 'postgresql:').describe('PostgreSQL database `platform`');
+export const databaseUrl = url('postgres:', 'postgresql:').describe(
+  'URL of the PostgreSQL database `platform`; must lead to the primary',
+);
 export const redisUrl = z
   .string(redisForms)
   .refine(isRedisUrl, redisForms)
   .default('redis://127.0.0.1:6379')
-  .describe('Redis 7 or newer: a server, `redis-sentinel://…` or `redis-cluster://…`');
+  .describe(
+    'URL of Redis 7 or newer: `redis://…`, `redis-sentinel://…` or `redis-cluster://…`, with TLS `rediss…`',
+  );
 /** The address of a service's public listener. */
 export const serviceUrl = (name: ServiceName) =>
   url('http:', 'https:')
     .default(`http://127.0.0.1:${portOf(name)}`)
-    .describe(`The ${name} service`);
-const authUrl = serviceUrl('auth').describe('The auth service, for the keys that tokens are signed with');
+    .describe(`URL of the ${name} service`);
+const authUrl = serviceUrl('auth').describe(
+  'URL of the auth service, which publishes the keys of access tokens',
+);
 const authInternalUrl = url('http:', 'https:')
   .default(`http://127.0.0.1:${portOf('auth') + internalPortOffset}`)
-  .describe('The internal listener of the auth service, for what was revoked');
+  .describe('URL of the internal listener of the auth service, which publishes revoked sessions');
 /** The settings of processes that check tokens. */
 export const tokenConfig = { AUTH_URL: authUrl, AUTH_INTERNAL_URL: authInternalUrl };
 

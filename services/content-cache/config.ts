@@ -19,23 +19,27 @@ export const contentCacheConfig = {
   REDIS_URL: redisUrl,
   ...kafkaConfig,
   ...tokenConfig,
-  CACHE_TTL: integer(1, aDay).default(300).describe('How long a record is cached, in s, give or take 10 %'),
+  CACHE_TTL: integer(1, aDay)
+    .default(300)
+    .describe('Time that a record is cached, in s, 1 to 86400; varied by 10 %'),
   CACHE_NEGATIVE_TTL: integer(1, aDay)
     .default(30)
-    .describe('How long it is cached that a record does not exist, in s, give or take 10 %'),
+    .describe('Time that the absence of a record is cached, in s, 1 to 86400; varied by 10 %'),
   CACHE_UNMANAGED_KEYS: z
     .enum(['sweep', 'none'], 'sweep or none')
     .default('sweep')
-    .describe('sweep: a clear also finds keys `<model>:<id>:…` of other programs; none: there are none'),
+    .describe(
+      '`sweep`: a clear also deletes keys `<model>:<id>:…` that other programs wrote; `none`: no other program writes such keys',
+    ),
   CACHE_MIN_REPLICAS: integer(0, 10)
     .default(0)
     .describe(
-      'How many replicas must follow a Redis primary, or the cache does not use it: as its `min-replicas-to-write`',
+      'Number of replicas that a Redis primary must have to be used, 0 to 10; the same as its `min-replicas-to-write`',
     ),
   CACHE_REPLICA_MAX_LAG: integer(1, 60)
     .default(2)
     .describe(
-      'How long ago a replica may have been heard of, in s: 2 s less than a failover takes, or shorter',
+      'Time since the last contact after which a replica no longer counts, in s, 1 to 60; at least 2 s less than a failover takes',
     ),
 };
 

@@ -8,18 +8,18 @@ const address = /^[\w.-]+:\d{1,5}$/;
 export const kafkaConfig = {
   KAFKA_BROKERS: list(z.string().regex(address, 'addresses host:port, separated by commas'))
     .default([])
-    .describe('Kafka brokers, host:port, separated by commas; empty: no Kafka'),
+    .describe('Addresses of the Kafka brokers as host:port, separated by commas; empty: no Kafka'),
   KAFKA_SSL: z
     .enum(['true', 'false'], 'true or false')
     .default('false')
     .transform((value) => value === 'true')
-    .describe('Use TLS to the brokers'),
+    .describe('Whether connections to the brokers use TLS: `true` or `false`'),
   KAFKA_SASL_MECHANISM: z
     .enum(['plain', 'scram-sha-256', 'scram-sha-512'], 'plain, scram-sha-256 or scram-sha-512')
     .optional()
-    .describe('How to log in to the brokers; without it no login'),
-  KAFKA_SASL_USERNAME: z.string().optional().describe('User name for the brokers'),
-  KAFKA_SASL_PASSWORD: z.string().optional().describe('Password for the brokers'),
+    .describe('SASL mechanism of the brokers: `plain`, `scram-sha-256` or `scram-sha-512`; unset: no login'),
+  KAFKA_SASL_USERNAME: z.string().optional().describe('SASL user name'),
+  KAFKA_SASL_PASSWORD: z.string().optional().describe('SASL password'),
 };
 
 type Settings = z.output<z.ZodObject<typeof kafkaConfig>>;

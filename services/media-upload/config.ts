@@ -8,18 +8,22 @@ export const storeConfig = {
     .string()
     .min(1)
     .default('media')
-    .describe('Folder of the uploaded files; with S3, of those that are under way only'),
+    .describe('Folder of uploaded files; with S3, of uploads in progress only'),
   S3_BUCKET: z
     .string()
     .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'the name of a bucket')
     .optional()
-    .describe('Bucket of the uploaded files; without S3 they are in MEDIA_FOLDER'),
+    .describe('S3 bucket of uploaded files; unset: files are stored in MEDIA_FOLDER'),
   S3_ENDPOINT: url('http:', 'https:')
     .optional()
-    .describe("A server that speaks S3; without it Amazon's in S3_REGION"),
-  S3_REGION: z.string().min(1).default('us-east-1').describe('Region of the bucket'),
-  S3_ACCESS_KEY_ID: z.string().min(1).optional().describe('Who may read and write the bucket'),
-  S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe('The secret of S3_ACCESS_KEY_ID'),
+    .describe('URL of the S3 server; unset: Amazon S3 in S3_REGION'),
+  S3_REGION: z.string().min(1).default('us-east-1').describe('S3 region of the bucket'),
+  S3_ACCESS_KEY_ID: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('S3 access key ID with the right to read and write the bucket'),
+  S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe('S3 secret access key of S3_ACCESS_KEY_ID'),
 };
 
 export const mediaUploadConfig = {

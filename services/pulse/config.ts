@@ -13,10 +13,10 @@ export const pulseConfig = {
   INTERNAL_URLS: list(url('http:'))
     .default(internal)
     .describe(
-      'Internal listeners that are looked at, separated by commas; each address that a name has is one process',
+      'URLs of the internal listeners that /pulse shows, separated by commas; each IP address of a name is one process',
     ),
-  GRAFANA_URL: page.describe('Grafana, for a link to it'),
-  JAEGER_URL: page.describe('Jaeger, for links to its traces'),
+  GRAFANA_URL: page.describe('URL of Grafana for a link; unset: no link'),
+  JAEGER_URL: page.describe('URL of Jaeger for links to traces; unset: no links'),
 };
 
 /** Throws ConfigError. */

@@ -9,7 +9,7 @@ import { findPrograms } from '../support/prometheus-programs.ts';
 
 /** The programs may have to be downloaded first. */
 const downloadMs = 180_000;
-/** Nobody listens there: what reaches a receiver is tested with the whole. */
+/** Nothing listens there; test/proof/alerts.test.ts tests delivery. */
 const receiver = 'http://127.0.0.1:1/';
 let alertmanager: Alertmanager;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ function post(alerts: Labels[], more: Labels = {}): Promise<Response> {
   });
 }
 
-/** Which of these are told when they fire at the same time, as `name service`. */
+/** Returns which of these alerts are sent when all of them fire, as `name service`. */
 async function toldOf(...alerts: Labels[]): Promise<string[]> {
   expect((await post(alerts)).status).toBe(200);
   const response = await fetch(`http://${alertmanager.address}/api/v2/alerts?inhibited=false`);
@@ -38,7 +38,7 @@ async function toldOf(...alerts: Labels[]): Promise<string[]> {
 
 const alert = (alertname: string, service: string): Labels => ({ alertname, service });
 
-test('amtool takes the configuration', async () => {
+test('amtool accepts the configuration', async () => {
   const { amtool } = await findPrograms();
   const folder = await mkdtemp(join(tmpdir(), 'amtool-'));
   await writeFile(join(folder, 'alertmanager.yml'), await alertmanagerConfig(receiver));
@@ -47,12 +47,12 @@ test('amtool takes the configuration', async () => {
   expect([code, output]).toEqual([0, expect.stringContaining('SUCCESS')]);
 });
 
-test('the receiver is named by a whole path: a relative one begins where Alertmanager was started', async () => {
+test('the webhook file has an absolute path, because a relative one depends on the working directory', async () => {
   const text = await readFile(join(ROOT, 'deploy', 'alertmanager', 'alertmanager.yml'), 'utf8');
   expect(text).toMatch(/url_file: \/\S+$/m);
 });
 
-test('a service that is down keeps its own alerts quiet, and not those of others', async () => {
+test('a service that is down inhibits its own alerts only', async () => {
   const own = ['SlowQueries', 'MetricMissing', 'FailedJobs'].map((name) => alert(name, 'auth'));
   expect(await toldOf(alert('ServiceDown', 'auth'), ...own, alert('SlowQueries', 'letters'))).toEqual([
     'ServiceDown auth',
@@ -60,12 +60,12 @@ test('a service that is down keeps its own alerts quiet, and not those of others
   ]);
 });
 
-test('two services that are down are both told', async () => {
+test('sends ServiceDown for each of two services', async () => {
   const told = await toldOf(alert('ServiceDown', 'auth'), alert('ServiceDown', 'letters'));
   expect(told).toEqual(['ServiceDown auth', 'ServiceDown letters']);
 });
 
-test('a pulse that is down explains nothing that clients see', async () => {
+test('pulse being down does not inhibit alerts on client requests', async () => {
   const told = await toldOf(
     alert('ServiceDown', 'pulse'),
     ...['ErrorRateHigh', 'ApiLatencyP95High'].map((name) => alert(name, 'gateway')),
@@ -91,7 +91,7 @@ test.each([
   expect(told).toEqual([`${cause} content-cache`]);
 });
 
-test('latency over all routes explains that of a route, unless it has a limit of its own', async () => {
+test('ApiLatencyP95High inhibits RouteLatencyP95High, except for routes with a limit of their own', async () => {
   const routes = ['usual', 'login', 'upload'].map((name) => ({
     ...alert('RouteLatencyP95High', 'gateway'),
     class: name,

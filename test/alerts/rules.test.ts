@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCommand } from '../../deploy/local/run-command.ts';
+import { runbookUrl } from '../../deploy/render/config.ts';
 import { findPrograms, type PrometheusPrograms } from '../support/prometheus-programs.ts';
 import { all, folder, ruleFiles, rules, unique } from './rules.ts';
 
@@ -17,32 +18,33 @@ async function promtool(...args: string[]): Promise<void> {
   if (code !== 0) throw new Error(output);
 }
 
-test.each(['prometheus.yml', 'prometheus.compose.yml'])('promtool takes %s and its rules', (file) =>
+test.each(['prometheus.yml', 'prometheus.compose.yml'])('promtool accepts %s and its rules', (file) =>
   promtool('check', 'config', '--lint=all', '--lint-fatal', file),
 );
 
 test.each(tests)('promtool: %s', (file) => promtool('test', 'rules', file));
 
-test('each alert has a severity, waits, and says the value', () => {
+test('each alert has a severity, a waiting time, a summary with the value, a description and its runbook_url', () => {
   for (const text of ruleFiles) {
     for (const alert of text.split(/^ +- (?=alert:|record:)/m).filter((rule) => rule.startsWith('alert:'))) {
       expect(alert).toMatch(/^ +for: \d+[mh]$/m);
       expect(alert).toMatch(/severity: (critical|warning)/);
       expect(alert).toMatch(/summary: (>-\n)?.*\{\{ \$value/);
+      expect(alert).toMatch(/description: '[A-Z].+\.'/);
       const [name] = all(alert, /^alert: (\w+)/g);
-      expect(all(alert, /runbook_url: (.+)/g)).toEqual([`docs/runbooks.md#${name!.toLowerCase()}`]);
+      expect(all(alert, /runbook_url: (.+)/g)).toEqual([runbookUrl(name!)]);
     }
   }
 });
 
-test('each alert is tested: it fires, and it does not', () => {
+test('each alert has a test in which it fires and one in which it does not', () => {
   const texts = tests.map((file) => readFileSync(join(folder, file), 'utf8')).join('');
   const names = unique(all(rules, /- alert: (\w+)/g));
   expect(unique(all(texts, /alertname: (\w+)\n +exp_alerts: \[\]/g))).toEqual(names);
   expect(unique(all(texts, /alertname: (\w+)\n +exp_alerts:\n/g))).toEqual(names);
 });
 
-test('each metric that an alert rests on is missed when it is gone', () => {
+test('MetricMissing covers each metric that an alert needs', () => {
   const metrics = (text: string) =>
     unique(all(text, /\b((?:[a-z]+_)+(?:total|bucket|count|bytes|seconds|length|open|clears))\b(?!:)/g));
   const resting = ruleFiles.filter((text) => !text.includes('MetricMissing'));

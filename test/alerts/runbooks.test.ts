@@ -2,35 +2,40 @@ import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
+import { runbookUrl } from '../../deploy/render/config.ts';
+import { alertSections, sections } from '../../grafana/runbook-sections.ts';
 import { all, rules, unique } from './rules.ts';
 
-const sections = readFileSync(join(ROOT, 'docs', 'runbooks.md'), 'utf8')
-  .split(/^## /m)
-  .slice(1)
-  .map((text) => ({ name: text.slice(0, text.indexOf('\n')), text }));
-test('each alert has a section, and each section an alert', () => {
-  expect(sections.map(({ name }) => name).toSorted()).toEqual(unique(all(rules, /- alert: (\w+)/g)));
+const names = alertSections.map(({ name }) => name);
+
+test('each alert has a section, and each section of an alert is about one that exists', () => {
+  expect(names.toSorted()).toEqual(unique(all(rules, /- alert: (\w+)/g)));
 });
 
-test('the README has each alert, with its severity', () => {
-  const table = /^\| alert .+?\n\n/ms.exec(readFileSync(join(ROOT, 'README.md'), 'utf8'))?.[0] ?? '';
-  const told = [...table.matchAll(/^\| ([A-Z].+?) +\| (\w+)/gm)].flatMap(([, names, severity]) =>
-    names!.split(', ').map((name) => `${name} ${severity}`),
+test('the page on monitoring lists each alert with its severity', () => {
+  const page = readFileSync(join(ROOT, 'docs', 'operations', 'monitoring.md'), 'utf8');
+  const table = /^\| alert .+?\n\n/ms.exec(page)?.[0] ?? '';
+  const listed = [...table.matchAll(/^\| (\[.+?) \| (\w+)/gm)].flatMap(([, alerts, severity]) =>
+    alerts!.split(', ').map((name) => `${/\w+/.exec(name)![0]} ${severity}`),
   );
   const alerts = rules.matchAll(/- alert: (\w+)[^]*?severity: (\w+)/g);
-  expect(told.toSorted()).toEqual(
+  expect(listed.toSorted()).toEqual(
     [...new Set([...alerts].map(([, name, severity]) => `${name} ${severity}`))].toSorted(),
   );
 });
 
-test('each runbook address leads to a section', () => {
-  const addresses = sections.map(({ name }) => `docs/runbooks.md#${name.toLowerCase()}`).toSorted();
-  expect(unique(all(rules, /runbook_url: (.+)/g))).toEqual(addresses);
+test('each runbook_url leads to a section', () => {
+  expect(unique(all(rules, /runbook_url: (.+)/g))).toEqual(names.map(runbookUrl).toSorted());
 });
 
-test.each(sections)('$name: what is felt, three looks, what to do, how to know', ({ text }) => {
-  const parts =
-    /\*\*What the user feels\*\*: .+\*\*First looks\*\*(.+)\*\*What to do\*\*: .+\*\*How to know that it worked\*\*: .+/s;
-  const [, looks = ''] = parts.exec(text) ?? [];
-  expect(looks.match(/^\d\. .*`.+`/gm) ?? []).toHaveLength(3);
+test('the index of symptoms names each section that helps', () => {
+  const index = sections.find(({ name }) => name === 'Symptoms')!.text;
+  for (const { name } of sections.filter((section) => section.text.includes('**Checks**')))
+    expect(index).toContain(`[${name}](#${name.toLowerCase().replaceAll(' ', '-')})`);
+});
+
+test.each(alertSections)('$name: impact, three checks, actions, verification', ({ text }) => {
+  const parts = /\*\*Impact\*\*: .+\*\*Checks\*\*(.+)\*\*Actions\*\*\n.+\*\*Verification\*\*: .+/s;
+  const [, checks = ''] = parts.exec(text) ?? [];
+  expect(checks.match(/^\d\. .*`.+`/gm) ?? []).toHaveLength(3);
 });

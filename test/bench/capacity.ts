@@ -1,5 +1,5 @@
 // `npm run bench -- capacity`: the CPU that each process takes for a hit, a miss, a clear and an event: what
-// docs/scaling.md counts with. CPU time, not seconds: other work on the machine does not count.
+// docs/operations/scaling.md counts with. CPU time, not seconds: other work on the machine does not count.
 import { Agent, request } from 'undici';
 import { clearModel } from '@content-platform/contract';
 import { tokenOf } from '../support/accounts.ts';

@@ -1,5 +1,5 @@
 import { told } from '../../deploy/render/results/section.ts';
-import { speed } from '../../deploy/render/results/speed.ts';
+import { benchmarks } from '../../deploy/render/results/benchmarks.ts';
 import { dated, writeResult } from '../support/results.ts';
 
 /** Whether a goal is held. */
@@ -10,7 +10,7 @@ export interface Verdict {
 }
 
 /**
- * Keeps what a bench found, and prints its section of docs/results.md. The process will exit with 1 when a goal was
+ * Keeps what a bench found, and prints its section of docs/project/benchmarks.md. The process will exit with 1 when a goal was
  * missed.
  */
 export function conclude(
@@ -20,7 +20,7 @@ export function conclude(
   versions?: Record<string, string>,
 ): void {
   writeResult('bench', name, found, versions);
-  const section = speed.find(({ file }) => file === `bench/results/${name}.json`)!;
+  const section = benchmarks.find(({ file }) => file === `bench/results/${name}.json`)!;
   console.log(`\n${section.title}\n\n${told(section, dated(found, versions)).text}`);
   if (verdicts.some(({ isHeld }) => !isHeld)) process.exitCode = 1;
 }

@@ -12,9 +12,9 @@ import { closeRecords, freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { compose, describeStack, freePorts } from './docker.ts';
 
-/** What docs/backup.md says to type under a heading. */
+/** What docs/operations/backup.md says to type under a heading. */
 function commandsUnder(heading: string): string {
-  const text = readFileSync(join(ROOT, 'docs/backup.md'), 'utf8');
+  const text = readFileSync(join(ROOT, 'docs/operations/backup.md'), 'utf8');
   const section = text.slice(text.indexOf(`## ${heading}`));
   return /```sh\n([^]*?)```/.exec(section)![1]!;
 }
@@ -78,7 +78,7 @@ const download = async (gateway: string): Promise<Buffer> => {
   return Buffer.from(await response.arrayBuffer());
 };
 
-test('what docs/backup.md says brings everything back, in an empty stack', async () => {
+test('what docs/operations/backup.md says brings everything back, in an empty stack', async () => {
   const before = await contentsOf(stack().postgres);
   const bytes = await download(stack().gateway);
   await type(commandsUnder('Backup'));

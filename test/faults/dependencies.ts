@@ -48,18 +48,18 @@ function throughProxy(proxy: string, name: string, begin: (way: Proxy) => unknow
 }
 
 const usual = (proxy: string): Fault[] => [
-  throughProxy(proxy, 'gone', (way) => way.leave()),
+  throughProxy(proxy, 'unreachable', (way) => way.leave()),
   throughProxy(proxy, 'slow: 5 s', (way) => way.delay(slowMs)),
-  throughProxy(proxy, 'hanging', (way) => way.hold()),
+  throughProxy(proxy, 'no response', (way) => way.hold()),
   throughProxy(proxy, 'connections reset', (way) => way.reset()),
 ];
 const answersWith = (proxy: string, name: string, player: Parameters<Proxy['play']>[0]): Fault =>
   throughProxy(proxy, name, (way) => way.play(player));
-const rubbish = (proxy: string) => answersWith(proxy, 'rubbish', bytes);
+const rubbish = (proxy: string) => answersWith(proxy, 'garbage', bytes);
 /** The words of a web server, and then nothing: who speaks no HTTP waits for the rest. */
-const otherProtocol = (proxy: string) => answersWith(proxy, 'another protocol', text);
+const otherProtocol = (proxy: string) => answersWith(proxy, 'wrong protocol', text);
 /** A web server that is not ours. */
-const foreign = (proxy: string) => answersWith(proxy, 'a foreign 500', webServer(500));
+const foreign = (proxy: string) => answersWith(proxy, 'foreign HTTP 500', webServer(500));
 
 /** As root of the server, past everything that stands before it. */
 async function asOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
@@ -105,7 +105,7 @@ const redisFull: Fault = {
 };
 
 const redisReadOnly: Fault = {
-  name: 'a replica (READONLY)',
+  name: 'read-only replica (READONLY)',
   on: ({ redis }) => redis.admin.replicaof('127.0.0.1', 1),
   off: ({ redis }) => redis.admin.replicaof('NO', 'ONE'),
 };
@@ -113,7 +113,7 @@ const redisReadOnly: Fault = {
 const keeper = { username: 'keeper', password: 'of-the-tests' };
 /** Whoever took the right away gives it back by another name. */
 const redisNoRights: Fault = {
-  name: 'no rights (NOPERM)',
+  name: 'missing ACL rights (NOPERM)',
   async on({ redis: { admin } }) {
     const { username, password } = keeper;
     await admin.acl('SETUSER', username, 'on', `>${password}`, '~*', '&*', '+@all');
@@ -154,22 +154,21 @@ export const dependencies: Dependency[] = [
       ...usual('postgres'),
       postgresFull,
       answersWith('postgres', 'too many connections (53300)', postgresRefusal('53300')),
-      answersWith('postgres', 'another password (28P01)', postgresRefusal('28P01')),
+      answersWith('postgres', 'wrong password (28P01)', postgresRefusal('28P01')),
       rubbish('postgres'),
       otherProtocol('postgres'),
     ],
   },
   {
     id: 'logs',
-    title: 'The logs database',
+    title: 'Logs database',
     faults: [
       ...usual('logs'),
       answersWith('logs', 'no such database (3D000)', postgresRefusal('3D000')),
       rubbish('logs'),
       otherProtocol('logs'),
     ],
-    leftOut:
-      'A full disk: it is one more refusal of its rows, which are dropped and counted in each of these cases.',
+    leftOut: 'a full disk, because rows are dropped and counted in each of the tested faults too.',
   },
   {
     id: 'redis',
@@ -192,7 +191,7 @@ export const dependencies: Dependency[] = [
     id: 'kafka',
     title: 'Kafka',
     faults: [...usual('kafka'), rubbish('kafka'), otherProtocol('kafka')],
-    leftOut: 'A full disk: a broker whose disk is full ends itself, and is gone.',
+    leftOut: 'a full disk, because a Kafka broker with a full disk stops and is unreachable.',
     // The consumer's session ends meanwhile.
     lastsMs: 12_000,
     backWithinMs: 120_000,
@@ -203,17 +202,17 @@ export const dependencies: Dependency[] = [
     title: 'S3',
     faults: [
       ...usual('s3'),
-      answersWith('s3', 'refuses us (403)', s3Refusal()),
+      answersWith('s3', 'access denied (403)', s3Refusal()),
       foreign('s3'),
       rubbish('s3'),
     ],
-    leftOut: "A full disk: that is S3's own, and a 500 of it.",
+    leftOut: 'a full disk of the S3 server, because clients see it as HTTP 500.',
     begin: ({ useS3 }) => useS3(true),
     end: ({ useS3 }) => useS3(false),
   },
   {
     id: 'files',
-    title: 'The folder of uploaded files',
+    title: 'Folder of uploaded files',
     faults: [
       {
         name: 'full disk',
@@ -226,25 +225,22 @@ export const dependencies: Dependency[] = [
         off: ({ disks }) => disks.media.readOnly(false),
       },
     ],
-    leftOut: 'What only a network can do.',
+    leftOut: 'network faults, because the folder is a local disk.',
   },
   {
     id: 'identity',
-    title: 'The identity service',
+    title: 'Identity provider',
     faults: [...usual('identity'), foreign('identity'), rubbish('identity')],
-    leftOut: 'A full disk: its own.',
   },
   ...upstreams.map((id) => ({
     id,
-    title: `The service ${id}`,
+    title: `Service ${id}`,
     faults: [...usual(id), foreign(id), rubbish(id)],
-    leftOut: 'A full disk: no service keeps anything but in the stores above.',
   })),
   {
     id: 'collector',
-    title: 'The trace collector',
+    title: 'Trace collector',
     faults: [...usual('collector'), foreign('collector'), rubbish('collector')],
-    leftOut: 'A full disk: its own.',
     isBack: traceArrives,
   },
 ];

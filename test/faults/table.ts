@@ -23,7 +23,7 @@ export interface Results {
 }
 
 const resultsFile = join(ROOT, 'test/faults/results/faults.json');
-export const docFile = join(ROOT, 'docs/faults.md');
+export const docFile = join(ROOT, 'docs/operations/failure-modes.md');
 
 /** In seconds. */
 const limits = [1, 4, 7, 12, 17, 30, 80];
@@ -45,7 +45,7 @@ export function readResults(): Results['dependencies'] {
 /** Writes the observations of this run, and those of earlier runs for all other dependencies. */
 export function writeResults(dependencies: Results['dependencies']): void {
   const about =
-    'What clients got while a dependency failed. answers: per group of endpoints the first answer after the fault began, and a later one where it differs, each with the limit in seconds that docs/faults.md states; backMs: from the end of the fault until all was as before.';
+    'What clients got while a dependency failed. answers: per group of endpoints the first answer after the fault began, and a later one where it differs, each with the limit in seconds that docs/operations/failure-modes.md states; backMs: from the end of the fault until all was as before.';
   writeResult('faults', 'faults', { about, dependencies });
 }
 
@@ -54,33 +54,61 @@ export function textOf({ status, code, cache }: Pick<Answer, 'status' | 'code' |
   return [status, code, cache].filter((part) => part !== undefined).join(' ');
 }
 
-const time = (seconds: number) => (seconds === 1 ? 'at once' : `≤ ${seconds} s`);
+const time = (seconds: number) => (seconds === 1 ? '< 1 s' : `≤ ${seconds} s`);
 
 function cell({ well }: Group, seen: readonly Seen[]): string {
-  const tell = ([text, within]: Seen) => {
-    if (text === well) return within === 1 ? 'ok' : `ok, ${time(within)}`;
+  const describe = ([text, within]: Seen) => {
+    if (text === well) return within === 1 ? 'ok' : `ok in ${time(within)}`;
     const [status, ...words] = text.split(' ');
-    return `${[status, ...words.map((word) => `\`${word}\``)].join(' ')}, ${time(within)}`;
+    return `${[status, ...words.map((word) => `\`${word}\``)].join(' ')} in ${time(within)}`;
   };
   const [first, later] = seen;
-  if (!later) return tell(first!);
+  if (!later) return describe(first!);
   return first![0] === later[0]
-    ? `${tell(first!)}; then ${time(later[1])}`
-    : `${tell(first!)}; then ${tell(later)}`;
+    ? `${describe(first!)}, then ${time(later[1])}`
+    : `${describe(first!)}, then ${describe(later)}`;
+}
+
+/** Joins the heads of lines that are otherwise equal. */
+function merged(lines: readonly (readonly string[])[]): string[][] {
+  const byCells = new Map<string, string[][]>();
+  for (const line of lines) {
+    const key = JSON.stringify(line.slice(1));
+    byCells.set(key, [...(byCells.get(key) ?? []), [...line]]);
+  }
+  return [...byCells.values()].map((same) => [same.map(([head]) => head).join(', '), ...same[0]!.slice(1)]);
+}
+
+const transposed = (lines: readonly (readonly string[])[]): string[][] =>
+  lines[0]!.map((_, column) => lines.map((line) => line[column]!));
+
+/** `content, cached` as `content (cached)`, because names are joined by commas. */
+const shownName = ({ name }: Group): string => name.replace(/^(\w+), (.+)$/, '$1 ($2)');
+
+/** The lines that say more than `ok`. Equal lines and equal columns are joined. */
+function affectedTable(groups: readonly Group[], seen: readonly Observation[]): string {
+  const lines = groups
+    .map((group) => [shownName(group), ...seen.map(({ answers }) => cell(group, answers[group.name]!))])
+    .filter(([, ...cells]) => cells.some((text) => text !== 'ok'));
+  const faults = seen.map(({ fault }) => fault);
+  if (lines.length === 0) return `No request is affected by any of the faults: ${faults.join(', ')}.`;
+  const [heads, ...columns] = transposed([['requests', ...faults], ...merged(lines)]);
+  const joined = merged(columns);
+  if (joined.length > 1) return table(transposed([heads!, ...joined]));
+  return `All faults have the same effect: ${faults.join(', ')}.\n\n${table(transposed([heads!, ['response', ...joined[0]!.slice(1)]]))}`;
 }
 
 function section({ title, leftOut }: Dependency, groups: readonly Group[], seen: Observation[]): string {
-  const head = ['', ...seen.map(({ fault }) => fault)];
-  const rows = groups.map((group) => [
-    group.name,
-    ...seen.map(({ answers }) => cell(group, answers[group.name]!)),
-  ]);
-  const back = ['back to normal', ...seen.map(({ backWithin }) => time(backWithin))];
-  const notes = leftOut ? `\n\nLeft out (–): ${leftOut}` : '';
-  return `## ${title}\n\n${table([head, ...rows, back])}${notes}`;
+  const recoveries = merged(seen.map(({ fault, backWithin }) => [fault, time(backWithin)]));
+  const recovery =
+    recoveries.length === 1
+      ? recoveries[0]![1]
+      : recoveries.map(([faults, within]) => `${within} (${faults})`).join('; ');
+  const parts = [`## ${title}`, affectedTable(groups, seen), `Recovery: ${recovery}.`];
+  return [...parts, ...(leftOut ? [`Not tested: ${leftOut}`] : [])].join('\n\n');
 }
 
-/** docs/faults.md, of what has been seen. */
+/** Returns docs/operations/failure-modes.md for these observations. */
 export function render(
   dependencies: readonly Dependency[],
   groups: readonly Group[],

@@ -226,7 +226,7 @@ test('everything ends, and what came of the faults was not told', async () => {
 });
 
 test('the queries of the runbooks are queries, of metrics that are there', async () => {
-  const text = readFileSync(join(ROOT, 'docs', 'runbooks.md'), 'utf8');
+  const text = readFileSync(join(ROOT, 'docs', 'operations', 'runbooks.md'), 'utf8');
   const codes = [...text.matchAll(/`([^`\n]+)`/g)].map(([, code]) => code!);
   const metric = /\b(?:\w+:\w+:\w+|[a-z]+_\w+_(?:total|bytes|count|sum|bucket|seconds)|failed_jobs_open)\b/g;
   const queries = codes.filter((code) => code.match(metric));

@@ -72,7 +72,7 @@ const note = (found: Record<string, unknown>): void =>
 
 function countLicences(): Record<string, number> {
   const counts: Record<string, number> = {};
-  for (const { license = 'not in the lock file: see docs/licences.md' } of lockedPackages())
+  for (const { license = 'not in the lock file: see docs/project/licences.md' } of lockedPackages())
     counts[license] = (counts[license] ?? 0) + 1;
   return counts;
 }
@@ -88,7 +88,7 @@ test('npm audit: nothing, but what is bearable', async () => {
   expect(holes.filter(({ name }) => !Object.hasOwn(bearable, name))).toEqual([]);
 });
 
-test('what docs/dependencies.md does not call unmaintained was released in the last 24 months', async () => {
+test('what docs/project/dependencies.md does not call unmaintained was released in the last 24 months', async () => {
   const marked = knownUnmaintained();
   const direct = directDependencies();
   const all: Record<string, string>[] = [];

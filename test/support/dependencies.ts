@@ -55,9 +55,11 @@ export function directDependencies(): Map<string, Set<string>> {
 /** Whose install scripts may run, and whose may not. */
 export const allowScripts = (): Record<string, boolean> => read<Manifest>('package.json').allowScripts ?? {};
 
-/** The lines of docs/dependencies.md by the name of a package; what is not from npm is left out. */
+/** The lines of docs/project/dependencies.md by the name of a package; what is not from npm is left out. */
 export function documented(): Map<string, string> {
-  const [fromNpm = ''] = readFileSync(join(ROOT, 'docs', 'dependencies.md'), 'utf8').split('## Not from npm');
+  const [fromNpm = ''] = readFileSync(join(ROOT, 'docs', 'project', 'dependencies.md'), 'utf8').split(
+    '## Not from npm',
+  );
   const rows = fromNpm.split('\n').filter((line) => /^\| [@a-z]/.test(line) && !line.startsWith('| library'));
   return new Map(
     rows.flatMap((row) => {
@@ -67,7 +69,7 @@ export function documented(): Map<string, string> {
   );
 }
 
-/** Those of whom docs/dependencies.md says that nobody releases them any more, and why they stay. */
+/** Those of whom docs/project/dependencies.md says that nobody releases them any more, and why they stay. */
 export function knownUnmaintained(): string[] {
   const mark = /unmaintained since \d{4}(-\d{2})?: \w/;
   return [...documented()].filter(([, row]) => mark.test(row)).map(([name]) => name);

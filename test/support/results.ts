@@ -53,7 +53,7 @@ export function dated(found: object, versions: Record<string, string> = {}) {
 }
 
 /**
- * Keeps what was found in test/<kind>/results/<name>.json, from which docs/results.md is written. What a smaller run found
+ * Keeps what was found in test/<kind>/results/<name>.json, from which docs/project is written. What a smaller run found
  * is too little for the page, and lies in .local/quick instead.
  */
 export function writeResult(

@@ -1,8 +1,6 @@
-/** A table in Markdown, the first row its head, in prettier's form. */
+/** Returns a Markdown table without padding, so that one changed cell changes one line. The first row is the head. */
 export function table(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const line = (row: readonly string[]) =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`;
+  const line = (row: readonly string[]) => `|${row.map((cell) => (cell ? ` ${cell} |` : ' |')).join('')}`;
   const [head, ...body] = rows;
-  return [line(head!), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)].join('\n');
+  return [line(head!), line(head!.map(() => '---')), ...body.map(line)].join('\n');
 }

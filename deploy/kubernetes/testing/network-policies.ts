@@ -7,13 +7,13 @@ import type {
 
 type Labels = Record<string, string>;
 
-/** Who sends or is sent to: a pod of ours, one of another namespace, or an address. */
+/** An end of a connection: a pod of the platform, a pod of another namespace, or an IP address. */
 export interface Peer {
   pod?: Labels;
-  /** The labels of its namespace; undefined: ours. */
+  /** Labels of its namespace; undefined for the platform's namespace. */
   namespace?: Labels;
   address?: string;
-  /** The numbers of its named ports. */
+  /** Port numbers by name. */
   ports?: Record<string, number>;
 }
 
@@ -25,7 +25,7 @@ function matches(selector: LabelSelector, labels: Labels): boolean {
   );
 }
 
-/** Of addresses the tests ask for a few only: those of a block as it is written, and any other as one of all. */
+/** Matches an address block literally, and any other address with 0.0.0.0/0, which is enough for the tests. */
 function holds({ cidr, except = [] }: NonNullable<NetworkPolicyPeer['ipBlock']>, address: string): boolean {
   const begins = (block: string) =>
     block === '0.0.0.0/0' || address.startsWith(block.replace(/(\.0)*\/\d+$/, ''));
@@ -46,7 +46,7 @@ function isOpen(ports: NetworkPolicyPort[] | undefined, to: Peer, port: number):
   return ports === undefined || ports.some((one) => number(one.port!) === port);
 }
 
-/** As Kubernetes has it: what no policy selects is free; what one does is open to what any of them names. */
+/** Semantics of Kubernetes: a pod without a policy is open; otherwise any of its policies may allow a connection. */
 function allows(
   policies: NetworkPolicy[],
   type: 'Ingress' | 'Egress',
@@ -71,6 +71,6 @@ function allows(
   );
 }
 
-/** Whether policies of our namespace let `from` reach a port of `to`. */
+/** Whether the policies of the platform's namespace allow `from` to connect to a port of `to`. */
 export const reaches = (policies: NetworkPolicy[], from: Peer, to: Peer, port: number): boolean =>
   allows(policies, 'Egress', from, to, to, port) && allows(policies, 'Ingress', to, from, to, port);

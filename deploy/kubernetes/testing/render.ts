@@ -21,7 +21,7 @@ const isTree = (value: unknown): value is Tree =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isNamed = (value: unknown): value is Tree[] => Array.isArray(value) && value.every((one) => one?.name);
 
-/** Lays one value over another; lists of things with names are joined by those. */
+/** Merges one value into another; lists of named items are merged by name. */
 function merge(under: unknown, over: unknown): unknown {
   if (isTree(under) && isTree(over)) {
     const keys = [...new Set([...Object.keys(under), ...Object.keys(over)])];

@@ -27,7 +27,7 @@ export function allOf<K extends Kind>(resources: readonly Resource[], kind: K): 
   return resources.filter((resource) => resource.kind === kind) as Kinds[K][];
 }
 
-/** The resource of a kind that has this name, if there is one. */
+/** The resource of a kind with this name, or undefined. */
 export function find<K extends Kind>(
   resources: readonly Resource[],
   kind: K,
@@ -36,7 +36,7 @@ export function find<K extends Kind>(
   return allOf(resources, kind).find(({ metadata }) => metadata?.name === name);
 }
 
-/** The pod that a Deployment makes, with its labels and its one container. */
+/** The pod template of a Deployment, with its labels and its only container. */
 export function podOf(deployment: Deployment): {
   labels: Record<string, string>;
   spec: PodSpec;
@@ -52,7 +52,7 @@ export function portOf(deployment: Deployment, name: string): number | undefined
   return podOf(deployment).container.ports?.find((port) => port.name === name)?.containerPort;
 }
 
-/** The environment that a Deployment's process gets: maps first, what is written there wins. */
+/** The environment of a Deployment's process: ConfigMaps first, then `env`, which wins. */
 export function environmentOf(
   deployment: Deployment,
   resources: readonly Resource[],

@@ -1,4 +1,4 @@
-/** What every file in test/bench/results and test/faults/results begins with; the rest is the section's to know. */
+/** The common fields of the files in test/bench/results and test/faults/results. Each section knows the others. */
 export interface Kept {
   date: string;
   machine: {
@@ -6,7 +6,7 @@ export interface Kept {
     cores: number;
     memoryGiB: number;
     versions: Record<string, string>;
-    /** The load average of a minute before anything of this was started, where it was noted. */
+    /** Load average of the minute before the run, if it was recorded. */
     loadBefore?: number;
   };
   // oxlint-disable-next-line typescript/no-explicit-any
@@ -17,9 +17,9 @@ export interface Section {
   title: string;
   /** Below test/. */
   file: string;
-  /** The command that measures it again. */
+  /** The command that repeats the measurement. */
   repeat: string;
-  /** Why goals were missed, and what was tried. */
+  /** Why goals were missed and what was tried. */
   why?: string;
   tell: (kept: Kept) => Paragraphs | { text: Paragraphs; charts: Record<string, string> };
 }
@@ -33,19 +33,21 @@ export function told({ tell }: Section, kept: Kept): { text: string; charts: Rec
   return { text: text.join('\n\n'), charts };
 }
 
-/** A number for people: three digits, or whole with separators. */
+/** Formats a number: three digits, or an integer with separators. */
 export const round = (value: number): string =>
   value >= 100 ? Math.round(value).toLocaleString('en') : String(Number(value.toPrecision(3)));
 
-/** A Markdown table; the first row is its head, and numbers stand to the right. */
+/** Returns a Markdown table. The first row is the head; numbers are aligned to the right. */
 export function table(rows: readonly (readonly (string | number)[])[]): string {
   const [head, ...body] = rows.map((row) =>
     row.map((cell) => (typeof cell === 'number' ? round(cell) : cell)),
   );
   const align = rows[1]!.map((cell) => (typeof cell === 'number' ? '--:' : '---'));
-  return [head!, align, ...body].map((row) => `| ${row.join(' | ')} |`).join('\n');
+  return [head!, align, ...body]
+    .map((row) => `|${row.map((cell) => (cell ? ` ${cell} |` : ' |')).join('')}`)
+    .join('\n');
 }
 
-/** What was to be reached, and whether it was. */
+/** Lists the goals and whether they were reached. */
 export const verdicts = (list: readonly { isHeld: boolean; text: string }[]): string =>
-  list.map(({ isHeld, text }) => `- ${isHeld ? 'held' : '**missed**'}: ${text}`).join('\n');
+  list.map(({ isHeld, text }) => `- ${isHeld ? 'pass' : '**fail**'}: ${text}`).join('\n');

@@ -29,26 +29,36 @@ const address = (allowed: string) => z.string(allowed).refine(isPlain, allowed);
 export const identityConfig = {
   IDENTITY_ISSUER: address('an https address (http on loopback) without query')
     .optional()
-    .describe('OpenID Connect issuer of the identity service; without the three nobody logs in there'),
-  IDENTITY_CLIENT_ID: z.string().min(1).optional().describe('Who the platform is at the identity service'),
-  IDENTITY_CLIENT_SECRET: z.string().min(1).optional().describe('Its secret there'),
+    .describe(
+      'Issuer URL of the OpenID Connect provider, https; unset: login at an identity provider is off',
+    ),
+  IDENTITY_CLIENT_ID: z.string().min(1).optional().describe('OIDC client ID; required with IDENTITY_ISSUER'),
+  IDENTITY_CLIENT_SECRET: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('OIDC client secret; required with IDENTITY_ISSUER'),
   IDENTITY_NAME: z
     .string(nameAllowed)
     .refine(isName, nameAllowed)
     .default('identity')
-    .describe('Name of the identity service in the paths `/api/identity/…`'),
+    .describe('Name of the identity provider in the paths `/api/<name>/…`: a to z, 0 to 9 and -'),
   IDENTITY_RETURN_TO: list(address('https addresses (http on loopback) without query, separated by commas'))
     .default([])
-    .describe('Where a login may send the browser in the end; clients give one of them, letter by letter'),
+    .describe(
+      'URLs to which a login may send the browser back, https, separated by commas; clients send one of them exactly as written here',
+    ),
   IDENTITY_LINK_BY_EMAIL: z
     .enum(['true', 'false'], 'true or false')
     .default('false')
-    .describe('Whether a verified address there makes somebody the user who has it here'),
+    .describe(
+      'Whether a verified email of the provider logs in the existing user with that email: `true` or `false`',
+    ),
   IDENTITY_SUBORGS_CLAIM: z
     .string()
     .min(1)
     .default('suborgs')
-    .describe('Claim that lists the parts of the organisation somebody may choose from'),
+    .describe('Claim of the ID token that lists the parts of the organization that a user may choose'),
 };
 
 export interface ProviderSettings {

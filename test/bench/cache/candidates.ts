@@ -32,27 +32,27 @@ const peer =
 export const caches: Candidate[] = [
   {
     name: 'ours',
-    does: 'as delivered; also: revocation asked each time, checked parameters, metrics, request ids, time limits',
+    does: 'default settings; also: revocation check for each request, checked parameters, metrics, request ids, time limits',
     start: ours(),
   },
   {
     name: 'bentocache, L2',
-    does: 'Redis alone; in a process one reader of a key goes to the database, the others wait',
+    does: 'Redis only; one reader of a key in each process reads the database, the others wait',
     start: peer('bentocache.mjs', { LAYERS: 'l2' }),
   },
   {
     name: 'bentocache, L1 + L2',
-    does: 'a memory cache in front of Redis, and its bus: a process tells the others what to drop from theirs',
+    does: 'a memory cache in front of Redis, and a bus by which processes invalidate the memory of the others',
     start: peer('bentocache.mjs', { LAYERS: 'l1+l2' }),
   },
   {
     name: 'cache-manager',
-    does: 'with @keyv/redis; wrap(): in a process one reader of a key goes to the database, the others wait',
+    does: 'with @keyv/redis; wrap(): one reader of a key in each process reads the database, the others wait',
     start: peer('cache-manager.mjs'),
   },
   {
     name: 'GET, SET, DEL',
-    does: 'home-made with ioredis: GET, else the database and SET; a clear is DEL',
+    does: 'hand-written with ioredis: GET, otherwise the database and SET; a clear is DEL',
     start: peer('cache-aside.mjs', { CLEAR: 'del' }),
   },
 ];

@@ -30,23 +30,23 @@ export function judge({ race, storms, none, sweep, together }: Measured): Verdic
   return [
     {
       isHeld: race.stale <= goals.staleReads && race.reads > 0 && race.clears > 0,
-      text: `stale reads in the race: ${race.stale} of ${race.reads}, beside ${race.clears} clears`,
+      text: `stale reads in the race: ${race.stale} of ${race.reads}, with ${race.clears} clears`,
     },
     {
       isHeld: reads === goals.stormReads,
-      text: `reads of the database in a storm of one key: ${reads}, the goal is ${goals.stormReads}`,
+      text: `database reads in a storm on one key: ${reads}, the goal is ${goals.stormReads}`,
     },
     {
       isHeld: growth <= goals.growth,
-      text: `CACHE_UNMANAGED_KEYS=none: Redis's CPU for a clear among ${most.keys} keys: ${growth.toFixed(2)} × that among ${fewest.keys}; the goal is ${goals.growth} ×`,
+      text: `CACHE_UNMANAGED_KEYS=none: Redis CPU for a clear among ${most.keys} keys: ${growth.toFixed(2)} × the CPU among ${fewest.keys}; the goal is ${goals.growth} ×`,
     },
     {
       isHeld: Math.max(slowest.times.max, shared) < goals.sweepMs,
-      text: `CACHE_UNMANAGED_KEYS=sweep: a sweep of ${slowest.keys} keys: ${slowest.times.p50.toFixed(0)} ms (median), ${slowest.times.max.toFixed(0)} at most, ${shared.toFixed(0)} each where a hundred clears share them; the goal is under ${goals.sweepMs}`,
+      text: `CACHE_UNMANAGED_KEYS=sweep: a sweep of ${slowest.keys} keys: ${slowest.times.p50.toFixed(0)} ms (median), ${slowest.times.max.toFixed(0)} max, ${shared.toFixed(0)} for each of a hundred clears that share a sweep; the goal is under ${goals.sweepMs}`,
     },
     {
       isHeld: together.scans <= goals.scans + 0.1,
-      text: `CACHE_UNMANAGED_KEYS=sweep: a hundred clears at once go through ${together.keys} keys ${together.scans.toFixed(2)} times, the goal is ${goals.scans}`,
+      text: `CACHE_UNMANAGED_KEYS=sweep: a hundred clears at once scan ${together.keys} keys ${together.scans.toFixed(2)} times; the goal is ${goals.scans}`,
     },
   ];
 }

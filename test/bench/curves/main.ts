@@ -123,7 +123,7 @@ try {
     {
       name: 'connections',
       unit: 'connections',
-      how: `${perSecond} reads a second, in turns over so many kept connections; a hit of 1 KB`,
+      how: `${perSecond} reads a second, spread over the keep-alive connections; each is a hit of 1 KB`,
       points: [1, 4, 16, 64, 256, 1_000].map((at) => pointAt(at, { ...one, connections: at, perSecond })),
     },
     {
@@ -135,7 +135,7 @@ try {
     {
       name: 'tokens',
       unit: 'people',
-      how: `${connections} connections, each request with the next person's token; each process remembers 10,000. Of 100,000 people each comes once at most, which is what such a memory sees of them`,
+      how: `${connections} connections, each request with the token of another user; each process caches 10,000 tokens. Each of 100,000 users sends at most one request, so no token is cached`,
       points: people.map((at) => {
         if (at < 100_000) return pointAt(at, one, () => load.tell(crowd(at)));
         return pointAt(at, { ...one, origin: crowded.gateway, pids: crowded.pids }, () =>
@@ -157,7 +157,7 @@ try {
   const routes: Curve = {
     name: 'routes',
     unit: 'more routes',
-    how: `a gateway that counts no limits, its content-cache costs nothing; the route that is asked for comes after all that were added`,
+    how: `a gateway without rate limits in front of a stub; the requested route comes after all added routes`,
     points: wide.map(({ origin: own, token, pids: ownPids }, index) =>
       pointAt([1, 4, 16, 64][index]!, { origin: own, path: '/api/content/pathway/1', pids: ownPids }, () =>
         load.tell([token]),

@@ -25,11 +25,11 @@ export function judge({ throughput, events, calls, bare }: Measured): Verdict[] 
   return [
     {
       isHeld: perSecond >= goals.eventsPerSecond,
-      text: `${none}${count} events that waited: ${perSecond.toFixed(0)} cleared a second, the goal is ${goals.eventsPerSecond}`,
+      text: `${none}${count} waiting events: ${perSecond.toFixed(0)} cleared a second, the goal is ${goals.eventsPerSecond}`,
     },
-    p99('from an event to its record gone,', events, goals.eventP99),
+    p99('from an event to the deleted key,', events, goals.eventP99),
     p99(
-      `a call of clear-model through the gateway (of a bare Node server: p99 ${bare.times.p99.toFixed(1)} ms),`,
+      `a call of clear-model through the gateway (bare Node server: p99 ${bare.times.p99.toFixed(1)} ms),`,
       calls,
       goals.callP99,
     ),

@@ -41,32 +41,32 @@ const common = 'limit in Redis';
 const withDuties: Omit<Candidate, 'hasDuties'>[] = [
   {
     name: 'ours',
-    does: `token remembered, revocation asked each time; ${common}; a log line for failures alone, as delivered; also: target check, security headers, CORS, header hygiene, readiness of instances, time limits`,
+    does: `token cached, revocation checked each time; ${common}; a log line for failures only (default); also: target check, security headers, CORS, header hygiene, readiness of instances, time limits`,
     start: ours('info'),
   },
   {
     name: 'ours, a line each',
-    does: 'the same with LOG_LEVEL=debug: a log line a request',
+    does: 'the same with LOG_LEVEL=debug, which logs each request',
     start: ours('debug'),
   },
   {
     name: 'fast-gateway',
-    does: `token remembered (fast-jwt); ${common} (express-rate-limit); a line each (pino); histogram; allowlist by prefix`,
+    does: `token cached (fast-jwt); ${common} (express-rate-limit); a log line for each request (pino); histogram; allowlist by prefix`,
     start: peer('fast-gateway.mjs', true),
   },
   {
     name: '@fastify/http-proxy',
-    does: `token remembered (@fastify/jwt with cache); ${common} (@fastify/rate-limit); a line each; histogram (fastify-metrics); allowlist by prefix`,
+    does: `token cached (@fastify/jwt with cache); ${common} (@fastify/rate-limit); a log line for each request; histogram (fastify-metrics); allowlist by prefix`,
     start: peer('fastify-proxy.mjs', true),
   },
   {
     name: 'express + hpm',
-    does: `token verified each time (jsonwebtoken); ${common} (express-rate-limit); a line each (pino-http); histogram (express-prom-bundle); allowlist by route`,
+    does: `token verified each time (jsonwebtoken); ${common} (express-rate-limit); a log line for each request (pino-http); histogram (express-prom-bundle); allowlist by route`,
     start: peer('express-proxy.mjs', true),
   },
   {
     name: 'nginx, auth_request',
-    does: 'token remembered, by a Node process of its own that is counted, too (fast-jwt); limit in its memory; a line each with the duration, no histogram; allowlist by expression',
+    does: 'token cached by a separate Node process, whose CPU is included (fast-jwt); limit in its memory; a log line for each request with the duration, no histogram; allowlist by regular expression',
     start: nginxWithAuth,
   },
 ];

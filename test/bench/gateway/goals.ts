@@ -41,11 +41,11 @@ export function judge([ours, ...others]: readonly Result[]): Verdict[] {
   return [
     {
       isHeld: toLeanest <= goals.leanest,
-      text: `ours as delivered takes ${toLeanest.toFixed(2)} × the leanest Node gateway with such duties, ${leanest.name}; the goal is ${goals.leanest} × (with a log line for each request, as that writes: ${ratioOf(lines, leanest).toFixed(2)} ×)`,
+      text: `${toLeanest.toFixed(2)} × the CPU of the leanest Node gateway with the same work (${leanest.name}); the goal is ${goals.leanest} × (with a log line for each request, as the other writes: ${ratioOf(lines, leanest).toFixed(2)} ×)`,
     },
     {
       isHeld: toPipe <= goals.pipe,
-      text: `ours as delivered takes ${toPipe.toFixed(2)} × the bare pipe, ${pipe.name}; the goal is ${goals.pipe} ×`,
+      text: `${toPipe.toFixed(2)} × the CPU of a bare proxy (${pipe.name}); the goal is ${goals.pipe} ×`,
     },
   ];
 }

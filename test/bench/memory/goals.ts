@@ -28,7 +28,7 @@ export function judge(name: string, samples: readonly Held[]): Verdict {
   const { first, last } = line('heap');
   return {
     isHeld: heap <= goals.heap && rss <= goals.rss && Math.max(sockets, handles) <= goals.sockets,
-    text: `${name}: from ${(first / 1e6).toFixed(1)} to ${(last / 1e6).toFixed(1)} MB after a collection (${(heap * 100).toFixed(1)} %; the process ${(rss * 100).toFixed(1)} %), sockets ${sockets.toFixed(1)} and handles ${handles.toFixed(1)} more`,
+    text: `${name}: from ${(first / 1e6).toFixed(1)} to ${(last / 1e6).toFixed(1)} MB after garbage collection (${(heap * 100).toFixed(1)} % heap, RSS ${(rss * 100).toFixed(1)} %), sockets ${sockets.toFixed(1)} and handles ${handles.toFixed(1)} more`,
   };
 }
 
@@ -36,6 +36,6 @@ export function judge(name: string, samples: readonly Held[]): Verdict {
 export function judgeLoad(sent: number, failed: number): Verdict {
   return {
     isHeld: sent > 0 && failed <= sent * goals.failed,
-    text: `${sent} requests, of which ${failed} were not answered as they should be`,
+    text: `${sent} requests, of which ${failed} had a wrong or no reply`,
   };
 }

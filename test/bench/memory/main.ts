@@ -39,7 +39,7 @@ const failed = Object.values(errors).reduce((sum, count) => sum + count, 0);
 const verdicts = [
   ...names.map((name) => judge(name, samples[name]!)),
   judgeLoad(sent, failed),
-  { isHeld: restarted.length === 0, text: `started anew meanwhile: ${restarted.join(', ') || 'none'}` },
+  { isHeld: restarted.length === 0, text: `restarts during the run: ${restarted.join(', ') || 'none'}` },
 ];
 for (const [error, count] of Object.entries(errors)) console.log(`  ${count} × ${error}`);
 conclude('memory', verdicts, {

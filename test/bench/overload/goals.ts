@@ -2,7 +2,7 @@ import type { Probed } from './probe.ts';
 import type { Seen } from '../load/job.ts';
 import type { Verdict } from '../verdict.ts';
 
-/** `goodput`: a part of the peak; `afterwards`: of what was answered over kept connections before; times in ms. */
+/** `goodput`: a part of the peak; `afterwards`: of what was answered over keep-alive connections before; times in ms. */
 export const goals = { goodput: 0.9, refusal: 50, recovery: 5_000, afterwards: 0.9 };
 
 /** One load, so many times what can be answered, and what others saw meanwhile. */
@@ -24,13 +24,15 @@ export function judge(capacity: number, steps: readonly Step[], afterwards: numb
   const others = Object.keys(seen.statuses).filter((status) => !['200', '429', '503'].includes(status));
   const lost = seen.gaveUp + seen.broken;
   const unsent =
-    seen.unsent > 0 ? `; ${seen.unsent} more were never sent, as each connection of the load waited` : '';
+    seen.unsent > 0
+      ? `; ${seen.unsent} more were not sent, because every connection of the load generator was waiting`
+      : '';
   const refusal = seen.refused?.p99 ?? 0;
   const failed = probed.health.failed + probed.metrics.failed;
   return [
     {
       isHeld: part >= goals.goodput,
-      text: `at ${multiple} × what is answered within 500 ms is ${(part * 100).toFixed(0)} % of the peak; the goal is ${goals.goodput * 100} %`,
+      text: `at ${multiple} × the requests answered within 500 ms are ${(part * 100).toFixed(0)} % of the peak; the goal is ${goals.goodput * 100} %`,
     },
     {
       isHeld: refusal < goals.refusal,
@@ -38,19 +40,19 @@ export function judge(capacity: number, steps: readonly Step[], afterwards: numb
     },
     {
       isHeld: others.length === 0 && seen.withoutRetryAfter === 0 && lost === 0,
-      text: `all others are refused with 429 or 503 and Retry-After: ${lost} of ${seen.due - seen.unsent} had no answer, ${seen.withoutRetryAfter} no Retry-After, other statuses: ${others.join(', ') || 'none'}${unsent}`,
+      text: `all other requests get 429 or 503 with Retry-After: ${lost} of ${seen.due - seen.unsent} had no reply, ${seen.withoutRetryAfter} no Retry-After, other statuses: ${others.join(', ') || 'none'}${unsent}`,
     },
     {
       isHeld: failed === 0,
-      text: `health and metrics answer: ${failed} failures, ${probed.health.max.toFixed(0)} and ${probed.metrics.max.toFixed(0)} ms at most`,
+      text: `health and metrics reply: ${failed} failures, ${probed.health.max.toFixed(0)} and ${probed.metrics.max.toFixed(0)} ms at most`,
     },
     {
       isHeld: probed.recovery < goals.recovery,
-      text: `all is well ${probed.recovery.toFixed(0)} ms after the end; the goal is ${goals.recovery} ms`,
+      text: `normal operation ${probed.recovery.toFixed(0)} ms after the end of the load; the goal is ${goals.recovery} ms`,
     },
     {
       isHeld: afterwards >= capacity * goals.afterwards,
-      text: `over kept connections ${afterwards.toFixed(0)} a second are answered afterwards, ${((100 * afterwards) / capacity).toFixed(0)} % of those before; the goal is ${goals.afterwards * 100} %`,
+      text: `over keep-alive connections ${afterwards.toFixed(0)} a second are answered after the load, ${((100 * afterwards) / capacity).toFixed(0)} % of the rate before; the goal is ${goals.afterwards * 100} %`,
     },
   ];
 }

@@ -68,7 +68,7 @@ try {
     ),
     await measure(
       'the gateway',
-      'gateway and Redis on one core, what answers behind it on the other',
+      'gateway and Redis on one core, a stub service on the other',
       await startStand(light, { light }),
       own,
     ),

@@ -130,6 +130,6 @@ describe.each(some)('$title', (dependency) => {
   );
 });
 
-test('docs/faults.md says what clients get, as it is', async () => {
+test('docs/operations/failure-modes.md says what clients get, as it is', async () => {
   expectPage(docFile, render(dependencies, groups, results));
 });

@@ -1,0 +1,289 @@
+import { barChart, lineChart } from './charts.ts';
+import { judge, type Result } from '../../../test/bench/gateway/goals.ts';
+import { median } from '../../../test/bench/percentiles.ts';
+import { round, table, verdicts, type Kept, type Section } from './section.ts';
+
+type Rounds = readonly Record<string, number>[];
+const of = (rounds: Rounds, key: string): number => median(rounds.map((each) => each[key]!));
+
+function gateway(kept: Kept) {
+  const results = kept['results'] as Result[];
+  const rows = results.map(({ name, hasDuties, rounds }) => {
+    const each = rounds as unknown as Rounds;
+    return [
+      hasDuties ? name : `${name}, bare`,
+      of(each, 'cpu'),
+      Math.min(...each.map(({ cpu }) => cpu!)),
+      Math.max(...each.map(({ cpu }) => cpu!)),
+      of(each, 'perSecond'),
+      of(each, 'p50'),
+      of(each, 'p99'),
+    ] as const;
+  });
+  const bars = rows.map(([label, value]) => ({ label, value, isOurs: label.startsWith('ours') }));
+  const duties = results.filter(({ hasDuties }) => hasDuties).map(({ name, does }) => `- ${name}: ${does}`);
+  const { connections, requests, leftOut = [] } = kept;
+  const rounds = results[0]!.rounds.length;
+  const text = [
+    `1 KB of JSON over ${connections} keep-alive connections, in ${rounds} alternating rounds of ${round(requests)} requests each, after a warm-up until two rounds agree.${leftOut.length > 0 ? ` Not installed on this machine: ${leftOut.join(', ')}.` : ''}`,
+    verdicts(judge(results)),
+    table([['gateway', 'CPU µs a request', 'min', 'max', 'requests/s', 'p50 ms', 'p99 ms'], ...rows]),
+    kept['isCalm']
+      ? ''
+      : 'Rounds of the same gateway differ by more than 15 %. Ratios are the medians of the ratios in each round.',
+    '"bare" forwards only. The others do this with each request:',
+    duties.join('\n'),
+  ];
+  return { text, charts: { gateway: barChart('Gateway CPU for each request', 'µs', bars) } };
+}
+
+interface CacheResult {
+  name: string;
+  does: string;
+  rounds: Rounds;
+  storms: { one: { reads: number }[]; two: { reads: number }[] };
+  race: { clears: number; reads: number; stale: number };
+}
+
+interface ClearResult {
+  name: string;
+  does: string;
+  sizes: {
+    keys: number;
+    times: { count: number; p50: number; p99: number; max: number };
+    redisCpu: number;
+    ping: { max: number };
+  }[];
+}
+
+function cache(kept: Kept) {
+  const caches = kept['caches'] as CacheResult[];
+  const clears = kept['clears'] as ClearResult[];
+  const hits = caches.map(({ name, rounds, storms, race }) => [
+    name,
+    of(rounds, 'service'),
+    of(rounds, 'redis'),
+    of(rounds, 'gateway'),
+    of(rounds, 'perSecond'),
+    of(rounds, 'p50'),
+    of(rounds, 'p99'),
+    of(storms.one, 'reads'),
+    of(storms.two, 'reads'),
+    `${round(race.stale)} of ${round(race.reads)}`,
+  ]);
+  const sizes = clears.flatMap(({ name, sizes: each }) =>
+    each.map(({ keys, times, redisCpu, ping }) => [
+      name,
+      keys.toLocaleString('en'),
+      times.count,
+      times.p50,
+      // With few clears there is no 99th percentile.
+      times.max,
+      redisCpu,
+      ping.max,
+    ]),
+  );
+  const head = [
+    'cache',
+    'service µs',
+    'Redis µs',
+    'gateway µs',
+    'reads/s',
+    'p50 ms',
+    'p99 ms',
+    'database reads in a storm, 1 process',
+    '2 processes',
+    'stale reads',
+  ];
+  const text = [
+    verdicts(kept['verdicts']),
+    'The columns show the cost of a hit, the number of database reads when 1,000 readers ask for one cold key (storm), and stale reads in a short race of readers against a writer that clears as the library documents:',
+    table([head, ...hits]),
+    caches.map(({ name, does }) => `- ${name}: ${does}`).join('\n'),
+    'One clear among a number of keys. The last column is the longest wait of other Redis clients:',
+    table([
+      ['clear', 'keys', 'clears', 'p50 ms', 'max ms', 'Redis CPU µs', 'max wait of others ms'],
+      ...sizes,
+    ]),
+  ];
+  const bars = caches.map(({ name, race: { stale, reads } }) => ({
+    label: name,
+    value: (100 * stale) / reads,
+    isOurs: name === 'ours',
+  }));
+  const lines = clears.map(({ name, sizes: each }) => ({
+    label: name,
+    points: each.map(({ keys, redisCpu }) => [keys, Math.log10(Math.max(1, redisCpu))] as const),
+  }));
+  return {
+    text,
+    charts: {
+      stale: barChart('Stale reads in the race', '%', bars),
+      clears: lineChart('Redis CPU for one clear', { x: 'keys', y: 'log10 of µs', isLog: true }, lines),
+    },
+  };
+}
+
+function events(kept: Kept) {
+  const modes = ['none', 'sweep'] as const;
+  const rows = modes.map((mode) => {
+    const { throughput, events: delay, calls } = kept[mode];
+    return [
+      mode,
+      throughput.perSecond,
+      delay.times.p50,
+      delay.times.p99,
+      calls.times.p50,
+      calls.times.p99,
+    ] as const;
+  });
+  return [
+    verdicts(kept['verdicts']),
+    table([
+      ['CACHE_UNMANAGED_KEYS', 'events/s', 'event p50 ms', 'event p99 ms', 'call p50 ms', 'call p99 ms'],
+      ...rows,
+    ]),
+  ];
+}
+
+function overload(kept: Kept) {
+  // oxlint-disable-next-line typescript/no-explicit-any
+  const scenes = kept['scenes'] as any[];
+  const { connections } = kept['settings'];
+  const text = scenes.map(({ name, does, capacity, steps, verdicts: list }) => {
+    // oxlint-disable-next-line typescript/no-explicit-any
+    const rows = steps.map(({ multiple, perSecond, seen, probed }: any) => [
+      `${multiple} ×`,
+      perSecond,
+      seen.goodput,
+      seen.good?.p99 ?? 0,
+      seen.refused?.p99 ?? 0,
+      probed.recovery,
+    ]);
+    const head = ['load', 'sent/s', 'answered in time/s', 'p99 ms', 'refusal p99 ms', 'recovery ms'];
+    return `**${name}**: ${does}. Capacity: ${round(capacity)} requests a second over ${connections.few} connections. The load uses up to ${round(connections.many)} connections.\n\n${verdicts(list)}\n\n${table([head, ...rows])}`;
+  });
+  const lines = scenes.map(({ name, capacity, steps }) => ({
+    label: name,
+    // oxlint-disable-next-line typescript/no-explicit-any
+    points: steps.map(({ multiple, seen }: any) => [multiple, (100 * seen.goodput) / capacity] as const),
+  }));
+  const axes = { x: 'load, multiple of the capacity', y: 'answered in time, % of the capacity' };
+  return { text, charts: { overload: lineChart('Answered requests under overload', axes, lines) } };
+}
+
+interface Curve {
+  name: string;
+  unit: string;
+  how: string;
+  points: {
+    at: number;
+    rounds: {
+      cpu: Record<string, number>;
+      perSecond: number;
+      times: Record<string, number>;
+      failed: number;
+    }[];
+  }[];
+}
+
+function curves(kept: Kept) {
+  const list = kept['curves'] as Curve[];
+  const text = list.map(({ name, unit, how, points }) => {
+    const rows = points.map(({ at, rounds }) => [
+      at.toLocaleString('en'),
+      median(rounds.map(({ cpu }) => cpu['gateway'] ?? 0)),
+      median(rounds.map(({ cpu }) => cpu['content-cache'] ?? 0)),
+      median(rounds.map(({ perSecond }) => perSecond)),
+      median(rounds.map(({ times }) => times['p50'] ?? 0)),
+      median(rounds.map(({ times }) => times['p99'] ?? 0)),
+      rounds.reduce((sum, { failed }) => sum + failed, 0),
+    ]);
+    const head = [unit, 'gateway µs', 'content-cache µs', 'requests/s', 'p50 ms', 'p99 ms', 'not answered'];
+    return `**${name}**: ${how}.\n\n${table([head, ...rows])}`;
+  });
+  const notAnswered =
+    '"not answered" includes requests that were not sent, because no connection was free when they were due.';
+  const charts = Object.fromEntries(
+    list.map(({ name, unit, points }) => {
+      const line = (process: string) => ({
+        label: process,
+        points: points.map(
+          ({ at, rounds }) => [at, median(rounds.map(({ cpu }) => cpu[process] ?? 0))] as const,
+        ),
+      });
+      const axes = { x: unit, y: 'CPU µs for each request', isLog: true };
+      return [`curve-${name}`, lineChart(`Cost by ${name}`, axes, [line('gateway'), line('content-cache')])];
+    }),
+  );
+  return { text: [notAnswered, ...text], charts };
+}
+
+function memory(kept: Kept) {
+  const samples = kept['samples'] as Record<string, { heap: number }[]>;
+  const lines = Object.entries(samples).map(([label, list]) => ({
+    label,
+    points: list.map(({ heap }, index) => [index + 1, heap / 1e6] as const),
+  }));
+  const { minutes, perSecond } = kept['settings'];
+  const wrong = Object.values<number>(kept['errors']).reduce((sum, count) => sum + count, 0);
+  const text = [
+    `${minutes} minutes with ${perSecond} requests a second in 50 s of each minute (${round(kept['sent'])} in total, ${wrong} with a wrong or no reply):`,
+    verdicts(kept['verdicts']),
+  ];
+  const axes = { x: 'minutes', y: 'MB of heap after garbage collection' };
+  return { text, charts: { memory: lineChart('Heap of each process', axes, lines) } };
+}
+
+/** What a bench keeps, and how it is repeated. */
+const bench = (name: string) => ({ file: `bench/results/${name}.json`, repeat: `npm run bench -- ${name}` });
+
+/** The sections of docs/project/benchmarks.md. */
+export const benchmarks: Section[] = [
+  {
+    title: 'Gateway comparison',
+    ...bench('gateway'),
+    why: [
+      '**Why:** a quarter of the CPU are three writes for each request (client 12 %, service 8 %, Redis 3 %), which the other gateways have too; garbage collection is 8 %.',
+      'Additional work of this gateway: the router and its six steps (7 %), CORS and security headers (5 %), the check of the target and the SHA-256 under which a token is cached (1.5 %), and a time limit, a span and a metric for each request.',
+      'Tried without benefit: http-proxy-middleware for all requests (1.6 times the CPU; uploads use it), single Redis commands instead of one write for each turn of the event loop (12 % more), undici with a pool (it can send a request twice), prototypes as express sets them, and one write for head and body (no difference beyond the 20 % between runs).',
+    ].join(' '),
+    tell: gateway,
+  },
+  {
+    title: 'Cache comparison',
+    ...bench('cache'),
+    why: [
+      '**Why:** scanning a million keys with SCAN and MATCH takes Redis 7.0 between 730 and 880 ms of CPU. Redis 7.4 filters while it scans and takes 410 to 590 ms; docker-compose.yml has a newer version.',
+      'KEYS takes 210 ms, but blocks all other clients, so it is not used.',
+      'Tried: pages of 5,000 buckets instead of 1,000, which makes a scan 20 % faster, and patterns that leave out other models if all waiting clears are for one model.',
+    ].join(' '),
+    tell: cache,
+  },
+  {
+    title: 'Invalidation',
+    ...bench('events'),
+    why: [
+      '**Why:** at 500 calls a second the gateway, content-cache, Redis, PostgreSQL, Kafka and the load generator use more than half of both cores, and processes wait for a core. In a profile the longest stretches of 20 to 70 ms are garbage collections and small functions that were preempted; each process was preempted 400 to 900 times a second.',
+      'Tried without benefit: processes pinned to cores, larger and fixed young generations of the heap, a collector with one thread.',
+    ].join(' '),
+    tell: events,
+  },
+  {
+    title: 'Overload',
+    ...bench('overload'),
+    why: [
+      "**Why:** a refusal costs as much as any reply of Node's HTTP server: 31 µs on this machine, and twice that over two thousand connections with few requests each. At three times the capacity there are two refusals for each answered request.",
+      'Refusals wait for the event loop and for the core, which the gateway shares with content-cache, Redis and PostgreSQL. The slowest refusals are those of new connections.',
+      'Tried: refusing from 6 ms of lag and with 32 requests in progress instead of 20 ms and 64, which halved the median time of refusals (26 instead of 47 ms) but answered a third fewer requests; 16 listening sockets instead of one, without which new clients waited for seconds (kept).',
+      'While the gateway gets less than 0.4 of a core it accepts 256 requests instead of 64. With 64, 313 of 12,091 reads were refused while containers were replaced on two cores at 200 reads a second; with 256, none of 24,367. The first refusals of an overload are later for that reason.',
+    ].join(' '),
+    tell: overload,
+  },
+  {
+    title: 'Cost with growing load',
+    ...bench('curves'),
+    tell: curves,
+  },
+  { title: 'Memory', ...bench('memory'), tell: memory },
+];
