@@ -114,7 +114,7 @@ export function render(
   groups: readonly Group[],
   results: Results['dependencies'],
 ): string {
-  const intro = readFileSync(join(import.meta.dirname, 'intro.md'), 'utf8').trim();
+  const intro = readFileSync(join(import.meta.dirname, 'intro.txt'), 'utf8').trim();
   const sections = dependencies
     .filter(({ id }) => results[id])
     .map((dependency) => section(dependency, groups, results[dependency.id]!));
