@@ -15,7 +15,6 @@ const linesOf = <T>(items: readonly T[], line: (item: T) => string) => items.map
 
 /** Files that are generated completely. */
 const wholeFiles: Readonly<Record<string, () => string>> = {
-  'docs/reference/configuration.md': configurationPage,
   'deploy/prometheus/targets/local.yml': () =>
     `${generated}# The internal listeners of \`npm start\`; GATEWAY_PORT moves them.\n` +
     linesOf(
@@ -33,6 +32,8 @@ groups:
       (name) => `      - { record: 'service:expected', expr: vector(1), labels: { service: ${name} } }\n`,
     ),
   'deploy/kubernetes/base/services.yaml': manifests,
+  // Reads services.yaml.
+  'docs/reference/configuration.md': configurationPage,
 };
 
 /** A generated list in a file that is written by hand. The pattern matches the whole list. */

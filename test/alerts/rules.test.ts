@@ -31,7 +31,6 @@ test('each alert has a severity, a waiting time, a summary with the value, a des
       expect(alert).toMatch(/severity: (critical|warning)/);
       expect(alert).toMatch(/summary: (>-\n)?.*\{\{ \$value/);
       expect(alert).toMatch(/description: '[A-Z].+\.'/);
-      expect(alert).toMatch(/description: '[A-Z].+\.'/);
       const [name] = all(alert, /^alert: (\w+)/g);
       expect(all(alert, /runbook_url: (.+)/g)).toEqual([runbookUrl(name!)]);
     }
