@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { emails, logIn, newAddress, newUser, tokenOf } from '../support/accounts.ts';
+import { createUser, emails, logIn, newAddress, newUser, tokenOf } from '../support/accounts.ts';
 import { refresh } from '../support/refresh.ts';
 import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
 import { stack } from '../support/stack.ts';
@@ -15,10 +15,7 @@ const { gateway } = stack();
 const unique = () => `made-${randomUUID()}@example.com`;
 const fresh = () => ({ email: unique(), name: 'Mada Made' });
 
-async function create(body: { email: string; name: string; roles?: contract.Role[] } = fresh()) {
-  const token = await tokenOf(gateway, 'admin');
-  return (await call(gateway, contract.createUser, { body, token })).body!;
-}
+const create = (body: { email: string; name: string; roles?: contract.Role[] } = fresh()) => createUser(body);
 
 /** The newest record of the event about the user. */
 async function recordOf(event: contract.AuditEvent, userId: number) {

@@ -12,24 +12,25 @@ export const text: Player = (client) =>
 export const bytes: Player = (client) =>
   void client.once('data', () => client.end(Buffer.from('1503010002022800ff00ff00ff00ff00', 'hex')));
 
-/** A web server that knows nothing of ours, and answers everything with that status and a page. */
-export function webServer(status: number): Player {
+/** A web server that answers everything so. */
+function httpPlayer(status: number, type: string, body: string): Player {
   const server = createServer((request, response) => {
     request.resume();
-    response.writeHead(status, { 'Content-Type': 'text/html' }).end(`<h1>${status}</h1>`);
+    response.writeHead(status, { 'Content-Type': type }).end(body);
   });
   return (client) => void server.emit('connection', client);
 }
 
+/** A web server that knows nothing of ours. */
+export const webServer = (status: number) => httpPlayer(status, 'text/html', `<h1>${status}</h1>`);
+
 /** S3 that does not know us any more (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html). */
-export function s3Refusal(): Player {
-  const server = createServer((request, response) => {
-    request.resume();
-    const error = '<Error><Code>InvalidAccessKeyId</Code><Message>It does not exist.</Message></Error>';
-    response.writeHead(403, { 'Content-Type': 'application/xml' }).end(error);
-  });
-  return (client) => void server.emit('connection', client);
-}
+export const s3Refusal = () =>
+  httpPlayer(
+    403,
+    'application/xml',
+    '<Error><Code>InvalidAccessKeyId</Code><Message>It does not exist.</Message></Error>',
+  );
 
 /** PostgreSQL that refuses each connection (ErrorResponse, https://www.postgresql.org/docs/current/protocol-message-formats.html). */
 export const postgresRefusal =

@@ -38,13 +38,22 @@ function renewed(get: () => Promise<string>): () => Promise<string> {
 
 const tokens = new Map<string, () => Promise<string>>();
 
-async function temporaryToken(gateway: string): Promise<string> {
+/** Makes a user as an admin does. Throws when that is refused. */
+export async function createUser(
+  body: contract.BodyInput<typeof contract.createUser>,
+  gateway = stack().gateway,
+) {
   const token = await tokenOf(gateway, 'admin');
+  const answer = await call(gateway, contract.createUser, { body, token });
+  if (answer.error) throw new Error(`cannot make a user: ${answer.error.message}`);
+  return answer.body;
+}
+
+async function temporaryToken(gateway: string): Promise<string> {
   const email = `temporary-${randomUUID()}@example.com`;
-  const made = await call(gateway, contract.createUser, { body: { email, name: 'Tim Temporary' }, token });
-  if (made.error) throw new Error(`cannot make a user: ${made.error.message}`);
-  const params = { id: made.body.id };
-  const { body } = await call(gateway, contract.createTemporaryPassword, { params, token });
+  const { id } = await createUser({ email, name: 'Tim Temporary' }, gateway);
+  const token = await tokenOf(gateway, 'admin');
+  const { body } = await call(gateway, contract.createTemporaryPassword, { params: { id }, token });
   return (await logIn(email, body!.temporary_password, gateway)).token;
 }
 
@@ -93,15 +102,11 @@ export async function logIn(email: string, secret: string, gateway = stack().gat
  * the last one run beside.
  */
 export async function newUser(...roles: Exclude<contract.Role, 'admin'>[]): Promise<OwnUser> {
-  const { gateway } = stack();
   const email = `own-${randomUUID()}@example.com`;
   const own = `own passphrase ${randomUUID()}`;
-  const answer = await call(gateway, contract.createUser, {
-    body: { email, name: 'Olive Own', password: own, ...(roles.length > 0 && { roles }) },
-    token: await tokenOf(gateway, 'admin'),
-  });
-  if (answer.error) throw new Error(`cannot make a user: ${answer.error.message}`);
-  return { id: answer.body.id, email, password: own, ...(await logIn(email, own)) };
+  const body = { email, name: 'Olive Own', password: own, ...(roles.length > 0 && { roles }) };
+  const { id } = await createUser(body);
+  return { id, email, password: own, ...(await logIn(email, own)) };
 }
 
 /** Access tokens of a user of the test's own that are valid for minutes, however long the test lasts. */

@@ -26,28 +26,28 @@ export async function prepareIdentityDemo(gatewayPort: number) {
     throw new Problem(`Port ${port}, which the identity service of the demo needs, is taken.`);
   const main = join(ROOT, 'deploy/local/identity-demo/main.ts');
   const spec: ProcessSpec = {
-      name: 'identity-demo',
-      command: process.execPath,
-      args: [main, String(port), `http://${HOST}:${gatewayPort}/api/identity/login/callback`],
-      cwd: ROOT,
-      ready: async () => {
-        const url = `${issuer}/.well-known/openid-configuration`;
-        const reply = await fetch(url, { signal: AbortSignal.timeout(1_000) });
-        await reply.body?.cancel();
-      },
-      readyWithinMs: 60_000,
-      stopSignal: 'SIGTERM',
-    };
+    name: 'identity-demo',
+    command: process.execPath,
+    args: [main, String(port), `http://${HOST}:${gatewayPort}/api/identity/login/callback`],
+    cwd: ROOT,
+    ready: async () => {
+      const url = `${issuer}/.well-known/openid-configuration`;
+      const reply = await fetch(url, { signal: AbortSignal.timeout(1_000) });
+      await reply.body?.cancel();
+    },
+    readyWithinMs: 60_000,
+    stopSignal: 'SIGTERM',
+  };
   /** What the auth service is told of it. */
   const environment = {
-      IDENTITY_ISSUER: issuer,
-      IDENTITY_CLIENT_ID: DEMO_CLIENT.id,
-      IDENTITY_CLIENT_SECRET: DEMO_CLIENT.secret,
-      IDENTITY_NAME: 'identity',
-      IDENTITY_RETURN_TO: returnTo,
-      IDENTITY_LINK_BY_EMAIL: 'true',
-      IDENTITY_SUBORGS_CLAIM: 'suborgs',
-    };
+    IDENTITY_ISSUER: issuer,
+    IDENTITY_CLIENT_ID: DEMO_CLIENT.id,
+    IDENTITY_CLIENT_SECRET: DEMO_CLIENT.secret,
+    IDENTITY_NAME: 'identity',
+    IDENTITY_RETURN_TO: returnTo,
+    IDENTITY_LINK_BY_EMAIL: 'true',
+    IDENTITY_SUBORGS_CLAIM: 'suborgs',
+  };
   return { issuer, spec, environment };
 }
 

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
-import { machine, newAddress, tokenOf } from '../accounts.ts';
+import { createUser, machine, newAddress } from '../accounts.ts';
 import { admin } from '../admin.ts';
-import { stack } from '../stack.ts';
 
 interface Person {
   id: number;
@@ -57,13 +55,10 @@ function login(name: string, endpoint: string, body: object, token: string): Log
 }
 
 async function newPerson(role: contract.Role): Promise<Person> {
-  const { gateway } = stack();
   const email = `schemathesis-${randomUUID()}@example.com`;
   const password = `own passphrase ${randomUUID()}`;
-  const body = { email, password, name: 'Sue Schema', roles: [role] };
-  const made = await call(gateway, contract.createUser, { body, token: await tokenOf(gateway, 'admin') });
-  if (made.error) throw new Error(`cannot make a user: ${made.error.message}`);
-  return { id: made.body.id, email, password };
+  const { id } = await createUser({ email, password, name: 'Sue Schema', roles: [role] });
+  return { id, email, password };
 }
 
 /** Everybody of a role: those who ask, and who asks for what ends sessions. */
