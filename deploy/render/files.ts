@@ -77,16 +77,6 @@ const lists: readonly List[] = [
     pattern: /( {2}- name: content-platform\/.*\n +newName: .*\n +newTag: .*\n)+/,
     replacement: images,
   },
-  {
-    file: 'test/compose/published.yml',
-    pattern: /(?<=^ {2}gateway: .*\n)( {2}[a-z-]+: \{ ports: \['127\.0\.0\.1::.*\n)+/m,
-    replacement: () =>
-      linesOf(
-        services.slice(1),
-        ({ name, port }) =>
-          `  ${name}: { ports: ['127.0.0.1::${port}', '127.0.0.1::${port + internalPortOffset}'] }\n`,
-      ),
-  },
 ];
 
 /** Returns the file with its list as the description of the services has it. @throws Error when the list is missing */

@@ -11,9 +11,10 @@ import { startOwnStack } from '../support/own-stack.ts';
 import { noteLoad } from '../support/results.ts';
 
 /** The others ask /proc what CPU a process has taken (Linux). */
-const onEverySystem = ['memory'];
+const onEverySystem = ['login-timing', 'memory'];
 
 const onStack: Record<string, string> = {
+  'login-timing': 'login-timing.ts',
   tracing: 'tracing.ts',
   capacity: 'capacity.ts',
   overload: 'overload/main.ts',

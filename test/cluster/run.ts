@@ -13,7 +13,7 @@ import { type Counts, filesOf } from '../jest.ts';
 import { processes } from './containers.ts';
 import { type ClusterStack, stacks } from './stacks.ts';
 
-const everywhere = ['docker-compose.yml', 'test/compose/published.yml', 'test/cluster/processes.yml'];
+const everywhere = ['docker-compose.yml', 'test/compose/stores.yml', 'test/cluster/processes.yml'];
 const startTimeoutMs = 600_000;
 
 /** What the files of compose ask for. */

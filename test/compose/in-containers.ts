@@ -1,5 +1,6 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { internalPortOffset, services } from '@content-platform/contract';
 import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
 import { Problem } from '../../deploy/local/problem.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
@@ -11,6 +12,16 @@ export async function needDocker(signal: AbortSignal): Promise<void> {
   const { code } = await runCommand('docker', ['compose', 'version'], { signal });
   if (code !== 0)
     throw new Problem('Docker with Compose is needed for this, and `docker compose` is not there.');
+}
+
+/** A file of Compose that publishes the listeners of each service on loopback. Docker chooses the ports, so services can be scaled. */
+function publishServices(): string {
+  const ports = services.map(({ name, port }) => {
+    const internal = `127.0.0.1::${port + internalPortOffset}`;
+    // docker-compose.yml publishes the gateway itself.
+    return [name, { ports: name === 'gateway' ? [internal] : [`127.0.0.1::${port}`, internal] }];
+  });
+  return JSON.stringify({ services: Object.fromEntries(ports) });
 }
 
 /**
@@ -30,14 +41,16 @@ export async function testInContainers(
   const before = { ...process.env };
   const folder = join(DOWNLOADS, `${name}-${process.pid}`);
   const stackFile = join(folder, 'stack.json');
+  const published = join(folder, 'published.json');
   Object.assign(process.env, settings, {
     COMPOSE_PROJECT_NAME: `content-platform-${name}-${process.pid}`,
-    COMPOSE_FILE: files.map((file) => join(ROOT, file)).join(':'),
+    COMPOSE_FILE: [...files.map((file) => join(ROOT, file)), published].join(':'),
     // Who reaches a gateway from here comes through Docker's own networks; each test is a client of its own.
     TRUSTED_PROXIES: '172.16.0.0/12,192.168.0.0/16',
     STACK_FILE: stackFile,
   });
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeFileSync(published, publishServices());
   const counts = { passed: 0, failed: 0 };
   try {
     await up();

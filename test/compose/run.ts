@@ -35,7 +35,7 @@ await untilStopped(async (signal) => {
     // Its steady traffic has shown that it works, and would be in the tests' way.
     await compose('stop', 'demo');
   }
-  const files = ['docker-compose.yml', 'test/compose/published.yml'];
+  const files = ['docker-compose.yml', 'test/compose/stores.yml'];
   const suites = patterns.length > 0 ? [own] : [blackBox, own];
   const { passed, failed } = await testInContainers('test', files, settings, up, suites, signal);
   console.log(`${passed} passed, ${failed} failed`);

@@ -85,3 +85,16 @@ export interface CacheConnection extends ClearTransport {
   forReading(key: string): CacheNode;
   close(): Promise<void>;
 }
+
+export interface CacheConnectionOptions {
+  /** one of the forms of parseRedisUrl */
+  url: string;
+  /**
+   * Runs after each connect, before the cache is used: carries out the clears that were refused before. In a cluster it
+   * runs for each primary, with that primary's `part`.
+   */
+  recover: (part?: ClearTransport) => Promise<void>;
+  /** Called with each new state, and with each new reason why Redis is unusable. */
+  onStateChange?: (state: CacheState, reason?: Error) => void;
+  scripts: ProtocolScripts;
+}

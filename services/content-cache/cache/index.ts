@@ -1,8 +1,8 @@
-import type { ClearTransport, Memory, ProtocolScripts } from './connection.ts';
+import type { CacheConnectionOptions, ClearTransport, Memory, ProtocolScripts } from './connection.ts';
 import { createCacheClearer, type CacheClearer, type UnmanagedKeys } from './protocol/cache-clearer.ts';
 import { createRecordCache, type RecordCacheOptions } from './protocol/record-cache.ts';
 import { createScripts, type ReplicaGuard } from './protocol/scripts.ts';
-import { createCacheConnection, type CacheConnectionOptions } from './redis/connect.ts';
+import { createCacheConnection } from './redis/connect.ts';
 import { adviceFor } from './redis/replica-advice.ts';
 
 export { CacheError, CacheUnavailable, CacheUnfit } from './errors.ts';

@@ -1,9 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HostPort, RedisAddress } from '@content-platform/chassis';
 import { Redis } from 'ioredis';
-import type { CacheConnection, CacheNode, CacheState, ClearTransport } from '../connection.ts';
+import type {
+  CacheConnection,
+  CacheConnectionOptions,
+  CacheNode,
+  CacheState,
+  ClearTransport,
+} from '../connection.ts';
 import { CacheUnavailable, CacheUnfit, SlotMoved, SlotsUnsettled } from '../errors.ts';
-import type { CacheConnectionOptions } from './connect.ts';
 import { clientSettings, createPrimary, reconnectMs, type Primary } from './primary.ts';
 import {
   addressOf,

@@ -1,23 +1,10 @@
 import { parseRedisUrl } from '@content-platform/chassis';
 import { Redis } from 'ioredis';
-import type { CacheConnection, CacheState, ClearTransport, ProtocolScripts } from '../connection.ts';
+import type { CacheConnection, CacheConnectionOptions } from '../connection.ts';
 import { LacksReplicas } from '../errors.ts';
 import { createClusterConnection } from './cluster.ts';
 import { clientSettings, createPrimary } from './primary.ts';
 import { openThroughSentinels } from './sentinels.ts';
-
-export interface CacheConnectionOptions {
-  /** one of the forms of parseRedisUrl */
-  url: string;
-  /**
-   * Runs after each connect, before the cache is used: carries out the clears that were refused before. In a cluster it
-   * runs for each primary, with that primary's `part`.
-   */
-  recover: (part?: ClearTransport) => Promise<void>;
-  /** Called with each new state, and with each new reason why Redis is unusable. */
-  onStateChange?: (state: CacheState, reason?: Error) => void;
-  scripts: ProtocolScripts;
-}
 
 /** Creates the connection of a process to Redis: to a single server, through sentinels or to a cluster. */
 export function createCacheConnection(options: CacheConnectionOptions): CacheConnection {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheInvalidation } from '@content-platform/contract';
-import { ROOT } from '../deploy/local/config.ts';
+import { ROOT } from './local/config.ts';
 import { contentCacheConfig } from '../services/content-cache/config.ts';
 
 const text = ['scaling.md', 'redis-ha.md']
