@@ -1,2 +1,2 @@
-/** Seconds. What access tokens rest on, keys and revocations, is kept for longer. */
+/** Lifetime of access tokens in seconds. Signing keys and revocations are kept for longer. */
 export const accessTokenLifetime = 900;

@@ -12,7 +12,7 @@ export type AccessTokens = ReturnType<typeof createAccessTokens>;
 /** Makes access tokens in the profile of RFC 9068: RS256, type at+jwt. */
 export function createAccessTokens(issuer: string, keys: SigningKeys) {
   function sign(subject: string, scopes: readonly Scope[], claims: Record<string, string | boolean>): string {
-    // Each time anew: keys are rotated while the process runs.
+    // Read for each token, because keys are rotated while the process runs.
     const { kid, privateKey } = keys.current;
     return jwt.sign({ ...claims, scope: scopes.join(' ') }, privateKey, {
       algorithm: 'RS256',
@@ -26,7 +26,7 @@ export function createAccessTokens(issuer: string, keys: SigningKeys) {
   }
 
   return {
-    /** For a person, in one of their sessions. */
+    /** Makes a token for a user's session. */
     forUser: ({ id, roles, suborg }: User, sessionId: number, mustChangePassword: boolean) =>
       sign(String(id), scopesOf(roles), {
         sid: String(sessionId),

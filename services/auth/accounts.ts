@@ -8,8 +8,8 @@ import type { NewUser } from './user-store.ts';
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 
 /**
- * Opens users and machine clients for commands and demo data, without the service, and migrates its schema first. Throws
- * if the database does not answer.
+ * Opens the users and machine clients for commands and demo data, without the service. Migrates the schema first.
+ * Throws if the database is unavailable.
  */
 export async function openAccounts(databaseUrl: string) {
   const database = await openDatabase('auth', databaseUrl, migrateAuth);
@@ -25,7 +25,7 @@ export async function withAccounts<T>(
   return work(accounts).finally(accounts.close);
 }
 
-/** Creates the user unless another one has the email. True if it did. */
+/** Creates the user and returns true; returns false if another user has the email. */
 export async function ensureUser(
   accounts: Accounts,
   { password, ...user }: Omit<NewUser, 'passwordHash'> & { password: string },
@@ -36,7 +36,7 @@ export async function ensureUser(
   return created !== undefined;
 }
 
-/** Creates the machine client unless the name is taken. True if it did. */
+/** Creates the machine client and returns true; returns false if the name is taken. */
 export async function ensureClient(
   accounts: Accounts,
   { secret, ...client }: Omit<NewClient, 'secretHash'> & { secret: string },

@@ -1,4 +1,4 @@
-// Users and machine clients of an installation: `node services/auth/admin.ts help`.
+// Manages users and machine clients of an installation; for a list of commands run `node services/auth/admin.ts help`.
 import { runCommand } from '@content-platform/chassis';
 import { createClient } from './commands/create-client.ts';
 import { createUser } from './commands/create-user.ts';

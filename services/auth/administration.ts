@@ -6,7 +6,7 @@ import type { NewUser, User, UserStore } from './user-store.ts';
 /** The actor of everything that `npm run admin` does. */
 export const command: Actor = { actor: 'command' };
 
-/** Creates a user, in a transaction. Undefined if another user has the email. */
+/** Creates a user. Call it in a transaction. Returns undefined if another user has the email. */
 export async function addUser({ users, audit }: Stores, user: NewUser, by: Actor): Promise<User | undefined> {
   const created = await users.create(user);
   if (created) {
@@ -16,19 +16,19 @@ export async function addUser({ users, audit }: Stores, user: NewUser, by: Actor
   return created;
 }
 
-/** Keeps the user from being changed until the transaction ends. Throws 404. */
+/** Locks the user until the transaction ends. Throws 404. */
 export async function lockUser(users: UserStore, id: number): Promise<User> {
   const user = await users.lock(id);
   if (!user) throw new HttpError('not_found', `There is no user ${id}.`);
   return user;
 }
 
-/** Whether the user can administer other users. */
+/** Returns whether the user can administer other users. */
 export function isAdmin({ roles, disabled }: Pick<User, 'roles' | 'disabled'>): boolean {
   return roles.includes('admin') && !disabled;
 }
 
-/** Throws 409 if no other user is an admin. Call it in the transaction that takes the user's rights away. */
+/** Throws 409 if no other user is an admin. Call it in the transaction that removes the user's rights. */
 export async function refuseLastAdmin(users: UserStore, id: number): Promise<void> {
   if (await users.hasOtherAdmin(id)) return;
   throw new HttpError('last_admin', 'This is the last admin: make another one first.');

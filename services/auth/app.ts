@@ -40,7 +40,7 @@ export interface AuthDeps extends Pick<
   AuthContext,
   'database' | 'keys' | 'throttle' | 'pushDevices' | 'logger'
 > {
-  /** PUBLIC_URL: the tokens' issuer. */
+  /** PUBLIC_URL, the issuer of the tokens. */
   issuer: string;
   /** Key from which the successors of refresh tokens are derived. */
   refreshSecret: Buffer;

@@ -2,7 +2,7 @@ import { deleteExpired, type Database } from '@content-platform/chassis';
 import type { AuditEvent } from '@content-platform/contract';
 import { statements } from './statements.ts';
 
-/** Who did something, and from where. */
+/** The sender of a request: identity and IP address. */
 export interface Actor {
   /** `user:<id>`, `client:<name>` or `command` */
   actor?: string | undefined;
@@ -13,11 +13,11 @@ export interface AuditEntry extends Actor {
   event: AuditEvent;
   /** The user whom the entry is about. */
   userId?: number | undefined;
-  /** Never a secret, and nothing that a stranger typed. */
+  /** Must not contain secrets, or text that an unauthenticated client sent. */
   details?: Record<string, unknown>;
 }
 
-/** How long entries are kept. Clients ask for tokens all day: their entries would soon outnumber all others. */
+/** Retention of entries. Clients request tokens all day, so their entries would soon outnumber all others. */
 const kept = { clientToken: '30 days', other: '1 year' };
 
 export interface AuditRecord {
@@ -30,22 +30,22 @@ export interface AuditRecord {
   details: Record<string, unknown>;
 }
 
-/** For an entry about what users did to their own account. */
+/** Makes the actor of an entry about users' changes to their own account. */
 export function byUser(userId: number, address: string) {
   return { userId, actor: `user:${userId}`, address };
 }
 
-/** The audit log. Everything throws what `query` throws. */
+/** Stores the audit log. All functions throw the errors of `query`. */
 export function createAuditStore(query: Database['query']) {
   const { rows, affects, run } = statements(query);
   return {
-    /** Writes an entry, in the transaction of what it describes if there is one. */
+    /** Writes an entry. If the entry describes a change, call it in the transaction of the change. */
     add({ event, userId, actor, address, details = {} }: AuditEntry) {
       const text = `INSERT INTO auth.audit (event, user_id, actor, address, details) VALUES ($1, $2, $3, $4, $5)`;
       return run('insert_audit', text, [event, userId ?? null, actor ?? null, address ?? null, details]);
     },
 
-    /** The records of a user, of an event, or all, newest first, with ids below `before`. */
+    /** Lists the entries of a user, of an event, or all entries: newest first, with ids below `before`. */
     list(
       { userId, event }: { userId?: number | undefined; event?: AuditEvent | undefined },
       before: number | undefined,
@@ -59,7 +59,10 @@ export function createAuditStore(query: Database['query']) {
       return rows<AuditRecord>('list_audit', text, [userId ?? null, event ?? null, before ?? null, limit]);
     },
 
-    /** Records that a machine client got a token: once an hour for each address, because clients may ask all the time. */
+    /**
+     * Records that a machine client got a token: once an hour for each IP address, because clients may ask all the
+     * time.
+     */
     addClientToken(name: string, address: string) {
       const text = `INSERT INTO auth.audit (event, actor, address)
                     SELECT 'client_token', $1::text, $2::inet
@@ -68,7 +71,7 @@ export function createAuditStore(query: Database['query']) {
       return run('note_client_use', text, [`client:${name}`, address]);
     },
 
-    /** Whether the client got a token from this network (in CIDR form) in the last 30 days. */
+    /** Returns whether the client got a token from this network (in CIDR form) in the last 30 days. */
     isNetworkOfClient(name: string, network: string) {
       const text = `SELECT FROM auth.audit WHERE event = 'client_token' AND actor = $1 AND address <<= $2
                       AND at > now() - interval '30 days' LIMIT 1`;

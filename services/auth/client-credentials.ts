@@ -9,7 +9,7 @@ export interface ClientCredentials {
 const basic = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Throws 401 `invalid_client`: RFC 6749 §5.2 wants the challenge with it. */
+/** Returns 401 `invalid_client` with the challenge that RFC 6749 §5.2 requires. */
 export function invalidClient(message: string, cause?: unknown): HttpError<'invalid_client'> {
   return new HttpError('invalid_client', message, {
     headers: { 'WWW-Authenticate': 'Basic realm="content-platform", charset="UTF-8"' },
@@ -17,7 +17,7 @@ export function invalidClient(message: string, cause?: unknown): HttpError<'inva
   });
 }
 
-/** Undoes application/x-www-form-urlencoded. Throws URIError. */
+/** Decodes application/x-www-form-urlencoded. Throws URIError. */
 const formDecode = (value: string) => decodeURIComponent(value.replaceAll('+', ' '));
 
 function fromHeader(authorization: string): ClientCredentials {
@@ -34,8 +34,8 @@ function fromHeader(authorization: string): ClientCredentials {
 }
 
 /**
- * The client's id and secret: from Authorization, each form-encoded inside Basic, or from the body (RFC 6749 §2.3.1).
- * Throws 400 `invalid_request` when both are used, 401 `invalid_client` when there are none or they are malformed.
+ * Reads the client's id and secret from Authorization (each form-encoded inside Basic) or from the body: RFC 6749
+ * §2.3.1. Throws 400 `invalid_request` if both are used. Throws 401 `invalid_client` if they are missing or malformed.
  */
 export function readClientCredentials(
   authorization: string | undefined,
@@ -46,7 +46,7 @@ export function readClientCredentials(
     throw invalidClient("Send the client's id and secret, in Authorization or in the body.");
   }
   const credentials = fromHeader(authorization);
-  // An id alone is not a second method, as long as it is the same client's.
+  // The body may repeat the id of the client in Authorization; any other id is a second method.
   if (secret !== undefined || (name !== undefined && name !== credentials.name)) {
     throw new HttpError('invalid_request', 'Authenticate in Authorization or in the body, not in both.');
   }

@@ -33,7 +33,7 @@ export function readAuthConfig() {
   return { ...config, identity: identitySettings(config) };
 }
 
-/** What the admin commands need. Each throws ConfigError. */
+/** Reads the settings of the admin commands. All of them throw ConfigError. */
 export const readDatabaseUrl = () => read({ DATABASE_URL: databaseUrl }).DATABASE_URL;
 export const readPasswordMinLength = () =>
   read({ PASSWORD_MIN_LENGTH: passwordMinLength }).PASSWORD_MIN_LENGTH;

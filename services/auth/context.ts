@@ -11,7 +11,7 @@ import type { Sessions } from './sessions/sessions.ts';
 import type { AuthDatabase } from './stores.ts';
 import type { LoginThrottle } from './throttle/login-throttle.ts';
 
-/** What endpoints and grants work with. app.ts makes it once; each of them names the parts that it uses. */
+/** The dependencies of endpoints and grants. app.ts creates one object; each endpoint names the parts that it uses. */
 export interface AuthContext {
   database: AuthDatabase;
   keys: SigningKeys;

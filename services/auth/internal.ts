@@ -15,15 +15,15 @@ const userQuery = z.union([
 ]);
 
 export interface InternalDeps {
-  /** On connections of their own: other processes learn of a logout in time, also during many logins. */
+  /** Uses its own connections, so that other processes learn of a logout in time during many logins. */
   revocations: Pick<Stores['revocations'], 'listAfter'>;
   users: Pick<Stores['users'], 'findByEmail' | 'findById'>;
 }
 
 /**
- * The internal listener; 422 for an invalid query, 503 while PostgreSQL is unavailable.
+ * Serves the internal listener; 422 for an invalid query, 503 while PostgreSQL is unavailable.
  *
- * - `GET /revocations?after=<id>`: the revocations since then. Every process asks twice a second.
+ * - `GET /revocations?after=<id>`: the revocations after this id. Every process asks twice a second.
  * - `GET /users?email=<address>` or `?id=<id>`: `{id}`, or 404. Emails are compared as in a login.
  */
 export function createInternal({ revocations, users }: InternalDeps): Router {

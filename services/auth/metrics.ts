@@ -1,12 +1,12 @@
 import { Counter } from 'prom-client';
 import type { Metrics } from '@content-platform/chassis';
 
-/** limited: after too many failures, 429. refused: too many were logging in, 503. */
+/** limited: 429 after too many failures. refused: 503 because of too many concurrent logins. */
 const outcomes = ['success', 'failure', 'limited', 'refused'] as const;
 
 export type Logins = Counter<'outcome'>;
 
-/** Counts logins by how they ended. */
+/** Counts logins by outcome. */
 export function createLogins({ registry }: Metrics): Logins {
   const logins = new Counter({
     name: 'logins_total',

@@ -1,7 +1,7 @@
 import { deleteExpired, type RetentionSteps } from '@content-platform/chassis';
 import { createStores } from './stores.ts';
 
-/** The rows that expire, by the name that a failure to delete them has in the log. */
+/** Deletes expired rows. The log of a failed deletion names its step. */
 export const retention: RetentionSteps = (query) => {
   const { revocations, sessions, signingKeys, audit } = createStores(query);
   const deleteOlder = (operation: string, table: string, interval: string) =>
@@ -9,7 +9,7 @@ export const retention: RetentionSteps = (query) => {
   return {
     revocations: revocations.deleteExpired,
     sessions: sessions.deleteExpired,
-    // Until then the reply says that a login took too long, and a code that comes again ends its session.
+    // Until then a late callback gets the error "took too long", and a code that is used again ends its session.
     'identity logins': () => deleteOlder('delete_identity_logins', 'auth.identity_login', '1 hour'),
     'identity codes': () => deleteOlder('delete_identity_codes', 'auth.identity_code', '1 day'),
     'signing keys': signingKeys.deleteExpired,

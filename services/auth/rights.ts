@@ -6,7 +6,7 @@ const scopesByRole: Record<Role, readonly Scope[]> = {
   admin: scopes,
 };
 
-/** What people of these roles may do, in the contract's order. */
+/** Returns the scopes of these roles, in the contract's order. */
 export function scopesOf(roles: readonly Role[]): Scope[] {
   return scopes.filter((scope) => roles.some((role) => scopesByRole[role].includes(scope)));
 }

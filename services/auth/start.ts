@@ -21,8 +21,8 @@ import { createAuthDatabase, migrateAuth } from './stores.ts';
 type Config = ReturnType<typeof readAuthConfig>;
 
 /**
- * Connects to the databases, migrates the schema and builds the app; Redis may become available later. Throws
- * ConfigError if AUTH_KEY_SECRET is not the one that the keys were sealed with.
+ * Connects to the databases, migrates the schema and builds the app. Redis may become available later. Throws
+ * ConfigError if the keys were sealed with another AUTH_KEY_SECRET.
  */
 export async function startAuthService(service: Process<Config>): Promise<Running> {
   const { config, logger, metrics, onStop } = service;
@@ -34,7 +34,7 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
   const keys = await loadSigningKeys(database, keySecret, logger);
   onStop(keys.close);
   const refreshSecret = await loadSecret(database.secrets, 'refresh_token', keySecret);
-  // Connections of their own: other processes learn of a logout in time, also during many logins.
+  // Separate connections, so that other processes learn of a logout in time during many logins.
   const feed = createDatabase({ ...service, url, slowQueryMs, maxConnections: 2 });
   onStop(feed.close);
   const feedOfRevocations = createRevocationStore(feed.query);
@@ -44,7 +44,7 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
   onStop(() => redis.disconnect());
   onStop(startRetention(pool.query, retention, logger));
   const checkTokens = async () => {
-    // Throws while no key can sign.
+    // The getter throws while no key can sign.
     void keys.current;
     if (!revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
   };
@@ -67,7 +67,7 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
     checks: {
       postgres: { required: true, check: () => pool.ping() },
       tokens: { required: true, check: checkTokens },
-      // Without Redis failed logins are counted in this process.
+      // Without Redis this process counts failed logins itself.
       redis: { required: false, check: () => redis.ping() },
     },
   };

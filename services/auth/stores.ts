@@ -15,7 +15,7 @@ const folder = new URL('migrations/', import.meta.url);
 /** Creates or updates the schema. */
 export const migrateAuth = (url: string, logger: Logger) => migrate({ url, schema: 'auth', folder, logger });
 
-/** The tables of this service. */
+/** The stores of this service's tables. */
 export type Stores = ReturnType<typeof createStores>;
 
 export function createStores(query: Database['query']) {
@@ -34,11 +34,11 @@ export function createStores(query: Database['query']) {
 }
 
 export interface AuthDatabase extends Stores {
-  /** Runs `work` on stores of one transaction: all or nothing. Throws what `work` throws, and 503. */
+  /** Runs `work` on stores that share one transaction. Throws the errors of `work`, and 503. */
   transaction<T>(work: (stores: Stores) => Promise<T>): Promise<T>;
 }
 
-/** The stores on connections of the pool, and in transactions. */
+/** Creates the stores, both on pooled connections and in transactions. */
 export function createAuthDatabase(database: Pick<Database, 'query' | 'transaction'>): AuthDatabase {
   return {
     ...createStores(database.query),

@@ -6,42 +6,45 @@ export interface User {
   id: number;
   email: string;
   name: string;
-  /** null: the user has chosen none yet */
+  /** null: the user has not chosen a password */
   passwordHash: string | null;
-  /** Of the password for one login, also when it was used or has expired; null: there is none. */
+  /** The temporary password, even if it was used or has expired; null: there is none. */
   tempPasswordHash: string | null;
   tempPasswordExpiresAt: Date | null;
   roles: Role[];
   disabled: boolean;
-  /** Chosen from those that the identity service named. */
+  /** One of the suborgs that the identity provider named. */
   suborg: string | null;
   createdAt: Date;
 }
 
 export type NewUser = Pick<User, 'email' | 'name' | 'passwordHash'> & { roles: readonly Role[] };
 
-// PostgreSQL sends bigint as text, and float8 as a number.
+// PostgreSQL returns bigint as text, and float8 as a number.
 const columns = `id::float8 AS id, email, name, password_hash AS "passwordHash", temp_password_hash AS "tempPasswordHash",
   temp_password_expires_at AS "tempPasswordExpiresAt", roles, disabled, suborg, created_at AS "createdAt"`;
 
 /**
- * An email as it is compared in every locale of a database; equal to the expression of the unique index. Only A to Z
- * have two cases: if K were the Kelvin sign, one person would get the mail and the account of another.
+ * Returns the SQL form in which emails are compared, independent of the database's locale. It must equal the expression
+ * of the unique index. Only A to Z are case-insensitive. If K equalled the Kelvin sign, one user could take over the
+ * account of another user's email.
  */
 const folded = (email: string) => `lower(${email} COLLATE "C")`;
 
-/** A pattern that takes every character of `part` literally. */
+/** Returns a LIKE pattern that matches `part` literally. */
 function containing(part: string): string {
   return `%${part.replace(/[\\%_]/g, '\\$&')}%`;
 }
 
 export type UserStore = ReturnType<typeof createUserStore>;
 
-/** The users. Emails are compared without regard to the case of A to Z. Everything throws what `query` throws. */
+/**
+ * Stores users. Emails are compared without regard to the case of A to Z. All functions throw the errors of `query`.
+ */
 export function createUserStore(query: Database['query']) {
   const { rows, first, affects, run } = statements(query);
 
-  /** The user of a login. `account` is the email as it is compared, also if there is no such user. */
+  /** Looks up the user of a login. `account` is the comparison form of the email, even if the user does not exist. */
   async function lookUp(email: string): Promise<{ account: string; user: User | undefined }> {
     const text = `SELECT account, ${columns}
                   FROM (SELECT ${folded('$1')} AS account) AS typed
@@ -58,9 +61,9 @@ export function createUserStore(query: Database['query']) {
     findById: (id: number) =>
       first<User>('find_user', `SELECT ${columns} FROM auth.user WHERE id = $1`, [id]),
 
-    /** The users with `search` in their name or email, newest first, with ids below `before`. */
+    /** Returns the users with `search` in their name or email, newest first, with ids below `before`. */
     list(search: string | undefined, before: number | undefined, limit: number) {
-      // The database's own collation may have no case outside ASCII.
+      // The database's own collation may not fold case outside ASCII.
       const text = `SELECT ${columns} FROM auth.user
                     WHERE ($1::text IS NULL OR name ILIKE $1 COLLATE "und-x-icu" OR email ILIKE $1 COLLATE "und-x-icu")
                       AND ($2::bigint IS NULL OR id < $2)
@@ -69,11 +72,14 @@ export function createUserStore(query: Database['query']) {
       return rows<User>('list_users', text, [pattern, before ?? null, limit]);
     },
 
-    /** Keeps the user from being changed and from logging in until the transaction ends. */
+    /** Prevents changes to the user and their logins until the transaction ends. */
     lock: (id: number) =>
       first<User>('lock_user', `SELECT ${columns} FROM auth.user WHERE id = $1 FOR UPDATE`, [id]),
 
-    /** Whether there is an enabled admin other than the user `id`. Other transactions that ask wait until this one ends. */
+    /**
+     * Returns whether an enabled admin other than `id` exists. Other transactions that call this wait until this one
+     * ends.
+     */
     async hasOtherAdmin(id: number): Promise<boolean> {
       await run('lock_admins', `SELECT pg_advisory_xact_lock(hashtext('auth.admins'))`);
       const text = `SELECT FROM auth.user WHERE 'admin' = ANY (roles) AND NOT disabled AND id <> $1 LIMIT 1`;
@@ -88,8 +94,8 @@ export function createUserStore(query: Database['query']) {
     delete: (id: number) => run('delete_user', 'DELETE FROM auth.user WHERE id = $1', [id]),
 
     /**
-     * Keeps the user from being changed until the transaction ends. Undefined if the user was disabled, deleted or given
-     * another password since `passwordHash` was read.
+     * Locks the user until the transaction ends. Returns undefined if the user was disabled, deleted or given another
+     * password since `passwordHash` was read.
      */
     lockIfUnchanged(id: number, passwordHash: string | null) {
       const text = `SELECT ${columns} FROM auth.user
@@ -98,8 +104,8 @@ export function createUserStore(query: Database['query']) {
     },
 
     /**
-     * Uses up the temporary password with this hash, and keeps the user from being changed until the transaction ends.
-     * Undefined if the password was used or replaced or has expired, or the user was disabled or deleted.
+     * Marks the temporary password with this hash as used, and locks the user until the transaction ends. Returns
+     * undefined if the password was used, replaced or has expired, or the user was disabled or deleted.
      */
     spendTemporaryPassword(id: number, hash: string | null) {
       const text = `UPDATE auth.user SET temp_password_used_at = now()
@@ -116,27 +122,27 @@ export function createUserStore(query: Database['query']) {
       return (await first<{ at: Date }>('set_temporary_password', text, [id, hash, seconds]))!.at;
     },
 
-    /** Stores the password that the user has chosen, and deletes a temporary one. */
+    /** Stores the user's own password and deletes the temporary one. */
     setPassword(id: number, hash: string) {
       const text = `UPDATE auth.user SET password_hash = $2, temp_password_hash = NULL, temp_password_expires_at = NULL,
                       temp_password_used_at = NULL WHERE id = $1`;
       return run('set_password', text, [id, hash]);
     },
 
-    /** The new user, or undefined if another user has the email. */
+    /** Creates a user; returns undefined if another user has the email. */
     create({ email, name, passwordHash, roles }: NewUser) {
       const text = `INSERT INTO auth.user (email, name, password_hash, roles) VALUES ($1, $2, $3, $4)
                     ON CONFLICT (${folded('email')}) DO NOTHING RETURNING ${columns}`;
       return first<User>('create_user', text, [email, name, passwordHash, roles]);
     },
 
-    /** The changed user; undefined if the user was deleted. */
+    /** Returns the changed user; undefined if the user was deleted. */
     setSuborg(id: number, suborg: string | null) {
       const text = `UPDATE auth.user SET suborg = $2 WHERE id = $1 RETURNING ${columns}`;
       return first<User>('set_suborg', text, [id, suborg]);
     },
 
-    /** Does nothing if the hash is not `from` any more, because the password was changed. */
+    /** Does nothing if the password was changed, so that the hash is no longer `from`. */
     replacePasswordHash(id: number, from: string, to: string) {
       const text = 'UPDATE auth.user SET password_hash = $3 WHERE id = $1 AND password_hash = $2';
       return run('replace_password_hash', text, [id, from, to]);

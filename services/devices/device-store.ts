@@ -97,7 +97,7 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
       return rows.map(toDevice);
     },
 
-    /** As `list`, with complete tokens, for the sender of messages. */
+    /** Works like `list`, but with complete tokens, for the sender of messages. */
     async listTokens(userId: number, before: number | undefined, limit: number) {
       const text = `SELECT ${columns}, token FROM devices.device
                     WHERE user_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;

@@ -5,7 +5,7 @@ import { createDeviceStore } from './device-store.ts';
 
 const folder = new URL('migrations/', import.meta.url);
 
-/** The store on a new database. */
+/** Opens the store on a new database. */
 export async function openDevices() {
   const service = await openTestService('devices', (url, logger) =>
     migrate({ url, schema: 'devices', folder, logger }),

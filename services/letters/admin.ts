@@ -1,4 +1,4 @@
-// Letters of an installation: `node services/letters/admin.ts help`.
+// Manages letters of an installation; for a list of commands run `node services/letters/admin.ts help`.
 import { runCommand } from '@content-platform/chassis';
 import { createLetter } from './commands/create-letter.ts';
 import { readAdminConfig } from './config.ts';

@@ -31,7 +31,7 @@ interface HistoryRow extends HistoryEntry {
   actor: string;
 }
 
-// In this order they become the reply, from which its ETag is made.
+// The reply keeps this order, and its ETag depends on it.
 const columns = `id, user_id, title, state,
   (SELECT coalesce(json_agg(json_build_object('webform_id', webform_id, 'required', required,
             'skipped', skipped_at IS NOT NULL, 'skipped_at', skipped_at, 'reason', reason) ORDER BY webform_id), '[]')

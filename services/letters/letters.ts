@@ -17,7 +17,9 @@ export async function migrateLetters(url: string, logger: Logger): Promise<void>
   await migrateIdempotency({ url, schema, logger });
 }
 
-/** The database for commands and for demo data, without the service. Throws when it is unavailable or refuses. */
+/**
+ * Opens the database for commands and demo data, without the service. Throws if it is unavailable or refuses the login.
+ */
 export const openLetters = (databaseUrl: string): Promise<Database> =>
   openDatabase('letters', databaseUrl, migrateLetters);
 

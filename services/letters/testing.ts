@@ -8,7 +8,7 @@ import { createLetters } from './app.ts';
 import { createLetterStore, type NewLetter } from './letter-store.ts';
 import { migrateLetters } from './letters.ts';
 
-/** Tokens are `user.<id>` and, with letters:write, `staff.<id>`. */
+/** Converts a token to its caller: `user.<id>`, or `staff.<id>` with letters:write. */
 function callerOf(token: string): Caller {
   const [, role, id] = /^(user|staff)\.(\d+)$/.exec(token) ?? [];
   if (!role) throw new HttpError('invalid_token', 'The access token is not one of ours.');
@@ -16,7 +16,7 @@ function callerOf(token: string): Caller {
   return { kind: 'user', id: Number(id), sessionId: '1', mustChangePassword: false, scopes };
 }
 
-/** Default letter of a test: webform 1 is required, 2 and 3 are not. */
+/** The default letter of a test: webform 1 is required, 2 and 3 are optional. */
 const usual: NewLetter = {
   userId: 1,
   title: 'A letter',
@@ -49,7 +49,7 @@ export async function startLetters() {
       const { body } = await call(origin, contract.readLetterHistory, { params: { id }, token: 'user.1' });
       return body!.items.map(({ event, actor, details }) => ({ event, actor, details }));
     },
-    /** Skips webform 2 of the letter, unless `change` says something else. */
+    /** Skips webform 2 of the letter, unless `change` overrides it. */
     skip(
       id: number,
       change: Partial<contract.BodyInput<typeof contract.updateLetterSkippedWebform>> = {},

@@ -1,4 +1,4 @@
-// Uploaded files of an installation: `node services/media-upload/admin.ts help`.
+// Manages uploaded files of an installation; for a list of commands run `node services/media-upload/admin.ts help`.
 import { openDatabase, runCommand } from '@content-platform/chassis';
 import { type Opened, sweepMedia } from './commands/sweep-media.ts';
 import { readAdminConfig } from './config.ts';

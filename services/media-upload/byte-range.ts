@@ -1,9 +1,9 @@
 import type { ByteRange } from './stores/store.ts';
 
 /**
- * The part of a file of `size` bytes that a Range header asks for (RFC 9110 §14.2). Undefined for the whole file: without
- * a header, and if it is malformed, has another unit or asks for several parts. 'unsatisfiable' if the range begins after
- * the end of the file.
+ * Parses a Range header for a file of `size` bytes (RFC 9110 §14.2). Returns undefined for the whole file: without a
+ * header, and if the header is malformed, has another unit or lists several ranges. Returns 'unsatisfiable' if the
+ * range begins after the end of the file.
  */
 export function parseRange(
   header: string | undefined,

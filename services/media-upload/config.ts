@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { portOf } from '@content-platform/contract';
 import { commonConfig, databaseUrl, readConfig, tokenConfig, url } from '@content-platform/chassis';
 
-/** Where files are kept. */
+/** The settings of the file store. */
 export const storeConfig = {
   MEDIA_FOLDER: z
     .string()
@@ -38,7 +38,7 @@ export function readMediaUploadConfig() {
   return readConfig(mediaUploadConfig, process.env);
 }
 
-/** For the commands. Throws ConfigError. */
+/** Reads the settings of the admin commands. Throws ConfigError. */
 export function readAdminConfig() {
   return readConfig({ DATABASE_URL: databaseUrl, ...storeConfig }, process.env);
 }

@@ -19,7 +19,7 @@ export function cleanName(given: string | undefined): string {
   return characters.slice(0, maxCharacters - [...ending].length).join('') + ending;
 }
 
-/** Content-Disposition with a name in any script (RFC 6266 §4.3), and one for clients that read ASCII only. */
+/** Returns a Content-Disposition with a name in any script (RFC 6266 §4.3), and an ASCII name for older clients. */
 export function disposition(kind: 'inline' | 'attachment', name: string): string {
   const plain = name.replace(/[^\x20-\x7e]|["\\%]/gu, '_');
   const encoded = encodeURIComponent(name).replace(
@@ -29,7 +29,7 @@ export function disposition(kind: 'inline' | 'attachment', name: string): string
   return `${kind}; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
-/** The name of an image's variant, with the extension of its format. */
+/** Returns the name of an image's variant, with the extension of its format. */
 export function webpName(name: string): string {
   return `${name.replace(/\.[^.\s]{1,10}$/u, '')}.webp`;
 }

@@ -11,7 +11,7 @@ export interface Variant {
 
 export interface NewFile {
   userId: number;
-  /** The first part of the keys of its files in the store. */
+  /** The first part of the file's keys in the store. */
   object: string;
   checksum: Buffer;
   mime: string;
@@ -44,8 +44,8 @@ function fileOf({ id, user_id, created_at, ...row }: Row): File {
 export type FileStore = ReturnType<typeof createFileStore>;
 
 /**
- * The table media.file, in which each row says which store has its files; `store` is the name of the one in use.
- * Everything throws what `query` throws.
+ * Stores rows of the table media.file. Each row names the store that has its files; `store` is the name of the current
+ * one. All functions throw the errors of `query`.
  */
 export function createFileStore(query: Database['query'], store: string) {
   async function one(operation: string, text: string, values: readonly unknown[]): Promise<File | undefined> {
@@ -74,13 +74,13 @@ export function createFileStore(query: Database['query'], store: string) {
   }
 
   return {
-    /** The file that this user has uploaded with this checksum. */
+    /** Returns the file that this user uploaded with this checksum. */
     findUpload,
-    /** Adds a file, or finds the one that this user has with the same bytes, which has another `object`. */
+    /** Adds a file. If the user already has one with the same bytes, returns that one, which has another `object`. */
     async add(file: NewFile): Promise<File> {
       for (;;) {
         const added = (await insert(file)) ?? (await findUpload(file.userId, file.checksum));
-        // Neither: the existing file was deleted in between.
+        // If neither was found, the existing file was deleted in between.
         if (added) return added;
       }
     },
@@ -95,17 +95,17 @@ export function createFileStore(query: Database['query'], store: string) {
       const { rows } = await query<Row>('list_files', text, [userId, before, limit]);
       return rows.map(fileOf);
     },
-    /** Deletes the row and returns it; undefined if there was none. */
+    /** Deletes the row and returns it; undefined if it does not exist. */
     async remove(userId: number, id: number): Promise<File | undefined> {
       const text = `DELETE FROM media.file WHERE user_id = $1 AND id = $2 RETURNING ${columns}`;
       return one('delete_file', text, [userId, id]);
     },
-    /** Assigns rows from before releases stored the store's name to this store. */
+    /** Assigns this store to rows from releases that did not record a store's name. */
     async adopt(): Promise<void> {
       await query('adopt_files', 'UPDATE media.file SET store = $1 WHERE store IS NULL', [store]);
     },
 
-    /** The files of all users in this store. */
+    /** Yields the files of all users in this store. */
     async *all(): AsyncGenerator<Pick<File, 'id' | 'object' | 'variants'>> {
       const text = `SELECT id, object, variants FROM media.file WHERE id > $1 AND store = $2
                     ORDER BY id LIMIT 1000`;

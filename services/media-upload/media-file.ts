@@ -2,7 +2,7 @@ import { HttpError } from '@content-platform/chassis';
 import type { MediaFile, VariantName } from '@content-platform/contract';
 import type { File, NewFile } from './file-store.ts';
 
-/** A file in replies. */
+/** Converts a file to its form in replies. */
 export function mediaFile(publicUrl: string, file: File): MediaFile {
   const { id, mime, bytes, width, height, checksum, placeholder, createdAt, variants } = file;
   return {
@@ -23,13 +23,13 @@ export function mediaFile(publicUrl: string, file: File): MediaFile {
 
 export const keyOf = (object: string, name: VariantName): string => `${object}-${name}`;
 
-/** The keys of a file's variants and of the upload itself. */
+/** Returns the store keys of a file's variants and of the upload itself. */
 export function keysOf({ object, variants }: Pick<NewFile, 'object' | 'variants'>): string[] {
   const names = new Set<VariantName>(['original', ...variants.map(({ name }) => name)]);
   return [...names].map((name) => keyOf(object, name));
 }
 
-/** The same reply for another user's file as for one that does not exist. */
+/** Returns 404, for another user's file and for a file that does not exist. */
 export function noSuchFile(): HttpError<'not_found'> {
   return new HttpError('not_found', 'You have no such file.');
 }

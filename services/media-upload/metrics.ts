@@ -2,8 +2,8 @@ import { Counter } from 'prom-client';
 import { durations, type Metrics } from '@content-platform/chassis';
 
 /**
- * existing: the user had the file already; refused: 4xx; busy: 503, too much to do or a dependency is unavailable;
- * hung_up: the client disconnected; failed: anything else.
+ * existing: the user already had the file. refused: 4xx. busy: 503, overload or an unavailable dependency. hung_up: the
+ * client disconnected. failed: any other error.
  */
 const uploadOutcomes = ['created', 'existing', 'refused', 'busy', 'hung_up', 'failed'] as const;
 export type UploadOutcome = (typeof uploadOutcomes)[number];

@@ -11,7 +11,7 @@ export interface ReceivedFile {
   /** SHA-256. */
   checksum: Buffer;
   bytes: number;
-  /** As the client sent it. */
+  /** The name that the client sent. */
   name: string | undefined;
 }
 
@@ -52,18 +52,18 @@ async function save(file: Readable, path: string): Promise<Omit<ReceivedFile, 'n
 }
 
 /**
- * Reads a form with one file in the field `file` and nothing else, and streams the file to `path`. Throws 400, 413 or 422
- * as soon as it sees an error, and leaves the rest of the body unread.
+ * Reads a form with a single file in the field `file`, and streams the file to `path`. Throws 400, 413 or 422 at the
+ * first error and leaves the rest of the body unread.
  */
 export async function receiveFile(request: IncomingMessage, path: string): Promise<ReceivedFile> {
-  // The client disconnected before: no event would follow.
+  // The client has already disconnected, so no event would follow.
   if (request.destroyed) throw malformed(new Error('the body broke off'));
   const parser = createParser(request);
   const { promise, resolve, reject } = Promise.withResolvers<ReceivedFile>();
   let saving: Promise<ReceivedFile> | undefined;
 
   parser.on('file', (field, file, { filename: name }) => {
-    // If the form is refused, the parser ends the file with an error that does not matter any more.
+    // If the form is refused, the parser ends the file with an error that no longer matters.
     file.on('error', () => undefined);
     if (field !== 'file') {
       file.resume();
@@ -84,7 +84,7 @@ export async function receiveFile(request: IncomingMessage, path: string): Promi
   } finally {
     request.unpipe(parser);
     parser.destroy();
-    // The last write could create the file again after its removal.
+    // Waits, because the last write could create the file again after its removal.
     await saving?.catch(() => undefined);
   }
 }

@@ -24,10 +24,10 @@ import { createWorkspace } from './workspace.ts';
 
 type Config = z.output<z.ZodObject<typeof mediaUploadConfig>>;
 
-/** Uploads that may wait for each worker process, so that the last of them waits a few seconds only. */
+/** Uploads that may wait for each worker process; with this limit the last one waits only a few seconds. */
 const maxWaitingPerWorker = 8;
 
-/** The longest time that the contract allows for a reply. */
+/** The maximum reply time in the contract. */
 const gracePeriodMs = upload.replyWithinSeconds * 1_000;
 
 /** Connects to the database and the store, starts the worker processes and builds the app. */

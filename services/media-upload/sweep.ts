@@ -2,25 +2,25 @@ import type { FileStore } from './file-store.ts';
 import { keysOf } from './media-file.ts';
 import type { Store } from './stores/store.ts';
 
-/** Younger files may belong to an upload in progress, or to a row that was added since the table was read. */
+/** Younger files may belong to an upload in progress, or to a row that was added after the table was read. */
 const minStrayAgeMs = 3_600_000;
 
-/** The form of our keys. Nothing else in a folder or bucket is deleted. */
+/** The format of our keys. Other files in a folder or bucket are never deleted. */
 const ownKey = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-[a-z]+$/;
 
 export interface Strays {
   /** Keys of files without a row. */
   keys: string[];
-  /** Rows without all of their files. */
+  /** Rows with missing files. */
   rows: { id: number; object: string; missing: string[] }[];
 }
 
-/** The table has rows, but the store has no file: it is the wrong store. */
+/** Thrown if the table has rows but the store is empty, which means that it is the wrong store. */
 export class EmptyStore extends Error {}
 
 /**
- * Compares the table with the store. It reads the rows first, because files are stored before their row is added. Throws
- * EmptyStore, and what the database and the store throw.
+ * Compares the table with the store. Reads the rows first, because files are stored before their row is added. Throws
+ * EmptyStore, and the errors of the database and the store.
  */
 export async function findStrays(files: FileStore, store: Store): Promise<Strays> {
   const rows = new Map<string, { id: number; missing: Set<string> }>();
@@ -45,7 +45,10 @@ export async function findStrays(files: FileStore, store: Store): Promise<Strays
   };
 }
 
-/** Deletes the strays. The other files of an incomplete row become files without a row, for the next sweep. */
+/**
+ * Deletes the strays. The remaining files of an incomplete row are then files without a row, which the next sweep
+ * deletes.
+ */
 export async function deleteStrays(files: FileStore, store: Store, { keys, rows }: Strays): Promise<void> {
   for (const key of keys) await store.remove(key);
   for (const { id, object } of rows) await files.removeRow(id, object);

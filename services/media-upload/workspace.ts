@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** No upload in progress is older. */
+/** Maximum age of an upload in progress. */
 const abandonedMs = 10 * 60_000;
 
-/** Folders for uploads in progress. */
+/** Creates folders for uploads in progress. */
 export interface Workspace {
-  /** Does `work` with a folder of its own, which is removed afterwards. */
+  /** Runs `work` with its own folder, which is removed afterwards. */
   use<T>(work: (folder: string) => Promise<T>): Promise<T>;
-  /** Removes folders that are older than ten minutes. Throws the first failure once it has tried every folder. */
+  /** Removes folders that are older than ten minutes. Tries every folder, then throws the first error. */
   removeAbandoned(): Promise<void>;
 }
 
 /**
- * @param root is made if it is missing; other processes may use it, too
+ * @param root created if it is missing; other processes may use it, too
  * @param remove replaces `rm` in tests
  */
 export async function createWorkspace(root: string, remove = rm): Promise<Workspace> {
@@ -27,7 +27,7 @@ export async function createWorkspace(root: string, remove = rm): Promise<Worksp
       try {
         return await work(folder);
       } finally {
-        // The result of the work counts more; `removeAbandoned` tries again later.
+        // The result of the work matters more; `removeAbandoned` tries again later.
         await remove(folder, { recursive: true, force: true }).catch(() => undefined);
       }
     },

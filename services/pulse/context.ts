@@ -8,7 +8,7 @@ import type { FailedJobs } from './failed-jobs.ts';
 import type { Links } from './pages/overview.ts';
 import type { ReportDeps } from './report.ts';
 
-/** What the endpoints stand on. */
+/** The dependencies of the endpoints. */
 export interface PulseContext {
   auth: AuthClient;
   tokens: TokenVerifier;

@@ -7,7 +7,7 @@ import { createSlowLogStore } from './slow-log-store.ts';
 await run('pulse', readPulseConfig, async (process) => {
   const { config, logger, metrics, slowLog, onStop } = process;
   const { LOGS_DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
-  // A page waits no longer than this.
+  // Queries are limited to the time that a page waits for its parts.
   const limits = { maxConnections: 2, statementTimeoutMs: 2_000 };
   const logs = url && createDatabase({ url, logger, metrics, slowLog, slowQueryMs, ...limits });
   if (logs) onStop(() => logs.close());

@@ -4,7 +4,7 @@ const limitMs = 2_000;
 
 /**
  * Wraps a request for a part of the page: the result is null if `ask` fails or takes longer than 2 s. After a failure
- * pages get null at once, while one request tests for the later pages whether `ask` works again.
+ * pages get null at once. Meanwhile one request checks for later pages whether `ask` works again.
  */
 export function optionalPart<Args extends unknown[], T>(ask: (...args: Args) => Promise<T>) {
   let failing = false;

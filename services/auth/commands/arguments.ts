@@ -6,8 +6,8 @@ import { clientName as nameForm } from '../client-store.ts';
 import { CommandError } from './command.ts';
 
 /**
- * What `schema` makes of the value. Throws CommandError with the first thing that is wrong: `prefix`, the name of the
- * field if there is one, and a message that starts with "must".
+ * Validates the value and returns the output of `schema`. Throws CommandError with the first problem: `prefix`, the
+ * name of the field if there is one, and a message that starts with "must".
  */
 export function checked<S extends z.ZodType>(prefix: string, schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value);
@@ -16,7 +16,7 @@ export function checked<S extends z.ZodType>(prefix: string, schema: S, value: u
   throw new CommandError(`${(prefix + String(path[0] ?? '')).trimEnd()} ${message}`);
 }
 
-/** As in the contract, with a message that fits a command. */
+/** Takes the rules of the contract, with a message that fits a command. */
 function field(schema: z.ZodType<string>, message: string) {
   return z.string(message).transform((value, context) => {
     const { data } = schema.safeParse(value);
@@ -27,7 +27,7 @@ function field(schema: z.ZodType<string>, message: string) {
 
 export const email = field(contract.email, 'must be an email address');
 export const personName = field(contract.personName, 'must have 1 to 200 characters that can be shown');
-/** What can be sent at a login; whether it is a good one says the policy. */
+/** Accepts any password that a login can send; the password policy checks its strength. */
 export const newPassword = field(multiLineText(0, Number.MAX_SAFE_INTEGER), 'must have no NUL in it');
 const rolesMessage = `must be of ${roles.join(', ')}`;
 export const userRoles = z
@@ -38,12 +38,12 @@ export const userRoles = z
 const nameMessage = 'must be 1 to 64 lower-case letters, digits and dashes, a letter first';
 const clientName = z.string(nameMessage).regex(nameForm, nameMessage);
 
-/** The one NAME of a command, a client's. Throws CommandError. */
+/** Returns the only positional argument, the NAME of a client. Throws CommandError. */
 export function clientNamed(positionals: string[]): string {
   if (positionals.length > 1) throw new CommandError(`Give one NAME, not ${positionals.length}.`);
   return checked('NAME', clientName, positionals[0]);
 }
 
-/** The arguments of a command that takes one NAME and nothing else. Throws CommandError. */
+/** Parses arguments that consist of one NAME. Throws CommandError. */
 export const onlyClientName = (args: string[]) =>
   clientNamed(parseArgs({ args, allowPositionals: true, options: {} }).positionals);

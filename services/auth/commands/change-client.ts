@@ -4,7 +4,10 @@ import type { Accounts } from '../accounts.ts';
 import type { ClientStore } from '../client-store.ts';
 import { CommandError } from './command.ts';
 
-/** Takes a client's secret away by `change`, and its tokens. Throws CommandError if `change` found no such client. */
+/**
+ * Runs `change`, which removes a client's secret, and revokes its tokens. Throws CommandError if the client does not
+ * exist.
+ */
 export async function changeClient(
   { transaction }: Accounts,
   client: string,

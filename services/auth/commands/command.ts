@@ -1,17 +1,17 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Accounts } from '../accounts.ts';
 
-/** What a command works with. */
+/** The dependencies of a command. */
 export interface Surroundings {
   input: Readable & { isTTY?: boolean };
-  /** Where a person is asked; what a command has to say it returns. */
+  /** Stream for questions to the user; a command's output is its return value. */
   prompts: Writable;
-  /** Opens the database during `work`: only once what was typed has been found right. */
+  /** Opens the database during `work`. Validate the input first. */
   withAccounts<T>(work: (accounts: Accounts) => Promise<T>): Promise<T>;
 }
 
-/** Returns what to print. Throws CommandError, and what the database throws. */
+/** Returns the text to print. Throws CommandError and database errors. */
 export type Command = (args: string[], around: Surroundings) => Promise<string>;
 
-/** What was typed, or read from stdin, is wrong; `message` is one line for the person at the keyboard. */
+/** The arguments or stdin are invalid; `message` is one line for the user of the command. */
 export class CommandError extends Error {}

@@ -10,7 +10,7 @@ const options = { scope: { type: 'string', multiple: true } } as const;
 const scopeMessage = `must be of ${known.join(', ')}`;
 const wanted = z.object({ scope: z.array(z.enum(known, scopeMessage), scopeMessage) });
 
-/** create-client NAME --scope S…; makes the secret. */
+/** Runs `create-client NAME --scope S…`; generates the secret. */
 export const createClient: Command = async (args, { withAccounts }) => {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
   const name = clientNamed(positionals);

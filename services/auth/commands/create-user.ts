@@ -14,7 +14,7 @@ const options = {
 } as const;
 const wanted = z.object({ email, name: personName, role: userRoles });
 
-/** create-user --email E --name N [--role R]…; the password comes from stdin. */
+/** Runs `create-user --email E --name N [--role R]…`; reads the password from stdin. */
 export const createUser: Command = async (args, around) => {
   const { values } = parseArgs({ args, options });
   const { role: roles, ...person } = checked('--', wanted, values);

@@ -2,7 +2,7 @@ import { onlyClientName } from './arguments.ts';
 import { changeClient } from './change-client.ts';
 import type { Command } from './command.ts';
 
-/** disable-client NAME; for good: its secret and its tokens are of no use any more. */
+/** Runs `disable-client NAME`; permanently revokes the client's secret and tokens. */
 export const disableClient: Command = async (args, { withAccounts }) => {
   const client = onlyClientName(args);
   await withAccounts((accounts) =>

@@ -28,7 +28,7 @@ function parse(line: string, where: string): NewUser {
   return checked(`${where}: `, imported, value);
 }
 
-/** import-users: a user as JSON on each line of stdin, all or none of them. */
+/** Runs `import-users`; reads one JSON user per line of stdin and imports all users or none. */
 export const importUsers: Command = async (args, { input, withAccounts }) => {
   parseArgs({ args, options: {} });
   const users = (await readAll(input))

@@ -7,9 +7,9 @@ async function firstLine(input: Readable): Promise<string> {
   throw new CommandError('Give the password as the first line of stdin.');
 }
 
-/** Asks at the terminal; what is typed is not shown. Throws CommandError on Ctrl-C and Ctrl-D. */
+/** Asks for a password at the terminal without showing the input. Throws CommandError on Ctrl-C and Ctrl-D. */
 async function prompt(input: Readable, output: Writable, question: string): Promise<string> {
-  // readline shows what is typed on its output, so that one leads nowhere.
+  // readline echoes the input to its output, so this output discards it.
   const hidden = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: hidden, terminal: true });
   output.write(question);
@@ -24,7 +24,9 @@ async function prompt(input: Readable, output: Writable, question: string): Prom
   }
 }
 
-/** A new password: at a terminal asked for twice, else the first line of `input`. Throws CommandError. */
+/**
+ * Reads a new password: a terminal is asked twice; otherwise the first line of `input` is used. Throws CommandError.
+ */
 export async function readPassword({ input, prompts }: Surroundings): Promise<string> {
   if (!input.isTTY) return firstLine(input);
   const password = await prompt(input, prompts, 'Password: ');

@@ -5,12 +5,12 @@ import { changeClient } from './change-client.ts';
 import type { Command } from './command.ts';
 
 /**
- * A revocation counts in whole seconds and may take in the one that comes: a token issued right now with the new secret
- * would be refused with the old ones. Whoever gets the secret later than this has tokens that are good. Ms.
+ * Wait before the new secret is printed, in ms. A revocation has a resolution of one second and is rounded up. A token
+ * that the new secret gets immediately would be revoked with the old tokens.
  */
 const revocationMs = 2_000;
 
-/** rotate-client NAME; the client's old secret and its tokens are of no use any more. */
+/** Runs `rotate-client NAME`; replaces the client's secret and revokes its tokens. */
 export const rotateClient: Command = async (args, { withAccounts }) => {
   const client = onlyClientName(args);
   const secret = randomToken();
@@ -21,5 +21,5 @@ export const rotateClient: Command = async (args, { withAccounts }) => {
     );
   });
   await sleep(revocationMs);
-  return `The new secret of client ${client}, shown only now; the old one and its tokens are of no use any more:\n${secret}`;
+  return `The new secret of client ${client}, shown only now; the old secret and its tokens were revoked:\n${secret}`;
 };

@@ -6,7 +6,7 @@ import { CommandError, type Command } from './command.ts';
 const restart = `Now set AUTH_KEY_SECRET to what AUTH_KEY_SECRET_NEW is, in every place where the auth service is
 configured, and restart its processes. Those that run go on signing until then, but cannot start with the old one.`;
 
-/** rotate-key-secret */
+/** Runs `rotate-key-secret`. */
 export const rotateKeySecret: Command = async (args, { withAccounts }) => {
   parseArgs({ args, options: {} });
   const [current, next] = [readKeySecret(), readNewKeySecret()];

@@ -3,10 +3,10 @@ import { readKeySecret } from '../config.ts';
 import { rotateSigningKey, signingKeyTimes } from '../keys/key-rotation.ts';
 import { CommandError, type Command } from './command.ts';
 
-/** As `2026-01-31 12:00:00 UTC`. */
+/** Formats a time as `2026-01-31 12:00:00 UTC`. */
 const utc = (time: Date) => `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
-/** rotate-keys */
+/** Runs `rotate-keys`. */
 export const rotateKeys: Command = async (args, { withAccounts }) => {
   parseArgs({ args, options: {} });
   const secret = readKeySecret();

@@ -16,8 +16,8 @@ function refused(...complaints: Complaint[]): HttpError<'validation_failed'> {
 }
 
 /**
- * ASVS 5.0 6.2.2 and 6.2.3; 7.4.3: all sessions end. After a login with a temporary password that password counts as the
- * current one as long as the session lasts, but the user cannot keep it (6.4.1).
+ * Changes the caller's password (ASVS 5.0 6.2.2 and 6.2.3) and ends all sessions (7.4.3). In a session that began with
+ * a temporary password, the temporary password is accepted as the current one. The user cannot keep it (6.4.1).
  */
 export function changePassword({
   database,
@@ -25,7 +25,9 @@ export function changePassword({
   policy,
   throttle,
 }: AuthContext): Handler<typeof contract> {
-  /** Throttled as logins are: the holder of a stolen token could guess here, too. Throws 429 after too many failures. */
+  /**
+   * Throttled like logins, because the holder of a stolen token could guess here. Throws 429 after too many failures.
+   */
   async function isCurrent(user: User, caller: UserCaller, password: string, address: string) {
     const { account } = await database.users.lookUp(user.email);
     const isKnown = (network: string) => database.sessions.isKnownNetwork(user.id, network);
@@ -41,7 +43,9 @@ export function changePassword({
     return outcome.ok;
   }
 
-  /** Only a good new password is compared with the current one, so that this cannot be used to guess. */
+  /**
+   * Compares the new password with the current one only if the policy accepts it; otherwise this would allow guessing.
+   */
   async function complaintsOf(
     user: User,
     caller: UserCaller,
@@ -71,7 +75,7 @@ export function changePassword({
       const now = await users.lock(id);
       if (!now || now.disabled || !(await sessions.isLive(id, Number(caller.sessionId))))
         throw sessionEnded();
-      // Knowing an earlier password must not be enough to replace the current one.
+      // Knowledge of an earlier password must not be enough to replace the current one.
       const same = now.passwordHash === user.passwordHash && now.tempPasswordHash === user.tempPasswordHash;
       if (!same) throw refused(wrong);
       await users.setPassword(id, hash);

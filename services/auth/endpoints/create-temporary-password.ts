@@ -4,7 +4,7 @@ import { lockUser } from '../administration.ts';
 import type { AuthContext } from '../context.ts';
 import { makeTemporaryPassword } from '../passwords/temporary-password.ts';
 
-/** ASVS 5.0 6.4.6: an administrator lets a user choose another password, and never knows it. */
+/** ASVS 5.0 6.4.6: an administrator starts a password reset but never learns the user's password. */
 export function createTemporaryPassword({ database, passwords }: AuthContext): Handler<typeof contract> {
   return async ({ caller, params: { id: userId }, body, address }) => {
     const { expires_in: seconds } = contract.body.schema.parse(body ?? {});
@@ -16,7 +16,7 @@ export function createTemporaryPassword({ database, passwords }: AuthContext): H
       const by = { actor: actorOf(caller), address };
       const details = { expires_at: until };
       await audit.add({ ...by, event: 'temporary_password_created', userId, details });
-      // An earlier temporary password may have been used by somebody else.
+      // Another person may have used an earlier temporary password.
       await sessions.endTemporary(userId);
       return until;
     });

@@ -10,7 +10,7 @@ function taken(): HttpError<'email_taken'> {
 
 export function createUser({ database, passwords, policy }: AuthContext): Handler<typeof contract> {
   async function hashOf(password: string, person: { email: string; name: string }): Promise<string> {
-    // Saves the work of a hash. Of two simultaneous requests the transaction refuses one.
+    // Saves the cost of a hash. The transaction refuses one of two simultaneous requests.
     if (await database.users.findByEmail(person.email)) throw taken();
     const message = policy.complaint(password, person);
     if (message === undefined) return passwords.hash(password);

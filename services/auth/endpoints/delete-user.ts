@@ -9,7 +9,7 @@ export function deleteUser({ database }: AuthContext): Handler<typeof contract> 
       const user = await lockUser(users, id);
       if (isAdmin(user)) await refuseLastAdmin(users, id);
       await audit.add({ event: 'user_deleted', userId: id, actor: actorOf(caller), address });
-      // Before the sessions are deleted with their user: their access tokens live on, and must be revoked.
+      // Before the user is deleted: their access tokens remain valid, so they must be revoked.
       await sessions.endAll(id);
       await users.delete(id);
     });

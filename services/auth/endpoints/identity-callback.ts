@@ -9,8 +9,8 @@ import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 import type { AuthContext } from '../context.ts';
 
 /**
- * The browser returns from the identity service. Until the login is identified (by a state of ours, once, in time, in
- * the same browser) errors are shown here; later ones go to the client, with the client's state.
+ * Handles the browser's return from the identity provider. A login is identified by its state, once, in time, in the
+ * same browser. Earlier errors are shown here; later errors go to the client, with the client's state.
  */
 export function identityCallback({ identity, database, logger }: AuthContext): Handler<typeof contract> {
   async function takeLogin(state: string, cookies: string | undefined): Promise<IdentityLogin> {
@@ -23,7 +23,7 @@ export function identityCallback({ identity, database, logger }: AuthContext): H
     throw new HttpError('identity_other_browser', 'The login was begun in another browser; begin again.');
   }
 
-  /** Makes a one-time code for the person who logged in. Rejects with IdentityFailure. */
+  /** Returns a one-time code for the user who logged in. Rejects with IdentityFailure. */
   async function codeFor(answer: Answer, login: IdentityLogin): Promise<string> {
     const configuration = await identity.provider.configuration();
     const { idToken, claims } = await exchange(configuration, identity.redirectUri, answer, login);

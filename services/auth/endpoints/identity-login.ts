@@ -5,7 +5,7 @@ import { IdentityFailure } from '../identity/failure.ts';
 import type { AuthContext } from '../context.ts';
 import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 
-/** RFC 9700 §2.1: only configured URLs are accepted, or attackers could have codes sent to themselves. */
+/** Accepts configured URLs only (RFC 9700 §2.1); otherwise attackers could redirect codes to themselves. */
 function checkReturnTo(returnTo: string, allowed: readonly string[]): void {
   if (allowed.includes(returnTo)) return;
   throw new HttpError('validation_failed', 'The request is not valid.', {
@@ -19,7 +19,7 @@ function unavailable(error: unknown): never {
   throw new HttpError('identity_unavailable', message, { cause: error });
 }
 
-/** Sends the browser to the identity service: the code flow with PKCE, state and nonce (RFC 9700 §2.1.1, RFC 7636). */
+/** Redirects the browser to the identity provider: code flow with PKCE, state and nonce (RFC 9700 §2.1.1, RFC 7636). */
 export function identityLogin({ identity, database }: AuthContext): Handler<typeof contract> {
   return async ({
     query: { return_to: returnTo, code_challenge: codeChallenge, state: clientState },

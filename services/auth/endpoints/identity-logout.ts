@@ -6,14 +6,14 @@ import type { AuthContext } from '../context.ts';
 import { IdentityFailure } from '../identity/failure.ts';
 import type { SessionOrigin } from '../sessions/session-store.ts';
 
-/** Ends our session in any case, and returns the URL that ends the session at the identity service. */
+/** Always ends our session, and returns the URL that ends the session at the identity provider. */
 export function identityLogout({ identity, database, logger }: AuthContext): Handler<typeof contract> {
-  /** OpenID Connect RP-Initiated Logout §2. Undefined if the identity service does not offer it or is unavailable. */
+  /** OpenID Connect RP-Initiated Logout §2. Returns undefined if the provider does not offer it or is unavailable. */
   async function logoutUrl({ issuer, idToken }: SessionOrigin): Promise<string | undefined> {
     try {
       const configuration = await identity.provider.configuration();
       const metadata = configuration.serverMetadata();
-      // The session may be older than the configuration.
+      // The session may have begun at a provider that was configured earlier.
       if (metadata.issuer !== issuer || !metadata.end_session_endpoint) return undefined;
       return buildEndSessionUrl(configuration, { id_token_hint: idToken }).href;
     } catch (error) {

@@ -13,7 +13,7 @@ interface Client {
   address: string;
 }
 
-/** For the log and the audit log, never for the client. */
+/** Written to the log and the audit log, never sent to the client. */
 type Reason =
   | 'unknown address'
   | 'wrong password'
@@ -27,13 +27,14 @@ export function login(context: AuthContext): Handler<typeof contract> {
   const { database, passwords, throttle, sessions, logins, equalizeFailureTime, logger } = context;
 
   /**
-   * Undefined if the user was disabled or given another password since it was checked, and for a temporary password that
-   * was used or has expired: it opens one session, which ends when the password would have expired.
+   * Opens a session. Returns undefined if the user was disabled or the password was changed since the check, or if the
+   * temporary password was used or has expired. A temporary password opens one session, which ends when the password
+   * expires.
    */
   async function openSession(user: User, kind: PasswordKind, { device, address }: Client) {
     return database.transaction(async (stores) => {
       const isTemporary = kind === 'temporary';
-      // The token gets the roles of this moment: taking a role away ends only the sessions before it.
+      // The token gets the current roles, because removing a role ends only the sessions that exist at that time.
       const current = isTemporary
         ? await stores.users.spendTemporaryPassword(user.id, user.tempPasswordHash)
         : await stores.users.lockIfUnchanged(user.id, user.passwordHash);
@@ -47,7 +48,7 @@ export function login(context: AuthContext): Handler<typeof contract> {
     });
   }
 
-  /** For an unknown user it does the same work as for a known one. */
+  /** Does the same work for an unknown user as for a known one. */
   async function logIn(user: User | undefined, password: string, client: Client) {
     const kind = await matchPassword(passwords, user, password);
     if (!user) return refused('unknown address');
@@ -65,12 +66,12 @@ export function login(context: AuthContext): Handler<typeof contract> {
     return throttle.run({ account, address: client.address, isKnown }, async () => {
       const first = await logIn(user, password, client);
       if (first.ok || first.reason !== 'changed meanwhile') return first;
-      // Another login of this user may have renewed the hash.
+      // A concurrent login of this user may have renewed the hash.
       return logIn(await database.users.findByEmail(email), password, client);
     });
   }
 
-  /** Counts the attempts that are refused without a check. `start` as performance.now(). */
+  /** Counts attempts that are refused without a check. `start` is a performance.now() time. */
   async function admit<T>(work: () => Promise<T>, start: number): Promise<T> {
     let admitted = false;
     try {

@@ -10,7 +10,7 @@ export function logout({ database, pushDevices }: AuthContext): Handler<typeof c
       await audit.add({ ...byUser(id, address), event: 'logout', details: { session } });
       await sessions.endOne(id, session);
     });
-    // Last: the session ends also if the devices service is unavailable.
+    // Last, so that the session ends even if the devices service is unavailable.
     if (body?.fcm_token) await pushDevices.unregister(id, body.fcm_token);
     return { status: 204 };
   };

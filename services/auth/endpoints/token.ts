@@ -32,7 +32,7 @@ export function token(context: AuthContext): Handler<typeof contract> {
         scope: scopes.join(' '),
         ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
       },
-      // RFC 6749 §5.1 asks for it beside Cache-Control.
+      // RFC 6749 §5.1 requires this header beside Cache-Control.
       headers: { Pragma: 'no-cache' },
     };
   };

@@ -5,8 +5,9 @@ import { toProfile, sessionEnded } from '../replies.ts';
 import type { AuthContext } from '../context.ts';
 
 /**
- * A user may choose from the suborgs that the identity service named at the login of this session. So no token of the
- * identity service is kept, and it may be unavailable. A suborg that it withdraws is removed at the next login.
+ * Lets a user choose a suborg that the identity provider named at the login of this session. Therefore no token of the
+ * provider is kept, and the provider may be unavailable. A suborg that the provider withdraws is removed at the next
+ * login.
  */
 export function updateSuborg({ database }: AuthContext): Handler<typeof contract> {
   return async ({ caller, body: { suborg }, address }) => {

@@ -18,7 +18,7 @@ function lacksSome(roles: readonly Role[], of: readonly Role[]): boolean {
   return of.some((role) => !roles.includes(role));
 }
 
-/** The change for the audit log, without names, which are personal; empty if nothing changed. */
+/** Returns the change for the audit log, without names, which are personal data; empty if nothing changed. */
 function differences(before: User, after: User): Record<string, unknown> {
   const roles = lacksSome(after.roles, before.roles) || lacksSome(before.roles, after.roles);
   return {

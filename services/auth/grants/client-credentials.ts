@@ -5,7 +5,7 @@ import { clientName, type Client } from '../client-store.ts';
 import type { AuthContext } from '../context.ts';
 import type { Grant } from './grant.ts';
 
-/** All scopes of the client if `wished` is missing or empty (RFC 6749 §3.1). */
+/** Returns all scopes of the client if `wished` is missing or empty (RFC 6749 §3.1). */
 function grantedScopes(client: Client, wished: string | undefined): Scope[] {
   if (!wished) return client.scopes;
   const wishes = new Set(wished.split(' '));
@@ -14,19 +14,20 @@ function grantedScopes(client: Client, wished: string | undefined): Scope[] {
   throw new HttpError('invalid_scope', `The client has: ${client.scopes.join(' ') || 'no scopes'}.`);
 }
 
-/** RFC 6749 §4.4. Guesses at secrets are throttled as those at passwords are, which §2.3.1 asks for. */
+/** RFC 6749 §4.4. Guesses of secrets are throttled like guesses of passwords, as §2.3.1 requires. */
 export function clientCredentials({ database, passwords, throttle, tokens, logger }: AuthContext): Grant {
-  /** Undefined if the client was disabled or given another secret since it was checked. */
+  /** Returns undefined if the client was disabled or its secret was replaced since the check. */
   function issue(client: Client, scopes: readonly Scope[], address: string): Promise<string | undefined> {
     return database.transaction(async ({ clients, audit }) => {
-      // Disabling a client and rotating its secret revoke the tokens until then: none may be issued afterwards.
+      // Disabling a client or rotating its secret revokes the tokens issued until then, so no token may be issued
+      // later.
       if (!(await clients.lockIfUnchanged(client))) return undefined;
       await audit.addClientToken(client.name, address);
       return tokens.forClient(client.name, scopes);
     });
   }
 
-  /** The `reason` of a refusal is for the log and the audit log, never for the client. */
+  /** Returns a token or a refusal, whose `reason` goes to the log and the audit log, never to the client. */
   async function grant(name: string, secret: string, wished: string | undefined, address: string) {
     const client = await database.clients.find(name);
     const valid = await passwords.verify(client?.secretHash, secret);
@@ -42,7 +43,7 @@ export function clientCredentials({ database, passwords, throttle, tokens, logge
 
   return async ({ body, header, address }) => {
     const { name, secret } = readClientCredentials(header('authorization'), body);
-    // PostgreSQL refuses some characters; a client with such a name cannot exist.
+    // PostgreSQL rejects some characters; a client with such a name cannot exist.
     const isKnown = async (network: string) =>
       clientName.test(name) && (await database.audit.isNetworkOfClient(name, network));
     const { outcome, limited } = await passwords.admit(() =>

@@ -7,7 +7,7 @@ export interface Granted {
   refreshToken?: string;
 }
 
-/** One way to an access token. Throws the errors of RFC 6749 §5.2. */
+/** Issues an access token for one grant type. Throws the errors of RFC 6749 §5.2. */
 export type Grant = (call: Call<typeof token>) => Promise<Granted>;
 
 /** Returns a parameter that this grant needs. Throws 400 `invalid_request` if it is missing. */

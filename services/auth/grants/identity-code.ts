@@ -10,12 +10,12 @@ import type { Stores } from '../stores.ts';
 import type { User } from '../user-store.ts';
 import { type Grant, required } from './grant.ts';
 
-/** RFC 7636 §4.6, S256. */
+/** Checks the verifier against the challenge (RFC 7636 §4.6, S256). */
 function verifies(codeVerifier: string, { codeChallenge }: PresentedCode): boolean {
   return timingSafeEqual(sha256(codeVerifier), Buffer.from(codeChallenge, 'base64url'));
 }
 
-/** The identity service has withdrawn the suborg since the user chose it. */
+/** Removes a suborg that the identity provider has withdrawn since the user chose it. */
 async function dropSuborg({ users, audit }: Stores, user: User): Promise<void> {
   user.suborg = null;
   await users.setSuborg(user.id, null);
@@ -23,8 +23,8 @@ async function dropSuborg({ users, audit }: Stores, user: User): Promise<void> {
 }
 
 /**
- * Exchanges the one-time code of a login at the identity service for tokens. Only the client that began the login has
- * the verifier. A wrong verifier uses up the code, so that no client can try two.
+ * Exchanges the one-time code of a login at the identity provider for tokens. Only the client that began the login has
+ * the verifier. A wrong verifier uses up the code, so that each client has one attempt.
  */
 export function identityCode({ database, sessions }: AuthContext): Grant {
   /** Returns the grant, or the reason of a refusal: throwing would roll back what the refusal writes. */
@@ -34,7 +34,7 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
     // Not recorded: strangers could fill the audit log with unknown codes.
     if (!code) return 'unknown';
     const { userId, idToken, issuer, suborgs, state, sessionId } = code;
-    // Each code fails a few times at most before it is used up or deleted, so the number of entries is limited.
+    // A code fails only a few times before it is used up or deleted, which limits the number of entries.
     const recordFailure = (reason: string) =>
       audit.add({ event: 'login_failed', userId, address, details: { reason, identity: issuer } });
     if (state === 'reused') {
@@ -58,7 +58,7 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
       return 'unknown';
     }
     const user = await users.lock(userId);
-    // The user may have been disabled since the browser came back.
+    // The user may have been disabled since the callback.
     if (!user || user.disabled) {
       await codes.delete(hash);
       await recordFailure('disabled');

@@ -2,7 +2,7 @@ import type { AuthContext } from '../context.ts';
 import { scopesOf } from '../rights.ts';
 import { type Grant, required } from './grant.ts';
 
-/** RFC 6749 §6. The clients are apps and pages, which can keep no secret: the token alone says who it is. */
+/** RFC 6749 §6. Apps and web pages cannot keep a client secret, so the refresh token alone authenticates the user. */
 export function refreshToken({ sessions }: AuthContext): Grant {
   return async ({ body, address }) => {
     const { user, ...pair } = await sessions.refresh(required(body, 'refresh_token'), address);

@@ -5,10 +5,10 @@ import { loginSeconds } from './login-store.ts';
 import { isLoopback } from './settings.ts';
 
 /**
- * Binds a login to the browser that began it, so that nobody is logged in with somebody else's answer (RFC 9700 §4.7.1).
- * A browser keeps its secret while logins are under way: two tabs do not disturb each other. `__Host-` keeps other
- * hosts of the domain from setting it (RFC 6265bis §4.1.3.2); browsers want https for that, so it is left out where
- * `publicUrl` is http on loopback.
+ * Binds a login to the browser that began it, so that an attacker cannot log a victim in with the attacker's own
+ * response (RFC 9700 §4.7.1). A browser keeps its secret during all its logins, so that two tabs do not disturb each
+ * other. `__Host-` prevents other hosts of the domain from setting the cookie (RFC 6265bis §4.1.3.2). Browsers accept
+ * the prefix over https only, so it is omitted if `publicUrl` is http on loopback.
  */
 export function createBrowserCookie(publicUrl: string) {
   const plain = publicUrl.startsWith('http:') && isLoopback(publicUrl);
@@ -20,7 +20,7 @@ export function createBrowserCookie(publicUrl: string) {
   }
 
   return {
-    /** For a browser that sent this Cookie header: the cookie to set, and what is kept of its secret. */
+    /** Returns the cookie to set for a browser that sent this Cookie header, and the hash of its secret to store. */
     give(header: string | undefined): { cookie: string; hash: Buffer } {
       const secret = secretIn(header) ?? randomToken();
       const cookie = stringifySetCookie({
@@ -35,7 +35,7 @@ export function createBrowserCookie(publicUrl: string) {
       return { cookie, hash: sha256(secret) };
     },
 
-    /** Whether the Cookie header comes from the browser that was given the secret. */
+    /** Returns whether the Cookie header contains the secret with this hash. */
     isSame(header: string | undefined, hash: Buffer): boolean {
       const secret = secretIn(header);
       return secret !== undefined && timingSafeEqual(sha256(secret), hash);

@@ -1,12 +1,12 @@
 import type { Database } from '@content-platform/chassis';
 import { statements } from '../statements.ts';
 
-/** How long a client may take to exchange its code for tokens. */
+/** Time in which a client must exchange its code for tokens. */
 const codeSeconds = 60;
 
 export interface IdentityCode {
   userId: number;
-  /** Of the client (RFC 7636). */
+  /** The client's challenge (RFC 7636). */
   codeChallenge: string;
   issuer: string;
   idToken: string;
@@ -15,11 +15,11 @@ export interface IdentityCode {
 
 export interface PresentedCode extends IdentityCode {
   state: 'valid' | 'expired' | 'reused';
-  /** The session that its first use opened. */
+  /** The session that the first use of the code opened. */
   sessionId: number | null;
 }
 
-/** One-time codes, of which the table has the SHA-256. Everything throws what `query` throws. */
+/** Stores one-time codes by their SHA-256. All functions throw the errors of `query`. */
 export function createIdentityCodeStore(query: Database['query']) {
   const { first, run } = statements(query);
   return {
@@ -31,7 +31,7 @@ export function createIdentityCodeStore(query: Database['query']) {
 
     /** Looks up a code and locks it until the transaction ends. */
     async present(hash: Buffer): Promise<PresentedCode | undefined> {
-      // The user is locked first, as in the deletion of a user: in the other order both would wait for each other.
+      // Deleting a user locks the user first, too; the opposite order here would deadlock.
       const user =
         'SELECT FROM auth.user WHERE id = (SELECT user_id FROM auth.identity_code WHERE hash = $1) FOR UPDATE';
       await run('lock_user_of_code', user, [hash]);

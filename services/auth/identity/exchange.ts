@@ -12,10 +12,10 @@ import type { identityCallback, IdentityError, Query } from '@content-platform/c
 import { IdentityFailure } from './failure.ts';
 import type { IdentityLogin } from './login-store.ts';
 
-/** What came back through the browser. */
+/** The provider's response, as the browser passed it on. */
 export type Answer = Pick<Query<typeof identityCallback>, 'state' | 'code' | 'iss' | 'error'>;
 
-/** Answers of RFC 6749 §4.1.2.1 and OpenID Connect Core §3.1.2.6 that are about the person. */
+/** Errors of RFC 6749 §4.1.2.1 and OpenID Connect Core §3.1.2.6 that concern the user. */
 const refusals = [
   'access_denied',
   'login_required',
@@ -24,7 +24,7 @@ const refusals = [
   'account_selection_required',
 ];
 
-/** What openid-client says of a token that it does not take. */
+/** Error codes of openid-client for tokens that it rejects. */
 const tokenProblems = [
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
@@ -50,7 +50,7 @@ function fail(error: unknown): never {
   throw new IdentityFailure(codeOf(error), answered ? `it answered ${error.error}` : error);
 }
 
-/** RFC 9207 §2.4: the issuer is the one that was asked; it must be named by a server that says that it names itself. */
+/** Checks that the issuer is the requested one. A provider that announces `iss` must send it (RFC 9207 §2.4). */
 function checkIssuer(configuration: Configuration, iss: string | undefined): void {
   const { issuer, authorization_response_iss_parameter_supported: named } = configuration.serverMetadata();
   if (iss === issuer || (iss === undefined && !named)) return;
@@ -58,8 +58,8 @@ function checkIssuer(configuration: Configuration, iss: string | undefined): voi
 }
 
 /**
- * What the ID token says, and userinfo where it says nothing. An address and whether it is verified are of one source, or
- * an address that the one was told by anybody would be vouched for by the other's.
+ * Adds the claims of userinfo that the ID token lacks. The email and `email_verified` come from the same source.
+ * Otherwise one source could vouch for an unverified email of the other.
  */
 export function mergeClaims(idToken: IDToken, userInfo: UserInfoResponse): IDToken {
   const fills =
@@ -69,9 +69,9 @@ export function mergeClaims(idToken: IDToken, userInfo: UserInfoResponse): IDTok
 }
 
 /**
- * Changes the code of the identity service into what it knows of the person. openid-client checks state, nonce, issuer,
- * audience, times and signature of the ID token (OpenID Connect Core §3.1.3.7). Rejects with IdentityFailure.
- * @param redirectUri as the login gave it
+ * Exchanges the provider's code for the claims about the user. openid-client checks state, nonce, issuer, audience,
+ * times and signature of the ID token (OpenID Connect Core §3.1.3.7). Rejects with IdentityFailure.
+ * @param redirectUri the same value as in the request of the login
  */
 export async function exchange(
   configuration: Configuration,
@@ -91,12 +91,12 @@ export async function exchange(
     idTokenExpected: true,
   }).catch(fail);
   const claims = tokens.claims()!;
-  // OpenID Connect Core §3.1.3.7 (5); the library looks at it only where there are several audiences.
+  // OpenID Connect Core §3.1.3.7 (5); the library checks azp only if there are several audiences.
   if (claims.azp !== undefined && claims.azp !== configuration.clientMetadata().client_id) {
     throw new IdentityFailure('identity_token_invalid', 'the azp of the ID token is another client');
   }
   if (!configuration.serverMetadata().userinfo_endpoint) return { idToken: tokens.id_token!, claims };
-  // §5.4: with the code flow the claims of the scopes profile and email are there. §5.3.2: of the same subject.
+  // §5.4: the code flow returns the claims of the scopes profile and email here. §5.3.2: the subject must be the same.
   const more = await fetchUserInfo(configuration, tokens.access_token, claims.sub).catch(fail);
   return { idToken: tokens.id_token!, claims: mergeClaims(claims, more) };
 }

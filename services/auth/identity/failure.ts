@@ -1,16 +1,16 @@
 import type { IdentityError } from '@content-platform/contract';
 
-/** What an error and its causes say. The causes themselves may hold tokens and claims, so they are not kept. */
+/** Joins the messages of an error and its causes. The causes may contain tokens and claims, so they are not kept. */
 function messages(error: unknown): string {
   if (!(error instanceof Error)) return '';
   const rest = messages(error.cause);
   return rest ? `${error.message}: ${rest}` : error.message;
 }
 
-/** A login at the identity service cannot go on. `message` is for the log alone. */
+/** A login at the identity provider failed. `message` is for the log only. */
 export class IdentityFailure extends Error {
   readonly code: IdentityError;
-  /** once it is known */
+  /** Set once the user is known. */
   readonly userId: number | undefined;
 
   constructor(code: IdentityError, reason: unknown, userId?: number) {

@@ -1,17 +1,17 @@
 import type { Database } from '@content-platform/chassis';
 import { statements } from '../statements.ts';
 
-/** A person at an identity service (OpenID Connect Core §5.7). */
+/** A subject at an identity provider (OpenID Connect Core §5.7). */
 interface Subject {
   issuer: string;
   subject: string;
 }
 
-/** Which user each person at an identity service is. In transactions. Everything throws what `query` throws. */
+/** Stores which user belongs to each subject. Use it in transactions. All functions throw the errors of `query`. */
 export function createIdentityStore(query: Database['query']) {
   const { first, affects, run } = statements(query);
   return {
-    /** Keeps other logins of the person waiting until the transaction ends: two at once would create two users. */
+    /** Makes concurrent logins of the subject wait until the transaction ends; they would create a user each. */
     lock({ issuer, subject }: Subject) {
       const text = 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))';
       return run('lock_identity', text, [JSON.stringify([issuer, subject])]);
@@ -22,7 +22,7 @@ export function createIdentityStore(query: Database['query']) {
       return (await first<{ id: number }>('find_identity', text, [issuer, subject]))?.id;
     },
 
-    /** False if the user is another person at this identity service already. */
+    /** Returns false if the user is already linked to another subject of this provider. */
     link({ issuer, subject }: Subject, userId: number) {
       const text = `INSERT INTO auth.identity (issuer, subject, user_id) VALUES ($1, $2, $3)
                     ON CONFLICT (user_id, issuer) DO NOTHING`;

@@ -5,7 +5,7 @@ import type { IdentitySettings } from './settings.ts';
 
 export type IdentityService = ReturnType<typeof createIdentityService>;
 
-/** What the endpoints of the identity service share. `publicUrl`: where browsers reach us. */
+/** Creates what the identity endpoints share. `publicUrl` is the URL at which browsers reach the platform. */
 export function createIdentityService(settings: IdentitySettings, publicUrl: string, logger: Logger) {
   const { name, provider, returnTo } = settings;
   if (provider && returnTo.length === 0) logger.warn('IDENTITY_RETURN_TO is empty: no login can begin');

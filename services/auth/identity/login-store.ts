@@ -1,22 +1,22 @@
 import type { Database } from '@content-platform/chassis';
 import { statements } from '../statements.ts';
 
-/** How long a user may take to log in at the identity service. */
+/** Time in which a user must log in at the identity provider. */
 export const loginSeconds = 600;
 
-/** A login in progress at the identity service. */
+/** A login in progress at the identity provider. */
 export interface IdentityLogin {
   browserHash: Buffer;
   nonce: string;
-  /** Our own, for the identity service. */
+  /** Our verifier, sent to the identity provider. */
   codeVerifier: string;
   returnTo: string;
   clientState: string;
-  /** Of the client, for our code. */
+  /** The client's challenge, for our code. */
   codeChallenge: string;
 }
 
-/** Logins in progress, each with the SHA-256 of its state. Everything throws what `query` throws. */
+/** Stores logins in progress by the SHA-256 of their state. All functions throw the errors of `query`. */
 export function createIdentityLoginStore(query: Database['query']) {
   const { first, run } = statements(query);
   return {

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { email, personName, multiLineText } from '@content-platform/contract';
 import { IdentityFailure } from './failure.ts';
 
-/** Who somebody is at the identity service. */
+/** A person's identity at the identity provider. */
 export type Person = ReturnType<typeof personOf>;
 
 const maxSuborgs = 1_000;
 
-// OpenID Connect Core §5.1. What has another form is as good as not there; §2: the subject has 255 characters at most.
+// OpenID Connect Core §5.1. Claims of another type are ignored. §2: a subject has at most 255 characters.
 const form = z.object({
   iss: multiLineText(1, 2000),
   sub: multiLineText(1, 255),
@@ -18,13 +18,13 @@ const form = z.object({
 
 const suborg = multiLineText(1, 200);
 
-/** One as a text, or several as a list. */
+/** Reads the claim, which is a single text or a list. */
 function suborgsIn(claim: unknown): string[] {
   const values: unknown[] = Array.isArray(claim) ? claim : [claim];
   return values.flatMap((value) => suborg.safeParse(value).data ?? []).slice(0, maxSuborgs);
 }
 
-/** Throws IdentityFailure when the subject cannot be one. */
+/** Converts claims to a person. Throws IdentityFailure if the subject is invalid. */
 export function personOf(claims: Record<string, unknown>, suborgsClaim: string) {
   const result = form.safeParse(claims);
   if (!result.success)
@@ -36,7 +36,7 @@ export function personOf(claims: Record<string, unknown>, suborgsClaim: string) 
     email: address,
     emailVerified: verified === true,
     name,
-    /** The parts of the organisation that they may choose from. */
+    /** The suborgs that the user may choose from. */
     suborgs: suborgsIn(claims[suborgsClaim]),
   };
 }

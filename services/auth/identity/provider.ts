@@ -11,13 +11,15 @@ import {
 import { IdentityFailure } from './failure.ts';
 import { isLoopback, type ProviderSettings } from './settings.ts';
 
-/** Of one request to the identity service, in seconds. A callback makes four at most, within the gateway's 15 s. */
+/**
+ * Timeout of a request to the identity provider, in seconds. A callback makes at most four, within the gateway's 15 s.
+ */
 const timeoutSeconds = 3;
-/** Time between two discoveries, and after one that failed, in ms. */
+/** Time between discoveries, and after a failed discovery, in ms. */
 const refreshMs = 3_600_000;
 const pauseMs = 2_000;
 
-/** RFC 6749 §2.3.1: Basic is what every server takes that knows secrets; unless it says that it does not. */
+/** Uses Basic, which every server with client secrets supports (RFC 6749 §2.3.1), unless the metadata excludes it. */
 function authenticate(secret: string): ClientAuth {
   const basic = ClientSecretBasic(secret);
   const post = ClientSecretPost(secret);
@@ -30,19 +32,19 @@ function authenticate(secret: string): ClientAuth {
 async function discover({ issuer, clientId, clientSecret }: ProviderSettings): Promise<Configuration> {
   const configuration = await discovery(new URL(issuer), clientId, undefined, authenticate(clientSecret), {
     timeout: timeoutSeconds,
-    // OpenID Connect Core §3.1.3.7 (6) lets TLS stand for the ID token's signature. Here the signature is checked.
+    // Without this check TLS would replace the signature check of the ID token (OpenID Connect Core §3.1.3.7 (6)).
     execute: [enableNonRepudiationChecks, ...(isLoopback(issuer) ? [allowInsecureRequests] : [])],
   });
   const { token_endpoint, jwks_uri } = configuration.serverMetadata();
   if (!token_endpoint || !jwks_uri) throw new Error('the metadata lacks token_endpoint or jwks_uri');
-  // Throws when the endpoint is missing, or is plain http.
+  // Throws if the endpoint is missing or is plain http.
   buildAuthorizationUrl(configuration, {});
   return configuration;
 }
 
 /**
- * The identity service, found by OpenID Connect Discovery when it is first needed. What was found is used on while the
- * service is away; after a failure it is left alone for a moment.
+ * Discovers the identity provider when it is first needed (OpenID Connect Discovery). While the provider is
+ * unavailable, the last metadata is used. After a failure the next attempt waits for a moment.
  */
 export function createProvider(settings: ProviderSettings | undefined) {
   let found: Configuration | undefined;

@@ -10,12 +10,12 @@ function isName(name: string): boolean {
   );
 }
 
-/** Whether an address is on this machine, where http is safe. */
+/** Returns whether a URL is on this machine, where http is safe. */
 export function isLoopback(address: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(address).hostname);
 }
 
-/** https, or http on loopback; without what has no place in an address that is compared as a text. */
+/** Accepts https, or http on loopback, without parts that prevent a comparison as text. */
 function isPlain(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const { protocol, search, hash, username, password } = new URL(value);
@@ -25,7 +25,7 @@ function isPlain(value: string): boolean {
 
 const address = (allowed: string) => z.string(allowed).refine(isPlain, allowed);
 
-/** What the service reads of the identity service. The first three switch it on. */
+/** The settings of the identity provider. The first three are required to enable it. */
 export const identityConfig = {
   IDENTITY_ISSUER: address('an https address (http on loopback) without query')
     .optional()
@@ -69,7 +69,7 @@ export interface ProviderSettings {
 
 export type IdentitySettings = ReturnType<typeof identitySettings>;
 
-/** A login is bound to the browser by a cookie that browsers take over https alone; on this machine by another one. */
+/** Checks that browsers can store the login's cookie: it requires https, except on this machine. */
 function checkPublicUrl(publicUrl: string): void {
   if (new URL(publicUrl).protocol === 'https:' || isLoopback(publicUrl)) return;
   throw new ConfigError(
@@ -79,7 +79,7 @@ function checkPublicUrl(publicUrl: string): void {
 
 const needed = ['IDENTITY_ISSUER', 'IDENTITY_CLIENT_ID', 'IDENTITY_CLIENT_SECRET'] as const;
 
-/** Throws ConfigError when the identity service is configured in part, or PUBLIC_URL is not safe for logins there. */
+/** Throws ConfigError if the provider is only partly configured, or PUBLIC_URL is unsafe for logins. */
 export function identitySettings(
   config: z.output<z.ZodObject<typeof identityConfig>> & { PUBLIC_URL: string },
 ) {
@@ -96,7 +96,7 @@ export function identitySettings(
   }
   return {
     name: config.IDENTITY_NAME,
-    /** undefined: switched off */
+    /** undefined: logins at a provider are disabled */
     provider,
     returnTo: config.IDENTITY_RETURN_TO,
     linkByEmail: config.IDENTITY_LINK_BY_EMAIL === 'true',

@@ -3,7 +3,7 @@ import type { User } from '../user-store.ts';
 import { IdentityFailure } from './failure.ts';
 import type { Person } from './person.ts';
 
-/** Undefined if another user has the email. */
+/** Returns undefined if another user has the email. */
 async function create({ users, identities, audit }: Stores, email: string, person: Person) {
   const { name = email, issuer } = person;
   const user = await users.create({ email, name: name.slice(0, 200), passwordHash: null, roles: ['user'] });
@@ -14,9 +14,9 @@ async function create({ users, identities, audit }: Stores, email: string, perso
 }
 
 /**
- * Links the person to the user who has their email. Only an email that the identity service has verified says that both
- * are the same, and only while no other person there is linked to this user: whoever came first with an email of
- * somebody else would otherwise share the account with its owner.
+ * Links the person to the user with their email. The provider must have verified the email, and the user must not be
+ * linked to another person of the provider. Otherwise an attacker who first used a victim's email would share the
+ * victim's account.
  */
 async function linkByEmail({ users, identities, audit }: Stores, email: string, person: Person) {
   const found = await users.findByEmail(email);
@@ -30,8 +30,9 @@ async function linkByEmail({ users, identities, audit }: Stores, email: string, 
 }
 
 /**
- * The user that a person is: known by issuer and subject alone (OpenID Connect Core §5.7), found by their email if
- * `linking` is allowed, or new. The user stays locked until the transaction ends. Rejects with IdentityFailure.
+ * Returns the user of a person: the user linked to issuer and subject (OpenID Connect Core §5.7), else the user with
+ * the same email if `linking` is allowed, else a new user. The user stays locked until the transaction ends. Rejects
+ * with IdentityFailure.
  */
 export async function userOf(stores: Stores, person: Person, linking: boolean): Promise<User> {
   await stores.identities.lock(person);

@@ -5,13 +5,13 @@ import type { AuthDatabase } from '../stores.ts';
 import { seal, unseal } from './sealing.ts';
 import { keptSeconds, type NewSigningKey, type StoredSigningKey } from './signing-key-store.ts';
 
-/** In seconds. */
+/** Times in seconds. */
 export const signingKeyTimes = {
-  /** A key is published this long before it signs: for longer than verifiers keep the key set, which is 300 s. */
+  /** Time from publishing a key to signing with it: longer than verifiers cache the key set, which is 300 s. */
   ahead: 600,
-  /** How often each process reads the keys. */
+  /** Interval at which each process reads the keys. */
   reload: 10,
-  /** Unknown kids, which anyone can invent, cause at most one more reading in this time. */
+  /** Minimum time between two reads that unknown kids cause, because anyone can invent a kid. */
   coolDown: 1,
 };
 
@@ -20,7 +20,7 @@ const generateRsaKey = promisify(generateKeyPair);
 async function generate(secret: string): Promise<NewSigningKey> {
   const { publicKey, privateKey } = await generateRsaKey('rsa', { modulusLength: 2048 });
   const { n, e } = publicKey.export({ format: 'jwk' }) as { n: string; e: string };
-  // The thumbprint (RFC 7638) wants the members in this order.
+  // The thumbprint (RFC 7638) requires this order of the members.
   const kid = createHash('sha256')
     .update(JSON.stringify({ e, kty: 'RSA', n }))
     .digest('base64url');
@@ -31,7 +31,7 @@ async function generate(secret: string): Promise<NewSigningKey> {
   };
 }
 
-/** Throws ConfigError if the key was sealed under another secret. */
+/** Throws ConfigError if the key was sealed with another secret. */
 export async function openPrivateKey({ kid, sealed }: StoredSigningKey, secret: string): Promise<KeyObject> {
   const der = await unseal(sealed, secret, kid).catch(() => {
     throw new ConfigError(
@@ -42,8 +42,8 @@ export async function openPrivateKey({ kid, sealed }: StoredSigningKey, secret: 
 }
 
 /**
- * The keys of the database, newest first. If there is none, it makes an RS256 key of 2048 bits that signs immediately;
- * a lock lets only one of several processes make it.
+ * Returns the keys of the database, newest first. If there is none, it creates an RS256 key of 2048 bits that signs
+ * immediately. A lock ensures that only one of several processes creates it.
  */
 export async function readOrMakeKeys(
   database: Pick<AuthDatabase, 'signingKeys' | 'transaction'>,
@@ -67,9 +67,9 @@ export interface Rotation {
 }
 
 /**
- * Makes the key that signs next, which every process reads in time. If the newest key does not sign yet, it makes none
- * and returns when that key will sign. Undefined if there is no key yet. Throws ConfigError if the newest key was sealed
- * under another secret.
+ * Creates the next signing key, which every process reads in time. If the newest key does not sign yet, returns when it
+ * will, and creates none. Returns undefined if there is no key yet. Throws ConfigError if the newest key was sealed
+ * with another secret.
  */
 export async function rotateSigningKey(
   database: Pick<AuthDatabase, 'transaction'>,

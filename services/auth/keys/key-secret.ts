@@ -3,15 +3,15 @@ import type { AuthDatabase } from '../stores.ts';
 import { seal, unseal } from './sealing.ts';
 import type { Sealed } from './secret-store.ts';
 
-/** Throws if the secret does not open all of them. */
+/** Unseals all. Throws if the secret does not match one of them. */
 function openAll(all: readonly Sealed[], secret: string): Promise<Buffer[]> {
   return Promise.all(all.map(({ sealed, context }) => unseal(sealed, secret, context)));
 }
 
 /**
- * Seals under `next` what was sealed under `current`: all of it or, on any error, nothing. Returns how many keys and
- * secrets that were, or `done` if all are under `next` already, so that the command can be repeated when its output was
- * lost. Throws ConfigError if neither secret opens all.
+ * Reseals everything from the secret `current` to `next`, or changes nothing on any error. Returns the number of keys
+ * and secrets. Returns `done` if `next` already opens all, so that the command can be repeated if its output was lost.
+ * Throws ConfigError if neither secret opens all.
  */
 export async function rotateKeySecret(
   database: Pick<AuthDatabase, 'transaction'>,

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:cryp
 
 const algorithm = 'aes-256-gcm';
 const sizes = { salt: 16, nonce: 12, tag: 16, key: 32 };
-/** The secret may be a phrase that a person chose, so guessing it is made dear: 32 MiB, about 0.1 s a try. */
+/** Makes guessing a human-chosen secret expensive: 32 MiB and about 0.1 s for each guess. */
 const scryptCost = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 2 ** 20 };
 
 function deriveKey(secret: string, salt: Buffer): Promise<Buffer> {
@@ -12,8 +12,8 @@ function deriveKey(secret: string, salt: Buffer): Promise<Buffer> {
 }
 
 /**
- * Encrypts with AES-256-GCM under a key that scrypt (RFC 7914) makes of the secret. `context` is not in the result, but
- * without the same one it cannot be opened. The result is salt, nonce, tag and ciphertext.
+ * Encrypts with AES-256-GCM under a key derived from the secret by scrypt (RFC 7914). `context` is authenticated but
+ * not stored; `unseal` needs the same value. Returns salt, nonce, tag and ciphertext.
  */
 export async function seal(plain: Buffer, secret: string, context: string): Promise<Buffer> {
   const salt = randomBytes(sizes.salt);
@@ -23,7 +23,7 @@ export async function seal(plain: Buffer, secret: string, context: string): Prom
   return Buffer.concat([salt, nonce, cipher.getAuthTag(), ciphertext]);
 }
 
-/** Throws when secret, context or a single bit is another than when it was sealed. */
+/** Decrypts the result of `seal`. Throws if the secret, the context or any bit differs. */
 export async function unseal(sealed: Buffer, secret: string, context: string): Promise<Buffer> {
   const [nonceAt, tagAt] = [sizes.salt, sizes.salt + sizes.nonce];
   const ciphertextAt = tagAt + sizes.tag;

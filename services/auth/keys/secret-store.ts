@@ -3,7 +3,7 @@ import { ConfigError, type Database } from '@content-platform/chassis';
 import { statements } from '../statements.ts';
 import { seal, unseal } from './sealing.ts';
 
-/** Everything that is sealed under AUTH_KEY_SECRET, and which column was the context of the sealing. */
+/** The columns that are sealed with AUTH_KEY_SECRET, each with the column that was the context. */
 const sealedColumns = [
   { table: 'auth.signing_key', context: 'kid', sealed: 'sealed_private_key' },
   { table: 'auth.secret', context: 'name', sealed: 'sealed' },
@@ -17,21 +17,21 @@ export interface Sealed {
 
 export type SecretStore = ReturnType<typeof createSecretStore>;
 
-/** What the database keeps sealed under AUTH_KEY_SECRET. Everything throws what `query` throws. */
+/** Stores the values sealed with AUTH_KEY_SECRET. All functions throw the errors of `query`. */
 export function createSecretStore(query: Database['query']) {
   const { rows, first, run } = statements(query);
   return {
-    /** The secret of this name; `sealed` is stored first if there is none. */
+    /** Returns the secret with this name; stores `sealed` first if there is none. */
     async findOrAdd(name: string, sealed: Buffer): Promise<Buffer> {
       const text = `INSERT INTO auth.secret (name, sealed) VALUES ($1, $2)
                     ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING sealed`;
       return (await first<{ sealed: Buffer }>('load_secret', text, [name, sealed]))!.sealed;
     },
 
-    /** Keeps secrets from being added or changed until the transaction ends. */
+    /** Prevents other transactions from adding or changing secrets until this one ends. */
     lock: () => run('lock_secrets', 'LOCK TABLE auth.secret IN SHARE ROW EXCLUSIVE MODE'),
 
-    /** Every secret and every private key. */
+    /** Returns every secret and every private key. */
     async listSealed(): Promise<Sealed[]> {
       const all: Sealed[] = [];
       for (const column of sealedColumns) {
@@ -50,8 +50,8 @@ export function createSecretStore(query: Database['query']) {
 }
 
 /**
- * A secret of 256 bits that the service keeps in the database, sealed under AUTH_KEY_SECRET; the first call makes it.
- * Throws ConfigError if it was sealed under another AUTH_KEY_SECRET.
+ * Returns a 256-bit secret of the service, which the database keeps sealed with AUTH_KEY_SECRET. The first call creates
+ * it. Throws ConfigError if it was sealed with another AUTH_KEY_SECRET.
  */
 export async function loadSecret(secrets: SecretStore, name: string, keySecret: string): Promise<Buffer> {
   const sealed = await secrets.findOrAdd(name, await seal(randomBytes(32), keySecret, name));

@@ -2,7 +2,7 @@ import type { Database } from '@content-platform/chassis';
 import { accessTokenLifetime } from '../access-token-lifetime.ts';
 import { statements } from '../statements.ts';
 
-/** A public key as it is published (RFC 7517). */
+/** A published public key (RFC 7517). */
 export interface PublicJwk {
   kty: 'RSA';
   use: 'sig';
@@ -14,17 +14,19 @@ export interface PublicJwk {
 
 export interface NewSigningKey {
   publicJwk: PublicJwk;
-  /** Under AUTH_KEY_SECRET, with the kid as context. */
+  /** The private key, sealed with AUTH_KEY_SECRET and the kid as context. */
   sealed: Buffer;
 }
 
 export interface StoredSigningKey extends NewSigningKey {
   kid: string;
-  /** Time until the key signs, in ms by the database's clock; negative: it signs since then. */
+  /** Time until the key signs, in ms by the database's clock; negative if it already signs. */
   signsIn: number;
 }
 
-/** A key is published this long after the next one signs: as long as its tokens live, and a minute for clocks that differ. */
+/**
+ * An old key stays published for this long after the next one signs: the token lifetime plus a minute of clock skew.
+ */
 export const keptSeconds = accessTokenLifetime + 60;
 
 /** A key is retired when a newer one has been signing for $1 seconds: the last token of the old key has expired. */
@@ -32,14 +34,14 @@ const retired = `EXISTS (SELECT FROM auth.signing_key AS newer
                          WHERE newer.signs_from > key.signs_from
                            AND newer.signs_from < clock_timestamp() - make_interval(secs => $1))`;
 
-/** The keys that sign access tokens. Everything throws what `query` throws. */
+/** Stores the keys that sign access tokens. All functions throw the errors of `query`. */
 export function createSigningKeyStore(query: Database['query']) {
   const { rows, first, run } = statements(query);
   return {
-    /** Keeps other processes from adding keys or sealing them again until the transaction ends. */
+    /** Prevents other processes from adding or resealing keys until the transaction ends. */
     lock: () => run('lock_signing_keys', `SELECT pg_advisory_xact_lock(hashtext('auth.signing_key'))`),
 
-    /** The keys that are not retired, newest first. */
+    /** Returns the keys that are not retired, newest first. */
     list() {
       const text = `SELECT kid, public_jwk AS "publicJwk", sealed_private_key AS sealed,
                       extract(epoch FROM signs_from - clock_timestamp())::float8 * 1000 AS "signsIn"
@@ -47,7 +49,7 @@ export function createSigningKeyStore(query: Database['query']) {
       return rows<StoredSigningKey>('list_signing_keys', text, [keptSeconds]);
     },
 
-    /** Stores a key that is published at once; returns from when it signs. */
+    /** Stores a key, which is published immediately. Returns when it begins to sign. */
     async add({ publicJwk, sealed }: NewSigningKey, signsInSeconds: number): Promise<Date> {
       const text = `INSERT INTO auth.signing_key (kid, public_jwk, sealed_private_key, signs_from)
                     VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4)) RETURNING signs_from AS at`;

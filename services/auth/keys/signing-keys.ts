@@ -4,27 +4,27 @@ import type { AuthDatabase } from '../stores.ts';
 import { openPrivateKey, readOrMakeKeys, signingKeyTimes } from './key-rotation.ts';
 import type { PublicJwk, StoredSigningKey } from './signing-key-store.ts';
 
-/** The keys with which access tokens are signed, and checked in this service, as they are at the moment. */
+/** The current keys that sign access tokens and verify them in this service. */
 export interface SigningKeys extends KeySource {
-  /** The newest key whose time to sign has come. Throws 503 if this process can open none. */
+  /** The newest key that may sign by now. Throws 503 if this process cannot open any. */
   readonly current: { kid: string; privateKey: KeyObject };
   readonly public: PublicJwk[];
-  /** Stops reading new keys. */
+  /** Stops reading keys. */
   close(): Promise<void>;
 }
 
 interface HeldKey extends StoredSigningKey {
   publicKey: KeyObject;
-  /** undefined: this process could not open it. */
+  /** undefined: this process cannot open the key. */
   privateKey: KeyObject | undefined;
-  /** By performance.now(), so that all processes follow the database's clock. */
+  /** A performance.now() time, computed from the database's clock, so that all processes agree. */
   signsFrom: number;
 }
 
 /**
- * Reads the signing keys of the database, makes the first one if there is none, and then reads regularly those that
- * other processes and commands make. Throws ConfigError if one was sealed under another secret. If that happens later,
- * or the database cannot be read, the process continues with the keys it has.
+ * Reads the signing keys of the database and creates the first one if there is none. Then it regularly reads the keys
+ * that other processes and commands create. Throws ConfigError if a key was sealed with another secret. If that happens
+ * later, or the database cannot be read, the process continues with the keys it has.
  */
 export async function loadSigningKeys(
   database: Pick<AuthDatabase, 'signingKeys' | 'transaction'>,
@@ -38,7 +38,7 @@ export async function loadSigningKeys(
   let mustRestart = false;
   let reading: Promise<void> | undefined;
 
-  /** Opens a new key. A key that was opened before stays open, also when it was sealed under another secret since. */
+  /** Opens a new key. A key that this process has opened stays open, even if it is resealed later. */
   async function toHeld(key: StoredSigningKey, open: typeof openLater): Promise<HeldKey> {
     const known = held.find(({ kid }) => kid === key.kid);
     const isSame = known?.sealed.equals(key.sealed);
@@ -97,7 +97,7 @@ export async function loadSigningKeys(
     async get(kid) {
       const key = find(kid);
       if (key) return key;
-      // Another process may have read a new key first.
+      // A concurrent request may already have read the new key.
       if (performance.now() - readAt > times.coolDown * 1000) await reload();
       if (failing && !find(kid)) throw unavailable('Tokens cannot be checked at the moment.');
       return find(kid);

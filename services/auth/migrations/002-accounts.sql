@@ -1,11 +1,11 @@
 -- Up Migration
 ALTER TABLE auth.user
-  -- NULL: none yet; a temporary password or the identity service lets the person in
+  -- NULL: no own password yet; the user logs in with a temporary password or at the identity provider
   ALTER COLUMN password_hash DROP NOT NULL,
   ADD COLUMN temp_password_hash text,
   ADD COLUMN temp_password_expires_at timestamptz,
   ADD COLUMN temp_password_used_at timestamptz,
-  -- the part of an organisation that the person has chosen at the identity service
+  -- the part of an organisation that the user has chosen at the identity provider
   ADD COLUMN suborg text,
   ADD CHECK ((temp_password_hash IS NULL) = (temp_password_expires_at IS NULL));
 
@@ -15,13 +15,14 @@ CREATE TABLE auth.session (
   device text NOT NULL,
   address inet NOT NULL,
   must_change_password boolean NOT NULL,
-  -- where the person logged in at an identity service: who it is, what it wants back at logout, and what they may choose
+  -- the login at an identity provider: its issuer, the ID token for the logout, and the suborgs that the user may
+  -- choose
   identity_issuer text,
   id_token text,
   suborgs text[],
   created_at timestamptz NOT NULL DEFAULT now(),
   last_used_at timestamptz NOT NULL DEFAULT now(),
-  -- the latest it can last
+  -- the maximum lifetime ends at this time
   ends_at timestamptz NOT NULL,
   -- logged out or revoked
   ended_at timestamptz,
@@ -30,7 +31,7 @@ CREATE TABLE auth.session (
 CREATE INDEX session_of_user ON auth.session (user_id, id);
 CREATE INDEX session_ends_at ON auth.session (ends_at);
 
--- Those that were replaced stay as long as their session: coming again they show that somebody else has one.
+-- Replaced tokens stay as long as their session: later reuse is treated as theft.
 CREATE TABLE auth.refresh_token (
   hash bytea PRIMARY KEY,
   session_id bigint NOT NULL REFERENCES auth.session ON DELETE CASCADE,
@@ -39,7 +40,7 @@ CREATE TABLE auth.refresh_token (
 );
 CREATE INDEX refresh_token_of_session ON auth.refresh_token (session_id);
 
--- What every process must refuse though it was signed. Ids are given in the order of commits.
+-- Revocations of tokens whose signatures remain valid. Ids follow the order of commits.
 CREATE TABLE auth.revocation (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   session_id bigint,
@@ -52,7 +53,7 @@ CREATE TABLE auth.audit (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   at timestamptz NOT NULL DEFAULT now(),
   event text NOT NULL,
-  -- whom it was about; it outlives the user
+  -- the user whom the entry is about; the entry outlives the user
   user_id bigint,
   actor text,
   address inet,
@@ -62,27 +63,27 @@ CREATE INDEX audit_of_user ON auth.audit (user_id, id);
 CREATE INDEX audit_of_event ON auth.audit (event, id);
 CREATE INDEX audit_at ON auth.audit (at);
 
--- What the service keeps to itself, sealed under AUTH_KEY_SECRET with the name as associated data.
+-- Secrets of the service, sealed with AUTH_KEY_SECRET and the name as associated data.
 CREATE TABLE auth.secret (
   name text PRIMARY KEY,
   sealed bytea NOT NULL
 );
 
--- A key is published when it is made and signs from then on.
+-- Existing keys sign from the time of this migration on.
 ALTER TABLE auth.signing_key ADD COLUMN signs_from timestamptz NOT NULL DEFAULT now();
 
--- Who somebody is at an identity service.
+-- Links users to subjects at identity providers.
 CREATE TABLE auth.identity (
   issuer text,
   subject text,
   user_id bigint NOT NULL REFERENCES auth.user ON DELETE CASCADE,
   created_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (issuer, subject),
-  -- two people there are never one here
+  -- a user has at most one subject at each provider
   UNIQUE (user_id, issuer)
 );
 
--- A login that is under way at the identity service.
+-- Logins in progress at the identity provider.
 CREATE TABLE auth.identity_login (
   state_hash bytea PRIMARY KEY,
   browser_hash bytea NOT NULL,
@@ -95,7 +96,7 @@ CREATE TABLE auth.identity_login (
 );
 CREATE INDEX identity_login_created_at ON auth.identity_login (created_at);
 
--- What the client changes into tokens after it.
+-- One-time codes that the client exchanges for tokens after a login at the identity provider.
 CREATE TABLE auth.identity_code (
   hash bytea PRIMARY KEY,
   user_id bigint NOT NULL REFERENCES auth.user ON DELETE CASCADE,
@@ -104,7 +105,7 @@ CREATE TABLE auth.identity_code (
   id_token text NOT NULL,
   suborgs text[] NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
-  -- used codes stay for a while: one that comes again ends the session that it opened
+  -- used codes stay for a while: a second use ends the session that the first use opened
   used_at timestamptz,
   session_id bigint REFERENCES auth.session ON DELETE SET NULL
 );

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** No failure is returned earlier after its request, in ms. */
+/** Minimum duration of a failed request, in ms. */
 const shortestMs = 400;
-/** The longest that failures wait for slow ones, in ms. */
+/** Maximum duration to which failures are delayed, in ms. */
 const longestMs = 3_000;
 const memoryMs = 60_000;
 
-/** Where the times come from; tests pass in their own. `now` in ms. */
+/** The clock; tests replace it. `now` in ms. */
 export interface FailureClock {
   now(): number;
   sleep(ms: number): Promise<unknown>;
@@ -14,12 +14,13 @@ export interface FailureClock {
 
 const systemClock: FailureClock = { now: () => performance.now(), sleep };
 
-/** Awaited last before a failure is returned. `start`: when the request came, as performance.now(). */
+/** Await it last before returning a failure. `start` is the performance.now() time at which the request arrived. */
 export type EqualizeFailureTime = (start: number) => Promise<void>;
 
 /**
- * Makes failed logins take equally long, so that their time does not tell what was wrong: 400 ms, which is longer than
- * any check, or as long as the slowest failure of the last one to two minutes when the machine is slower.
+ * Makes all failed logins take equally long, so that their duration does not reveal what was wrong. The duration is 400
+ * ms, which is longer than any check. On a slow machine it is that of the slowest failure in the last one to two
+ * minutes.
  */
 export function createEqualizeFailureTime(clock = systemClock): EqualizeFailureTime {
   let since = clock.now();
@@ -33,7 +34,7 @@ export function createEqualizeFailureTime(clock = systemClock): EqualizeFailureT
     }
     slowest = Math.max(slowest, Math.min(now - start, longestMs));
     const end = start + Math.max(shortestMs, slowest, slowestBefore);
-    // Timers may fire a fraction of a millisecond early, so the clock is read again.
+    // Timers may fire a fraction of a millisecond early, so the remaining time is computed again.
     for (let left; (left = end - clock.now()) > 0;) await clock.sleep(Math.ceil(left));
   };
 }

@@ -2,7 +2,7 @@ import { ZxcvbnFactory, type ZxcvbnResult } from '@zxcvbn-ts/core';
 import { adjacencyGraphs, dictionary as common } from '@zxcvbn-ts/language-common';
 import { dictionary as english, translations } from '@zxcvbn-ts/language-en';
 
-/** Whose password it is to be. */
+/** The user who gets the password. */
 export interface Person {
   email: string;
   name: string;
@@ -10,24 +10,27 @@ export interface Person {
 
 export type PasswordPolicy = ReturnType<typeof createPasswordPolicy>;
 
-/** Code points. NIST SP 800-63B-4 §3.1.1.2 and ASVS 5.0 6.2.9 ask for 64 or more; this keeps hashing cheap. */
+/**
+ * Maximum length in code points, which bounds the hashing cost. NIST SP 800-63B-4 §3.1.1.2 and ASVS 5.0 6.2.9 require
+ * 64 or more.
+ */
 const maxLength = 128;
-/** Of 0 to 4: some 10^8 guesses. */
+/** Minimum zxcvbn score of 0 to 4: about 10^8 guesses. */
 const leastScore = 3;
 const serviceName = 'content platform';
 
 /**
- * What of a password is looked at, and how many readings of its signs as letters. With the library's own limits 128
- * digits and signs take seconds of processor time, in which nothing else happens; with these the costliest take some
- * 25 ms for each of two looks, twice that until the code has run for a while. When the first 32 characters are too easy, it does not matter
- * what follows.
+ * Limits the part of a password that zxcvbn checks, and the number of l33t substitutions. With the library's defaults,
+ * 128 digits and symbols block the event loop for seconds. With these limits the slowest password takes about 25 ms for
+ * each of two checks, and twice that before the code is optimized. A password that fails by its first 32 characters is
+ * refused whatever follows.
  */
 const effort = { maxLength: 32, l33tMaxSubstitutions: 3 };
 
 const ownWordsReason = 'It has your name, your address or the name of this service in it.';
 const advice = 'Three or four words that have nothing to do with each other are a good choice.';
 
-/** What the person and the service are called, whole and in parts, as it is usually written: ASVS 5.0 6.1.2, 6.2.11. */
+/** Returns the usual words for the user and the service, whole and in parts: ASVS 5.0 6.1.2, 6.2.11. */
 function ownWords({ email, name }: Person): string[] {
   const phrases = [serviceName, name, email, ...email.split('@')].map((phrase) => phrase.normalize('NFC'));
   const plain = phrases.map((phrase) => phrase.normalize('NFD').replace(/\p{M}/gu, ''));
@@ -39,8 +42,8 @@ function ownWords({ email, name }: Person): string[] {
 }
 
 /**
- * Without what stands between the words, and fullwidth letters as the usual ones: to zxcvbn each sign is a word of its
- * own, and whatever has three parts is good. Empty when the signs are more than separators.
+ * Removes separators between words, and replaces fullwidth letters by their normal form. zxcvbn counts each separator
+ * as a word and rates any three words as strong. Returns an empty string if the symbols are more than separators.
  */
 function wordsTogether(password: string): string {
   const together = password.normalize('NFKC').replace(/[^\p{L}\p{M}\p{N}]+/gu, '');
@@ -53,9 +56,9 @@ function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult
 }
 
 /**
- * Which passwords may be chosen: `minLength` code points or more, of any kind (NIST SP 800-63B-4 §3.1.1.2 and ASVS 5.0
- * 6.2.1, 6.2.5: no rules on what they are made of), and none that is soon guessed (6.2.4, 6.2.11). What is counted and
- * looked at is the form that is stored, NFC.
+ * Accepts passwords of at least `minLength` code points that are not easily guessed (ASVS 5.0 6.2.4, 6.2.11). There are
+ * no rules on character types (NIST SP 800-63B-4 §3.1.1.2 and ASVS 5.0 6.2.1, 6.2.5). The policy checks the stored
+ * form, NFC.
  */
 export function createPasswordPolicy(minLength: number) {
   const zxcvbn = new ZxcvbnFactory({
@@ -67,8 +70,8 @@ export function createPasswordPolicy(minLength: number) {
 
   return {
     /**
-     * What is wrong with the password, as a sentence that begins with a verb (`Must have …`) and says what to do
-     * instead, which §3.1.1.2 wants; undefined when it can be taken.
+     * Returns a sentence that begins with a verb (`Must have …`) and gives advice, as §3.1.1.2 requires. Returns
+     * undefined if the password is acceptable.
      */
     complaint(password: string, person: Person): string | undefined {
       const normal = password.normalize('NFC');

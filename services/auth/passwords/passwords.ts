@@ -2,19 +2,21 @@ import argon2 from '@node-rs/argon2';
 import bcrypt from '@node-rs/bcrypt';
 import { createSemaphore } from '@content-platform/chassis';
 
-/** 19 MiB, 2 passes, 1 lane: the OWASP Password Storage Cheat Sheet's choice. Algorithm 2 is argon2id. */
+/** Parameters of the OWASP Password Storage Cheat Sheet: 19 MiB, 2 passes, 1 lane. Algorithm 2 is argon2id. */
 const parameters = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 const prefix = '$argon2id$v=19$m=19456,t=2,p=1$';
-/** A digest of zeros, which no password has. */
+/** A hash that no password matches: a digest of zeros. */
 const unmatched = `${prefix}${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
-/** One of libuv's four threads stays free for other work. */
+/** Leaves one of libuv's four threads free for other work. */
 const maxRunning = 3;
-/** About half a second of waiting on two processors. */
+/** About half a second of waiting on two cores. */
 const maxWaiting = 40;
 
 const bcryptForm = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
-/** The cost that PHP and Laravel use. A higher one would take longer than other refused logins, and so be visible. */
+/**
+ * The cost that PHP and Laravel use. A higher cost would make a failed login take longer and reveal the bcrypt hash.
+ */
 const maxBcryptCost = 12;
 const maxArgon2Work = 65_536 * 4;
 
@@ -32,16 +34,18 @@ function matches(hash: string, password: string): Promise<boolean> {
 
 export type Passwords = ReturnType<typeof createPasswords>;
 
-/** Hashes and checks passwords and client secrets, a few at a time. Everything throws 503 if too many wait already. */
+/**
+ * Hashes and verifies passwords and client secrets, a few at a time. All functions throw 503 if too many calls wait.
+ */
 export function createPasswords() {
   const hashing = createSemaphore(maxRunning, maxWaiting);
   const admitted = createSemaphore(maxRunning + maxWaiting, 0);
   return {
-    /** Does `work`, which looks up a hash and verifies it: a refused request does not even cost the look-up. */
+    /** Runs `work`, which looks up a hash and verifies it. A refused request does not even cost the look-up. */
     admit: <T>(work: () => Promise<T>) => admitted.run(work),
-    /** argon2id of the NFC form with the parameters above, as a PHC string. */
+    /** Returns the argon2id hash of the NFC form with the parameters above, as a PHC string. */
     hash: (password: string) => hashing.run(() => argon2.hash(password.normalize('NFC'), parameters)),
-    /** Without a `hash` it does the work of a real check, and returns false. */
+    /** Without a `hash` it does the work of a real verification and returns false. */
     async verify(hash: string | null | undefined, password: string): Promise<boolean> {
       const stored = hash ?? unmatched;
       const valid = await hashing.run(async () => {
@@ -53,12 +57,12 @@ export function createPasswords() {
   };
 }
 
-/** Whether the hash is of another kind or cost than today's. */
+/** Returns whether the hash has another algorithm or cost than new hashes. */
 export function isOutdated(hash: string): boolean {
   return !hash.startsWith(prefix);
 }
 
-/** Whether an imported hash is accepted: bcrypt ($2y$, $2a$, $2b$) or argon2id, up to the cost limits above. */
+/** Returns whether an imported hash is accepted: bcrypt ($2y$, $2a$, $2b$) or argon2id, up to the cost limits above. */
 export function isSupported(hash: string): boolean {
   const cost = bcryptForm.exec(hash)?.[1];
   if (cost !== undefined) return Number(cost) >= 4 && Number(cost) <= maxBcryptCost;

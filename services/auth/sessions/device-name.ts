@@ -2,9 +2,9 @@ import Bowser from 'bowser';
 
 const maxLength = 100;
 
-/** What a person knows a device by, made of its User-Agent: `Firefox on Windows`, `curl/8.5.0`. */
+/** Returns a readable name for a User-Agent: `Firefox on Windows`, `curl/8.5.0`. */
 export function deviceName(userAgent = ''): string {
-  // Parsing is a row of regular expressions: not on megabytes.
+  // The parser runs many regular expressions, which would be slow on megabytes of text.
   const given = userAgent.slice(0, 500);
   const { browser, os } = given ? Bowser.parse(given) : { browser: {}, os: {} };
   const name = browser.name && os.name ? `${browser.name} on ${os.name}` : given;

@@ -1,16 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** 256 random bits in base64url: what a token that says nothing is made of. */
+/** Returns 256 random bits in base64url, for opaque tokens. */
 export function randomToken(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Whether it could be such a token. */
+/** Returns whether the text has the form of such a token. */
 export function isToken(value: string): boolean {
   return /^[\w-]{43}$/.test(value);
 }
 
-/** What is kept of a token. It is as random as can be, so that a salt or a slow hash would add nothing. */
+/** Returns the hash under which a token is stored. Tokens are random, so a salt or a slow hash would add nothing. */
 export function sha256(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

@@ -2,12 +2,12 @@ import { createBreaker, currentContext, type Logger, type Span, traced } from '@
 
 export type PushDevices = ReturnType<typeof createPushDevices>;
 
-/** A logout waits so long at most. */
+/** Maximum delay of a logout, in ms. */
 const timeoutMs = 1_000;
 
-/** The devices that people get push messages on: the devices service at `url`; undefined: there is no such service. */
+/** Creates a client of the devices service at `url`, which stores push tokens; undefined: there is no such service. */
 export function createPushDevices(url: string | undefined, logger: Logger) {
-  const breaker = createBreaker(logger, 'the devices service does not answer: it is asked once a second');
+  const breaker = createBreaker(logger, 'the devices service is unavailable; retrying once a second');
 
   async function ask(userId: number, token: string, span: Span | undefined): Promise<void> {
     const response = await fetch(`${url}/unregister`, {
@@ -26,7 +26,9 @@ export function createPushDevices(url: string | undefined, logger: Logger) {
   }
 
   return {
-    /** The user's device with this token shall get no messages any more. Takes 1 s at most, and never rejects. */
+    /**
+     * Removes the user's device with this token, so that it gets no more messages. Takes at most 1 s and never rejects.
+     */
     async unregister(userId: number, token: string): Promise<void> {
       if (!url) return;
       if (breaker.allows()) {

@@ -2,7 +2,7 @@ import { deleteExpired, type Database, type RevocationPage } from '@content-plat
 import { accessTokenLifetime } from '../access-token-lifetime.ts';
 import { statements } from '../statements.ts';
 
-/** No token that a revocation concerns lives longer; a minute is for clocks that differ. */
+/** Retention of revocations: the token lifetime plus a minute of clock skew. */
 const keptSeconds = accessTokenLifetime + 60;
 
 interface Row {
@@ -12,13 +12,14 @@ interface Row {
   issued_until: number;
 }
 
-/** The revocations of access tokens, which every service reads. Everything throws what `query` throws. */
+/** Stores the revocations of access tokens, which every service reads. All functions throw the errors of `query`. */
 export function createRevocationStore(query: Database['query']) {
   const { rows, run } = statements(query);
   return {
     /**
-     * Makes every process refuse the tokens of these sessions, or those that the client has until now. Call it late in
-     * a transaction: its lock makes ids follow the order of commits, so that a reader of an id has seen all before it.
+     * Revokes the tokens of these sessions, or all tokens that the client has until now, in every process. Call it late
+     * in a transaction, because it takes a lock. The lock makes ids follow the order of commits, so a reader of an id
+     * has seen all earlier revocations.
      */
     async add({ sessions = [], client }: { sessions?: readonly number[]; client?: string }): Promise<void> {
       if (sessions.length === 0 && client === undefined) return;
@@ -28,7 +29,7 @@ export function createRevocationStore(query: Database['query']) {
       await run('insert_revocations', text, [sessions, client ?? null]);
     },
 
-    /** The revocations after the id `after` that still matter, oldest first. */
+    /** Returns the revocations after the id `after` that still matter, oldest first. */
     async listAfter(after: number): Promise<RevocationPage> {
       const text = `SELECT id::float8 AS id, session_id AS session, client,
                       ceil(extract(epoch FROM at))::float8 AS issued_until
@@ -45,7 +46,7 @@ export function createRevocationStore(query: Database['query']) {
       return { last: found.at(-1)?.id ?? 0, revocations };
     },
 
-    /** Deletes the revocations that no living token needs, but for the newest: readers compare their position with it. */
+    /** Deletes outdated revocations except the newest one, with which readers compare their position. */
     async deleteExpired(): Promise<void> {
       const old = 'at < now() - make_interval(secs => $1) AND id < (SELECT max(id) FROM auth.revocation)';
       await deleteExpired(query, 'delete_revocations', 'auth.revocation', old, [keptSeconds]);

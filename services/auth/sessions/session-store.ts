@@ -10,11 +10,11 @@ export interface Session {
   lastUsedAt: Date;
 }
 
-/** The login at the identity service that opened a session. */
+/** The login at the identity provider that opened a session. */
 export interface SessionOrigin {
   issuer: string;
   idToken: string;
-  /** the parts of the organisation that the person may choose from */
+  /** The suborgs that the user may choose from. */
   suborgs: string[];
 }
 
@@ -23,7 +23,7 @@ export interface NewSession {
   device: string;
   address: string;
   mustChangePassword: boolean;
-  /** At most 90 days from now, which is the default. */
+  /** At most 90 days from now; default: 90 days from now. */
   endsAt?: Date | undefined;
   origin?: SessionOrigin | undefined;
 }
@@ -32,40 +32,43 @@ export interface PresentedToken {
   sessionId: number;
   userId: number;
   mustChangePassword: boolean;
-  /** `reused`: the token was replaced longer ago than a lost reply explains. */
+  /** `reused`: the token was replaced too long ago for a lost reply to explain its use. */
   state: 'valid' | 'expired' | 'revoked' | 'reused';
-  /** Whether the table has its successor. */
+  /** Whether the table contains its successor. */
   replaced: boolean;
 }
 
-/** NIST SP 800-63B-4 §2.2.3 asks for limits on both; these are the platform's own. */
+/** NIST SP 800-63B-4 §2.2.3 requires both limits; the platform chose the values. */
 const lifetimeDays = { idle: 30, total: 90 };
-/** How long a replaced refresh token still leads to its successor. */
+/** Time in which a replaced refresh token is still accepted and leads to its successor. */
 const graceSeconds = 10;
-/** Which replaced tokens are deleted after a day: about 15 in 16. Equal to the condition of the index refresh_token_replaced. */
+/**
+ * Selects the replaced tokens that are deleted after a day: about 15 in 16. Must equal the condition of the index
+ * refresh_token_replaced.
+ */
 const deletable = 'get_byte(hash, 0) >= 16';
 /**
- * Steps along the chain of successors from a deleted token to one that was kept. The chance that this many steps meet
- * none is one in 15 million.
+ * Maximum number of steps along the chain of successors from a deleted token to a kept one. One chain in 15 million is
+ * longer.
  */
 export const chainSteps = 256;
-/** Live sessions of a user; one more ends the session that was unused for longest (ASVS 5.0 7.1.2). */
+/** Maximum number of live sessions of a user; a new one ends the least recently used one (ASVS 5.0 7.1.2). */
 const maxSessions = 100;
 
 /**
- * When a session was over; equal to the expression of the index session_over. A session from the identity service is
- * kept as long as it could have lived: the newest one says which suborgs the user may choose, also after its end.
+ * When a session was over; must equal the expression of the index session_over. A session from the identity provider is
+ * kept for its full lifetime: the newest one determines which suborgs the user may choose, also after its end.
  */
 const overSince = 'least(ends_at, CASE WHEN identity_issuer IS NULL THEN ended_at END)';
 
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
-/** Sessions and their refresh tokens, of which the table has the SHA-256. Everything throws what `query` throws. */
+/** Stores sessions, and refresh tokens by their SHA-256. All functions throw the errors of `query`. */
 export function createSessionStore(query: Database['query']) {
   const { rows, first, affects, run } = statements(query);
   const revocations = createRevocationStore(query);
 
-  /** Ends the live sessions of a user for which `condition` holds; false if there are none. */
+  /** Ends the user's live sessions that match `condition`; returns false if there are none. */
   async function end(userId: number, condition: string, ...values: unknown[]): Promise<boolean> {
     const text = `UPDATE auth.session SET ended_at = now()
                   WHERE user_id = $1 AND ended_at IS NULL AND ${condition} RETURNING id::float8 AS id`;
@@ -75,7 +78,7 @@ export function createSessionStore(query: Database['query']) {
   }
 
   return {
-    /** Opens a session with its first refresh token, in a transaction; returns its id. */
+    /** Opens a session with its first refresh token and returns its id. Call it in a transaction. */
     async open(session: NewSession, refreshTokenHash: Buffer): Promise<number> {
       const { userId, device, address, mustChangePassword, endsAt, origin } = session;
       const text = `INSERT INTO auth.session
@@ -103,18 +106,18 @@ export function createSessionStore(query: Database['query']) {
       return id;
     },
 
-    /** Does nothing if the token is there already. */
+    /** Does nothing if the table already contains the token. */
     addToken(sessionId: number, hash: Buffer) {
       const text = `INSERT INTO auth.refresh_token (hash, session_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`;
       return run('add_refresh_token', text, [hash, sessionId]);
     },
 
     /**
-     * Looks up a refresh token and locks its session until the transaction ends: deleting the user waits for that, and
-     * so do other requests with a token of the session.
+     * Looks up a refresh token and locks its session until the transaction ends. Deleting the user and other requests
+     * with a token of the session wait for the lock.
      */
     async present(hash: Buffer): Promise<PresentedToken | undefined> {
-      // A statement of its own: one that waits for a lock continues with the tokens from before the wait.
+      // A separate statement, because a statement that waited for a lock would read the tokens as before the wait.
       const text = `SELECT FROM auth.session
                     WHERE id = (SELECT session_id FROM auth.refresh_token WHERE hash = $1) FOR NO KEY UPDATE`;
       await run('lock_session_of_token', text, [hash]);
@@ -135,7 +138,7 @@ export function createSessionStore(query: Database['query']) {
       return first<PresentedToken>('find_refresh_token', text, values);
     },
 
-    /** Any of these hashes that the table has. */
+    /** Returns one of these hashes that the table contains. */
     async findAny(hashes: readonly Buffer[]): Promise<Buffer | undefined> {
       const text = 'SELECT hash FROM auth.refresh_token WHERE hash = ANY ($1) LIMIT 1';
       return (await first<{ hash: Buffer }>('find_refresh_tokens', text, [hashes]))?.hash;
@@ -148,7 +151,7 @@ export function createSessionStore(query: Database['query']) {
       await run('use_session', 'UPDATE auth.session SET last_used_at = now() WHERE id = $1', [sessionId]);
     },
 
-    /** The live sessions, newest first, with ids below `before`. */
+    /** Returns the live sessions, newest first, with ids below `before`. */
     list(userId: number, before: number | undefined, limit: number) {
       const text = `SELECT id::float8 AS id, device, host(address) AS address, created_at AS "createdAt",
                       last_used_at AS "lastUsedAt"
@@ -160,9 +163,9 @@ export function createSessionStore(query: Database['query']) {
       return rows<Session>('list_sessions', text, values);
     },
 
-    /** The login at the identity service that opened the session; undefined for a login with a password. */
+    /** Returns the login at the identity provider that opened the session; undefined for a login with a password. */
     originOf(userId: number, id: number) {
-      // The suborgs of the newest login: older ones may have been withdrawn since.
+      // The suborgs of the newest login, because the provider may have withdrawn older ones.
       const text = `SELECT identity_issuer AS issuer, id_token AS "idToken",
                       (SELECT latest.suborgs FROM auth.session AS latest
                        WHERE latest.user_id = $1 AND latest.identity_issuer = session.identity_issuer
@@ -172,7 +175,7 @@ export function createSessionStore(query: Database['query']) {
       return first<SessionOrigin>('find_session_origin', text, [userId, id]);
     },
 
-    /** Whether the user has a live session that was opened from this network (in CIDR form). */
+    /** Returns whether the user has a live session that was opened from this network (in CIDR form). */
     isKnownNetwork(userId: number, network: string) {
       const text = `SELECT FROM auth.session
                     WHERE user_id = $1 AND address <<= $2 AND ended_at IS NULL AND ends_at > now() LIMIT 1`;
@@ -185,24 +188,27 @@ export function createSessionStore(query: Database['query']) {
       return affects('find_live_session', text, [userId, id]);
     },
 
-    /** Ends a session of the user; false if the user has none with this id. Call late in a transaction: it takes a lock. */
+    /**
+     * Ends a session of the user; returns false if there is none with this id. Call late in a transaction: it takes a
+     * lock.
+     */
     endOne: (userId: number, id: number) => end(userId, 'id = $2', id),
 
     /** Ends all sessions of the user. Call late in a transaction: it takes a lock. */
     endAll: (userId: number) => end(userId, 'true'),
 
-    /** Ends the sessions that began with a temporary password. Call late in a transaction: it takes a lock. */
+    /** Ends sessions that began with a temporary password. Call late in a transaction: it takes a lock. */
     endTemporary: (userId: number) => end(userId, 'must_change_password'),
 
     /**
-     * Deletes sessions that ended so long ago that their refresh tokens would have expired, and of the others 15 in 16
-     * tokens that were replaced over a day ago.
+     * Deletes sessions that ended so long ago that their refresh tokens would have expired. In the other sessions, it
+     * deletes 15 in 16 of the tokens that were replaced over a day ago.
      */
     async deleteExpired(): Promise<void> {
       const replaced = `replaced_at < now() - interval '1 day' AND ${deletable}`;
       await deleteExpired(query, 'delete_replaced_tokens', 'auth.refresh_token', replaced);
       const over = `${overSince} < now() - make_interval(days => $1)`;
-      // Before the sessions: one session can have thousands, and its deletion would delete all of them at once.
+      // Tokens first: a session can have thousands, which its deletion would otherwise delete in one statement.
       const tokens = `session_id IN (SELECT id FROM auth.session WHERE ${over})`;
       await deleteExpired(query, 'delete_refresh_tokens', 'auth.refresh_token', tokens, [lifetimeDays.idle]);
       await deleteExpired(query, 'delete_sessions', 'auth.session', over, [lifetimeDays.idle]);

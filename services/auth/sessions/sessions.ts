@@ -8,7 +8,7 @@ import type { User } from '../user-store.ts';
 
 type Reason = 'expired' | 'revoked' | 'reused' | 'unknown';
 
-/** RFC 6749 §5.2. From the reason a client knows whether to ask for a login or to warn the user of a theft. */
+/** RFC 6749 §5.2. The reason tells a client whether to ask for a login or to warn the user of a theft. */
 export function invalidGrant(reason: Reason): HttpError<'invalid_grant'> {
   return new HttpError('invalid_grant', 'The refresh token or code is not valid.', {
     details: [{ path: 'reason', message: reason }],
@@ -18,9 +18,10 @@ export function invalidGrant(reason: Reason): HttpError<'invalid_grant'> {
 export type Sessions = ReturnType<typeof createSessions>;
 
 /**
- * Opens sessions and refreshes them. A refresh token is replaced at each use (RFC 9700 §4.14.2). Its successor is derived
- * from it under `secret`, so that a client can repeat a refresh whose reply was lost, and two tabs stay on one chain of
- * tokens. A repeated refresh returns the end of that chain: a successor that was used since would be treated as stolen.
+ * Opens and refreshes sessions. Each use replaces the refresh token (RFC 9700 §4.14.2). Its successor is derived from
+ * it with `secret`. Therefore a client can repeat a refresh whose reply was lost, and two tabs stay on one chain of
+ * tokens. A repeated refresh returns the end of the chain, because a successor that was already used would count as
+ * stolen.
  */
 export function createSessions(
   database: Pick<AuthDatabase, 'transaction'>,
@@ -29,7 +30,7 @@ export function createSessions(
 ) {
   const successorOf = (token: string) => createHmac('sha256', secret).update(token).digest('base64url');
 
-  /** Finds the session of a replaced token whose row was deleted, by following its chain. */
+  /** Finds the session of a replaced token whose row was deleted, by following its chain of successors. */
   async function presentDeleted(store: SessionStore, token: string): Promise<PresentedToken | undefined> {
     const hashes: Buffer[] = [];
     for (let next = token; hashes.length < chainSteps; hashes.push(sha256(next))) next = successorOf(next);
@@ -38,7 +39,7 @@ export function createSessions(
     return successor && { ...successor, state: successor.state === 'valid' ? 'reused' : successor.state };
   }
 
-  /** The token itself or, while it and its successors were replaced only a moment ago, the end of its chain. */
+  /** Returns the token, or the end of its chain if the token and its successors were replaced only a moment ago. */
   async function newestOf(store: SessionStore, token: string) {
     let presented = (await store.present(sha256(token))) ?? (await presentDeleted(store, token));
     while (presented?.state === 'valid' && presented.replaced) {
@@ -49,7 +50,7 @@ export function createSessions(
   }
 
   return {
-    /** Call it in the transaction of the login, which has locked the user. */
+    /** Opens a session. Call it in the transaction of the login, which has locked the user. */
     async open({ sessions }: Stores, user: User, session: Omit<NewSession, 'userId'>) {
       const refreshToken = randomToken();
       const sessionId = await sessions.open({ ...session, userId: user.id }, sha256(refreshToken));
@@ -57,7 +58,10 @@ export function createSessions(
       return { accessToken, refreshToken, sessionId };
     },
 
-    /** Throws 400 `invalid_grant`. A token that was replaced before was stolen, and ends the whole session. */
+    /**
+     * Returns new tokens. Throws 400 `invalid_grant`. A token that was replaced earlier counts as stolen and ends the
+     * session.
+     */
     async refresh(refreshToken: string, address: string) {
       if (!isToken(refreshToken)) throw invalidGrant('unknown');
       const outcome = await database.transaction(async ({ users, sessions, audit }) => {

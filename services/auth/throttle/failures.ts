@@ -1,23 +1,23 @@
-/** How failures turn into waits, in ms. */
+/** Converts failures to waits; times in ms. */
 export interface Backoff {
-  /** Failures below the limit are forgotten this long after the first of them, others this long after their wait. */
+  /** Failures below the limit expire this long after the first one; failures above it, this long after the wait. */
   windowMs: number;
-  /** The wait at the limit. Each further failure doubles it. */
+  /** The wait at the limit; each further failure doubles it. */
   shortestMs: number;
   longestMs: number;
 }
 
-/** What failures are counted for, and how many of them begin the waits. */
+/** The key that failures are counted for, and the number of failures at which waits begin. */
 export interface Subject {
   key: string;
   limit: number;
 }
 
-/** The failures of one key. Times in ms. */
+/** The failures of one key; times in ms. */
 export interface Failures {
   count: number;
   firstAt: number;
-  /** No attempt is allowed before this time; 0 below the limit. */
+  /** No attempt is allowed before this time; 0 while below the limit. */
   blockedUntil: number;
   expiresAt: number;
 }
@@ -25,8 +25,8 @@ export interface Failures {
 export type State = Failures | undefined;
 
 /**
- * Replaces the states of `keys` in one step. `change` gets those that have not expired, and the time in ms. It may run
- * several times. Without `states` in its reply nothing is written.
+ * Replaces the states of `keys` atomically. `change` gets the unexpired states and the time in ms. It may run several
+ * times. If its result has no `states`, nothing is written.
  */
 export type UpdateFailures = <T>(
   keys: readonly string[],
@@ -41,17 +41,17 @@ function addFailure(state: State, limit: number, now: number, backoff: Backoff):
   return { count: count + 1, firstAt, blockedUntil, expiresAt };
 }
 
-/** Undoes the step from `before` to `added`, also when other failures were counted since. */
+/** Reverts the step from `before` to `added`, even if other failures were counted later. */
 function removeFailure(state: State, before: State, added: State): State {
-  // The failures were reset or have expired since: these are others.
+  // The failures were reset or have expired, so the state counts other failures.
   if (!state || state.firstAt !== added?.firstAt) return state;
   if (state.count === 1) return undefined;
-  // A later failure has begun a later wait, which stays.
+  // If a later failure began a longer wait, that wait stays.
   const kept = state.blockedUntil === added.blockedUntil ? (before ?? state) : state;
   return { ...kept, count: state.count - 1 };
 }
 
-/** Counts a failure for every subject, or nothing if any of them has to wait. Throws what `update` throws. */
+/** Counts a failure for every subject, or none if any subject has to wait. Throws the errors of `update`. */
 export async function reserve(update: UpdateFailures, subjects: readonly Subject[], backoff: Backoff) {
   const keys = subjects.map(({ key }) => key);
   const { waitMs, before, added } = await update(keys, (before, now) => {
@@ -63,7 +63,7 @@ export async function reserve(update: UpdateFailures, subjects: readonly Subject
   return {
     /** Time until the next attempt, in ms; 0: this attempt was counted. */
     waitMs,
-    /** Takes back what was counted. */
+    /** Removes the counted failure. */
     undo: () =>
       update(keys, (states) => ({
         states: states.map((state, index) => removeFailure(state, before[index], added[index])),
@@ -72,15 +72,15 @@ export async function reserve(update: UpdateFailures, subjects: readonly Subject
   };
 }
 
-/** Deletes the failures of `keys`. Throws what `update` throws. */
+/** Deletes the failures of `keys`. Throws the errors of `update`. */
 export function reset(update: UpdateFailures, keys: readonly string[]): Promise<void> {
   return update(keys, () => ({ states: keys.map(() => undefined), result: undefined }));
 }
 
-/** The memory drops the least recently written keys above this number. */
+/** Above this number of keys the least recently written ones are deleted. */
 const maxKeys = 50_000;
 
-/** Failures in the memory of this process. `now` in ms. */
+/** Counts failures in the memory of this process. `now` in ms. */
 export function createMemoryFailures(now: () => number = Date.now): UpdateFailures {
   const held = new Map<string, Failures>();
 

@@ -5,20 +5,22 @@ import { networkOf } from './network.ts';
 
 export const loginBackoff: Backoff = { windowMs: 15 * 60_000, shortestMs: 1_000, longestMs: 15 * 60_000 };
 
-/** Failures before the waits begin: of one account from one network, of one network, of an account from a known network. */
+/** Failures before waits begin: of an account from one network, of a network, of an account from a known network. */
 const limits = { account: 10, network: 200, known: 100 };
 
 export interface Attempt {
-  /** Names the account in the same way however its name was typed, and also an account that does not exist. */
+  /** Identifies the account regardless of how its name was typed, even if it does not exist. */
   account: string;
   address: string;
-  /** Whether the account has a session from this network (in CIDR form). Called only if the attempt would have to wait. */
+  /**
+   * Returns whether the account has a session from this network (in CIDR form). Called only if the attempt has to wait.
+   */
   isKnown(network: string): Promise<boolean>;
 }
 
 export interface ThrottledOutcome<T> {
   outcome: T;
-  /** The error to reply with to a wrong attempt from a known network, if other networks would have had to wait. */
+  /** The error to return for a wrong attempt from a known network, if other networks would have to wait. */
   limited: HttpError<'rate_limited'> | undefined;
 }
 
@@ -31,26 +33,27 @@ function tooMany(waitMs: number): HttpError<'rate_limited'> {
 }
 
 /**
- * Slows down the guessing of passwords and client secrets without locking accounts: NIST SP 800-63B-4 §3.2.2, and ASVS
- * 5.0 6.1.1 and 6.3.1. It guarantees:
+ * Slows down guessing of passwords and client secrets without locking accounts: NIST SP 800-63B-4 §3.2.2, and ASVS 5.0
+ * 6.1.1 and 6.3.1. It guarantees:
  *
- * - An attempt is counted as a failure before its check starts, so that simultaneous attempts cannot pass a limit.
- * - From the limit on each failure is followed by a wait, which doubles from 1 s to 15 min.
- * - During a wait nothing is checked and nothing is counted.
- * - Failures are forgotten 15 min after the first one, or from the limit on 15 min after the last wait.
- * - A known network may try during the wait, or its neighbours could keep the account out. It has a limit of its own,
- *   or the neighbours could guess without end. Its wrong attempts get the same reply as those of other networks.
+ * - An attempt is counted as a failure before its check starts, so that simultaneous attempts cannot exceed a limit.
+ * - From the limit on, each failure starts a wait, which doubles from 1 s to 15 min.
+ * - During a wait no attempt is checked or counted.
+ * - Failures expire 15 min after the first one, or after the last wait once the limit was reached.
+ * - A known network may try during a wait; otherwise other hosts in the network could lock the account's owner out. It
+ *   has its own limit, which stops endless guessing from that network. Its wrong attempts get the same reply as those
+ *   from other networks.
  * - An error of the check is not a failure.
- * - A success takes its own count back, and resets the account's failures from this network. It leaves those of other
- *   accounts.
- * - All processes count together in Redis; each counts in memory while Redis is unavailable.
- * - Keys contain the account's SHA-256 only: people type passwords into the wrong field.
+ * - A success removes its own count and resets the account's failures from this network. Failures of other accounts
+ *   stay.
+ * - All processes count together in Redis; while Redis is unavailable, each process counts in memory.
+ * - Keys contain only the SHA-256 of the account, because people type passwords into the wrong field.
  */
 export function createLoginThrottle(update: UpdateFailures, backoff = loginBackoff) {
   return {
     /**
-     * Runs `check`, which resolves with `ok: false` if the password was wrong. Throws 429 with Retry-After, without a
-     * check, if the attempt has to wait, and what `check` throws.
+     * Runs `check`, which resolves with `ok: false` if the password was wrong. If the attempt has to wait, throws 429
+     * with Retry-After and does not check. Throws the errors of `check`.
      */
     async run<T extends { ok: boolean }>(
       { account, address, isKnown }: Attempt,
@@ -68,7 +71,7 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
         if (await isKnown(network)) reservation = await reserve(update, [known], backoff);
         if (reservation.waitMs > 0) throw tooMany(waitMs);
       }
-      // A failure to take a count back is ignored, because counts expire.
+      // An error of the removal is ignored, because counts expire.
       const undo = () => reservation.undo().catch(() => undefined);
 
       const outcome = await check().catch(async (error: unknown) => {

@@ -1,8 +1,8 @@
 import { isIP, SocketAddress } from 'node:net';
 
 /**
- * Where guesses from an address are counted, in CIDR form: an IPv4 address alone, also when it is written as IPv6; of
- * an IPv6 address its /64, which is the host's to choose addresses from.
+ * Returns the network in CIDR form for which guesses from an IP address are counted. For IPv4, also written as IPv6,
+ * this is the single address. For IPv6 it is the /64, from which a host can choose any address.
  */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;

@@ -8,9 +8,9 @@ import {
 import { createMemoryFailures, type Failures, type UpdateFailures } from './failures.ts';
 
 /**
- * Writes the new values of KEYS if each key still has the expected value, otherwise returns the time in ms and the
- * values. ARGV: expected value, new value ('' deletes) and time to live in ms for each key; without ARGV it only reads.
- * The flag keeps counting possible while Redis is out of memory.
+ * Writes the new values of KEYS if each key still has the expected value; otherwise returns the time in ms and the
+ * values. ARGV for each key: expected value, new value ('' deletes) and time to live in ms. Without ARGV it only reads.
+ * With the flag, counting continues while Redis is out of memory.
  */
 const compareAndSet = `#!lua flags=allow-oom
 local values, same = {}, #ARGV > 0
@@ -36,12 +36,12 @@ type Script = (
 /** In each round one of the competing writers succeeds. Only attempts from the same network compete. */
 const maxRounds = 100;
 
-/** Failures in Redis, for all processes together. Throws 503 after 100 lost rounds, and what ioredis throws. */
+/** Counts failures in Redis for all processes. Throws 503 after 100 lost rounds, and the errors of ioredis. */
 function createRedisFailures(redis: RedisClient): UpdateFailures {
   redis.defineCommand('compareAndSetFailures', { lua: compareAndSet });
   const client = redis as unknown as { compareAndSetFailures: Script };
-  // In a cluster the braces put all keys into one slot, as a script needs. Earlier releases keep hashes in
-  // `guesses:account:…`, and can run beside this one.
+  // In a cluster the braces put all keys into one slot, as a script requires. Earlier releases keep hashes in
+  // `guesses:account:…`, so both releases can run side by side.
   const prefix = redis.isCluster ? '{guesses}:json:' : 'guesses:json:';
 
   return async (keys, change) => {
@@ -63,7 +63,7 @@ function createRedisFailures(redis: RedisClient): UpdateFailures {
   };
 }
 
-/** Failures in Redis, or in the memory of this process while Redis does not answer. */
+/** Counts failures in Redis, or in the memory of this process while Redis is unavailable. */
 export function createSharedFailures(redis: RedisClient, logger: Logger): UpdateFailures {
   const updateRedis = createRedisFailures(redis);
   const updateMemory = createMemoryFailures();

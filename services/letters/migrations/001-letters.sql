@@ -14,7 +14,7 @@ CREATE TABLE letters.webform (
   letter_id bigint REFERENCES letters.letter ON DELETE CASCADE,
   webform_id bigint,
   required boolean NOT NULL,
-  -- null: it is not skipped
+  -- null: the webform is not skipped
   skipped_at timestamptz,
   reason text,
   PRIMARY KEY (letter_id, webform_id),

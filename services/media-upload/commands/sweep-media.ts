@@ -3,14 +3,14 @@ import type { FileStore } from '../file-store.ts';
 import type { Store } from '../stores/store.ts';
 import { deleteStrays, findStrays } from '../sweep.ts';
 
-/** What a command works with. */
+/** The dependencies of the command. */
 export interface Opened {
   files: FileStore;
   store: Store;
   close(): Promise<void>;
 }
 
-/** sweep-media [--delete]; returns what to print. */
+/** Runs `sweep-media [--delete]` and returns the text to print. */
 export async function sweepMedia(args: string[], open: () => Promise<Opened>): Promise<string> {
   const { values } = parseArgs({ args, options: { delete: { type: 'boolean', default: false } } });
   const { files, store, close } = await open();

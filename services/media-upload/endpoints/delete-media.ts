@@ -6,7 +6,7 @@ import type { Store } from '../stores/store.ts';
 
 const maxRemovalMs = 5_000;
 
-/** Deletes the row first: after a crash nobody can read the remaining files, and the sweep removes them. */
+/** Deletes the row first: after a crash the remaining files cannot be read, and the sweep removes them. */
 export function deleteMedia(deps: {
   files: FileStore;
   store: Store;
@@ -20,7 +20,7 @@ export function deleteMedia(deps: {
         deps.logger.warn({ error, key }, 'a deleted file stays in the store until it is swept');
       }),
     );
-    // Without its row nobody can read the file, so the client need not wait for a store that hangs.
+    // Without its row the file cannot be read, so the client need not wait for a store that hangs.
     await withTimeout(Promise.all(removals), maxRemovalMs);
     return { status: 204 };
   };

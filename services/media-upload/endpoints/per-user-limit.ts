@@ -1,8 +1,8 @@
 import { createSemaphore, type Release } from '@content-platform/chassis';
 
 /**
- * Allows `max` uploads at a time, and `maxPerUser` of each user, so that one user cannot keep the others out. The returned
- * function gives a slot to an upload of the user, or undefined if there is none.
+ * Allows `max` concurrent uploads in total and `maxPerUser` for each user, so that one user cannot block the others.
+ * The returned function gives an upload of the user a slot; undefined: none is free.
  */
 export function perUserLimit(max: number, maxPerUser: number): (userId: number) => Release | undefined {
   const all = createSemaphore(max);

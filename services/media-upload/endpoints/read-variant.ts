@@ -6,14 +6,14 @@ import type { File, FileStore } from '../file-store.ts';
 import { keyOf, noSuchFile } from '../media-file.ts';
 import type { Store } from '../stores/store.ts';
 
-/** The headers of every reply: with the file, a part of it, or 304. */
+/** Returns the headers of every reply: the whole file, a byte range, or 304. */
 function headersOf(etag: string): Record<string, string> {
   return {
     ETag: etag,
     'Cache-Control': 'private, max-age=31536000, immutable',
     'Accept-Ranges': 'bytes',
     'X-Content-Type-Options': 'nosniff',
-    // Whatever type a browser takes it for, it runs and loads nothing.
+    // Even if a browser misdetects the type, the content cannot run scripts or load anything.
     'Content-Security-Policy': "default-src 'none'; sandbox",
   };
 }

@@ -29,9 +29,9 @@ export interface UploadDeps {
   publicUrl: string;
 }
 
-/** Uploads that are received or processed at a time. Each may be a file on the disk, and a slow client. */
+/** Maximum number of concurrent uploads. Each may be a file on the disk and a slow client. */
 const maxUploads = 64;
-/** Fewer than may wait for a worker process, so that one user cannot fill that queue. */
+/** Below the number that may wait for a worker process, so that one user cannot fill that queue. */
 const maxUploadsPerUser = 8;
 
 const refusals: Record<Refusal, string> = {
@@ -45,8 +45,8 @@ const refusals: Record<Refusal, string> = {
 type Processed = Exclude<Outcome, { kind: 'refused' | 'failed' }>;
 
 /**
- * The disk is full, read-only or broken, or the machine has no more open files or memory: any other upload would fail,
- * too. libvips reports it in words only.
+ * Errors that would fail any other upload, too: the disk is full, read-only or broken, or the machine has no more file
+ * descriptors or memory. libvips reports them only in its messages.
  */
 const machineFailure =
   /\b(?:ENOSPC|EDQUOT|EROFS|EIO|ESTALE|EMFILE|ENFILE|ENOMEM)\b|No space left on device|Disk quota exceeded|Read-only file system|Input\/output error|Stale file handle|Too many open files|Cannot allocate memory/i;
@@ -79,7 +79,7 @@ function newFile(userId: number, { checksum, bytes, name }: ReceivedFile, outcom
     width,
     height,
     placeholder,
-    // Without the paths of the files.
+    // Omits the paths of the files.
     variants: variants.map(({ name, width, height, bytes }) => ({ name, width, height, bytes })),
   };
 }
@@ -89,7 +89,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
   const admit = perUserLimit(maxUploads, maxUploadsPerUser);
   const shareUpload = singleFlight<{ kept: File; isNew: boolean }>();
 
-  /** Puts the upload and its variants into the store, or nothing. */
+  /** Puts the upload and all its variants into the store, or none of them. */
   async function putAll(file: NewFile, path: string, outcome: Processed): Promise<void> {
     const variants = outcome.kind === 'pdf' ? [] : outcome.variants;
     const parts = [{ name: 'original' as const, path }, ...variants];
@@ -102,14 +102,14 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
     throw (failed as PromiseRejectedResult).reason;
   }
 
-  /** The sweep removes what cannot be removed now. */
+  /** Removes the files; the sweep removes those that cannot be removed now. */
   async function removeAll(file: NewFile): Promise<void> {
     await Promise.allSettled(keysOf(file).map((key) => store.remove(key)));
   }
 
   /**
-   * Puts the files into the store first, then adds the row: a crash in between leaves files without a row, never a row
-   * without files. If it is unknown whether the row was added, the files stay for the sweep.
+   * Puts the files into the store before it adds the row. A crash in between leaves files without a row, but never a
+   * row without files. If the result of adding the row is unknown, the files stay for the sweep.
    */
   async function keep(userId: number, received: ReceivedFile, path: string, outcome: Processed) {
     const file = newFile(userId, received, outcome);

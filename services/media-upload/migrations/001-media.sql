@@ -2,7 +2,7 @@
 CREATE TABLE media.file (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   user_id bigint NOT NULL,
-  -- begins the names of its files in the store
+  -- first part of the file's keys in the store
   object uuid NOT NULL UNIQUE,
   -- SHA-256 of the upload
   checksum bytea NOT NULL CHECK (length(checksum) = 32),
@@ -12,7 +12,7 @@ CREATE TABLE media.file (
   width integer,
   height integer,
   placeholder text,
-  -- what is served: [{name, width, height, bytes}]
+  -- the served files: [{name, width, height, bytes}]
   variants jsonb NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   UNIQUE (user_id, checksum)

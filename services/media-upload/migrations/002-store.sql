@@ -1,4 +1,4 @@
 -- Up Migration
--- Which store has its files (Store.name), so that nobody takes a row for a stray who looks into another one. A row from
--- before this column is of the store that the service uses at its next start.
+-- The store that has the row's files (Store.name), so that a sweep of another store does not delete the row. Rows from
+-- before this column are assigned to the store of the service's next start.
 ALTER TABLE media.file ADD COLUMN store text;

@@ -4,10 +4,13 @@ import { exceedsGifHeader } from './gif.ts';
 import { isPngBomb } from './png.ts';
 import type { Outcome, Refusal } from './job.ts';
 
-/** 24 megapixels as camera makers count them: up to 24.5 million (5712 × 4284), so a mega is 2^20 here. */
+/**
+ * 24 megapixels. A mega is 2^20 here, because cameras sold as 24 megapixels have up to 24.5 million pixels (5712 ×
+ * 4284).
+ */
 export const maxPixels = 24 * 2 ** 20;
 
-/** The longest side of a WebP. Decoders allocate memory by the line, so a long thin image would take gigabytes. */
+/** Maximum side of a WebP. Decoders allocate memory by the line, so a long thin image would need gigabytes. */
 const maxSide = 16_383;
 
 /** The accepted image types, with sharp's names for them. */
@@ -19,7 +22,7 @@ const formats: Record<string, string> = {
   'image/avif': 'heif',
 };
 
-/** The type of a file. Images are not decoded yet. */
+/** The detected type of a file; images are not decoded yet. */
 export type Kind = { kind: 'picture'; mime: string } | Extract<Outcome, { kind: 'pdf' | 'refused' }>;
 
 const refused = (refusal: Refusal): Kind => ({ kind: 'refused', refusal });
@@ -30,7 +33,7 @@ const isWholePdf = (file: Buffer): boolean => file.subarray(-1_024).includes('%%
 async function inspectPicture(file: Buffer, mime: string): Promise<Kind> {
   if (mime === 'image/png' && isPngBomb(file)) return refused('unreadable_file');
   if (mime === 'image/gif' && exceedsGifHeader(file)) return refused('unreadable_file');
-  // sharp's own limit would not distinguish images that are too large from damaged ones.
+  // With its own limit sharp would report images that are too large as damaged.
   const header = sharp(file, { limitInputPixels: false }).metadata();
   const metadata = await header.catch(() => undefined);
   if (!metadata || metadata.format !== formats[mime]) return refused('unreadable_file');
@@ -42,7 +45,9 @@ async function inspectPicture(file: Buffer, mime: string): Promise<Kind> {
   return { kind: 'picture', mime };
 }
 
-/** AVIF as a sequence of frames (AV1 image file format §6.3), of which sharp would decode the first. */
+/**
+ * Detects an AVIF with a sequence of frames (AV1 image file format §6.3), of which sharp would decode only the first.
+ */
 const isAvifSequence = (file: Buffer): boolean => file.toString('latin1', 4, 12) === 'ftypavis';
 
 /** Detects the type of a file from its bytes, without decoding pixels. */

@@ -1,26 +1,25 @@
 import { createSemaphore, type Release, type Semaphore, unavailable } from '@content-platform/chassis';
 
 export interface JobQueueOptions {
-  /** Jobs that run at a time, of all users and of each. */
+  /** Maximum number of running jobs, in total and for each user. */
   size: number;
-  /** Jobs that may wait, of all users and of each. */
+  /** Maximum number of waiting jobs, in total and for each user. */
   maxWaiting: number;
-  /** How long a job waits at most before each attempt, in ms. */
+  /** Maximum wait of a job before each attempt, in ms. */
   waitMs: number;
 }
 
 export const tooMuch = () => unavailable('There is too much to do at the moment.');
 
 /**
- * Decides when each job may run. A user has at most `size` jobs among those that run or are next, so that the next
- * free slot is another user's.
+ * Schedules jobs. A user has at most `size` jobs that run or are next, so that the next free slot goes to another user.
  */
 export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
   const slots = createSemaphore(size, maxWaiting);
   const alone = createSemaphore(1, maxWaiting);
   const users = new Map<number, { limit: Semaphore; jobs: number }>();
 
-  /** Throws 503 when `waitMs` have passed. */
+  /** Throws 503 after `waitMs`. */
   async function waitAtMost<T>(signal: AbortSignal, wait: (limited: AbortSignal) => Promise<T>): Promise<T> {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
     return wait(limited).catch((error: unknown) => {
@@ -43,7 +42,7 @@ export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
     }
   }
 
-  /** Takes every slot; one job at a time does, or two would wait for each other's slots. */
+  /** Takes every slot. Only one job at a time may do so; two would wait for each other's slots. */
   async function waitForAllSlots(signal: AbortSignal): Promise<Release> {
     const held = [await alone.wait(signal)];
     const releaseAll = () => held.forEach((release) => release());
@@ -77,8 +76,8 @@ export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
 
   return {
     /**
-     * Runs `attempt`, and when that resolves with 'crowded', `attemptAlone` while no other job runs. Throws what they
-     * throw, 503 when too many jobs wait or this one waited too long, and the signal's reason.
+     * Runs `attempt`. If it resolves with 'crowded', runs `attemptAlone` while no other job runs. Throws their errors,
+     * the signal's reason, and 503 if too many jobs wait or this job waited too long.
      */
     async run<T>(
       userId: number,

@@ -1,16 +1,18 @@
 import type { ErrorCode, ImageVariant } from '@content-platform/contract';
 
-/** What is sent to a worker process: paths, never pixels. */
+/** A job for a worker process; it contains paths, not pixels. */
 export interface Job {
   /** The upload. */
   path: string;
-  /** Where the variants are to be written. */
+  /** The folder to write the variants to. */
   folder: string;
-  /** The longest side of each variant, in pixels. Importing the contract would take a third of a worker's memory. */
+  /**
+   * Maximum side of each variant, in pixels. Importing it from the contract would take a third of a worker's memory.
+   */
   sides: Readonly<Record<ImageVariant, number>>;
 }
 
-/** Why a file is refused. */
+/** The reasons to refuse a file. */
 export type Refusal = Extract<
   ErrorCode,
   'unsupported_media_type' | 'animated_image' | 'image_too_large' | 'image_too_costly' | 'unreadable_file'
@@ -27,7 +29,7 @@ export interface MadeVariant {
 export interface Picture {
   kind: 'picture';
   mime: string;
-  /** Of the upright image. */
+  /** Pixels of the upright image. */
   width: number;
   height: number;
   /** ThumbHash in base64. */
@@ -40,5 +42,5 @@ export type Outcome =
   | Picture
   | { kind: 'pdf'; mime: string }
   | { kind: 'refused'; refusal: Refusal }
-  /** The file is not at fault. */
+  /** An error that the file did not cause. */
   | { kind: 'failed'; message: string };

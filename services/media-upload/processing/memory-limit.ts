@@ -1,27 +1,27 @@
 import type { WorkerProcess } from './worker-process.ts';
 
-/** In this time a decoder takes 50 MB or so: the limit is exceeded by that much for a moment. */
+/** A decoder allocates about 50 MB in this time, so memory may briefly exceed the limit by that much. */
 const checkEveryMs = 25;
 
 export interface MemoryLimit {
-  /** Memory that this process and its worker processes may use together, in bytes. */
+  /** Maximum memory of this process and its worker processes together, in bytes. */
   maxBytes: number;
-  /** Those without a job. */
+  /** Worker processes without a job. */
   idle: () => readonly WorkerProcess[];
-  /** Those with a job, the oldest job first. */
+  /** Worker processes with a job, the oldest job first. */
   busy: () => readonly WorkerProcess[];
-  /** Memory that a process uses, in bytes. */
+  /** Returns the memory that a process uses, in bytes. */
   memoryOf: (pid: number) => number;
 }
 
 /**
- * Kills at most one worker process when all together use more memory than `maxBytes`: how much an image takes is only
- * known once it is decoded. Idle processes go first, then the youngest job, so that the oldest always finishes. A job
- * that is alone is 'costly' if it uses the larger half itself, otherwise 'crowded'.
+ * Kills at most one worker process if all together use more memory than `maxBytes`, because an image's memory is
+ * unknown until it is decoded. It kills idle processes first, then the youngest job, so that the oldest job always
+ * finishes. A job that runs alone is 'costly' if its process uses the larger half, otherwise 'crowded'.
  */
 export function enforceMemoryLimit({ maxBytes, idle, busy, memoryOf }: MemoryLimit): void {
   const workers = [...idle(), ...busy()];
-  // The memory of a killed process is free in a moment.
+  // A killed process will soon return its memory.
   if (busy().length === 0 || workers.some(({ isEnding }) => isEnding)) return;
   const used = workers.reduce((sum, { pid }) => sum + memoryOf(pid), memoryOf(process.pid));
   if (used <= maxBytes) return;
@@ -32,7 +32,9 @@ export function enforceMemoryLimit({ maxBytes, idle, busy, memoryOf }: MemoryLim
   youngest.kill(isCostly ? 'costly' : 'crowded');
 }
 
-/** Enforces the limit every 25 ms until the returned function is called. Without /proc (outside Linux) nothing is killed. */
+/**
+ * Enforces the limit every 25 ms until the returned function is called. Without /proc (outside Linux) it kills nothing.
+ */
 export function watchMemory(limit: MemoryLimit): () => void {
   const timer = setInterval(() => enforceMemoryLimit(limit), checkEveryMs);
   timer.unref();

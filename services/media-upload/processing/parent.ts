@@ -4,8 +4,8 @@ import type { Outcome } from './job.ts';
 const end = () => process.kill(process.pid, 'SIGKILL');
 
 /**
- * Ends this worker process when its parent ends, and only then: a Ctrl-C and the stop of a container reach both, and are
- * ignored here.
+ * Ends this worker process when its parent ends. Ignores Ctrl-C and the container's stop signal, which reach both
+ * processes.
  */
 export function endWithParent(): void {
   process.on('disconnect', end);
@@ -14,7 +14,7 @@ export function endWithParent(): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
 }
 
-/** Sends 'ready' once this worker process can take jobs, then the outcome of each. */
+/** Sends 'ready' once this worker process can accept jobs, then the outcome of each job. */
 export function tellParent(message: 'ready' | Outcome): void {
   process.send!(message, undefined, undefined, (error) => error && end());
 }

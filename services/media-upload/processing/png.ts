@@ -1,9 +1,9 @@
 import { inflateSync } from 'node:zlib';
 
-/** The limit for all texts and colour profiles of an image together, unpacked. */
+/** Maximum unpacked size of all texts and colour profiles of an image together. */
 const maxUnpackedBytes = 8 * 2 ** 20;
 
-/** The compressed part of a chunk, which follows a keyword and some flags (PNG specification §11.3). */
+/** Returns the compressed part of a chunk, which follows a keyword and some flags (PNG specification §11.3). */
 function packedPart(type: string, data: Buffer): Buffer | undefined {
   const keyword = data.indexOf(0);
   if (keyword < 0) return undefined;
@@ -15,8 +15,8 @@ function packedPart(type: string, data: Buffer): Buffer | undefined {
 }
 
 /**
- * Whether the metadata of a PNG unpacks to more than an image needs: the decoder would unpack it for seconds. Damaged
- * files are left to the decoder.
+ * Returns whether a PNG's metadata unpacks to more than an image needs, which would block the decoder for seconds. The
+ * decoder rejects damaged files.
  */
 export function isPngBomb(file: Buffer): boolean {
   let left = maxUnpackedBytes;

@@ -8,14 +8,14 @@ import { startWorkerProcess, type EndReason, type WorkerProcess } from './worker
 
 /** `size` is the number of worker processes. */
 export interface PoolOptions extends JobQueueOptions {
-  /** How long a job may take, in ms. */
+  /** Time limit of a job, in ms. */
   jobMs: number;
-  /** Memory that this process and its worker processes may use together, in bytes. Enforced on Linux only. */
+  /** Maximum memory of this process and its worker processes together, in bytes. Enforced on Linux only. */
   maxBytes: number;
   logger: Logger;
-  /** Called with the time of each job that made or refused variants, in seconds. */
+  /** Called after each job that made or refused variants, with its duration in seconds. */
   onDone?: (seconds: number) => void;
-  /** What the worker processes run. */
+  /** The module that the worker processes run. */
   program?: URL;
   /** For tests: replaces `fork` of node:child_process. */
   startProcess?: typeof fork;
@@ -25,37 +25,37 @@ export interface PoolOptions extends JobQueueOptions {
 
 export interface Pool {
   /**
-   * Runs the job in a worker process. A file that crashes the process, or takes too much time or memory by itself, is
-   * refused. Throws 503 when there is too much to do, and when the process could not start, was killed from outside, or
-   * waited for the disk or for a core: the same job may succeed later. Throws the signal's reason when that is aborted.
-   * The process has ended by then, unless the kernel does not end it within 5 s.
+   * Runs the job in a worker process. A file that crashes the process, or alone takes too much time or memory, is
+   * refused. Throws 503 on overload, and if the process could not start, was killed from outside, or waited for the
+   * disk or for a core. A retry of the job may then succeed. Throws the signal's reason if the signal is aborted. The
+   * process has ended by then, unless the kernel does not end it within 5 s.
    */
   run(job: Job, signal: AbortSignal, userId?: number): Promise<Outcome>;
-  /** Resolves when a worker process is there or can be started; rejects otherwise. */
+  /** Resolves if a worker process runs or can be started; rejects otherwise. */
   check(): Promise<void>;
   /** Ends the worker processes; resolves within 5 s. */
   close(): Promise<void>;
 }
 
-/** A job that used a core for less than this share of its time limit waited for the disk, or for cores that others used. */
+/** A job that used a core for a smaller share of its time limit was waiting for the disk or for a core. */
 const busyShare = 0.75;
 
-/** Worker processes that are kept: a decoder's crash or memory is theirs, not this process's. */
+/** Creates long-lived worker processes, so that a decoder's crash or memory use does not affect this process. */
 export function createPool(options: PoolOptions): Pool {
   const { size, jobMs, maxBytes, logger, onDone, startProcess, usage = proc } = options;
   const { program = new URL('worker.ts', import.meta.url) } = options;
   const queue = createJobQueue(options);
   const workers = new Set<WorkerProcess>();
-  /** The oldest job first. */
+  /** In the order of their jobs, the oldest first. */
   const busy = new Set<WorkerProcess>();
   let isClosed = false;
 
   const idle = () => [...workers].filter((worker) => !worker.isEnding && !busy.has(worker));
   const stopWatching = watchMemory({ maxBytes, idle, busy: () => [...busy], memoryOf: usage.rssOf });
 
-  /** Throws 503 when no process can be started. */
+  /** Throws 503 if no process can be started. */
   function start(): WorkerProcess {
-    // Processes that the kernel does not end must not pile up.
+    // Processes that the kernel has not ended count, too, so that they cannot pile up.
     if (isClosed || workers.size >= 2 * size) throw tooMuch();
     try {
       const onExit = (worker: WorkerProcess) => void workers.delete(worker);
@@ -72,7 +72,7 @@ export function createPool(options: PoolOptions): Pool {
     }
   }
 
-  /** What the end of its process means for a job. */
+  /** Converts the end of a job's process to the outcome of the job. */
   function outcomeOf(reason: EndReason, signal: AbortSignal): Outcome | 'crowded' {
     signal.throwIfAborted();
     if (reason === 'crashed') return { kind: 'refused', refusal: 'unreadable_file' };
@@ -107,13 +107,13 @@ export function createPool(options: PoolOptions): Pool {
     }
   }
 
-  /** Idle processes keep some of the memory of their last images. */
+  /** Ends the idle processes first, because they keep some memory of their last images. */
   async function attemptAlone(job: Job, signal: AbortSignal): Promise<Outcome | 'crowded'> {
     for (const worker of idle()) worker.kill('idle');
     return attempt(job, signal);
   }
 
-  // Without them the first uploads would wait for processes to start. If none can be started now, each upload tries.
+  // Started in advance, so that the first uploads need not wait. If none can be started now, each upload tries again.
   try {
     for (let count = 0; count < size; count += 1) start();
   } catch (error) {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Memory that a process uses, in bytes (proc_pid_status(5), VmRSS); 0 if it has ended, or without /proc. It reads
- * synchronously: /proc is not on a disk, and the value must not be outdated.
+ * Returns the memory that a process uses, in bytes (proc_pid_status(5), VmRSS); 0 if it has ended, or without /proc. It
+ * reads synchronously: /proc is not on a disk, and the value must be current.
  */
 export function rssOf(pid: number): number {
   try {
@@ -16,7 +16,10 @@ export function rssOf(pid: number): number {
 /** Unit of time in /proc/<pid>/stat on Linux (proc_pid_stat(5), USER_HZ). */
 const ticksPerSecond = 100;
 
-/** CPU time that a process has used, in ms (proc_pid_stat(5), utime and stime); 0 where rssOf is 0. */
+/**
+ * Returns the CPU time that a process has used, in ms (proc_pid_stat(5), utime and stime); 0 in the same cases as
+ * rssOf.
+ */
 export function cpuMsOf(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

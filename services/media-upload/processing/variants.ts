@@ -11,7 +11,7 @@ interface Pixels {
   info: OutputInfo;
 }
 
-/** The file cannot be decoded. */
+/** Thrown if the file cannot be decoded. */
 export class Unreadable extends Error {}
 
 const from = ({ data, info: { width, height, channels } }: Pixels): Sharp =>
@@ -22,14 +22,14 @@ interface Sides {
   height: number;
 }
 
-/** The sides that fit into a square; smaller images keep theirs. */
+/** Returns the sides scaled to fit into a square; smaller images keep theirs. */
 function within(side: number, { width, height }: Sides): Sides {
   const scale = Math.min(1, side / Math.max(width, height));
   const scaled = (length: number) => Math.max(1, Math.round(length * scale));
   return { width: scaled(width), height: scaled(height) };
 }
 
-/** `whole` has the sides of the upload, so that rounding errors do not add up from one variant to the next. */
+/** Scales from `whole`, the sides of the upload, so that rounding errors do not add up between variants. */
 const fit = (picture: Sharp, side: number, whole: Sides): Sharp =>
   picture.resize({ ...within(side, whole), fit: 'fill' });
 
@@ -37,12 +37,12 @@ const pixels = (picture: Sharp): Promise<Pixels> => picture.raw().toBuffer({ res
 
 type FailOn = 'warning' | 'error';
 
-/** The warning of libjpeg when pixels are missing, which it then makes grey. */
+/** The warning of libjpeg about missing pixels, which it fills with grey. */
 const missingPixels = /premature end of data/i;
 
 /**
- * Decodes the upload. Missing bytes and wrong checksums are errors; bytes after the end of the image are ignored. Phones
- * write JPEGs that cause warnings: those are decoded once more without regard to warnings.
+ * Decodes the upload. Missing bytes and wrong checksums are errors; bytes after the end of the image are ignored.
+ * Phones write JPEGs that cause warnings, so a JPEG with a warning is decoded again with warnings allowed.
  */
 async function decode(file: Buffer, mime: string, side: number, whole: Sides): Promise<Pixels> {
   const attempt = (failOn: FailOn) => {
@@ -71,15 +71,15 @@ async function placeholderOf(picture: Pixels): Promise<string> {
   return Buffer.from(rgbaToThumbHash(info.width, info.height, data)).toString('base64');
 }
 
-/** The sides of the upright image. */
+/** Returns the sides of the upright image. */
 async function sidesOf(file: Buffer): Promise<Sides> {
   const { autoOrient } = await sharp(file).metadata();
   return { width: autoOrient.width, height: autoOrient.height };
 }
 
 /**
- * Makes the variants of an image, each from the pixels of the next larger one, so that they contain nothing else of the
- * upload. Throws Unreadable.
+ * Makes the variants of an image. Each one is scaled from the pixels of the next larger one, so that the variants
+ * contain no other data of the upload. Throws Unreadable.
  */
 export async function makeVariants(file: Buffer, { folder, sides }: Job, mime: string): Promise<Picture> {
   const whole = await sidesOf(file);

@@ -17,44 +17,47 @@ export type KillReason =
   /** The pool is closed. */
   | 'closed';
 
-/** Why a worker process ended. 'crashed': a fault in its own code. 'lost': anything else that we did not do. */
+/**
+ * The reason why a worker process ended. 'crashed': a fault in its own code. 'lost': any other end that the pool did
+ * not cause.
+ */
 export type EndReason = KillReason | 'crashed' | 'lost';
 
 export interface WorkerProcess {
   readonly pid: number;
-  /** Whether it was killed or has ended: it takes no more jobs. */
+  /** Whether the process was killed or has ended, so that it accepts no more jobs. */
   readonly isEnding: boolean;
   /** Resolves when the process has exited, or 5 s after `kill` if the kernel has not ended it by then. Never rejects. */
   readonly ended: Promise<EndReason>;
-  /** Sends the job. Resolves with its outcome, or with why the process ended before that. Never rejects. */
+  /** Sends the job. Resolves with its outcome, or with the reason why the process ended earlier. Never rejects. */
   run(job: Job): Promise<Outcome | EndReason>;
-  /** Sends SIGKILL; `reason` is what `ended` resolves with. */
+  /** Sends SIGKILL; `ended` resolves with `reason`. */
   kill(reason: KillReason): void;
 }
 
 export interface WorkerProcessOptions {
-  /** The module that the process runs. It sends 'ready' when it is loaded, then an outcome for each job. */
+  /** The module that the process runs. It sends 'ready' once it is loaded, then an outcome for each job. */
   program: URL;
   logger: Logger;
-  /** Called once, when the operating system has no such process any more. */
+  /** Called once, when the process no longer exists. */
   onExit: (worker: WorkerProcess) => void;
   /** Replaces `fork` of node:child_process in tests. */
   startProcess?: typeof fork;
 }
 
 /**
- * Signals for a fault in a process's own code. SIGBUS is not one of them: on Linux it says that a page could not be
- * read from the disk, or that there is no room for it.
+ * Signals that show a fault in a process's own code. SIGBUS is not included: on Linux it means that a page could not be
+ * read from the disk, or that the disk is full.
  */
 const crashSignals = new Set(['SIGSEGV', 'SIGABRT', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS']);
 
-/** SIGKILL waits for a process that the kernel holds in a read of a stalled disk; our callers do not. */
+/** Maximum wait for a process that the kernel cannot kill while it reads from a stalled disk. */
 const exitLimitMs = 5_000;
 
 const forkOptions = {
   execArgv: [],
-  // Without our environment: a decoder that was taken over finds no URL or password. glibc keeps a heap for each
-  // thread; two are enough for one image at a time. With fixed thresholds it returns the memory of large images.
+  // Without our environment a compromised decoder finds no URLs or passwords. glibc keeps a heap for each thread; two
+  // are enough for one image at a time. With fixed thresholds glibc returns the memory of large images.
   env: {
     MALLOC_ARENA_MAX: '2',
     MALLOC_MMAP_THRESHOLD_: '262144',
@@ -63,13 +66,13 @@ const forkOptions = {
   stdio: ['ignore' as const, 'ignore' as const, 'inherit' as const, 'ipc' as const],
 };
 
-/** Starts a worker process. Throws when the operating system refuses, for example with EAGAIN. */
+/** Starts a worker process. Throws if the operating system refuses, for example with EAGAIN. */
 export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {
   const { program, logger, onExit, startProcess = fork } = options;
   const child = startProcess(program, forkOptions);
   child.on('error', (error) => logger.error({ error, pid: child.pid }, 'a worker process failed'));
   const { pid } = child;
-  // Node.js reports a spawn that failed by 'error' alone, and later: there is no 'exit' to wait for.
+  // Node.js reports a failed spawn only later by 'error', without an 'exit' event.
   if (pid === undefined) throw new Error('The worker process did not start.');
 
   let isReady = false;
@@ -83,7 +86,7 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
   });
   child.once('exit', (code, signal) => {
     if (reason === undefined) {
-      // Before it was ready no file was read: for example, its threads could not be started.
+      // Before the process was ready, it read no file. A cause is, for example, that its threads could not be started.
       reason = isReady && crashSignals.has(signal ?? '') ? 'crashed' : 'lost';
       logger.warn({ pid, code, signal }, 'a worker process ended unexpectedly');
     }

@@ -5,7 +5,8 @@ import type { Job, Outcome } from './job.ts';
 import { endWithParent, tellParent } from './parent.ts';
 import { makeVariants, Unreadable } from './variants.ts';
 
-// No file is processed twice, and there are at most as many worker processes as cores.
+// A cache is useless, because each file is processed once. One thread is enough, because each core has a worker
+// process.
 sharp.cache(false);
 sharp.concurrency(1);
 // libvips reads many formats; only the accepted ones are enabled.
@@ -14,7 +15,7 @@ sharp.unblock({
   operation: ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif'].map((kind) => `VipsForeignLoad${kind}Buffer`),
 });
 
-/** Reads the whole file first: so a failing disk is an error here, and every decoder error is the fault of the bytes. */
+/** Reads the whole file first. A failing disk is then an error here, and every decoder error is caused by the file. */
 async function carryOut(job: Job): Promise<Outcome> {
   const file = await readFile(job.path);
   const kind = await inspect(file);

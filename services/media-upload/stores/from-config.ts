@@ -7,7 +7,9 @@ import type { Store } from './store.ts';
 
 type Config = z.output<z.ZodObject<typeof storeConfig>>;
 
-/** The bucket if one is configured, otherwise the folder. Throws ConfigError if S3 is configured in part. */
+/**
+ * Returns the bucket if one is configured, otherwise the folder. Throws ConfigError if S3 is only partly configured.
+ */
 export async function storeFromConfig(config: Config): Promise<Store> {
   const { S3_BUCKET, S3_ENDPOINT, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY } = config;
   const needed = { S3_BUCKET, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY };
@@ -18,7 +20,7 @@ export async function storeFromConfig(config: Config): Promise<Store> {
       throw new ConfigError(`${name} is not set; S3 needs all of ${Object.keys(needed).join(', ')}`);
     }
   }
-  // The SDK needs as much memory as the rest of the service, so it is loaded only if it is used.
+  // The SDK needs as much memory as the rest of the service, so it is loaded on demand.
   const { createS3Store } = await import('./s3.ts');
   return createS3Store({
     bucket: S3_BUCKET!,

@@ -5,7 +5,7 @@ import type { Store } from './store.ts';
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
 
-/** Writes to the disk what may be only in memory. */
+/** Flushes a file or folder to the disk. */
 async function sync(path: string): Promise<void> {
   const handle = await open(path);
   try {
@@ -16,20 +16,20 @@ async function sync(path: string): Promise<void> {
 }
 
 /**
- * Files in `folder`, which is made if it is missing. `put` renames, so that a file is complete before it has its name:
- * its source must be on the same file system.
+ * Stores files in `folder`, which is created if it is missing. `put` renames the source, so that a file is complete
+ * once it has its name. The source must be on the same file system.
  */
 export async function createLocalFolderStore(folder: string): Promise<Store> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const pathOf = (key: string) => join(folder, key);
 
   return {
-    // Without the path: a folder may be moved, or mounted elsewhere.
+    // Omits the path, because the folder may be moved or mounted elsewhere.
     name: 'folder',
     async put(key, path) {
       await sync(path);
       await rename(path, pathOf(key));
-      // In a crash the name is lost unless the folder is written, too.
+      // Without this a crash could lose the file's name.
       await sync(folder);
     },
     async get(key, range) {

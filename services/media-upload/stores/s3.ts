@@ -23,7 +23,7 @@ export interface S3Settings {
   secretAccessKey: string;
 }
 
-/** In ms, for each of two attempts, so that the client gets an error before the gateway times out. */
+/** Timeouts in ms of each of two attempts, so that the client gets an error before the gateway times out. */
 const timeouts = {
   connectionTimeout: 2_000,
   socketTimeout: 5_000,
@@ -31,34 +31,34 @@ const timeouts = {
   throwOnRequestTimeout: true,
 };
 
-/** The SDK would log to the console; its errors are logged where they are caught. */
+/** Silences the SDK, which would log to the console; its errors are logged where they are caught. */
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Replies below 500 are our fault and stay as they are; anything else means that S3 is unavailable. So do a wrong key
- * and a missing bucket: somebody may have changed them.
+ * Returns 503 for errors that mean that S3 is unavailable: replies from 500 on, and a wrong key or a missing bucket,
+ * because an operator may have changed them. Other replies below 500 are our fault and are returned unchanged.
  */
 function translate(error: unknown): unknown {
   const status = error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? 500) : 500;
   const { name, code } = error as NodeJS.ErrnoException;
   const isOurs = status < 500 && status !== 403 && name !== 'NoSuchBucket';
-  // Not from S3: a local file that cannot be read, and a client that has disconnected.
+  // Not from S3: an unreadable local file, or a client that has disconnected.
   if (isOurs || code === 'ENOENT' || name === 'AbortError') return error;
   return unavailable('The file store does not answer at the moment.', error);
 }
 
-/** Files in an existing bucket of a server that speaks S3. Everything throws 503 while it is unavailable. */
+/** Stores files in an existing bucket of an S3-compatible server. All functions throw 503 while it is unavailable. */
 export function createS3Store(settings: S3Settings): Store {
   const { bucket: Bucket, endpoint, region, accessKeyId, secretAccessKey } = settings;
   const client = new S3Client({
     region,
     credentials: { accessKeyId, secretAccessKey },
-    // Servers other than Amazon's seldom have a host name for each bucket.
+    // S3-compatible servers seldom have a host name for each bucket.
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     maxAttempts: 2,
     logger: silent,
     requestHandler: timeouts,
-    // Not all of them know the checksums that Amazon has added.
+    // Not all S3-compatible servers support the checksums that Amazon has added.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
@@ -73,7 +73,7 @@ export function createS3Store(settings: S3Settings): Store {
       const { size: ContentLength } = await stat(path);
       const Body = createReadStream(path);
       const reading = new AbortController();
-      // The SDK does not listen for this error: a disk that fails would end this process.
+      // The SDK does not handle this error, so a failing disk would crash this process.
       Body.once('error', (error) => reading.abort(error));
       try {
         const command = new PutObjectCommand({ Bucket, Key, Body, ContentLength });

@@ -12,18 +12,18 @@ export interface StoredFile {
   ageMs: number;
 }
 
-/** Where files are stored. A key has letters, digits, dots and dashes, and is made by us. */
+/** Stores files. We generate the keys, which contain letters, digits, dots and dashes. */
 export interface Store {
-  /** Names the store in the rows of its files. */
+  /** The store's name in the rows of its files. */
   readonly name: string;
-  /** Stores the file at `path` under `key`. Once it resolves, the file survives a crash; `path` may not exist any more. */
+  /** Stores the file at `path` under `key`, and may move it. Once the promise resolves, the file survives a crash. */
   put(key: string, path: string): Promise<void>;
-  /** The file under `key`, or a part of it; undefined if there is none. */
+  /** Returns the file under `key`, or a part of it; undefined if it does not exist. */
   get(key: string, range?: ByteRange, signal?: AbortSignal): Promise<Readable | undefined>;
-  /** Removes the file under `key`, if there is one. */
+  /** Removes the file under `key`, if it exists. */
   remove(key: string): Promise<void>;
   list(): AsyncIterable<StoredFile>;
-  /** Rejects if files cannot be stored and read. */
+  /** Rejects if the store cannot read or write files. */
   check(): Promise<void>;
   close(): void;
 }

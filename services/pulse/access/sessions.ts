@@ -13,7 +13,7 @@ interface Session {
 }
 
 const maxSessions = 1_000;
-/** The day of a wall screen. */
+/** 12 hours, so that a wall screen stays signed in for a day's work. */
 export const sessionMs = 12 * 3_600_000;
 
 /** An access token is renewed this long before it expires. */

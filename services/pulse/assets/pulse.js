@@ -1,8 +1,9 @@
-// Fetches the page every 5 seconds and exchanges the parts that have changed. Without it the page reloads itself.
+// Fetches the page every 5 seconds and replaces the parts that have changed. Without the script the page reloads
+// itself.
 const everyMs = 5_000;
 const withinMs = 10_000;
 
-/** Puts `next` in the place of `part`; what was scrolled or had the focus does so again. */
+/** Replaces `part` by `next` and restores the scroll position and the focus. */
 function exchange(part, next) {
   const focused = part.contains(document.activeElement) ? document.activeElement.id : '';
   const scrolled = [...part.querySelectorAll('.scroll')].map(({ id, scrollLeft }) => ({ id, scrollLeft }));
@@ -11,12 +12,12 @@ function exchange(part, next) {
     const place = document.getElementById(id);
     if (place) place.scrollLeft = scrollLeft;
   }
-  // What had it may be gone: then it stays near.
+  // If the focused element no longer exists, the focus goes to the scrolling element of the part.
   const place = focused && (document.getElementById(focused) ?? next.querySelector('.scroll'));
   if (place) place.focus({ preventScroll: true });
 }
 
-/** Parts stay where they are: their number and order are always the same. */
+/** Replaces the changed parts; their number and order are always the same. */
 function show(page) {
   document.title = page.title;
   for (const part of document.querySelectorAll('[data-part]')) {
@@ -32,7 +33,7 @@ async function refresh() {
       headers: { Accept: 'text/html' },
       signal: AbortSignal.timeout(withinMs),
     });
-    // Signed out: the form is at the same address.
+    // The viewer was signed out; the same URL shows the form.
     if (response.status === 401 || response.status === 403) return location.reload();
     if (!response.ok) throw new Error(response.statusText);
     show(new DOMParser().parseFromString(await response.text(), 'text/html'));
@@ -43,6 +44,6 @@ async function refresh() {
   setTimeout(refresh, everyMs);
 }
 
-// What came of a retry is in the address, and a reload would tell it again.
+// Removes the outcome of a retry from the URL, so that a reload does not show it again.
 history.replaceState(null, '', location.pathname);
 setTimeout(refresh, everyMs);

@@ -6,7 +6,7 @@ import { card, clock, mark, moment, table } from './parts.ts';
 const notAvailable = html`<p>Not available at the moment.</p>`;
 const orDash = <T>(value: T | null, format: (value: T) => string) => (value === null ? '–' : format(value));
 const ms = (value: number) => formatSeconds(value / 1_000);
-/** Columns of figures. */
+/** Returns columns of figures. */
 const figures = (...headings: string[]) => headings.map((heading) => ({ heading, figure: true }));
 
 export function routesCard({ routes }: PulseReport): Html {
@@ -23,14 +23,14 @@ export function routesCard({ routes }: PulseReport): Html {
   return card('routes', 'Routes', 'At the gateway in the last 5 minutes, slowest first.', body);
 }
 
-/** `traces`: the URL of Jaeger. */
+/** Returns a link to the trace in Jaeger at the URL `traces`. */
 function traceLink(id: string, traceId: string | null, traces: string | undefined): Content {
   if (traceId === null) return '–';
   const short = html`<code>${traceId.slice(0, 8)}</code>`;
   return traces ? html`<a id="${id}" href="${traces}/trace/${traceId}">${short}</a>` : short;
 }
 
-/** Rows on the page; the JSON report has more. */
+/** Maximum number of rows on the page; the JSON report has more. */
 const shownSlow = 6;
 const slowColumns = [...figures('Count', 'Slowest', 'Newest'), { heading: 'Trace' }];
 

@@ -1,4 +1,4 @@
-/** Text that is already HTML. */
+/** Text that is already escaped HTML. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -24,8 +24,8 @@ function textOf(content: Content): string {
 }
 
 /**
- * Makes HTML of a template. Values are escaped unless they are Html; null, undefined and false become empty text. Values
- * may stand in text and in quoted attributes only.
+ * Renders a template as HTML. Values are escaped unless they are Html; null, undefined and false become empty text.
+ * Values may occur in text and in quoted attributes only.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
   return new Html(strings.reduce((text, string, index) => text + textOf(values[index - 1]) + string));

@@ -35,7 +35,7 @@ const outcomes: Record<Outcome, string> = {
   unavailable: 'could not be tried now. Try again in a moment.',
 };
 
-/** The page. */
+/** Renders the overview page. */
 export function overviewPage({ report, samples, links, mayRetry, retried }: Overview): Html {
   const { ok, text } = verdict(report);
   const linked = Object.entries({ Grafana: links.grafana, Jaeger: links.jaeger }).filter(([, url]) => url);

@@ -1,6 +1,6 @@
 import { html, type Content, type Html } from './html.ts';
 
-/** A part of the page with a heading; the page's script replaces it as a whole when it has changed. */
+/** Renders a part of the page with a heading. If the part has changed, the page's script replaces it as a whole. */
 export function card(id: string, heading: string, note: Content, body: Content): Html {
   return html`<section class="card" id="${id}" data-part aria-labelledby="${id}-heading">
     <h2 id="${id}-heading">${heading}</h2>
@@ -14,7 +14,7 @@ export interface Column {
   figure?: boolean;
 }
 
-/** A table that scrolls horizontally if it is too wide. `none`: the text in place of a table without rows. */
+/** Renders a table that scrolls horizontally if it is too wide. `none`: the text in place of a table without rows. */
 export function table(
   id: string,
   columns: readonly Column[],
@@ -42,19 +42,19 @@ export function table(
   </div>`;
 }
 
-/** A time of day in UTC; `iso` as ISO 8601. */
+/** Renders a time of day in UTC; `iso` as ISO 8601. */
 export function clock(iso: string): Html {
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 19)}</time>`;
 }
 
-/** A date and a time of day in UTC; `iso` as ISO 8601. */
+/** Renders a date and a time of day in UTC; `iso` as ISO 8601. */
 export function moment(iso: string): Html {
   return html`<time datetime="${iso}" title="${iso}">
     <span class="figure">${iso.slice(0, 10)}</span> <span class="figure">${iso.slice(11, 19)}</span>
   </time>`;
 }
 
-/** A word and a sign, so that the state does not depend on a colour. */
+/** Renders a word and a sign, so that the state does not depend on a colour. */
 export function mark(ok: boolean, yes = 'ok', no = 'missed'): Html {
   return html`<span class="${ok ? 'ok' : 'missed'}">${ok ? `✓ ${yes}` : `✗ ${no}`}</span>`;
 }

@@ -16,11 +16,11 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Whether the client wants a page instead of JSON. */
+/** Returns whether the client wants a page instead of JSON. */
 export const isBrowser = (header: Call<Endpoint>['header']): boolean =>
   (header('accept') ?? '').includes('text/html');
 
-/** Makes a reply of a page. */
+/** Makes a reply that contains a page. */
 export function page<S extends number>(status: S, content: Html, headers: Record<string, string> = {}) {
   const bytes = Buffer.from(content.text);
   return {

@@ -2,8 +2,8 @@ import { html, type Html } from './html.ts';
 import { layout } from './layout.ts';
 
 /**
- * The form to sign in. `problem`: why it is shown again. `fromElsewhere`: a link of another site led here, so that the
- * browser did not send its cookie; it does when the page reloads itself.
+ * Renders the sign-in form. `problem`: why it is shown again. `fromElsewhere`: the viewer followed a link of another
+ * site, so the browser did not send the cookie. It sends the cookie when the page reloads itself.
  */
 export function signInPage(problem?: string, fromElsewhere = false): Html {
   return layout({

@@ -5,7 +5,7 @@ import { html, type Html } from './html.ts';
 const width = 240;
 const height = 40;
 const hourMs = 3_600_000;
-/** The shortest time that a line shows, soon after the start. */
+/** Minimum time span of a line, soon after the start. */
 const shortestMs = 300_000;
 
 export interface Point {
