@@ -4,13 +4,13 @@ import { emails } from '../support/accounts.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 describeEndpoint(me, { path: '/api/me', as: 'user' }, ({ ask }) => {
-  test.each(['user', 'sre', 'admin'] as const)('%s sees who they are', async (as) => {
+  test.each(['user', 'sre', 'admin'] as const)('returns the email and roles of %s', async (as) => {
     expect(await ask({ as })).toMatchObject({ status: 200, body: { email: emails[as], roles: [as] } });
   });
 });
 
 describeEndpoint(jwks, { path: '/.well-known/jwks.json' }, ({ ask }) => {
-  test('the public keys, without their private halves', async () => {
+  test('publishes only public keys', async () => {
     const answer = await ask();
     expect(answer.status).toBe(200);
     expect(answer.body?.keys.length).toBeGreaterThan(0);

@@ -10,7 +10,7 @@ const path = '/api/admin/audit';
 const queries = ['event=other', 'event=', 'user_id=0', 'user_id=x', 'actor=command'];
 
 describeEndpoint(listAudit, { path, as: 'admin', invalid: { queries } }, ({ ask }) => {
-  test('what happened to a user, newest first, a page at a time', async () => {
+  test('lists the events of a user, newest first, in pages', async () => {
     const { gateway } = stack();
     const { id, email, address } = await newUser();
     const elsewhere = newAddress();
@@ -30,7 +30,7 @@ describeEndpoint(listAudit, { path, as: 'admin', invalid: { queries } }, ({ ask 
     expect(rest.body).toEqual({ items: body!.items.slice(2), next_cursor: null });
   });
 
-  test('one kind of event', async () => {
+  test('filters by event type', async () => {
     await tokenOf(stack().gateway, 'machine');
     const { body } = await ask({ query: { event: 'client_token' } });
     expect(new Set(body!.items.map(({ event }) => event))).toEqual(new Set(['client_token']));

@@ -14,7 +14,7 @@ import { expectPage } from '../support/written-page.ts';
 
 const file = join(ROOT, 'docs', 'reference', 'authorization.md');
 
-/** Whoever may ask, and how the table calls them. */
+/** Callers, with their column titles in the generated table. */
 const callers: [string, Account | undefined][] = [
   ['no token', undefined],
   ['temporary password', 'temporary'],
@@ -29,8 +29,8 @@ const nameOf = (account: Account): string => callers.find(([, one]) => one === a
 const forbidden = new Set(['token_required', 'insufficient_scope', 'password_change_required']);
 
 /**
- * Asks for what no endpoint knows, so that whoever may ask is told that, and nothing is done. Those for browsers look at
- * tokens later than at that, and find nothing to do either.
+ * Calls the endpoint with a body that no endpoint accepts, so that an allowed call changes nothing. Browser endpoints
+ * validate the body before the token and also change nothing.
  */
 async function isAllowed(endpoint: contract.Endpoint, account: Account | undefined): Promise<boolean> {
   const { gateway } = stack();
@@ -49,7 +49,7 @@ async function isAllowed(endpoint: contract.Endpoint, account: Account | undefin
   const text = await response.text();
   if (response.status === 429) throw new Error(`${endpoint.name}: too many at once to tell`);
   if (response.status < 400) return true;
-  // A page of an error is HTML.
+  // Browser endpoints return errors as HTML.
   const error = text.startsWith('{') ? (JSON.parse(text) as contract.ErrorEnvelope).error : '';
   return !forbidden.has(error);
 }
@@ -71,7 +71,7 @@ beforeAll(async () => {
 });
 afterAll(closeRecords);
 
-/** What belongs to a person: makes a new one, for each endpoint below its path that takes its id. */
+/** For each path with an id: creates an object that belongs to a user. */
 const makers: Record<string, () => Promise<string | number>> = {
   '/api/sessions': () => newSession(),
   '/api/devices': () => newDevice(),
@@ -79,7 +79,7 @@ const makers: Record<string, () => Promise<string | number>> = {
   '/api/media': () => picture(),
 };
 
-/** How each of them can be asked for an object of `owner`. */
+/** Requests for an object of `owner`, one for each endpoint that takes such an id. */
 const objects: { endpoint: contract.Endpoint; make: () => Promise<object> }[] = [
   ...contract.endpoints
     .filter(({ access, path }) => access === 'user' && /\/:id(\/|$)/.test(path))
@@ -107,7 +107,9 @@ const newDevice = async () => (await register(owner!.token, { token: newPushToke
 const letter = () => newLetter({ userId: owner!.id });
 const picture = async () => (await uploaded(owner!.token, await newPicture())).id;
 
-/** The same as everybody else, and at last as the person whose it is: a refusal has left it where it was. */
+/**
+ * Calls as other users first, then as the owner: the owner's success shows that the refusals left the object intact.
+ */
 async function ownership(): Promise<string[][]> {
   const { gateway } = stack();
   const others: Account[] = ['temporary', 'sre', 'admin', 'machine'];
@@ -126,7 +128,7 @@ async function ownership(): Promise<string[][]> {
   return rows;
 }
 
-test('docs/reference/authorization.md agrees with the replies of the platform', async () => {
+test('docs/reference/authorization.md matches the replies of the platform', async () => {
   const text = `# Authorization
 
 For developers of clients and for operators: who may call each endpoint, and what users get for objects of others.

@@ -8,7 +8,7 @@ import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const new_password = 'eleven quiet herons read maps';
-/** Well-formed, and refused: a demo account keeps its password. */
+/** Valid but refused, so that the demo account keeps its password. */
 const example = { current_password: 'not the password', new_password };
 
 const invalid = {
@@ -24,7 +24,7 @@ const invalid = {
 };
 
 describeEndpoint(changePassword, { path: '/api/password', as: 'user', body: example, invalid }, ({ ask }) => {
-  test('the new one is the password from now on, and all sessions end', async () => {
+  test('replaces the password and ends all sessions', async () => {
     const user = await newUser();
     const elsewhere = await logIn(user.email, user.password);
     const body = { current_password: user.password, new_password };

@@ -42,7 +42,7 @@ describeEndpoint(
     },
   },
   ({ ask }) => {
-    test('the next read is the new one, and the keys are counted', async () => {
+    test('returns the new version on the next read and reports the number of deleted keys', async () => {
       const id = freshId();
       await cached(id);
       await save(model, id, 'New');
@@ -57,14 +57,14 @@ describeEndpoint(
       });
     });
 
-    test('a key that another program wrote for the record goes, too', async () => {
+    test("deletes the record's keys that another program wrote", async () => {
       const id = freshId();
       await redis.set(`${model}:${id}:json`, 'x');
       expect(await ask({ body: { model, id } })).toMatchObject({ body: { keys_deleted: 1 } });
       expect(await redis.exists(`${model}:${id}:json`)).toBe(0);
     });
 
-    test('an admin may, a person may not, and then nothing is deleted', async () => {
+    test('allows an admin; refuses a regular user and deletes nothing', async () => {
       const id = freshId();
       await cached(id);
       expect(await ask({ body: { model, id }, as: 'user' })).toMatchObject({ status: 403 });
@@ -73,7 +73,7 @@ describeEndpoint(
       expect(await ask({ body: { model, id }, as: 'admin' })).toMatchObject({ body: { keys_deleted: 1 } });
     });
 
-    test('every clear is on record: who, what, how many', async () => {
+    test('writes an audit entry with actor, record and key count', async () => {
       const id = freshId();
       await cached(id);
       await ask({ body: { model, id } });
@@ -108,7 +108,7 @@ describeEndpoint(
     },
   },
   ({ ask }) => {
-    test('every record of the model is cleared, and no other', async () => {
+    test('clears every record of the model and no other model', async () => {
       const ids = [freshId(), freshId(), freshId()];
       for (const id of ids) await cached(id, 'condition');
       const other = freshId();

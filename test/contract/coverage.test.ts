@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { endpoints } from '@content-platform/contract';
 
-test('every endpoint of the contract has its tests here', () => {
+test('every endpoint of the contract has tests in this folder', () => {
   const sources = readdirSync(import.meta.dirname)
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => readFileSync(`${import.meta.dirname}/${name}`, 'utf8'))

@@ -29,7 +29,7 @@ describeEndpoint(
     },
   },
   ({ ask }) => {
-    test('one login, with which one can choose a password and nothing else', async () => {
+    test('allows one login, which can only set a new password', async () => {
       const { id, email, password, token: own } = await newUser('sre');
       const answer = await ask({ params: { id } });
       expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -45,7 +45,7 @@ describeEndpoint(
 
       const refreshed = await refresh(first.body!.refresh_token);
       for (const token of [first.body!.token, refreshed.body!.access_token]) await expectRestricted(token);
-      // Nobody is locked out meanwhile.
+      // The user's other session and old password still work.
       expect((await call(gateway, contract.listSessions, { token: own })).status).toBe(200);
       expect((await logIn(email, password)).token).toBeTruthy();
 
@@ -57,7 +57,7 @@ describeEndpoint(
       expect((await call(gateway, contract.listSessions, { token })).status).toBe(200);
     });
 
-    test('a logout ends it as any session', async () => {
+    test('ends a session with a temporary password on logout', async () => {
       const { id, email } = await newUser();
       const { body } = await ask({ params: { id }, body: { expires_in: 60 } });
       const { token } = await logIn(email, body!.temporary_password);
@@ -67,7 +67,7 @@ describeEndpoint(
   },
 );
 
-/** Only what leads to a password of one's own is open, at the gateway and at the services past it. */
+/** Expects that the token only reaches the endpoints needed to set a password, through the gateway and directly. */
 async function expectRestricted(token: string): Promise<void> {
   const auth = services['auth']!.public;
   const content = services['content-cache']!.public;

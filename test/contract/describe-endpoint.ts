@@ -7,7 +7,7 @@ import { formOf } from '../support/form.ts';
 import { sendRaw, statusOf } from '../support/raw-http.ts';
 import { until } from '../support/wait.ts';
 
-/** Errors that need a service to be away or many requests; they have their tests in test/faults and in the gateway. */
+/** Errors that need a failed dependency or a high load; test/faults and the gateway's tests cover them. */
 const elsewhere: readonly ErrorCode[] = [
   'internal_error',
   'bad_gateway',
@@ -21,9 +21,11 @@ const elsewhere: readonly ErrorCode[] = [
 ];
 
 export interface Subject<E extends Endpoint> {
-  /** Calls the endpoint through the gateway, or the one `at` an address; the reply is checked against the contract. */
+  /**
+   * Calls the endpoint through the gateway or, if `at` is given, at that URL. Checks the reply against the contract.
+   */
   ask(options?: CallOptions<E> & { as?: Account; at?: string }): Promise<Answer<E>>;
-  /** Sends what the typed client would not: any path and any body. */
+  /** Sends requests that the typed client cannot express: any path, headers and body. */
   send(options: {
     path?: string;
     body?: string | Uint8Array<ArrayBuffer>;
@@ -33,31 +35,31 @@ export interface Subject<E extends Endpoint> {
 }
 
 export interface Example {
-  /** A path with its parameters filled in. */
+  /** The path with its parameters filled in. */
   path: string;
-  /** Who may call it. */
+  /** The account that calls the endpoint. */
   as?: Account;
-  /** A body that is accepted; needed where the contract has one. Of a form: the bytes of its file. */
+  /** A valid body, if the contract has one. For a form: the bytes of its file. */
   body?: Record<string, unknown> | Uint8Array<ArrayBuffer>;
-  /** What the contract refuses with 422 validation_failed. */
+  /** Requests that the contract refuses with 422 validation_failed. */
   invalid?: Invalid;
   /** The path names a record that does not exist. */
   isMissing?: boolean;
 }
 
 interface Invalid {
-  /** Fields that are changed in the example's body; undefined leaves a field out. */
+  /** Fields to replace in the example's body; undefined removes a field. */
   fields?: readonly Record<string, unknown>[];
-  /** Whole bodies. */
+  /** Complete bodies. */
   bodies?: readonly Record<string, unknown>[];
-  /** Queries without the question mark. */
+  /** Query strings without the question mark. */
   queries?: readonly string[];
   paths?: readonly string[];
 }
 
 const takesJson = ({ body }: Endpoint) => body?.kinds.includes('json') ?? false;
 
-/** The body as it is sent, and its type. */
+/** Returns the encoded body and its Content-Type. */
 function encode(
   { body }: Example,
   endpoint: Endpoint,
@@ -72,9 +74,9 @@ function encode(
 }
 
 /**
- * The tests of one endpoint, through the gateway. What follows from the contract alone (tokens, scopes, kinds and sizes
- * of bodies, targets, methods) is tested here for every endpoint in the same way; `tests` adds what it does. At the
- * end each documented answer must have been seen.
+ * Defines the tests of one endpoint, which call it through the gateway. Behaviour that the contract alone defines is
+ * tested in the same way for every endpoint: tokens, scopes, body types and sizes, targets, methods. `tests` adds the
+ * endpoint's own behaviour. The last test fails if a documented response was never returned.
  */
 export function describeEndpoint<E extends Endpoint>(
   endpoint: E,
@@ -121,7 +123,7 @@ export function describeEndpoint<E extends Endpoint>(
       if (endpoint.body.kinds[0] === 'multipart') formTests(subject);
       if (takesJson(endpoint)) jsonTests(endpoint, example, subject);
     } else {
-      test('a body is refused', async () => {
+      test('refuses a request body', async () => {
         const { hostname, port } = new URL(gateway);
         const head = Object.entries({
           Host: `${hostname}:${port}`,
@@ -136,12 +138,12 @@ export function describeEndpoint<E extends Endpoint>(
       });
     }
     if (endpoint.method === 'GET') headTests(endpoint, example);
-    test('an ambiguous target is refused', async () => {
+    test('refuses an ambiguous request target', async () => {
       const { error } = await subject.send({ path: `${example.path}?x=%00`, ...(body ? { body } : {}) });
       expect(error?.error).toBe('malformed_target');
     });
     if (endpoint.service !== 'gateway') {
-      test('a query parameter that is not in the contract is refused', async () => {
+      test('refuses a query parameter that is not in the contract', async () => {
         const { error } = await subject.send({
           path: `${example.path}?surprise=1`,
           ...(body ? { body } : {}),
@@ -151,15 +153,15 @@ export function describeEndpoint<E extends Endpoint>(
     }
     invalidTests(endpoint, example, subject);
     if (example.isMissing) {
-      test('what does not exist: 404', async () => {
+      test('returns 404 for a record that does not exist', async () => {
         expect((await subject.send(body ? { body } : {})).error?.error).toBe('not_found');
       });
     }
     tests(subject);
-    test('every documented answer was seen', () => {
+    test('returned every documented response during these tests', () => {
       const documented = [...Object.keys(endpoint.responses), ...errorsOf(endpoint)];
       const missing = documented.filter(
-        // A page that says that something is away has its test elsewhere, too.
+        // 5xx pages for browsers are tested elsewhere, like the error codes above.
         (answer) => !seen.has(answer) && !elsewhere.includes(answer as ErrorCode) && !(Number(answer) >= 500),
       );
       expect(missing).toEqual([]);
@@ -167,7 +169,7 @@ export function describeEndpoint<E extends Endpoint>(
   });
 }
 
-/** What every list and every id refuses: services/contract/schemas.test.ts has more of each. */
+/** Invalid values for every list and every id; services/contract/schemas.test.ts tests more of them. */
 const badPages = ['limit=0', 'limit=101', 'cursor=!'];
 const badIds = ['0', 'x', '9007199254740992'];
 
@@ -187,7 +189,7 @@ function invalidTests<E extends Endpoint>(endpoint: E, example: Example, { send 
     ...wrongPaths.map((wrong) => [wrong, { path: wrong, ...(valid && { body: valid }) }] as const),
   ];
   if (requests.length === 0) return;
-  test.each(requests)('%.80s: 422', async (_, request) => {
+  test.each(requests)('returns 422 for %.80s', async (_, request) => {
     expect((await send(request)).error?.error).toBe('validation_failed');
   });
 }
@@ -195,19 +197,19 @@ function invalidTests<E extends Endpoint>(endpoint: E, example: Example, { send 
 function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
   const body = example.body ? { body: encode(example, endpoint).body! } : {};
   const path = example.path;
-  test('without a token: 401', async () => {
+  test('returns 401 without a token', async () => {
     const response = await fetch(stack().gateway + path, { method: endpoint.method });
     expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/);
     expect(checkError(endpoint, response.status, await response.json()).error).toBe('token_required');
     const answer = await send({ ...body, headers: { Authorization: 'Basic eDp5' } });
     expect(answer.error?.error).toBe('token_required');
   });
-  test('with a token that is not ours: 401', async () => {
+  test('returns 401 for a token that the platform did not issue', async () => {
     const { error } = await send({ ...body, headers: { Authorization: 'Bearer a.b.c' } });
     expect(error?.error).toBe('invalid_token');
   });
   if (!endpoint.beforePasswordChange) {
-    test('before a temporary password is changed: 403', async () => {
+    test('returns 403 until the temporary password is changed', async () => {
       const { error } = await send({ ...body, as: 'temporary' });
       expect(error?.error).toBe('password_change_required');
     });
@@ -215,14 +217,14 @@ function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { sen
   const outsider: Account | undefined =
     endpoint.access === 'user' ? 'machine' : endpoint.access === 'token' ? undefined : 'user';
   if (outsider) {
-    test(`with the token of ${outsider}: 403`, async () => {
+    test(`returns 403 for the token of ${outsider}`, async () => {
       const { error } = await send({ ...body, as: outsider });
       expect(error?.error).toBe('insufficient_scope');
     });
   }
 }
 
-/** Headers that differ from one reply to the next, and those of the connection: fetch ends it after HEAD. */
+/** Headers that differ between replies, and connection headers: fetch closes the connection after HEAD. */
 const changing = ['connection', 'keep-alive', 'date', 'server-timing', 'x-cache', 'x-request-id'];
 
 function headTests(endpoint: Endpoint, { path, as }: Example): void {
@@ -235,15 +237,15 @@ function headTests(endpoint: Endpoint, { path, as }: Example): void {
     return { status, headers: Object.fromEntries(kept), text: method === 'HEAD' ? text : '' };
   }
   if (endpoint.noHead) {
-    test('HEAD: 405, for GET changes something', async () => {
+    test('returns 405 for HEAD, because GET changes state', async () => {
       const { status, headers } = await reply('HEAD', {});
       expect([status, headers['allow']]).toEqual([405, 'GET']);
     });
     return;
   }
-  test('HEAD: as GET, without the body', async () => {
+  test('returns for HEAD the headers of GET, without a body', async () => {
     const headers = as ? { Authorization: `Bearer ${await tokenOf(gateway, as)}` } : {};
-    // What some pages say changes from one moment to the next.
+    // Some pages change between two requests, so compare until both replies match.
     await until('HEAD says the same as GET', async () => {
       const get = await reply('GET', headers);
       expect(await reply('HEAD', headers)).toEqual(get);
@@ -260,11 +262,11 @@ function bodyTests<E extends Endpoint>(endpoint: E, example: Example, { send }: 
     ['text', 'text/plain', {}],
     ['no type', '', {}],
     ['gzip', type, { 'Content-Encoding': 'gzip' }],
-  ])('a body as %s: 415', async (_, type, more) => {
+  ])('returns 415 for a body as %s', async (_, type, more) => {
     const { error } = await send({ body: valid, headers: { 'Content-Type': type, ...more } });
     expect(error?.error).toBe('unsupported_media_type');
   });
-  test('too large: 413', async () => {
+  test('returns 413 for a body over the limit', async () => {
     const filler = Buffer.alloc(endpoint.body!.maxBytes, ' ');
     const body = Buffer.concat([filler, Buffer.from(valid)]);
     expect((await send({ body })).error?.error).toBe('payload_too_large');
@@ -274,10 +276,10 @@ function bodyTests<E extends Endpoint>(endpoint: E, example: Example, { send }: 
 function jsonTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
   const invalid = endpoint.invalidBody ?? 'validation_failed';
   const valid = JSON.stringify(example.body);
-  test('malformed JSON: 400', async () => {
+  test('returns 400 for malformed JSON', async () => {
     expect((await send({ body: `${valid} x` })).error?.error).toBe('malformed_json');
   });
-  test('too deep, and too large: 413', async () => {
+  test('returns 413 for JSON that is both too deep and too large', async () => {
     const depth = Math.max(500_000, endpoint.body!.maxBytes);
     const nested = '['.repeat(depth) + ']'.repeat(depth);
     expect((await send({ body: nested })).error?.error).toBe('payload_too_large');
@@ -289,7 +291,7 @@ function jsonTests<E extends Endpoint>(endpoint: E, example: Example, { send }: 
     '12',
     '{"__proto__":{"admin":true}}',
     '['.repeat(5_000) + ']'.repeat(5_000),
-  ])('the body %.40s: refused', async (body) => {
+  ])('refuses the body %.40s', async (body) => {
     expect((await send({ body })).error?.error).toBe(invalid);
   });
 }
@@ -304,7 +306,7 @@ function formTests<E extends Endpoint>({ send }: Subject<E>): void {
       '--x\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\nx',
     ],
     ['no headers', 'multipart/form-data; boundary=x', '--x\r\nx\r\n--x--\r\n'],
-  ])('%s: 400', async (_, type, body) => {
+  ])('returns 400 for a form with %s', async (_, type, body) => {
     const { error } = await send({ body, headers: { 'Content-Type': type } });
     expect(error?.error).toBe('malformed_request');
   });

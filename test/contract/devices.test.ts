@@ -34,7 +34,7 @@ describeEndpoint(
     },
   },
   ({ ask }) => {
-    test('a device is registered, and its token is not shown', async () => {
+    test('registers a device and hides its push token', async () => {
       const { token } = await newUser();
       const body = {
         token: newPushToken(),
@@ -54,7 +54,7 @@ describeEndpoint(
       expect(JSON.stringify(answer.body)).not.toContain(body.token);
     });
 
-    test("a phone that is handed on brings nothing along, and gets none of the other's messages", async () => {
+    test("moves a phone to its new user without the old user's data and messages", async () => {
       const [one, another] = [await newUser(), await newUser()];
       const body = { token: newPushToken(), platform: 'android' as const, name: "One's phone" };
       const before = await register(one.token, body);
@@ -69,7 +69,7 @@ describeEndpoint(
 );
 
 describeEndpoint(contract.listDevices, { path: '/api/devices', as: 'user' }, ({ ask }) => {
-  test("one's own, newest first, a page at a time", async () => {
+  test("lists the user's own devices, newest first, in pages", async () => {
     const [user, another] = [await newUser(), await newUser()];
     await register(another.token, { token: newPushToken() });
     const made = [];
@@ -85,7 +85,7 @@ describeEndpoint(
   contract.deleteDevice,
   { path: `/api/devices/${nobody}`, as: 'user', isMissing: true },
   ({ ask }) => {
-    test('one device goes, the others stay', async () => {
+    test('deletes one device and keeps the others', async () => {
       const { token } = await newUser();
       const goes = await register(token, { token: newPushToken() });
       const stays = await register(token, { token: newPushToken() });
@@ -99,9 +99,9 @@ describeEndpoint(
   contract.listDeviceTokens,
   { path: `/api/admin/users/${nobody}/device-tokens`, as: 'admin' },
   ({ ask }) => {
-    test('whole tokens, newest first, a page at a time; of nobody none', async () => {
+    test('lists complete push tokens, newest first, in pages; an unknown user has none', async () => {
       const { token, id } = await newUser();
-      // The longest one that is taken.
+      // The maximum token length.
       const [older, newer] = [newPushToken().padEnd(4_090, 'x') + '"\\$1;~', newPushToken()];
       const { last_seen_at } = await register(token, { token: older, platform: 'ios' });
       await register(token, { token: newer });
@@ -133,7 +133,7 @@ describeEndpoint(
     },
   },
   ({ ask }) => {
-    test('what is unregistered or invalid is removed, what was delivered stays', async () => {
+    test('removes unregistered and invalid tokens and keeps delivered ones', async () => {
       const { token, id } = await newUser();
       const [delivered, unregistered, invalid] = [newPushToken(), newPushToken(), newPushToken()];
       for (const push of [delivered, unregistered, invalid]) await register(token, { token: push });
@@ -147,7 +147,7 @@ describeEndpoint(
       expect(await pushTokensOf(id)).toEqual([delivered]);
     });
 
-    test('1,000 of the longest at once, and no more', async () => {
+    test('accepts 1,000 tokens of maximum length and refuses 1,001', async () => {
       const longest = () => ({ token: newPushToken().padEnd(4_096, 'x'), outcome: 'invalid' as const });
       const results = Array.from({ length: 1_000 }, longest);
       expect((await ask({ body: { results } })).body).toEqual({ removed: 0, unknown: 1_000 });

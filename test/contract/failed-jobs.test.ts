@@ -13,7 +13,7 @@ type Job = contract.FailedJob;
 const path = '/api/admin/failed-jobs';
 const { gateway } = stack();
 
-/** The failed job of a message, once the consumer has come to it. */
+/** Waits until the consumer has stored the failed job of a message. */
 async function jobOf({ partition, offset }: Sent): Promise<Job> {
   const token = await tokenOf(gateway, 'sre');
   return until('the failed job is listed', async () => {
@@ -22,7 +22,7 @@ async function jobOf({ partition, offset }: Sent): Promise<Job> {
   });
 }
 
-/** A job that succeeds when it is retried: as left behind by an older version that did not know the model yet. */
+/** Creates a job that succeeds on retry, as if an older version had not known the model. */
 async function retryableJob(id: number, model: contract.Model = 'webform'): Promise<number> {
   const value = Buffer.from(JSON.stringify({ model, id }));
   const { rows } = await database().query<{ id: string }>(
@@ -50,7 +50,7 @@ const badQueries = [
   `since=2020-01-01T00:00:00.${'1'.repeat(60)}Z`,
 ];
 
-/** A record whose old version is in the cache, and its new one in the database. */
+/** Creates a record with its old version in the cache and its new version in the database. */
 async function changedRecord(): Promise<number> {
   const id = freshId();
   await save('webform', id, 'Old');
@@ -68,20 +68,20 @@ describeEndpoint(
       ['null', null, 'empty'],
       ['an unknown model', '{"model":"letter","id":1}', 'unknown_model'],
       ['an id as string', '{"model":"webform","id":"1"}', 'invalid_event'],
-    ])('an event that is %s is a failed job, and the consumer goes on', async (_, value, failedClass) => {
+    ])('stores an event that is %s as a failed job and continues', async (_, value, failedClass) => {
       const id = await changedRecord();
       const key = `webform:${id}`;
       const job = await jobOf(await announce(value, key));
       const topic = 'cache-invalidation';
       expect(job).toMatchObject({ class: failedClass, value, topic, state: 'open', attempts: 1 });
-      // With a field that we do not know.
+      // Consumers ignore unknown fields.
       await announce(JSON.stringify({ model: 'webform', id, tenant: 'x' }), key);
       await until('the good event behind it is carried out', async () => {
         return (await read('webform', id)).title === 'New';
       });
     });
 
-    test('pages, newest first, by class, model and time', async () => {
+    test('lists jobs in pages, newest first, and filters by class, model and time', async () => {
       await jobOf(await announce('still not json'));
       const first = await ask({ query: { limit: 1, class: 'not_json' } });
       const second = await ask({ query: { limit: 1, class: 'not_json', cursor: first.body!.next_cursor! } });
@@ -101,7 +101,7 @@ const classes = {
 describeEndpoint(contract.listFailedJobClasses, classes, ({ ask }) => {
   const group = async (name: Job['class']) => (await ask()).body!.items.find((each) => each.class === name);
 
-  test('an event that fails is counted with its class, and is its example', async () => {
+  test('counts failed events by class and shows an example', async () => {
     await jobOf(await announce(''));
     const before = (await group('empty'))!;
     const newest = await jobOf(await announce(''));
@@ -119,7 +119,7 @@ describeEndpoint(
   contract.readFailedJob,
   { path: `${path}/9007199254740991`, as: 'admin', isMissing: true },
   ({ ask }) => {
-    test('one job', async () => {
+    test('returns one job', async () => {
       expect((await ask({ params: { id: example.id } })).body).toEqual(example);
     });
   },
@@ -129,7 +129,7 @@ describeEndpoint(
   contract.retryFailedJob,
   { path: `${path}/9007199254740991/retry`, as: 'sre', isMissing: true },
   ({ ask }) => {
-    test('a job that works now is done, and the record cleared', async () => {
+    test('closes a job whose retry succeeds, and clears the record', async () => {
       const record = await changedRecord();
       const id = await retryableJob(record);
       expect(await ask({ params: { id } })).toMatchObject({
@@ -138,7 +138,7 @@ describeEndpoint(
       });
       expect(await read('webform', record)).toMatchObject({ title: 'New' });
     });
-    test('a job that fails again stays open and says why', async () => {
+    test('keeps a job open whose retry fails, with the error', async () => {
       const { id } = await jobOf(await announce('never json'));
       const answer = await ask({ params: { id } });
       expect(answer.error).toMatchObject({ error: 'retry_failed', code: 409 });
@@ -160,7 +160,7 @@ describeEndpoint(
     },
   },
   ({ ask }) => {
-    test('a dry run counts, a run retries those that match', async () => {
+    test('counts in a dry run; otherwise retries the matching jobs', async () => {
       const ids = [await retryableJob(freshId()), await retryableJob(freshId())];
       const filter = { class: 'unknown_model', model: 'webform' } as const;
       const dry = await ask({ body: { ...filter, dry_run: true } });
@@ -188,8 +188,8 @@ describeEndpoint(
     },
   },
   ({ ask }) => {
-    test('a dry run counts, a run deletes those that match', async () => {
-      // A model whose jobs nobody else looks at.
+    test('counts in a dry run; otherwise deletes the matching jobs', async () => {
+      // No other test uses jobs of this model.
       const filter = { class: 'unknown_model', model: 'condition' } as const;
       const ids = [
         await retryableJob(freshId(), 'condition'),
@@ -211,7 +211,7 @@ describeEndpoint(
   contract.deleteFailedJob,
   { path: `${path}/9007199254740991`, as: 'sre', isMissing: true },
   ({ ask }) => {
-    test('a job is forgotten', async () => {
+    test('deletes a job', async () => {
       const id = await retryableJob(freshId());
       expect(await ask({ params: { id } })).toMatchObject({ status: 204 });
       expect((await ask({ params: { id } })).error?.error).toBe('not_found');

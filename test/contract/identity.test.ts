@@ -22,7 +22,7 @@ afterAll(stop);
 const params = { identity: 'identity' };
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-/** Begins a login in a browser, as an app would have it begin. */
+/** Begins a login in a browser, as an app does. */
 async function begin() {
   const browser = createBrowser();
   const verifier = randomBytes(32).toString('base64url');
@@ -35,7 +35,7 @@ async function begin() {
   return { browser, verifier, query, there: new URL(login.headers.get('location')!) };
 }
 
-/** What came back through the browser, and its cookies. */
+/** Logs in at the identity service and returns the redirect to the client, with the browser's cookies. */
 async function comeBack() {
   const begun = await begin();
   const back = await begun.browser.logInThere(begun.there, ida.subject);
@@ -43,7 +43,7 @@ async function comeBack() {
   return { ...begun, back, headers: { cookie }, query: Object.fromEntries(back.searchParams) };
 }
 
-/** Logs in there, and changes the code into tokens. */
+/** Completes a login and exchanges the code for tokens. */
 async function logIn() {
   const { browser, back, verifier } = await comeBack();
   const landed = new URL((await browser.go(back)).headers.get('location')!);
@@ -58,12 +58,12 @@ async function logIn() {
   return { landed, token: answer.body.access_token, refreshToken: answer.body.refresh_token! };
 }
 
-/** While no identity service is configured: 501 for its name, 404 for others. */
+/** Without an identity service, the reserved name returns 501 and other names return 404. */
 function testDisabled<E extends contract.Endpoint>(
   { ask }: Subject<E>,
   options: Pick<CallOptions<E>, 'body'> = {},
 ): void {
-  test('switched off: 501; another name: 404', async () => {
+  test('returns 501 when disabled and 404 for another name', async () => {
     const named = (identity: string) => ({ ...options, params: { identity } }) as unknown as CallOptions<E>;
     const off = await ask({ ...named('identity'), at: disabled });
     expect(off.error?.error).toBe('identity_login_disabled');
@@ -73,19 +73,19 @@ function testDisabled<E extends contract.Endpoint>(
 
 describeEndpoint(contract.identityLogin, { path: '/api/identity/login' }, (subject) => {
   const { ask } = subject;
-  test('the browser is sent to the identity service, with a cookie', async () => {
+  test('redirects the browser to the identity service and sets a cookie', async () => {
     const { query } = await begin();
     const { status, headers } = await ask({ params, query });
     expect(status).toBe(302);
     expect(headers.get('location')).toContain('/auth?');
-    // The browser is on loopback without https, where __Host- is not possible.
+    // The test uses loopback without https, where browsers refuse __Host- cookies.
     expect(headers.get('set-cookie')).toMatch(
       /^identity-login=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/,
     );
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  test('an address that is not configured: 422', async () => {
+  test('returns 422 for a return_to that is not configured', async () => {
     const { query } = await begin();
     const { error } = await ask({ params, query: { ...query, return_to: 'https://evil.example/' } });
     expect(error?.details?.[0]?.path).toBe('query.return_to');
@@ -96,7 +96,7 @@ describeEndpoint(contract.identityLogin, { path: '/api/identity/login' }, (subje
 
 describeEndpoint(contract.identityCallback, { path: '/api/identity/login/callback' }, (subject) => {
   const { ask } = subject;
-  test('the browser comes back to the client with a code, which gives tokens', async () => {
+  test('redirects the browser to the client with a code that yields tokens', async () => {
     const { landed, token } = await logIn();
     expect(landed.origin + landed.pathname).toBe(returnTo);
     expect(Object.fromEntries(landed.searchParams)).toEqual({
@@ -106,18 +106,18 @@ describeEndpoint(contract.identityCallback, { path: '/api/identity/login/callbac
     expect((await call(gateway, contract.me, { token })).body).toMatchObject({ email: ida.email });
   });
 
-  test('a state is taken once', async () => {
+  test('accepts a state once', async () => {
     const { query, headers } = await comeBack();
     expect((await ask({ params, query, headers })).status).toBe(302);
     expect((await ask({ params, query, headers })).error?.error).toBe('identity_login_unknown');
   });
 
-  test('in another browser: 403', async () => {
+  test('returns 403 in another browser', async () => {
     const { query } = await comeBack();
     expect((await ask({ params, query })).error?.error).toBe('identity_other_browser');
   });
 
-  test('after ten minutes: 400', async () => {
+  test('returns 400 after ten minutes', async () => {
     const { query, headers, there } = await comeBack();
     const client = new pg.Client(stack().postgres);
     await client.connect();
@@ -132,7 +132,7 @@ describeEndpoint(contract.identityCallback, { path: '/api/identity/login/callbac
 
 describeEndpoint(contract.identityLogout, { path: '/api/identity/logout', as: 'user' }, (subject) => {
   const { ask } = subject;
-  test('the session ends here, and the address is where it ends there', async () => {
+  test('ends the session and returns the logout URL of the identity service', async () => {
     const { token } = await logIn();
     const { status, body } = await ask({ params, token });
     expect(status).toBe(200);
@@ -145,7 +145,7 @@ describeEndpoint(contract.identityLogout, { path: '/api/identity/logout', as: 'u
 const example = { path: '/api/identity/update-suborg', as: 'user', body: { suborg: 'north' } } as const;
 describeEndpoint(contract.updateSuborg, example, (subject) => {
   const { ask } = subject;
-  test('what the identity service has named can be chosen, nothing else', async () => {
+  test('accepts only suborgs that the identity service listed for the user', async () => {
     const { token, refreshToken } = await logIn();
     const chosen = await ask({ params, token, body: { suborg: 'south' } });
     expect(chosen).toMatchObject({ status: 200, body: { success: true, user: { suborg: 'south' } } });

@@ -8,7 +8,7 @@ import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
-// What a letter goes through is tested in services/letters; here it is seen through the gateway.
+// services/letters tests the states of a letter in detail; these tests cover the gateway's view.
 
 const { gateway } = stack();
 const path = '/api/letters';
@@ -25,7 +25,7 @@ afterAll(closeRecords);
 
 const letter = (more: { state?: contract.LetterState } = {}) => newLetter({ userId: owner.id, ...more });
 
-/** The letter as an admin, who has letters:write, reads it. */
+/** Reads the letter as an admin, who has letters:write. */
 async function read(id: number) {
   const answer = await call(gateway, contract.readLetter, {
     params: { id },
@@ -61,7 +61,7 @@ describeEndpoint(
       ...more,
     });
 
-    test('skipped, and taken back', async () => {
+    test('skips a webform and undoes the skip', async () => {
       const body = { ...(await wish()), reason: 'Does not apply.' };
       const done = await ask({ token, body });
       expect(done).toMatchObject({ status: 200, body: { success: true, letter: { version: 2 } } });
@@ -74,7 +74,7 @@ describeEndpoint(
       expect(back.body!.letter.webforms[1]).toMatchObject({ skipped: false, skipped_at: null, reason: null });
     });
 
-    test('refused: a letter that is closed, an old ETag, a webform that it does not have or needs', async () => {
+    test('refuses closed letters, old ETags, and webforms that are missing or required', async () => {
       const closed = { ...(await wish()), letter_id: await letter({ state: 'sent' }) };
       expect((await ask({ token, body: closed })).error).toMatchObject({
         error: 'letter_closed',
@@ -90,7 +90,7 @@ describeEndpoint(
       expect(required.error?.error).toBe('webform_required');
     });
 
-    test('with an Idempotency-Key: the same reply again, another request 422', async () => {
+    test('repeats the reply for the same Idempotency-Key; returns 422 for another request', async () => {
       const body = await wish();
       const headers = { 'Idempotency-Key': 'again' };
       const first = await ask({ token, body, headers });
@@ -104,7 +104,7 @@ describeEndpoint(
       });
     });
 
-    test('while the first with its key is under way: 409', async () => {
+    test('returns 409 while the first request with the key is in progress', async () => {
       const body = await wish();
       const headers = { 'Idempotency-Key': 'meanwhile' };
       const client = await database().connect();
@@ -126,7 +126,7 @@ describeEndpoint(
 
 const queries = ['state=lost', 'state=', 'user_id=1'];
 describeEndpoint(contract.listLetters, { path, as: 'user', invalid: { queries } }, ({ ask }) => {
-  test("the demo's: one in each state, and another", async () => {
+  test('lists the demo letters: at least one in each state', async () => {
     const { body } = await ask({ query: { cursor: 6 } });
     expect(body!.items.map(({ id, state }) => [id, state])).toEqual([
       [5, 'open'],
@@ -146,7 +146,7 @@ describeEndpoint(contract.listLetters, { path, as: 'user', invalid: { queries } 
 });
 
 describeEndpoint(contract.readLetter, { path: nobodys, as: 'user', isMissing: true }, ({ ask }) => {
-  test("one's own; who has the current one gets 304", async () => {
+  test("returns the user's own letter; 304 for the current ETag", async () => {
     const id = await letter();
     const own = await ask({ token, params: { id } });
     expect(own).toMatchObject({ status: 200, body: { id, user_id: owner.id, state: 'open', version: 1 } });
@@ -160,7 +160,7 @@ describeEndpoint(contract.readLetter, { path: nobodys, as: 'user', isMissing: tr
 const history = { path: `${nobodys}/history`, as: 'user', isMissing: true } as const;
 
 describeEndpoint(contract.readLetterHistory, history, ({ ask }) => {
-  test('what has happened, newest first, and who did it', async () => {
+  test('lists the changes, newest first, with their actors', async () => {
     const id = await letter();
     const body = { letter_id: id, webform_id: 2, skipped: true, reason: 'No.' };
     await call(gateway, contract.updateLetterSkippedWebform, { token, body });
@@ -189,7 +189,7 @@ describeEndpoint(
     },
   },
   ({ ask, send }) => {
-    test('title and state, one version', async () => {
+    test('changes title and state in one version', async () => {
       const id = await letter();
       const headers = { 'If-Match': (await read(id)).etag };
       const answer = await ask({ params: { id }, headers, body: { title: 'New', state: 'sent' } });
@@ -197,7 +197,7 @@ describeEndpoint(
       expect(await read(id)).toEqual({ letter: answer.body, etag: answer.headers.get('etag') });
     });
 
-    test('without If-Match: 428; with an old one: 412; no such letter: 404', async () => {
+    test('returns 428 without If-Match, 412 for an old ETag, 404 for an unknown letter', async () => {
       const change = { params: { id: await letter() }, body: { state: 'sent' as const } };
       expect((await ask(change)).error).toMatchObject({ error: 'precondition_required', code: 428 });
       expect((await ask({ ...change, headers: stale })).error?.error).toBe('precondition_failed');
@@ -205,7 +205,7 @@ describeEndpoint(
       expect(error?.error).toBe('not_found');
     });
 
-    test('a state that it cannot have now, and a title that is settled: 409', async () => {
+    test('returns 409 for an invalid state change and for the title of a settled letter', async () => {
       const params = { id: await letter({ state: 'sent' }) };
       const headers = { 'If-Match': '*' };
       expect((await ask({ params, body: { state: 'open' }, headers })).error).toMatchObject({

@@ -6,7 +6,7 @@ import { describeEndpoint } from './describe-endpoint.ts';
 const body = { email: emails.user, password };
 
 describeEndpoint(login, { path: '/api/login', body }, ({ ask, send }) => {
-  test('the right password: a token, and who it belongs to', async () => {
+  test('returns a token and the user for the right password', async () => {
     const answer = await ask({ body });
     expect(answer).toMatchObject({
       status: 200,
@@ -15,11 +15,11 @@ describeEndpoint(login, { path: '/api/login', body }, ({ ask, send }) => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  test('the address in other case: the same account', async () => {
+  test('ignores the case of the email', async () => {
     expect(await ask({ body: { ...body, email: emails.user.toUpperCase() } })).toMatchObject({ status: 200 });
   });
 
-  test('a wrong password and an unknown address look the same', async () => {
+  test('returns the same error for a wrong password and an unknown email', async () => {
     const wrong = await ask({ body: { ...body, password: 'not-the-password' } });
     const unknown = await ask({ body: { ...body, email: 'nobody@example.com' } });
     expect(wrong.error).toMatchObject({ error: 'invalid_credentials', code: 401 });
@@ -36,7 +36,7 @@ describeEndpoint(login, { path: '/api/login', body }, ({ ask, send }) => {
     [{ email: `${emails.user}\0`, password }],
     [{ email: emails.user, password: '\ud800' }],
     [{ email: { $ne: null }, password: { $ne: null } }],
-  ])('%.80j: 422', async (wrong) => {
+  ])('returns 422 for %.80j', async (wrong) => {
     expect((await send({ body: JSON.stringify(wrong) })).error?.error).toBe('validation_failed');
   });
 });

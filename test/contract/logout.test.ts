@@ -9,7 +9,7 @@ import { describeEndpoint } from './describe-endpoint.ts';
 const invalid = { fields: [{ fcm_token: 1 }, { fcm_token: 'x'.repeat(4_097) }, { all: true }] };
 
 describeEndpoint(logout, { path: '/api/logout', as: 'user', body: {}, invalid }, ({ ask }) => {
-  test("the session's tokens are refused everywhere, another session goes on", async () => {
+  test("revokes the session's tokens everywhere and keeps other sessions", async () => {
     const user = await newUser();
     const other = await logIn(user.email, user.password);
     const next = (await refresh(user.refreshToken)).body!;
@@ -24,7 +24,7 @@ describeEndpoint(logout, { path: '/api/logout', as: 'user', body: {}, invalid },
     expect(await refresh(other.refreshToken)).toMatchObject({ status: 200 });
   });
 
-  test('with its push token the device gets no messages any more, the others do', async () => {
+  test('stops messages to the device of the given push token only', async () => {
     const { token, id } = await newUser();
     const [goes, stays] = [newPushToken(), newPushToken()];
     for (const push of [goes, stays]) await register(token, { token: push });
@@ -32,7 +32,7 @@ describeEndpoint(logout, { path: '/api/logout', as: 'user', body: {}, invalid },
     expect(await pushTokensOf(id)).toEqual([stays]);
   });
 
-  test("with the push token of somebody else's device, that one stays", async () => {
+  test("keeps another user's device when its push token is given", async () => {
     const [one, another] = [await newUser(), await newUser()];
     const theirs = newPushToken();
     await register(another.token, { token: theirs });
@@ -41,14 +41,17 @@ describeEndpoint(logout, { path: '/api/logout', as: 'user', body: {}, invalid },
     expect(await pushTokensOf(another.id)).toEqual([theirs]);
   });
 
-  test('with the push token of a device that nobody knows', async () => {
+  test('accepts an unknown push token', async () => {
     const { token } = await newUser();
     expect(await ask({ token, body: { fcm_token: 'unknown' } })).toMatchObject({ status: 204 });
     await untilRefused(token);
   });
 
-  test.each([{ fcm_token: '' }, { fcm_token: null }])('%j: a device without one', async (body) => {
-    const { token } = await newUser();
-    expect(await ask({ token, body })).toMatchObject({ status: 204 });
-  });
+  test.each([{ fcm_token: '' }, { fcm_token: null }])(
+    'accepts %j from a device without a token',
+    async (body) => {
+      const { token } = await newUser();
+      expect(await ask({ token, body })).toMatchObject({ status: 204 });
+    },
+  );
 });

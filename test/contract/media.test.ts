@@ -21,7 +21,7 @@ beforeAll(async () => {
 const nobodys = Number.MAX_SAFE_INTEGER;
 
 describeEndpoint(contract.listMedia, { path: '/api/media', as: 'user' }, ({ ask }) => {
-  test('your own, newest first, in pages', async () => {
+  test("lists the user's own files, newest first, in pages", async () => {
     const user = await newUser();
     const mine: contract.MediaFile[] = [];
     for (const _ of [1, 2, 3]) mine.unshift(await uploaded(user.token, await newPicture()));
@@ -35,12 +35,12 @@ describeEndpoint(contract.listMedia, { path: '/api/media', as: 'user' }, ({ ask 
 });
 
 describeEndpoint(contract.readMedia, { path: '/api/media/1', as: 'user' }, ({ ask }) => {
-  test('a file as the upload answered it', async () => {
+  test('returns the file as the upload did', async () => {
     for (const file of [picture, pdf]) {
       expect(await ask({ params: { id: file.id } })).toMatchObject({ status: 200, body: file });
     }
   });
-  test("another user's, and nobody's: the same 404", async () => {
+  test("returns the same 404 for another user's file and an unknown file", async () => {
     const [their, none] = [await ask({ params: { id: theirs.id } }), await ask({ params: { id: nobodys } })];
     expect(their.status).toBe(404);
     expect({ ...their.error, request_id: '' }).toEqual({ ...none.error, request_id: '' });
@@ -48,7 +48,7 @@ describeEndpoint(contract.readMedia, { path: '/api/media/1', as: 'user' }, ({ as
 });
 
 describeEndpoint(contract.deleteMedia, { path: `/api/media/${nobodys}`, as: 'user' }, ({ ask }) => {
-  test('it is gone with its variants; the same picture can come again', async () => {
+  test('deletes the file with its variants; the same image can be uploaded again', async () => {
     const bytes = await newPicture();
     const file = await uploaded(token, bytes);
     expect(await ask({ params: { id: file.id } })).toMatchObject({ status: 204 });
@@ -71,7 +71,7 @@ describeEndpoint(
     const whole = async () => (await download(large().url, token)).body;
     const etagOf = async () => (await ask({ params: params() })).headers.get('etag')!;
 
-    test('a picture is shown in the browser, and can do nothing there', async () => {
+    test('serves an image inline under a sandbox policy', async () => {
       const { status, headers } = await ask({ params: params() });
       expect(status).toBe(200);
       expect(Object.fromEntries(headers)).toMatchObject({
@@ -85,13 +85,13 @@ describeEndpoint(
       });
     });
 
-    test('HEAD tells the length of the whole file also for a range', async () => {
+    test('HEAD returns the length of the whole file even with a Range header', async () => {
       const headers = { Authorization: `Bearer ${token}`, Range: 'bytes=0-9' };
       const head = await fetch(large().url, { method: 'HEAD', headers });
       expect([head.status, head.headers.get('content-length')]).toEqual([200, String(large().bytes)]);
     });
 
-    test('a PDF is saved', async () => {
+    test('serves a PDF as an attachment', async () => {
       const { status, headers } = await ask({ params: { id: pdf.id, variant: 'original' } });
       expect(status).toBe(200);
       expect(headers.get('content-type')).toBe('application/pdf');
@@ -100,7 +100,7 @@ describeEndpoint(
       );
     });
 
-    test('each variant has an ETag of its own; who has it gets 304', async () => {
+    test('gives each variant its own ETag; returns 304 for the current one', async () => {
       const etag = await etagOf();
       expect(etag).toMatch(/^"[^"]+"$/);
       expect((await ask({ params: { id: picture.id, variant: 'thumb' } })).headers.get('etag')).not.toBe(
@@ -117,7 +117,7 @@ describeEndpoint(
       });
     });
 
-    test('a range: a part of it, or 416', async () => {
+    test('returns the requested range, or 416', async () => {
       const all = await whole();
       const { status, headers, body } = await download(large().url, token, { Range: 'bytes=5-14' });
       expect(status).toBe(206);
@@ -129,7 +129,7 @@ describeEndpoint(
       expect(none.headers.get('content-range')).toBe(`bytes */${large().bytes}`);
     });
 
-    test('If-Range: a part of what the client has, or all of what it has not', async () => {
+    test('If-Range: returns the range for the current ETag, else the whole file', async () => {
       const etag = await etagOf();
       const ranged = (ifRange: string) =>
         ask({ params: params(), headers: { Range: 'bytes=0-9', 'If-Range': ifRange } });
@@ -139,7 +139,7 @@ describeEndpoint(
       }
     });
 
-    test("another user's, nobody's, the upload of a picture, a variant of a PDF: the same 404", async () => {
+    test('returns the same 404 for a file of another user, an unknown file, an original and a missing variant', async () => {
       const answers = [];
       for (const [id, variant] of [
         [theirs.id, 'thumb'],
@@ -154,7 +154,7 @@ describeEndpoint(
       for (const answer of answers) expect(answer).toEqual(answers[0]);
     });
 
-    test('who goes away in the middle of it keeps nothing open', async () => {
+    test('releases the file when the client disconnects during a download', async () => {
       const file = await uploaded(token, await largePicture(2560, 2560));
       const { url } = file.variants.find(({ name }) => name === 'large')!;
       for (let n = 0; n < 20; n += 1) {

@@ -6,7 +6,7 @@ import { until } from '../support/wait.ts';
 import { describeEndpoint, type Subject } from './describe-endpoint.ts';
 
 function isConditional<E extends contract.Endpoint>({ ask }: Subject<E>, options: CallOptions<E> = {}): void {
-  test('a client that has the current one gets 304', async () => {
+  test('returns 304 for the current ETag', async () => {
     const etag = (await ask(options)).headers.get('etag')!;
     const answer = await ask({ ...options, headers: { 'If-None-Match': etag } });
     expect(answer.status).toBe(304);
@@ -14,7 +14,7 @@ function isConditional<E extends contract.Endpoint>({ ask }: Subject<E>, options
 }
 
 describeEndpoint(contract.health, { path: '/health' }, ({ ask }) => {
-  test('all is well', async () => {
+  test('reports that every service is ready', async () => {
     const services = { auth: 'up', 'content-cache': 'up' };
     const answer = await until('all is well', async () => {
       const now = await ask();
@@ -27,7 +27,7 @@ describeEndpoint(contract.health, { path: '/health' }, ({ ask }) => {
 describeEndpoint(contract.openapiDocument, { path: '/api/openapi.json' }, (subject) => {
   const { ask } = subject;
   isConditional(subject);
-  test('every endpoint is described', async () => {
+  test('describes every endpoint', async () => {
     const document = (await ask()).body as unknown as { paths: Record<string, Record<string, unknown>> };
     for (const { method, path } of contract.endpoints) {
       expect(document.paths[path.replace(/:(\w+)/g, '{$1}')]).toHaveProperty(method.toLowerCase());
@@ -38,7 +38,7 @@ describeEndpoint(contract.openapiDocument, { path: '/api/openapi.json' }, (subje
 describeEndpoint(contract.asyncapiDocument, { path: '/api/asyncapi.json' }, (subject) => {
   const { ask } = subject;
   isConditional(subject);
-  test('the topic is described', async () => {
+  test('describes the topic', async () => {
     expect(JSON.stringify((await ask()).body)).toContain(contract.cacheInvalidation.topic);
   });
 });
@@ -46,7 +46,7 @@ describeEndpoint(contract.asyncapiDocument, { path: '/api/asyncapi.json' }, (sub
 describeEndpoint(contract.docs, { path: '/api/docs' }, (subject) => {
   const { ask } = subject;
   isConditional(subject);
-  test('a page whose policy lets in nothing from elsewhere, and whose parts all exist', async () => {
+  test('serves a page whose policy allows only own sources and whose assets all exist', async () => {
     const answer = await ask();
     expect(answer.headers.get('content-type')).toContain('text/html');
     const policy = answer.headers.get('content-security-policy');
@@ -57,7 +57,7 @@ describeEndpoint(contract.docs, { path: '/api/docs' }, (subject) => {
     expect(parts.length).toBeGreaterThan(1);
     for (const part of parts) {
       const response = await fetch(new URL(part, `${stack().gateway}/api/docs`));
-      // An unread body keeps its connection open, and the test's process with it.
+      // An unread body keeps its connection open, and with it the test process.
       await response.arrayBuffer();
       expect([part, response.status]).toEqual([part, 200]);
     }
@@ -67,12 +67,15 @@ describeEndpoint(contract.docs, { path: '/api/docs' }, (subject) => {
 describeEndpoint(contract.docsAsset, { path: '/api/docs/swagger-ui.css' }, (subject) => {
   const { ask } = subject;
   isConditional(subject, { params: { asset: 'swagger-ui.css' } });
-  test('a file', async () => {
+  test('serves an asset', async () => {
     const answer = await ask({ params: { asset: 'swagger-ui.css' } });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toContain('text/css');
   });
-  test.each(['package.json', 'index.html', '__proto__', 'swagger-ui.css.map'])('%s: 404', async (asset) => {
-    expect((await ask({ params: { asset } })).error?.error).toBe('not_found');
-  });
+  test.each(['package.json', 'index.html', '__proto__', 'swagger-ui.css.map'])(
+    'returns 404 for %s',
+    async (asset) => {
+      expect((await ask({ params: { asset } })).error?.error).toBe('not_found');
+    },
+  );
 });

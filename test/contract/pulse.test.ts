@@ -11,7 +11,7 @@ import { describeEndpoint } from './describe-endpoint.ts';
 const { gateway } = stack();
 const form = (email: string, secret: string) => new URLSearchParams({ email, password: secret }).toString();
 
-/** Signs in with the form, from an address of its own. */
+/** Signs in with the form, from a new client IP address. */
 function signIn(email: string, secret = password, headers: Record<string, string> = onThePage()) {
   return fetch(`${gateway}/pulse/sign-in`, {
     method: 'POST',
@@ -25,7 +25,7 @@ function signIn(email: string, secret = password, headers: Record<string, string
   });
 }
 
-/** How many sessions a person has. */
+/** Returns the number of a user's sessions. */
 async function sessionsOf({ token }: { token: string }): Promise<number> {
   return (await call(gateway, contract.listSessions, { token })).body!.items.length;
 }
@@ -33,7 +33,7 @@ async function sessionsOf({ token }: { token: string }): Promise<number> {
 const withCookie = (cookie: string) => fetch(`${gateway}/pulse`, { headers: { ...browser, Cookie: cookie } });
 
 describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) => {
-  test('the targets, the routes, the cache and every process', async () => {
+  test('reports the targets, the routes, the cache and every process', async () => {
     await Promise.all(Array.from({ length: 30 }, (_, index) => read('webform', 1 + (index % 3))));
     const report = await until('a sample has seen the reads', async () => {
       const { body } = await ask();
@@ -51,7 +51,7 @@ describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) 
     expect(report.failed_jobs).not.toBeNull();
   });
 
-  test('the page, for a browser', async () => {
+  test('serves a browser the page', async () => {
     const response = await fetch(`${gateway}/pulse`, {
       headers: { ...browser, Authorization: `Bearer ${await tokenOf(gateway, 'sre')}` },
     });
@@ -71,7 +71,7 @@ describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) 
   test.each([
     ['no token', {}, 'token_required'],
     ['no token of ours', { Authorization: 'Bearer a.b.c' }, 'invalid_token'],
-  ])('%s: 401, with the form for a browser', async (_, headers, code) => {
+  ])('%s: returns 401, to a browser with the sign-in form', async (_, headers, code) => {
     const path = '/pulse';
     const plain = await fetch(gateway + path, { headers });
     expect(plain.headers.get('www-authenticate')).toMatch(/^Bearer/);
@@ -84,7 +84,7 @@ describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) 
     expect((await send({ headers: { Authorization: '', ...headers, ...browser } })).status).toBe(401);
   });
 
-  test('who may not see it: 403, a page for a browser', async () => {
+  test('returns 403 without pulse:view, to a browser as a page', async () => {
     for (const as of ['user', 'machine'] as const) {
       expect((await ask({ as })).error?.error).toBe('insufficient_scope');
     }
@@ -99,7 +99,7 @@ describeEndpoint(
   ({ send }) => {
     const own = () => ({ 'X-Forwarded-For': newAddress(), Origin: gateway });
 
-    test('a cookie for /pulse alone, which shows the page', async () => {
+    test('sets a cookie limited to /pulse, which shows the page', async () => {
       const response = await signIn(emails.sre);
       expect([response.status, response.headers.get('location')]).toEqual([303, '/pulse']);
       const [cookie] = response.headers.getSetCookie();
@@ -112,7 +112,7 @@ describeEndpoint(
       expect((await send({ body: form(emails.sre, password), headers: own() })).status).toBe(303);
     });
 
-    test('a wrong password: 401, with the form and why', async () => {
+    test('returns 401 for a wrong password, with the form and the reason', async () => {
       const response = await signIn(emails.sre, 'wrong password');
       expect(response.status).toBe(401);
       expect(response.headers.getSetCookie()).toEqual([]);
@@ -124,7 +124,7 @@ describeEndpoint(
       expect((await send({ body, headers: { ...own(), ...browser } })).status).toBe(401);
     });
 
-    test('somebody without pulse:view: 403, and their session is over', async () => {
+    test('returns 403 without pulse:view and ends the new session', async () => {
       const user = await newUser();
       const response = await signIn(user.email, user.password);
       expect(response.status).toBe(403);
@@ -136,7 +136,7 @@ describeEndpoint(
       expect((await send({ body, headers: { ...own(), ...browser } })).status).toBe(403);
     });
 
-    test('a temporary password: 403, and what to do', async () => {
+    test('returns 403 for a temporary password and explains what to do', async () => {
       const { id, email } = await newUser('sre');
       const asAdmin = { params: { id }, token: await tokenOf(gateway, 'admin') };
       const { body } = await call(gateway, contract.createTemporaryPassword, asAdmin);
@@ -144,14 +144,14 @@ describeEndpoint(
       expect(answer.error?.error).toBe('password_change_required');
     });
 
-    test("guesses are counted by the viewer's address, and then refused with the form", async () => {
+    test('limits wrong passwords by client IP address and then refuses with the form', async () => {
       const address = newAddress();
       const guess = (headers: Record<string, string>) =>
         send({
           body: form(`nobody-${address}@example.com`, 'guess'),
           headers: { ...own(), ...headers, 'X-Forwarded-For': address },
         });
-      // A page: without an envelope.
+      // A browser gets a page instead of the error envelope.
       await until('there were too many', async () => {
         const { status, error } = await guess(browser);
         return status === 429 && !error;
@@ -165,7 +165,7 @@ describeEndpoint(
       ['of another origin', { Origin: 'https://evil.example' }],
       ['that says nothing', {}],
       ['of a neighbour', { 'Sec-Fetch-Site': 'same-site' }],
-    ])('from a page %s: 403', async (_, headers) => {
+    ])('returns 403 from a page %s', async (_, headers) => {
       const response = await signIn(emails.sre, password, { ...browser, ...headers });
       expect(response.status).toBe(403);
       expect(response.headers.getSetCookie()).toEqual([]);
@@ -173,19 +173,19 @@ describeEndpoint(
       expect((await send({ body, headers })).error?.error).toBe('other_origin');
     });
 
-    test('from a page by another name of the same address, as the browser tells', async () => {
+    test('accepts a page at another name of the same address if the browser reports same-origin', async () => {
       const headers = { ...browser, Origin: 'http://localhost:1', 'Sec-Fetch-Site': 'same-origin' };
       expect((await signIn(emails.sre, password, headers)).status).toBe(303);
     });
 
-    test('other fields: 422', async () => {
+    test('returns 422 for other fields', async () => {
       expect((await send({ body: 'email=a', headers: own() })).error?.error).toBe('validation_failed');
     });
   },
 );
 
 describeEndpoint(contract.pulseSignOut, { path: '/pulse/sign-out' }, ({ send }) => {
-  test('the session is over, at auth as well', async () => {
+  test('ends the session, at auth as well', async () => {
     const user = await newUser('sre');
     const cookie = cookieOf((await signIn(user.email, user.password)).headers);
     expect((await withCookie(cookie)).status).toBe(200);
@@ -201,17 +201,17 @@ describeEndpoint(contract.pulseSignOut, { path: '/pulse/sign-out' }, ({ send }) 
     expect((await withCookie(cookie)).status).toBe(401);
   });
 
-  test('who was not signed in is not signed in', async () => {
+  test('redirects without a session', async () => {
     expect((await send({ headers: { Origin: gateway } })).status).toBe(303);
   });
 
-  test('from another page: 403', async () => {
+  test('returns 403 from another page', async () => {
     expect((await send({})).error?.error).toBe('other_origin');
     expect((await send({ headers: browser })).status).toBe(403);
   });
 });
 
-test('a session that was ended elsewhere shows the form', async () => {
+test('shows the form once the session was ended elsewhere', async () => {
   const user = await newUser('sre');
   const cookie = cookieOf((await signIn(user.email, user.password)).headers);
   const { token } = await logIn(user.email, user.password);
@@ -226,7 +226,7 @@ test('a session that was ended elsewhere shows the form', async () => {
 
 const job = '9007199254740991';
 describeEndpoint(contract.pulseRetry, { path: `/pulse/failed-jobs/${job}/retry`, as: 'sre' }, ({ send }) => {
-  test('what came of it is in the address', async () => {
+  test('redirects to a URL with the outcome', async () => {
     const answer = await send({ headers: { Origin: gateway } });
     expect([answer.status, answer.headers.get('location')]).toEqual([303, `/pulse?job=${job}&outcome=gone`]);
     const text = await fetch(`${gateway}/pulse?job=${job}&outcome=gone`, {
@@ -235,7 +235,7 @@ describeEndpoint(contract.pulseRetry, { path: `/pulse/failed-jobs/${job}/retry`,
     expect(text).toContain(`Job ${job} is not there any more.`);
   });
 
-  test('who may not', async () => {
+  test('refuses callers without the permission, origin or a valid token', async () => {
     const headers = { Origin: gateway };
     expect((await send({ headers, as: 'user' })).error?.error).toBe('insufficient_scope');
     expect((await send({ headers: { ...headers, ...browser }, as: 'user' })).status).toBe(403);
@@ -252,14 +252,14 @@ describeEndpoint(contract.pulseRetry, { path: `/pulse/failed-jobs/${job}/retry`,
 });
 
 describeEndpoint(contract.pulseAsset, { path: '/pulse/assets/pulse.css' }, ({ ask, send }) => {
-  test.each(['pulse.css', 'pulse.js', 'pulse.svg'])('%s: 304 for who has it', async (file) => {
+  test.each(['pulse.css', 'pulse.js', 'pulse.svg'])('%s: returns 304 for the current ETag', async (file) => {
     const { status, headers } = await ask({ params: { file } });
     expect(status).toBe(200);
     const etag = headers.get('etag')!;
     expect((await ask({ params: { file }, headers: { 'If-None-Match': etag } })).status).toBe(304);
   });
 
-  test('no other file', async () => {
+  test('returns 404 for every other file', async () => {
     for (const file of ['main.ts', '__proto__', 'pulse.css%20']) {
       expect((await send({ path: `/pulse/assets/${file}` })).error?.error).toBe('not_found');
     }

@@ -19,7 +19,7 @@ const example = { path: `/api/content/${model}/${id}`, as: 'user', invalid } as 
 describeEndpoint(readContent, example, ({ ask }) => {
   const params = { model, id };
 
-  test('the record, first from the database, then from the cache', async () => {
+  test('returns the record from the database first, then from the cache', async () => {
     const id = freshId();
     await save('pathway', id, 'Any JSON', [1, { 'key ☃': null }]);
     const miss = await ask({ params: { model: 'pathway', id } });
@@ -37,7 +37,7 @@ describeEndpoint(readContent, example, ({ ask }) => {
     expect(hit.headers.get('etag')).toBe(miss.headers.get('etag'));
   });
 
-  test('the summary is the same without the body', async () => {
+  test('returns the summary without the body', async () => {
     const full = await ask({ params });
     const summary = await ask({ params, query: { view: 'summary' } });
     expect(full.body).toEqual({ ...summary.body, body: { title: 'First' } });
@@ -45,11 +45,11 @@ describeEndpoint(readContent, example, ({ ask }) => {
     expect(summary.headers.get('etag')).not.toBe(full.headers.get('etag'));
   });
 
-  test('a machine reads content, too', async () => {
+  test('allows a machine client', async () => {
     expect(await ask({ params, as: 'machine' })).toMatchObject({ status: 200 });
   });
 
-  test('a client that has the current one gets 304', async () => {
+  test('returns 304 for the current ETag', async () => {
     const etag = (await ask({ params })).headers.get('etag')!;
     expect(etag).toMatch(/^"[^"]+"$/);
     for (const sent of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
@@ -60,7 +60,7 @@ describeEndpoint(readContent, example, ({ ask }) => {
     expect(await ask({ params, headers: { 'If-None-Match': '"other"' } })).toMatchObject({ status: 200 });
   });
 
-  test('deleted and created again: a newer version, and another ETag', async () => {
+  test('a record that is deleted and created again has a newer version and another ETag', async () => {
     const id = freshId();
     const params = { model: 'condition', id };
     await save('condition', id, 'Before');
@@ -73,7 +73,7 @@ describeEndpoint(readContent, example, ({ ask }) => {
     expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'));
   });
 
-  test('a record that does not exist is 404, from the database and from the cache', async () => {
+  test('returns 404 for an unknown record, from the database and from the cache', async () => {
     const params = { model, id: freshId() };
     const miss = await ask({ params });
     expect(miss).toMatchObject({ status: 404, error: { error: 'not_found' } });

@@ -14,7 +14,7 @@ async function sessionsOf(token: string) {
 }
 
 describeEndpoint(listSessions, { path, as: 'user' }, ({ ask }) => {
-  test("one's own, newest first, and which one it is", async () => {
+  test("lists the user's own sessions, newest first, and marks the current one", async () => {
     const user = await newUser();
     const { token, address } = await logIn(user.email, user.password);
     const { body } = await ask({ token });
@@ -33,7 +33,7 @@ describeEndpoint(listSessions, { path, as: 'user' }, ({ ask }) => {
     expect(second.body).toEqual({ items: body!.items.slice(1), next_cursor: null });
   });
 
-  test('one that was refreshed was used', async () => {
+  test("a refresh updates the session's last use", async () => {
     const { token, refreshToken } = await newUser();
     const before = (await sessionsOf(token))[0]!;
     await refresh(refreshToken);
@@ -46,7 +46,7 @@ describeEndpoint(listSessions, { path, as: 'user' }, ({ ask }) => {
 const unknownSession = { path: `${path}/9007199254740991`, as: 'user', isMissing: true } as const;
 
 describeEndpoint(deleteSession, unknownSession, ({ ask }) => {
-  test('one device is logged out, the one that does it stays', async () => {
+  test('ends one session and keeps the current one', async () => {
     const user = await newUser();
     const lost = await logIn(user.email, user.password);
     const { id } = (await sessionsOf(lost.token)).find(({ current }) => current)!;
@@ -61,7 +61,7 @@ describeEndpoint(deleteSession, unknownSession, ({ ask }) => {
 });
 
 describeEndpoint(deleteSessions, { path, as: 'user' }, ({ ask }) => {
-  test("all devices are logged out, and nobody else's", async () => {
+  test("ends all sessions of the user and no other user's", async () => {
     const [user, another] = [await newUser(), await newUser()];
     const second = await logIn(user.email, user.password);
     expect(await ask({ token: user.token })).toMatchObject({ status: 204 });

@@ -13,7 +13,7 @@ const basic = (id: string, secret: string) => ({
 });
 
 describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send }) => {
-  test("credentials in a form, in JSON or as Basic: a token with the client's scopes", async () => {
+  test("accepts credentials in a form, in JSON and as Basic; the token has the client's scopes", async () => {
     const form = await ask({ body: credentials });
     expect(form).toMatchObject({
       status: 200,
@@ -26,7 +26,7 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
     expect(await ask({ body: { grant_type, scope: 'cache:clear' }, headers })).toMatchObject({ status: 200 });
   });
 
-  test("a wrong secret, an unknown client and a person's password: 401", async () => {
+  test("returns 401 for a wrong secret, an unknown client and a user's password", async () => {
     const wrong = await ask({ body: { grant_type }, headers: basic(machine.id, 'wrong') });
     expect(wrong.error).toMatchObject({ error: 'invalid_client', code: 401 });
     expect(wrong.headers.get('www-authenticate')).toMatch(/^Basic/);
@@ -39,7 +39,7 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
     }
   });
 
-  test('other grants, scopes it does not have, two ways to log in: the errors of RFC 6749', async () => {
+  test('returns the errors of RFC 6749 for other grants, foreign scopes and two login methods', async () => {
     const other = await ask({ body: { ...credentials, grant_type: 'password' } });
     expect(other.error?.error).toBe('unsupported_grant_type');
     const more = await ask({ body: { ...credentials, scope: 'cache:clear jobs:manage' } });
@@ -51,7 +51,7 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
     expect(twice.error?.error).toBe('invalid_request');
   });
 
-  test('a refresh token: new tokens, and it again within seconds the same successor', async () => {
+  test('issues new tokens for a refresh token; reuse within seconds returns the same successor', async () => {
     const { refreshToken: refresh_token } = await newUser('sre');
     const refresh = { grant_type: 'refresh_token', refresh_token };
     const first = await ask({ body: refresh });
@@ -66,12 +66,12 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
     expect((await ask({ body: refresh })).body!.refresh_token).toBe(successor);
     const second = await ask({ body: { ...refresh, refresh_token: successor } });
     expect(second.body!.refresh_token).not.toBe(successor);
-    // Another tab, which has the old one still: it gets the one that is good now.
+    // Another browser tab may still hold the old token: it also gets the current successor.
     const late = await ask({ body: refresh });
     expect(late.body!.refresh_token).toBe(second.body!.refresh_token);
   });
 
-  test('a refresh token of a session that has ended: invalid_grant, revoked', async () => {
+  test('returns invalid_grant with the reason revoked after the session ended', async () => {
     const user = await newUser();
     await call(stack().gateway, logout, { token: user.token });
     const { error } = await ask({
@@ -85,14 +85,14 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
   });
 
   test.each(['x', 'x'.repeat(43), machine.secret])(
-    'the refresh token %.10j: invalid_grant, unknown',
+    'returns invalid_grant with the reason unknown for the refresh token %.10j',
     async (refresh_token) => {
       const { error } = await ask({ body: { grant_type: 'refresh_token', refresh_token } });
       expect(error).toMatchObject({ error: 'invalid_grant', details: [{ message: 'unknown' }] });
     },
   );
 
-  test('no refresh token, or none that can be one: invalid_request', async () => {
+  test('returns invalid_request for a missing or impossible refresh token', async () => {
     for (const more of [{}, { refresh_token: '' }, { refresh_token: '\0' }]) {
       const { error } = await ask({ body: { grant_type: 'refresh_token', ...more } });
       expect(error?.error).toBe('invalid_request');

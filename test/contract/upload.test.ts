@@ -21,7 +21,7 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
   };
   const bytes = Buffer.from('x');
 
-  test('a picture: three variants, served as WebP', async () => {
+  test('converts an image into three WebP variants', async () => {
     const picture = await largePicture(3000, 2000);
     const answer = await ask({ body: fileOf(picture, 'Föhr "2".JPG') });
     expect(answer).toMatchObject({
@@ -50,7 +50,7 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
     }
   });
 
-  test('a PDF, as it is', async () => {
+  test('stores a PDF unchanged', async () => {
     const pdf = newPdf();
     const answer = await ask({ body: fileOf(pdf, 'letter.pdf') });
     const nothing = { width: null, height: null };
@@ -67,7 +67,7 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
     expect(body.equals(pdf)).toBe(true);
   });
 
-  test("the same bytes again: 200 with the file there is; another user's are another file", async () => {
+  test('returns 200 with the existing file for the same bytes; another user gets a separate file', async () => {
     const picture = await newPicture();
     const first = await ask({ body: fileOf(picture) });
     expect(first.status).toBe(201);
@@ -83,7 +83,7 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
     const withKey = (key: string, picture: Bytes) =>
       ask({ body: fileOf(picture), headers: { 'Idempotency-Key': key } });
 
-    test('the same file has the same reply, another file none', async () => {
+    test('repeats the reply for the same file; refuses another file', async () => {
       const key = randomUUID();
       const picture = await newPicture();
       const first = await withKey(key, picture);
@@ -92,7 +92,7 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
       expect((await withKey(key, await newPicture())).error?.error).toBe('idempotency_key_reused');
     });
 
-    test('while the first is under way: 409', async () => {
+    test('returns 409 while the first request is in progress', async () => {
       const key = randomUUID();
       const picture = await largePicture(4000, 3000);
       const answers = await Promise.all([withKey(key, picture), withKey(key, picture)]);
@@ -100,7 +100,7 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
       expect(answers.find(({ error }) => error)!.error).toMatchObject({ error: 'idempotency_key_in_use' });
     });
 
-    test.each(['', 'é', 'x'.repeat(256)])('the key %.10j: 422', async (key) => {
+    test.each(['', 'é', 'x'.repeat(256)])('returns 422 for the key %.10j', async (key) => {
       const { type, body } = formOf([{ bytes: example }]);
       const headers = { 'Content-Type': type, 'Idempotency-Key': Buffer.from(key).toString('latin1') };
       const { error } = await send({ body, headers });
@@ -114,12 +114,12 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
     ['another field', [{ bytes, field: 'picture' }]],
     ['two files', [{ bytes }, { bytes }]],
     ['text in its place', [{ bytes, name: null }]],
-  ])('%s: 422', async (_, parts) => {
+  ])('returns 422 for %s', async (_, parts) => {
     const { error } = await sendForm(parts);
     expect(error).toMatchObject({ error: 'validation_failed', details: [{ path: 'body.file' }] });
   });
 
-  test('10 MB are taken, one byte more is not', async () => {
+  test('accepts 10 MB and refuses one byte more', async () => {
     const picture = await newPicture();
     const filled = (size: number) => Buffer.concat([picture, Buffer.alloc(size - picture.length)]);
     expect(await ask({ body: fileOf(filled(maxUploadBytes)) })).toMatchObject({ status: 201 });
@@ -129,18 +129,18 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
     });
   });
 
-  test('the name is data', async () => {
+  test('treats the file name as data', async () => {
     const answer = await sendForm([{ bytes: await newPicture(), name: '../../../etc/passwd' }]);
     expect(answer.status).toBe(201);
   });
 
-  test('what the client says of it does not count', async () => {
+  test('ignores the file type that the client claims', async () => {
     const page = Buffer.from('<html><script>alert(1)</script>');
     const { error } = await sendForm([{ bytes: page, name: 'x.jpg"\r\nContent-Type: image/jpeg\r\nX: "' }]);
     expect(error?.error).toBe('unsupported_media_type');
   });
 
-  test('more than one frame, too many pixels, cut off', async () => {
+  test('refuses animations, too many pixels and truncated images', async () => {
     const raw = { width: 8, height: 16, channels: 3, pageHeight: 8 } as const;
     const gif = await sharp(Buffer.alloc(8 * 16 * 3, 0).fill(255, 0, 192), { raw })
       .gif()

@@ -17,20 +17,23 @@ const fresh = () => ({ email: unique(), name: 'Mada Made' });
 
 const create = (body: { email: string; name: string; roles?: contract.Role[] } = fresh()) => createUser(body);
 
-/** The newest record of the event about the user. */
+/** Returns the newest audit entry of the event for the user. */
 async function recordOf(event: contract.AuditEvent, userId: number) {
   const query = { event, user_id: userId, limit: 1 };
   const token = await tokenOf(gateway, 'admin');
   return (await call(gateway, contract.listAudit, { query, token })).body!.items[0];
 }
 
-/** As records name the admin of the demo. */
+/** Returns the demo admin as audit entries name them. */
 async function theAdmin(): Promise<string> {
   const { body } = await call(gateway, contract.me, { token: await tokenOf(gateway, 'admin') });
   return `user:${body!.id}`;
 }
 
-/** The id of the demo's admin. Throws when there is another one: taking this one's rights away would succeed. */
+/**
+ * Returns the id of the demo admin. Throws if another admin exists, because then removing this one's rights would
+ * succeed.
+ */
 async function theOnlyAdmin(): Promise<number> {
   const admins: number[] = [];
   for (let cursor: string | null | undefined; cursor !== null;) {
@@ -66,7 +69,7 @@ describeEndpoint(
   contract.createUser,
   { path, as: 'admin', body: fresh(), invalid: invalidUser },
   ({ ask }) => {
-    test('with a password they can log in; it is on record who made them', async () => {
+    test('creates a user who can log in with the password, and writes an audit entry', async () => {
       const user = {
         ...fresh(),
         password: 'wooden lantern drifts past nine',
@@ -86,7 +89,7 @@ describeEndpoint(
       });
     });
 
-    test('without a password they cannot log in; without roles they are an ordinary user', async () => {
+    test('creates a user without password who cannot log in, with no roles by default', async () => {
       const body = fresh();
       expect(await ask({ body })).toMatchObject({ status: 201, body: { ...body, roles: ['user'] } });
       const guess = { email: body.email, password: 'anything' };
@@ -94,7 +97,7 @@ describeEndpoint(
       expect(error?.error).toBe('invalid_credentials');
     });
 
-    test('an address that is taken, in any case: 409', async () => {
+    test('returns 409 for an email in use, in any case', async () => {
       const { email } = await create();
       for (const taken of [email, email.toUpperCase(), emails.user]) {
         const { error } = await ask({ body: { email: taken, name: 'Second' } });
@@ -102,7 +105,7 @@ describeEndpoint(
       }
     });
 
-    test('an address is one however its accents are typed', async () => {
+    test('treats composed and decomposed accents in an email as equal', async () => {
       const { email, ...rest } = fresh();
       const [composed, decomposed] = ['NFC', 'NFD'].map((form) => `casé-${email}`.normalize(form));
       expect(await ask({ body: { ...rest, email: decomposed! } })).toMatchObject({
@@ -117,7 +120,7 @@ describeEndpoint(
 const badQueries = ['search=', `search=${'x'.repeat(201)}`];
 
 describeEndpoint(contract.listUsers, { path, as: 'admin', invalid: { queries: badQueries } }, ({ ask }) => {
-  test('newest first, a page at a time', async () => {
+  test('lists users, newest first, in pages', async () => {
     const [older, newer] = [await create(), await create()];
     const { body } = await ask({ query: { limit: 100 } });
     const ids = body!.items.map(({ id }) => id);
@@ -132,7 +135,7 @@ describeEndpoint(contract.listUsers, { path, as: 'admin', invalid: { queries: ba
 });
 
 describeEndpoint(contract.readUser, { path: nobody, as: 'admin', isMissing: true }, ({ ask }) => {
-  test('one user', async () => {
+  test('returns one user', async () => {
     const user = await create();
     expect(await ask({ params: { id: user.id } })).toMatchObject({ status: 200, body: user });
   });
@@ -157,7 +160,7 @@ describeEndpoint(
     },
   },
   ({ ask }) => {
-    test('name, roles and whether they are disabled; what is not named stays', async () => {
+    test('changes name, roles and disabled; keeps fields that are not sent', async () => {
       const user = await create();
       const params = { id: user.id };
       expect((await ask({ params, body: {} })).body).toEqual(user);
@@ -173,7 +176,7 @@ describeEndpoint(
       expect((await call(gateway, contract.readUser, { params, token })).body).toEqual(disabled.body);
     });
 
-    test('who loses a role is logged out everywhere, and logs in without it', async () => {
+    test('logs a user out everywhere when a role is removed', async () => {
       const user = await newUser('user', 'sre');
       expect(await isTakenEverywhere(user.token)).toBe(true);
       expect(await ask({ params: { id: user.id }, body: { roles: ['user'] } })).toMatchObject({
@@ -186,7 +189,7 @@ describeEndpoint(
       expect(error?.error).toBe('insufficient_scope');
     });
 
-    test('who is given a role has it from the next refresh on', async () => {
+    test('grants an added role from the next refresh on', async () => {
       const user = await newUser();
       await ask({ params: { id: user.id }, body: { roles: ['user', 'sre'] } });
       expect(await isTakenEverywhere(user.token)).toBe(true);
@@ -196,7 +199,7 @@ describeEndpoint(
       expect(status).toBe(200);
     });
 
-    test('who is disabled is logged out everywhere and cannot log in until that is undone', async () => {
+    test('logs a disabled user out everywhere and refuses logins until re-enabled', async () => {
       const user = await newUser();
       const params = { id: user.id };
       await ask({ params, body: { disabled: true } });
@@ -210,7 +213,7 @@ describeEndpoint(
       expect(await isTakenEverywhere(token)).toBe(true);
     });
 
-    test('the last admin stays one: 409', async () => {
+    test('returns 409 for removing the role of the last admin', async () => {
       const id = await theOnlyAdmin();
       for (const body of [{ disabled: true }, { roles: ['user' as const] }]) {
         const { error } = await ask({ params: { id }, body });
@@ -222,7 +225,7 @@ describeEndpoint(
 );
 
 describeEndpoint(contract.deleteUser, { path: nobody, as: 'admin', isMissing: true }, ({ ask }) => {
-  test('a user is gone, logged out everywhere, and their address is free', async () => {
+  test('deletes the user, ends all sessions and frees the email', async () => {
     const user = await newUser();
     const params = { id: user.id };
     expect(await ask({ params })).toMatchObject({ status: 204 });
@@ -233,7 +236,7 @@ describeEndpoint(contract.deleteUser, { path: nobody, as: 'admin', isMissing: tr
     expect((await create({ email: user.email, name: 'Next' })).id).not.toBe(user.id);
   });
 
-  test('the last admin stays: 409', async () => {
+  test('returns 409 for deleting the last admin', async () => {
     expect((await ask({ params: { id: await theOnlyAdmin() } })).error?.error).toBe('last_admin');
   });
 });

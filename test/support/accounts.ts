@@ -3,22 +3,22 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { stack } from './stack.ts';
 
-/** The accounts that the demo data brings. */
+/** The accounts in the demo data. */
 export const password = 'demo-password';
 export const emails = { user: 'user@example.com', sre: 'sre@example.com', admin: 'admin@example.com' };
 export const machine = { id: 'content-server', secret: 'demo-secret' };
 
-/** `temporary`: a person who has logged in with a temporary password, and not changed it. */
+/** `temporary`: a user who logged in with a temporary password and has not changed it. */
 export type Account = keyof typeof emails | 'machine' | 'temporary';
 
-/** A client of its own: guesses and logins are limited by address, and all tests come from one. */
+/** A random client IP address: login limits count by address, and all tests share one host. */
 export const newAddress = (): string => `10.${randomInt(256)}.${randomInt(256)}.${randomInt(1, 255)}`;
 const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } });
 
-/** They last for 15 minutes. */
+/** Access tokens last for 15 minutes. */
 const renewAfterMs = 10 * 60_000;
 
-/** Gets a token when it is first asked for, and another before it ends; while there is none to be had the old one has to do. */
+/** Caches the token of `get` and renews it before it expires. If the renewal fails, the old token stays in use. */
 function renewed(get: () => Promise<string>): () => Promise<string> {
   let token: Promise<string> | undefined;
   let gotAt = -Infinity;
@@ -38,7 +38,7 @@ function renewed(get: () => Promise<string>): () => Promise<string> {
 
 const tokens = new Map<string, () => Promise<string>>();
 
-/** Makes a user as an admin does. Throws when that is refused. */
+/** Creates a user as an admin. Throws if the platform refuses. */
 export async function createUser(
   body: contract.BodyInput<typeof contract.createUser>,
   gateway = stack().gateway,
@@ -68,7 +68,10 @@ async function fetchToken(gateway: string, account: Account): Promise<string> {
   return (await logIn(emails[account], password, gateway)).token;
 }
 
-/** An access token of a demo account that is valid for minutes; each test file logs in once per account, and then again. */
+/**
+ * Returns an access token of a demo account that stays valid for minutes. Each test file logs in once per account and
+ * renews on demand.
+ */
 export function tokenOf(gateway: string, account: Account): Promise<string> {
   const key = `${gateway} ${account}`;
   let token = tokens.get(key);
@@ -79,7 +82,7 @@ export function tokenOf(gateway: string, account: Account): Promise<string> {
 export interface Login {
   token: string;
   refreshToken: string;
-  /** where it came from */
+  /** The client IP address of the login. */
   address: string;
 }
 
@@ -89,7 +92,7 @@ export interface OwnUser extends Login {
   password: string;
 }
 
-/** Logs in at the gateway, from an address of its own. Throws when that is refused. */
+/** Logs in at the gateway from a new client IP address. Throws if the login is refused. */
 export async function logIn(email: string, secret: string, gateway = stack().gateway): Promise<Login> {
   const address = newAddress();
   const answer = await call(gateway, contract.login, { body: { email, password: secret }, ...from(address) });
@@ -98,8 +101,8 @@ export async function logIn(email: string, secret: string, gateway = stack().gat
 }
 
 /**
- * A user of the test's own, logged in: for what would disturb the others who use the demo accounts. No admin: tests of
- * the last one run beside.
+ * Creates a new user and logs in, for tests that would disturb other users of the demo accounts. Never an admin: tests
+ * of the last admin run in parallel.
  */
 export async function newUser(...roles: Exclude<contract.Role, 'admin'>[]): Promise<OwnUser> {
   const email = `own-${randomUUID()}@example.com`;
@@ -109,6 +112,6 @@ export async function newUser(...roles: Exclude<contract.Role, 'admin'>[]): Prom
   return { id, email, password: own, ...(await logIn(email, own)) };
 }
 
-/** Access tokens of a user of the test's own that are valid for minutes, however long the test lasts. */
+/** Returns a function that always yields a valid access token of the user, however long the test lasts. */
 export const tokensOf = ({ email, password: own }: OwnUser): (() => Promise<string>) =>
   renewed(async () => (await logIn(email, own)).token);

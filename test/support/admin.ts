@@ -2,13 +2,13 @@ import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
 
-/** What an operator of the stack types: ADMIN_COMMAND, or what stands behind `npm run admin`. */
+/** The operator's command: ADMIN_COMMAND, or the program behind `npm run admin`. */
 const command = process.env['ADMIN_COMMAND']?.split(' ') ?? [
   process.execPath,
   join(ROOT, 'deploy/local/admin.ts'),
 ];
 
-/** Runs a command for administrators; the last line of what it says. */
+/** Runs an administration command and returns the last line of its output. */
 export async function admin(...args: string[]): Promise<string> {
   const [program, ...before] = command;
   const env = { STACK_FILE: process.env['STACK_FILE'] ?? '' };

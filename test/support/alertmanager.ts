@@ -12,17 +12,19 @@ export interface Alertmanager {
   stop(): Promise<void>;
 }
 
-/** Where the address of the receiver is read from. Older ones than 0.26, such as Debian 12's, know no `url_file`. */
+/**
+ * The setting that names the webhook URL's file. Alertmanager before 0.26, for example Debian 12's, lacks `url_file`.
+ */
 const urlFile = 'url_file: /etc/alertmanager/webhook-url';
 
-/** The project's configuration, with the receiver's address in it. */
+/** Returns the project's configuration with the webhook's URL in it. */
 export async function alertmanagerConfig(webhook: string): Promise<string> {
   const text = await readFile(join(ROOT, 'deploy', 'alertmanager', 'alertmanager.yml'), 'utf8');
   if (!text.includes(urlFile)) throw new Error(`alertmanager.yml has no ${urlFile}`);
   return text.replace(urlFile, `url: ${webhook}`);
 }
 
-/** A real Alertmanager with the project's configuration, which waits for a second where that says more. */
+/** Starts a real Alertmanager with the project's configuration, whose group waits are shortened to one second. */
 export async function startAlertmanager(webhook: string): Promise<Alertmanager> {
   const { alertmanager } = await findPrograms();
   const folder = await mkdtemp(join(tmpdir(), 'alertmanager-'));

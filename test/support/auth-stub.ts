@@ -1,10 +1,10 @@
 import { startHttpServer } from './http-server.ts';
 
-/** An auth service that publishes no key and no revocation: what a process needs to be ready, and no more. */
+/** An auth service without keys and revocations: the minimum for a process to become ready. */
 export interface AuthStub {
   /** AUTH_URL and AUTH_INTERNAL_URL. */
   url: string;
-  /** Takes requests, and answers none. */
+  /** Accepts requests and never responds. */
   hangs: boolean;
   /** Number of requests so far. */
   requests: number;

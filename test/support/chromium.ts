@@ -5,8 +5,8 @@ import { onPath } from '../../deploy/local/run-command.ts';
 const find = () => onPath('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable');
 
 /**
- * A browser: Chromium or Chrome from PATH, else Debian's, which is installed.
- * @throws with what is missing and how to get it
+ * Starts Chromium or Chrome from PATH; installs Debian's Chromium if there is none.
+ * @throws Error that says what is missing and how to install it
  */
 export async function openBrowser(): Promise<Browser> {
   let program = find();

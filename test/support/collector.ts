@@ -24,7 +24,7 @@ interface Export {
   }[];
 }
 
-/** A span as a process sent it. */
+/** A span as the process sent it. */
 export interface SentSpan extends Omit<OtlpSpan, 'attributes' | 'links'> {
   service: string;
   attributes: Record<string, unknown>;
@@ -44,13 +44,13 @@ function spansOf({ resourceSpans }: Export): SentSpan[] {
   });
 }
 
-/** A collector that keeps what it gets, for the environment of processes that are to send there. */
+/** Starts a collector that stores what it receives, with the environment variables for processes that send to it. */
 export async function startCollector() {
   const spans: SentSpan[] = [];
   const bodies: string[] = [];
   const { origin, close } = await startHttpServer(async (request, response) => {
     const body = await text(request).catch(() => undefined);
-    // Who sent it was killed.
+    // The sender was killed while it sent.
     if (body === undefined) return;
     bodies.push(body);
     spans.push(...spansOf(JSON.parse(body) as Export));
@@ -64,7 +64,7 @@ export async function startCollector() {
       OTEL_BSP_SCHEDULE_DELAY: '100',
     },
     spans,
-    /** Everything that came, as it came. */
+    /** The raw request bodies. */
     bodies,
     stop: close,
   };

@@ -8,7 +8,7 @@ interface Manifest {
   allowScripts?: Record<string, boolean>;
 }
 
-/** A package as package-lock.json has it. */
+/** A package entry in package-lock.json. */
 export interface Locked {
   version?: string;
   license?: string;
@@ -20,14 +20,14 @@ export interface Locked {
 
 const read = <T>(...path: string[]): T => JSON.parse(readFileSync(join(ROOT, ...path), 'utf8')) as T;
 
-/** What is installed by itself: the platform, and what the gateway is measured against. */
+/** Folders with their own lock file: the platform, and the peers of the gateway benchmark. */
 export const projects = ['', join('test', 'bench', 'peers')];
 
-/** The name of a package, given where the lock file puts it; undefined for our own. */
+/** Returns the package name for a path in the lock file; undefined for workspaces. */
 const nameOf = (path: string): string | undefined =>
   /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path)?.[1];
 
-/** Every package of both lock files, at each place where it is, with its name. */
+/** Returns every installed package of both lock files with its name, once for each path. */
 export function lockedPackages(): (Locked & { name: string })[] {
   return projects.flatMap((project) => {
     const { packages } = read<{ packages: Record<string, Locked> }>(project, 'package-lock.json');
@@ -38,7 +38,7 @@ export function lockedPackages(): (Locked & { name: string })[] {
   });
 }
 
-/** Every package that is somebody's dependency here, ours aside, with the versions that are asked for. */
+/** Returns the direct dependencies with their requested versions, without the workspaces. */
 export function directDependencies(): Map<string, Set<string>> {
   const services = readdirSync(join(ROOT, 'services')).map((name) => join('services', name));
   const versions = new Map<string, Set<string>>();
@@ -52,10 +52,10 @@ export function directDependencies(): Map<string, Set<string>> {
   return versions;
 }
 
-/** Whose install scripts may run, and whose may not. */
+/** Returns for each package whether its install scripts may run. */
 export const allowScripts = (): Record<string, boolean> => read<Manifest>('package.json').allowScripts ?? {};
 
-/** The lines of docs/project/dependencies.md by the name of a package; what is not from npm is left out. */
+/** Returns the lines of docs/project/dependencies.md by npm package; skips other sources. */
 export function documented(): Map<string, string> {
   const [fromNpm = ''] = readFileSync(join(ROOT, 'docs', 'project', 'dependencies.md'), 'utf8').split(
     '## Not from npm',
@@ -69,7 +69,7 @@ export function documented(): Map<string, string> {
   );
 }
 
-/** Those of whom docs/project/dependencies.md says that nobody releases them any more, and why they stay. */
+/** Returns the packages that docs/project/dependencies.md lists as unmaintained, with a reason to keep them. */
 export function knownUnmaintained(): string[] {
   const mark = /unmaintained since \d{4}(-\d{2})?: \w/;
   return [...documented()].filter(([, row]) => mark.test(row)).map(([name]) => name);

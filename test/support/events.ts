@@ -18,14 +18,14 @@ export interface Sent {
   offset: number;
 }
 
-/** Puts a message on the topic `cache-invalidation`; resolves when the broker has it. */
+/** Sends a message to the topic `cache-invalidation`. Resolves once the broker acknowledges it. */
 export async function announce(
   value: string | Buffer | null,
   key: string | Buffer | null = null,
   headers: Record<string, string> = {},
 ): Promise<Sent> {
   producer ??= connect().catch((error: unknown) => {
-    // The next event tries anew: Kafka may be just starting.
+    // The next event creates a new producer: Kafka may still be starting.
     producer = undefined;
     throw error;
   });

@@ -1,15 +1,15 @@
-/** A part of a form as it is sent. */
+/** One part of a multipart form. */
 export interface FormPart {
   bytes: Uint8Array;
-  /** The field, `file` unless said otherwise. */
+  /** The field name; `file` by default. */
   field?: string;
-  /** null: a field that is no file. */
+  /** The file name; null for a field that is not a file. */
   name?: string | null;
 }
 
 const boundary = '----the-boundary-of-the-tests';
 
-/** multipart/form-data (RFC 7578), with whatever names. */
+/** Encodes multipart/form-data (RFC 7578); names are not validated. */
 export function formOf(parts: FormPart[]): { type: string; body: Uint8Array<ArrayBuffer> } {
   const pieces = parts.flatMap(({ bytes, field = 'file', name = 'picture.jpg' }) => {
     const file = name === null ? '' : `; filename="${name}"\r\nContent-Type: application/octet-stream`;

@@ -11,31 +11,31 @@ import { until } from './wait.ts';
 
 export interface GatewayRaceOptions {
   readsPerSecond: number;
-  /** In turn a change of a record that is read all the time, announced by HTTP, and one of a new record, through Kafka. */
+  /** Alternates between a hot record, announced over HTTP, and a new record, announced through Kafka. */
   changesPerSecond: number;
 }
 
 export interface GatewayRaceFigures {
-  /** How many reads were answered with each status, and with which error. */
+  /** Number of reads by status and error code. */
   answers: Record<string, number>;
-  /** The ids of requests that failed, by which the logs say why. */
+  /** Request ids of failed reads, to find the reason in the logs. */
   failed: string[];
   hits: number;
-  /** Clears that were acknowledged, and those that were refused and tried again. */
+  /** Number of acknowledged clears; `refused` counts refused attempts, which are retried. */
   clears: number;
   refused: number;
-  /** What the events that the brokers have taken are about, each of them something else. */
+  /** The record keys of the events that Kafka acknowledged; each key occurs once. */
   announced: string[];
-  /** Reads that began after a clear was acknowledged and returned less than was committed when it was sent. */
+  /** Reads that began after an acknowledged clear and returned an older version than the one committed before it. */
   stale: string[];
-  /** Records whose last change is in the database and never came to be read. */
+  /** Records whose last change is in the database and was never returned by a read. */
   lost: string[];
 }
 
 interface Watched {
   id: number;
   title: string;
-  /** What a read that begins now must return at least. */
+  /** The oldest version that a read beginning now may return. */
   floor: number;
   changing: boolean;
 }
@@ -43,15 +43,15 @@ interface Watched {
 const model: Model = 'condition';
 const recordCount = 12;
 const changed = 'Changed';
-/** So few that on a machine that stalls for seconds nobody has more under way than one may, which is 100. */
+/** Low enough to stay under the limit of 100 in-flight requests per user when the machine stalls for seconds. */
 const readsPerUser = 10;
 const changeTimeoutMs = 120_000;
-/** Many wait at once where Kafka stands still. */
+/** Long enough for the many changes that wait together while Kafka is down. */
 const readAgainMs = 1_000;
 
 /**
- * Reads and changes records of its own through the gateway, whatever is done to the stack meanwhile, and holds each read
- * against what was acknowledged before it began. Stop it to learn what was seen.
+ * Reads and changes its own records through the gateway during faults. Compares each read with the clears acknowledged
+ * before the read began. `stop` returns the figures.
  */
 export async function startGatewayRace({ readsPerSecond, changesPerSecond }: GatewayRaceOptions) {
   const records: Watched[] = Array.from({ length: recordCount }, () => ({
@@ -94,7 +94,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
   const commit = (id: number, title: string): Promise<number> =>
     until('it is committed', () => save(model, id, title), changeTimeoutMs);
 
-  /** As a content server does it: the change is committed, then announced until that is acknowledged. */
+  /** Changes a record as a content server does: commits first, then announces until the clear is acknowledged. */
   async function change(record: Watched): Promise<void> {
     const title = `Change ${Math.random()}`;
     const version = await commit(record.id, title);
@@ -110,16 +110,20 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
     figures.clears += 1;
   }
 
-  /** Only of a record that nobody changes again can be told whether this very event was lost. */
+  /** Only a record that never changes again can show whether this event was lost. */
   async function changeNew(): Promise<void> {
     const id = freshId();
     await commit(id, 'Made');
     await read(model, id).catch(() => undefined);
     await commit(id, changed);
     const target = `${model}:${id}`;
-    await until('the event is taken', () => announce(JSON.stringify({ model, id }), target), changeTimeoutMs);
+    await until(
+      'the event is acknowledged',
+      () => announce(JSON.stringify({ model, id }), target),
+      changeTimeoutMs,
+    );
     figures.announced.push(target);
-    // Sooner than it would be forgotten without the event.
+    // The wait ends before the cache entry would expire without the event.
     const arrived = async () => {
       const { title } = await read(model, id);
       if (title !== changed) await sleep(readAgainMs);
@@ -146,7 +150,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
   const reads = startTraffic(readsPerSecond, readOne);
   return {
     figures,
-    /** Ends the traffic, and waits until each last change is what is read. */
+    /** Ends the traffic and waits until every record's last change is returned. */
     async stop(): Promise<GatewayRaceFigures> {
       await changes.stop();
       await reads.stop();
@@ -166,7 +170,7 @@ export async function startGatewayRace({ readsPerSecond, changesPerSecond }: Gat
   };
 }
 
-/** Races while `work` is done to the stack; `work` can see the figures so far. Resolves with what was seen in the end. */
+/** Runs a race while `work` acts on the stack; `work` can read the interim figures. Resolves with the final figures. */
 export async function raceWhile(
   options: GatewayRaceOptions,
   work: (figures: Readonly<GatewayRaceFigures>) => Promise<void>,

@@ -5,8 +5,8 @@ import { stack } from './stack.ts';
 import { until } from './wait.ts';
 
 /**
- * Joins the group that consumes events, as a member that is given its share of the partitions, stays alive and processes
- * nothing. Resolves when it has them. @returns what lets it leave; its events are then delivered to the others
+ * Joins the consumer group of events as a live member that takes its share of the partitions and processes nothing.
+ * Resolves once it has partitions. @returns a function that leaves the group, so that the other members get its events
  */
 export async function joinAsStranger(): Promise<() => Promise<void>> {
   const { kafka } = stack();

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { until } from './wait.ts';
 
-/** What a process holds after a garbage collection, in bytes; `resources` are what keeps it alive: sockets, timers. */
+/**
+ * Memory of a process after a garbage collection, in bytes. `resources` keep the process alive, for example sockets and
+ * timers.
+ */
 export interface Held {
   heap: number;
   external: number;
@@ -23,7 +26,7 @@ const addressOf = async (): Promise<string | undefined> => {
   return list[0]?.webSocketDebuggerUrl;
 };
 
-/** A debugger's connection: asks one thing after the other. */
+/** A connection to the inspector that sends one command at a time. */
 async function openSession(address: string) {
   const socket = new WebSocket(address);
   await once(socket, 'open');
@@ -42,8 +45,8 @@ async function openSession(address: string) {
 }
 
 /**
- * Has a process of Node collect its garbage, and asks what is left. Its inspector is opened for that by SIGUSR1 (Linux,
- * macOS), always at the same port, and closed again: one process at a time.
+ * Forces a garbage collection in a Node process and returns what remains. SIGUSR1 (Linux, macOS) opens the inspector,
+ * always on the same port, so inspect one process at a time.
  */
 export async function lookAt(pid: number): Promise<Held> {
   process.kill(pid, 'SIGUSR1');

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Serves `handler` on a free port of this machine. `close` also ends connections that are in use. */
+/** Serves `handler` on a free loopback port. `close` also ends connections in use. */
 export async function startHttpServer(handler: RequestListener) {
   const server = createServer(handler).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -21,8 +21,8 @@ async function start({ command, args, cwd, env, name, ready }: ProcessSpec): Pro
 }
 
 /**
- * A second gateway and auth service over the stack's stores, with an identity service where `people` log in. From now on
- * `stack()` and all of test/support speak of these; `disabled` is the gateway of the stack, which has none.
+ * Starts a second gateway and auth service on the stack's stores, with an identity service where `people` log in.
+ * `stack()` and all of test/support then use them. `disabled` is the stack's gateway, which has no identity service.
  */
 export async function startIdentityStack(people: readonly Person[]) {
   const file = process.env['STACK_FILE']!;

@@ -7,7 +7,7 @@ export type { Person };
 
 export const client = { id: 'platform', secret: 'a secret: with + & %20 in it' };
 
-/** A server on a free port of the loopback address; its address is known before what answers is made. */
+/** Starts a server on a free loopback port. Its handler is created once the URL is known. */
 export async function listen(answerAt: (address: string) => RequestListener) {
   let answer: RequestListener | undefined;
   const { origin: address, close } = await startHttpServer((...exchange) => answer?.(...exchange));
@@ -15,7 +15,7 @@ export async function listen(answerAt: (address: string) => RequestListener) {
   return { address, close };
 }
 
-/** A real OpenID provider in this process, where `people` log in by saying who they are. */
+/** Starts a real OpenID provider in this process, where `people` log in by entering their subject. */
 export async function startIdentityProvider(redirectUri: string, people: readonly Person[]) {
   const { address: issuer, close } = await listen((address) =>
     createIdentityProvider({ issuer: address, client: { ...client, redirectUri }, people }),
@@ -23,12 +23,12 @@ export async function startIdentityProvider(redirectUri: string, people: readonl
   return { issuer, close };
 }
 
-/** Cookies of one browser, and its way from page to page. */
+/** A browser's cookies and navigation. */
 export function createBrowser() {
   const cookies = new Map<string, string>();
   return {
     cookies,
-    /** One step: redirects are not followed. */
+    /** Sends one request without following redirects. */
     async go(address: string | URL, init: RequestInit = {}): Promise<Response> {
       const header = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
       const headers = { ...(init.headers as Record<string, string> | undefined), cookie: header };
@@ -39,7 +39,7 @@ export function createBrowser() {
       }
       return response;
     },
-    /** Goes to the identity service and logs in there; an empty subject says no. Returns the way back. */
+    /** Logs in at the identity service and returns the callback URL; an empty subject declines the login. */
     async logInThere(address: URL, subject: string): Promise<URL> {
       let next = address;
       let form: RequestInit = {};

@@ -5,7 +5,7 @@ import { dirname, normalize } from 'node:path';
 /** One import of a file; paths are relative to the repository. */
 export interface Import {
   from: string;
-  /** The file it leads to, or the package's name as it is written. */
+  /** The imported file, or the package name as written. */
   to: string;
   typesOnly: boolean;
 }
@@ -13,7 +13,7 @@ export interface Import {
 const importStatement = /^\s*(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;
 const dynamicImport = /\bimport(?:\.meta\.resolve)?\(\s*['`]([^'`$]+)/g;
 
-/** Every import and re-export of a file. */
+/** Returns every import and re-export of a file. */
 export function importsOf(file: string, text = readFileSync(file, 'utf8')): Import[] {
   const resolve = (to: string): string => (to.startsWith('.') ? normalize(`${dirname(file)}/${to}`) : to);
   const found = [...text.matchAll(importStatement)].map(([, type, to = '']) => ({
@@ -24,28 +24,28 @@ export function importsOf(file: string, text = readFileSync(file, 'utf8')): Impo
   return [...found, ...dynamic].map(({ to, typesOnly }) => ({ from: file, to: resolve(to), typesOnly }));
 }
 
-/** The part of the repository that a file or a package of it belongs to; undefined for everything from outside. */
+/** Returns the part of the repository that contains a file or workspace package; undefined for external packages. */
 function partOf(path: string): string | undefined {
   const own = /^@content-platform\/([^/]+)/.exec(path)?.[1];
   if (own) return own === 'gateway' ? own : `services/${own}`;
   return /^(gateway|services\/[^/]+|test|deploy)\//.exec(path)?.[1];
 }
 
-/** The package that an import needs, by its name; undefined for a file of ours and for what Node brings. */
+/** Returns the name of the imported npm package; undefined for own files and Node's built-in modules. */
 export function packageOf(to: string): string | undefined {
   if (to.endsWith('.ts') || isBuiltin(to)) return undefined;
   return /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0];
 }
 
-/** Tests and what only they use. */
+/** Matches tests and their helpers. */
 export const isTest = (file: string): boolean => /\.test\.ts$|\/testing(\.ts$|\/)/.test(file);
 
-/** What is wrong with an import, in words; undefined when it points the right way. */
+/** Returns the import rule that is violated; undefined for an allowed import. */
 export function complaint({ from, to, typesOnly }: Import): string | undefined {
   const [here, there] = [partOf(from), partOf(to)];
   if (there === undefined || here === undefined) return undefined;
   if (here === there) return insidePart(from, to);
-  if (here === 'deploy') return undefined; // it starts and seeds everything
+  if (here === 'deploy') return undefined; // deploy starts and seeds all parts
   if (there === 'services/contract' && to.startsWith('@')) {
     const free =
       here !== 'services/chassis' || typesOnly || isTest(from) || /contract\/(errors|services)$/.test(to);
@@ -60,7 +60,7 @@ export function complaint({ from, to, typesOnly }: Import): string | undefined {
   return 'a service imports the contract and the chassis, by their names, and nothing else of ours';
 }
 
-/** Within a service: main -> app -> endpoints -> stores. */
+/** Within a service, imports point from main to app to endpoints to stores. */
 function insidePart(from: string, to: string): string | undefined {
   if (isTest(from) || !/^(gateway|services)\//.test(from)) return undefined;
   if (to.endsWith('/main.ts')) return 'main.ts is only started';

@@ -7,19 +7,19 @@ import { prepareKafka } from '../../deploy/local/kafka.ts';
 import { openState } from '../../deploy/local/state.ts';
 import { until } from './wait.ts';
 
-/** A real broker of a test's own. */
+/** A real Kafka broker for one test. */
 export interface KafkaServer {
   brokers: string;
   version: string;
   /** kill -9. */
   kill(): Promise<void>;
-  /** Starts it again after kill(), on the same port, with what it had. */
+  /** Starts it again after kill(), on the same port with the same data. */
   restart(): Promise<void>;
-  /** Ends it and removes its folder. */
+  /** Ends the broker and deletes its folder. */
   stop(): Promise<void>;
 }
 
-/** Starts a broker as `npm start` does, and waits until it answers. */
+/** Starts a broker as `npm start` does and waits until it responds. */
 export async function startKafkaServer(): Promise<KafkaServer> {
   const state = openState(mkdtempSync(join(ROOT, '.local', 'test-')), 'a broker of a test');
   const { signal } = new AbortController();

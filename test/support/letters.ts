@@ -4,11 +4,11 @@ import { database } from './records.ts';
 interface NewLetter {
   userId: number;
   state?: LetterState;
-  /** Their ids; the first is required. */
+  /** Webform ids; the first is required. */
   webforms?: readonly number[];
 }
 
-/** Makes a letter, as `npm run admin -- create-letter` does. Returns its id. Close with `closeRecords`. */
+/** Creates a letter, as `npm run admin -- create-letter` does, and returns its id. Call `closeRecords` afterwards. */
 export async function newLetter({
   userId,
   state = 'open',

@@ -1,8 +1,8 @@
 import { until } from './wait.ts';
 
 /**
- * Does `work` in a transaction that stays open until what is returned is called: what it changed is not there for
- * others yet, who wait for its locks.
+ * Does `work` in a transaction and keeps it open until the returned function is called. Until then the changes are
+ * invisible to other transactions, and these wait for its locks.
  */
 export async function holdOpen<Query>(
   { transaction }: { transaction: (work: (query: Query) => Promise<void>) => Promise<void> },
@@ -22,7 +22,7 @@ export async function holdOpen<Query>(
   };
 }
 
-/** Waits until somebody waits for a lock in the database. */
+/** Waits until another transaction is blocked by a lock. */
 export async function untilBlocked({
   query,
 }: {

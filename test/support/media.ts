@@ -6,7 +6,7 @@ import { stack } from './stack.ts';
 
 export type Bytes = Buffer<ArrayBuffer>;
 
-/** A picture that nobody has uploaded before. */
+/** Creates an image with random content, so that it is new to the platform. */
 export function newPicture(width = 60, height = 40): Promise<Bytes> {
   const raw = { width, height, channels: 3 as const };
   return sharp(randomBytes(width * height * 3), { raw })
@@ -14,7 +14,9 @@ export function newPicture(width = 60, height = 40): Promise<Bytes> {
     .toBuffer() as Promise<Bytes>;
 }
 
-/** A picture as large as phones make them, in seconds: a few colours, and noise that nobody has uploaded before. */
+/**
+ * Creates an image of a phone's size within seconds: a few colours and random noise, so that it is new to the platform.
+ */
 export async function largePicture(width: number, height: number): Promise<Bytes> {
   const [across, down] = [Math.ceil(width / 4), Math.ceil(height / 4)];
   const raw = { width: across, height: down, channels: 3 as const };
@@ -28,19 +30,19 @@ export async function largePicture(width: number, height: number): Promise<Bytes
 export const newPdf = (): Bytes =>
   Buffer.from(`%PDF-1.4\n% ${randomBytes(8).toString('hex')}\ntrailer<<>>\n%%EOF\n`);
 
-/** A form's file. */
+/** Returns a form with a file. */
 export const fileOf = (bytes: Bytes, name = 'picture.jpg'): { file: File } => ({
   file: new File([bytes], name),
 });
 
-/** Uploads a file that must be taken. */
+/** Uploads a file. Throws if the platform refuses. */
 export async function uploaded(token: string, bytes: Bytes, name?: string): Promise<contract.MediaFile> {
   const answer = await call(stack().gateway, contract.upload, { body: fileOf(bytes, name), token });
   if (answer.error) throw new Error(`${answer.status} ${answer.error.error}`);
   return answer.body;
 }
 
-/** What is served at an address, with whatever headers. */
+/** Downloads a URL with the given headers. */
 export async function download(url: string, token: string, headers: Record<string, string> = {}) {
   const response = await fetch(url, { headers: { Authorization: `Bearer ${token}`, ...headers } });
   const body = Buffer.from(await response.arrayBuffer());

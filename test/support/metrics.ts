@@ -5,7 +5,7 @@ interface Family {
   values: { metricName?: string; labels: Record<string, string | number>; value: number }[];
 }
 
-/** A series and its value, `name{label="value",…}` with the labels in alphabetical order. */
+/** Values by series: `name{label="value",…}` with the labels in alphabetical order. */
 export type Series = Map<string, number>;
 
 function seriesName(name: string, labels: Record<string, string | number>): string {
@@ -15,7 +15,7 @@ function seriesName(name: string, labels: Record<string, string | number>): stri
   return list.length > 0 ? `${name}{${list.join(',')}}` : name;
 }
 
-/** Every series of a process of the stack as it is now. Node's own metrics, and those of the process, are left out. */
+/** Returns the current series of a process, without the metrics that Node and the process provide themselves. */
 export async function scrape(service: string): Promise<Series> {
   const { internal } = stack().services[service]!;
   const response = await fetch(`${internal}/metrics`, { headers: { Accept: 'application/json' } });
@@ -31,13 +31,13 @@ export async function scrape(service: string): Promise<Series> {
   );
 }
 
-/** The same of all processes, by their names. */
+/** Scrapes all processes, by name. */
 export async function scrapeAll(): Promise<Map<string, Series>> {
   const names = Object.keys(stack().services);
   return new Map(await Promise.all(names.map(async (name) => [name, await scrape(name)] as const)));
 }
 
-/** What has changed from one scrape to the next, gauges and new series included. */
+/** Returns the difference between two scrapes, including gauges and new series. */
 export function changes(before: Series, after: Series): Series {
   return new Map(
     [...after]

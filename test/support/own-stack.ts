@@ -13,13 +13,13 @@ import { isWell, pidOf } from './stack.ts';
 import { until } from './wait.ts';
 
 export interface OwnStack {
-  /** The pid of a process as it is now; a restart changes it. */
+  /** Returns the current pid of a process; a restart changes it. */
   pidOf(name: string): number;
-  /** Its folder. */
+  /** The stack's folder. */
   folder: string;
-  /** Everything that its processes have logged so far. */
+  /** Returns everything that its processes have logged so far. */
   logs(): string;
-  /** Ends it, and what test/support has open to it. */
+  /** Stops the stack and closes the connections of test/support to it. */
   stop(): Promise<void>;
 }
 
@@ -28,15 +28,17 @@ const wellWithinMs = 150_000;
 interface OwnStackOptions {
   /** Puts a proxy in front of each store and service. */
   proxy?: StartProxy;
-  /** Stores of the test's own. */
+  /** Stores that the test provides. */
   external?: External;
-  /** Sees its folder before anything is in it. */
+  /** Receives the stack's folder while it is still empty. */
   prepare?: (folder: string) => void;
-  /** With an identity service, too. */
+  /** Also starts the demo's identity service. */
   identityDemo?: boolean;
 }
 
-/** Starts a stack on free ports, and publishes it once it lacks nothing: a new consumer has cleared the cache by then. */
+/**
+ * Starts a stack on free ports and publishes it once every service is ready: a new consumer has then cleared the cache.
+ */
 export async function startTestStack(
   folder: string,
   signal: AbortSignal,
@@ -68,8 +70,8 @@ export async function startTestStack(
 }
 
 /**
- * A stack for one test file that does it harm, or for benches. From now on `stack()` and all of test/support speak of
- * this one. `signal` ends its start.
+ * Starts a separate stack for a test file that disrupts it, or for benchmarks. `stack()` and all of test/support then
+ * use it. `signal` aborts its start.
  */
 export async function startOwnStack(signal?: AbortSignal, options: OwnStackOptions = {}): Promise<OwnStack> {
   const folder = mkdtempSync(join(ROOT, '.local', 'test-'));

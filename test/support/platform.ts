@@ -3,7 +3,9 @@ import { call } from '@content-platform/contract/client';
 import { tokenOf } from './accounts.ts';
 import { stack } from './stack.ts';
 
-/** Clears one record through the gateway as the content server does. Returns keys_deleted; throws when refused. */
+/**
+ * Clears one record through the gateway as the content server. Returns keys_deleted. Throws if the platform refuses.
+ */
 export async function clear(model: contract.Model, id: number): Promise<number> {
   const { gateway } = stack();
   const token = await tokenOf(gateway, 'machine');
@@ -19,7 +21,7 @@ export interface Read {
   version: number | undefined;
 }
 
-/** Reads one record through the gateway as a person does. */
+/** Reads one record through the gateway as a user. */
 export async function read(model: contract.Model, id: number): Promise<Read> {
   const { gateway } = stack();
   const token = await tokenOf(gateway, 'user');

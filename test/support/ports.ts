@@ -2,8 +2,8 @@ import { internalPortOffset } from '@content-platform/contract';
 import { isFree } from '../../deploy/local/ports.ts';
 
 /**
- * The first port of a row that is free as a whole, with the row of the internal listeners above it. The ports are below
- * the range from which the system hands out ports by itself.
+ * Returns the first port of a free range, whose matching range of internal listeners is free as well. The ports are
+ * below the system's ephemeral range.
  */
 export async function freeRow(length: number): Promise<number> {
   for (;;) {

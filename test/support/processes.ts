@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 interface Entry {
   pid: number;
   parent: number;
-  /** Memory that it has in use, in bytes. */
+  /** Resident memory, in bytes. */
   rss: number;
 }
 
@@ -22,12 +22,12 @@ function below(all: Entry[], of: number): Entry[] {
   return all.filter(({ parent }) => parent === of).flatMap((entry) => [entry, ...below(all, entry.pid)]);
 }
 
-/** The processes that `pid` has started and that are still there, and what they have started. */
+/** Returns the pids of all running descendants of `pid`. */
 export function descendantsOf(pid: number): number[] {
   return below(table(), pid).map((entry) => entry.pid);
 }
 
-/** Memory that a process and all of its descendants have in use, in bytes. */
+/** Returns the resident memory of a process and all its descendants, in bytes. */
 export function treeRss(pid: number): number {
   const all = table();
   return [...all.filter((entry) => entry.pid === pid), ...below(all, pid)].reduce(
@@ -48,8 +48,8 @@ export function isAlive(pid: number): boolean {
 const nowhere = 'http://127.0.0.1:1';
 
 /**
- * For a process that must have nothing of what a developer may have set, nor find the stack that runs at the default
- * addresses: nothing listens at those that are named here.
+ * Environment for a process that must ignore the developer's settings and the stack at the default URLs: nothing
+ * listens at the URLs named here.
  */
 export const bareEnvironment: NodeJS.ProcessEnv = {
   ...Object.fromEntries(services.map(({ name }) => [urlVariable(name), nowhere])),

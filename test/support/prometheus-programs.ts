@@ -4,7 +4,7 @@ import { canInstall } from '../../deploy/local/apt.ts';
 import { DOWNLOADS } from '../../deploy/local/config.ts';
 import { lastLines, onPath, runCommand } from '../../deploy/local/run-command.ts';
 
-/** The paths of the real programs. */
+/** Paths of the programs. */
 export interface PrometheusPrograms {
   prometheus: string;
   promtool: string;
@@ -15,10 +15,10 @@ export interface PrometheusPrograms {
 const packages = ['prometheus', 'prometheus-alertmanager'];
 const folder = join(DOWNLOADS, 'prometheus');
 const bin = join(folder, 'usr', 'bin');
-/** Where Debian's Alertmanager looks for the texts of its messages, and nowhere else. */
+/** The only folder where Debian's Alertmanager searches its message templates. */
 const texts = '/usr/share/prometheus/alertmanager';
 
-/** Debian's Alertmanager has a longer name than the one its makers give it. */
+/** Finds the programs on PATH. Debian renamed alertmanager to prometheus-alertmanager. */
 function onThePath(): PrometheusPrograms | undefined {
   const [prometheus, promtool, amtool] = ['prometheus', 'promtool', 'amtool'].map((name) => onPath(name));
   const alertmanager = onPath('alertmanager', 'prometheus-alertmanager');
@@ -28,10 +28,10 @@ function onThePath(): PrometheusPrograms | undefined {
 }
 
 /**
- * Unpacks Debian's packages into the folder of downloads. Installed they would start servers on the machine that listen
- * to everybody; of their files only the texts go to where they belong. Two test files may do so at once: each in a draft
- * of its own, which gets the right name when it is complete.
- * @returns why it did not work; undefined when they are there
+ * Unpacks Debian's packages into the download folder. Installing them would start servers that listen on every
+ * interface; only the templates go to their system folder. Two test files may run this at the same time: each fills its
+ * own draft and renames it when it is complete.
+ * @returns the reason of a failure; undefined on success
  */
 async function unpackDebian(): Promise<string | undefined> {
   const draft = `${folder}.${process.pid}`;
@@ -43,7 +43,7 @@ async function unpackDebian(): Promise<string | undefined> {
   try {
     let fetched = await download();
     if (fetched.code !== 0) {
-      // A machine that is new knows of no packages.
+      // A new machine has no package lists.
       await run('apt-get', '-q', 'update');
       fetched = await download();
     }
@@ -62,8 +62,8 @@ async function unpackDebian(): Promise<string | undefined> {
 }
 
 /**
- * Prometheus and Alertmanager with their tools: those on PATH, else Debian's.
- * @throws with what is missing and how to get it
+ * Finds Prometheus and Alertmanager with their tools: on PATH, else from Debian's packages.
+ * @throws Error that says what is missing and how to install it
  */
 export async function findPrograms(): Promise<PrometheusPrograms> {
   const found = onThePath();

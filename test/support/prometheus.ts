@@ -9,17 +9,17 @@ import { stack } from './stack.ts';
 
 export interface Sample {
   metric: Record<string, string>;
-  /** Unix seconds, and the value as text. */
+  /** Unix time in seconds, and the value as text. */
   value: [number, string];
 }
 
 export interface Prometheus {
-  /** The result of an instant query. Throws when it is no query. */
+  /** Returns the result of an instant query. Throws if the query is invalid. */
   query(expression: string): Promise<Sample[]>;
   stop(): Promise<void>;
 }
 
-/** Minutes in the rules, and what they are here. Every window holds at least eight scrapes. */
+/** Durations in the rules, with their shorter values in tests. Every window contains at least eight scrapes. */
 const shorter: Record<string, string> = {
   '1m': '3s',
   '2m': '4s',
@@ -29,18 +29,18 @@ const shorter: Record<string, string> = {
   '15m': '15s',
 };
 
-/** Makes a rule file quick. What is measured over half an hour and more stays as it is. */
+/** Shortens the durations in a rule file. Windows of half an hour and more stay unchanged. */
 function quicken(rules: string): string {
   return (
     rules
       .replaceAll(/for: (1|2|5|6|10)m$/gm, (text) => text.replace(/\d+m/, (minutes) => shorter[minutes]!))
       .replaceAll(/\[(5m|10m|15m)\]/g, (_, window: string) => `[${shorter[window]!}]`)
-      // A measurement is made every two seconds.
+      // Recording rules run every two seconds.
       .replaceAll('[1m]', '[8s]')
   );
 }
 
-/** Copies the project's configuration, and puts this stack's addresses into it, and quicker times if so. */
+/** Copies the project's configuration and inserts this stack's addresses and, if `isQuick`, shorter durations. */
 async function configure(folder: string, alertmanager: string, isQuick: boolean): Promise<void> {
   await cp(join(ROOT, 'deploy', 'prometheus'), folder, { recursive: true });
   const rewrite = async (file: string, change: (text: string) => string) =>
@@ -57,7 +57,9 @@ async function configure(folder: string, alertmanager: string, isQuick: boolean)
   await writeFile(join(folder, 'targets', 'local.yml'), JSON.stringify(targets));
 }
 
-/** A real Prometheus that watches the stack by the project's configuration, in quicker time unless it is told not to. */
+/**
+ * Starts a real Prometheus that scrapes the stack with the project's configuration. `isQuick` shortens its durations.
+ */
 export async function startPrometheus(alertmanager: string, { isQuick = true } = {}): Promise<Prometheus> {
   const { prometheus } = await findPrograms();
   const folder = await mkdtemp(join(tmpdir(), 'prometheus-'));

@@ -1,3 +1,6 @@
-/** How much a proof does: all of it, or with `npm run proof -- --quick` so much as shows that it still works. */
+/**
+ * Chooses the size of a proof: `full`, or `quick` with `npm run proof -- --quick`, which only shows that the proof
+ * works.
+ */
 export const proofSize = <Size>(full: Size, quick: Size): Size =>
   process.env['PROOF_QUICK'] === '1' ? quick : full;

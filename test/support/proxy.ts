@@ -2,34 +2,37 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A way to a server on which it can be made to look away, slow, hanging or mad, or that leads to another server. */
+/**
+ * A proxy before a server that simulates faults (unavailable, slow, hanging, wrong replies) or leads to another server.
+ */
 export interface Proxy {
-  /** The server's address, by this way. */
+  /** The server's URL through this proxy. */
   url: string;
-  /** Closes every connection and takes no new one. */
+  /** Closes every connection, including each new one at once. */
   cut(): void;
-  /** Closes every connection, and nobody listens any more: new ones are refused. */
+  /** Closes every connection and the listener; new connections are refused. */
   leave(): Promise<void>;
-  /** Resets every connection, and each new one as soon as something is sent. */
+  /** Resets every connection, and each new one at its first bytes. */
   reset(): void;
-  /** Connections stay open, new ones are taken, and nothing passes either way, as with a process that is stopped. */
+  /** Keeps connections open and accepts new ones, but forwards nothing either way, like a stopped process. */
   hold(): void;
-  /** From now on replies come so many ms later. */
+  /** Delays replies by this many milliseconds. */
   delay(ms: number): void;
-  /** From now on replies trickle: so many bytes every 10 ms. 0: none come. Infinity: they come as they do. */
+  /** Forwards at most this many reply bytes every 10 ms. 0: none. Infinity: no limit. */
   narrow(bytes: number): void;
-  /** Closes every connection; new ones are answered by `player` in the server's place. */
+  /** Closes every connection; `player` serves new ones instead of the server. */
   play(player: (client: Socket) => void): void;
-  /** New connections go to that server. */
+  /** Sends new connections to that server. */
   lead(to: URL): void;
-  /** Ends whatever of the above was begun, but `lead`. */
+  /** Ends every fault; keeps the target of `lead`. */
   mend(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * @param to the server's address, with the port
- * @param port where to listen; any free one without it
+ * Starts a proxy.
+ * @param to the server's URL, with the port
+ * @param port the port to listen on; 0 for any free one
  */
 export async function startProxy(to: URL, port = 0): Promise<Proxy> {
   const sockets = new Set<Socket>();
@@ -39,12 +42,12 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
   let late = 0;
   let held: PromiseWithResolvers<void> | undefined;
 
-  /** Passes on what comes, in order: each piece late by as much as the others, and nothing while it is held. */
+  /** Forwards data in order: each chunk has the same delay, and nothing passes while held. */
   function forward(from: Socket, to: Socket, isReply: boolean): void {
     let last = Promise.resolve();
     async function passOn(bytes: Buffer, due: number): Promise<void> {
       if (due > performance.now()) await sleep(due - performance.now());
-      // The width may change while it sleeps: not a byte may be lost by that.
+      // The width may change during the pause: no byte may be lost.
       for (let sent = 0; sent < bytes.length && !to.destroyed;) {
         await held?.promise;
         const piece = bytes.subarray(sent, isReply ? sent + width : bytes.length);
@@ -57,7 +60,7 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
       const due = performance.now() + (isReply ? late : 0);
       last = last.then(() => passOn(bytes, due));
     });
-    // Nor does an end pass.
+    // While held, the end of the stream also waits.
     from.on('end', () => void last.then(() => held?.promise).then(() => to.end()));
   }
 
@@ -82,7 +85,7 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
   }
 
   const endAll = (end: (socket: Socket) => void = (socket) => socket.destroy()) => sockets.forEach(end);
-  /** Those that are there are closed; from now on it is `next` that takes them. */
+  /** Closes the existing connections; `next` handles new ones. */
   function become(next: (client: Socket) => void, end?: (socket: Socket) => void): void {
     serve = next;
     endAll(end);
@@ -124,7 +127,7 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
       }),
     lead: (other) => void (target = other),
     async mend() {
-      // Who has spoken to somebody else goes on speaking to them.
+      // Connections to a substitute server must not continue after the fault.
       if (serve !== pass) become(pass);
       [width, late] = [Infinity, 0];
       held?.resolve();

@@ -3,14 +3,14 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { newAddress } from './accounts.ts';
 import { stack } from './stack.ts';
 
-/** What no page of ours may do: break its own policy, or ask anybody else. */
+/** A page with its errors: violations of its policy, and requests to other hosts. */
 export interface Watched {
   page: Page;
   wrong: string[];
   close(): Promise<void>;
 }
 
-/** A tab of its own, from an address of its own, that notes what is wrong. */
+/** Opens a tab with its own client IP address and records errors of the page. */
 export async function openTab(browser: Browser, options: BrowserContextOptions = {}): Promise<Watched> {
   const { gateway } = stack();
   const context = await browser.newContext({
@@ -25,13 +25,13 @@ export async function openTab(browser: Browser, options: BrowserContextOptions =
   const page = await context.newPage();
   page.on('pageerror', (error) => wrong.push(`throws ${error.message}`));
   page.on('console', (message) => {
-    // A 401 with the form is an error to the browser's console.
+    // The console logs the form's 401 or 403 as an error.
     if (message.type() === 'error' && !/status of 40[13]/.test(message.text())) wrong.push(message.text());
   });
   return { page, wrong, close: () => context.close() };
 }
 
-/** Fills in the form and sends it. */
+/** Fills in the sign-in form and submits it. */
 export async function signIn(page: Page, email: string, password: string): Promise<void> {
   await page.goto(`${stack().gateway}/pulse`);
   await page.fill('#email', email);
@@ -41,7 +41,7 @@ export async function signIn(page: Page, email: string, password: string): Promi
 
 const axe = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
-/** What axe-core calls serious or critical, as `rule: where`. */
+/** Returns the serious and critical findings of axe-core as `rule: where`. */
 export async function findings(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   return page.evaluate(async () => {

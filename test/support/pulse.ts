@@ -3,7 +3,7 @@ import { call } from '@content-platform/contract/client';
 import { tokenOf } from './accounts.ts';
 import { stack } from './stack.ts';
 
-/** What /pulse tells now. Throws when it does not. */
+/** Returns the current report of /pulse. Throws if it responds with an error. */
 export async function readPulse(): Promise<contract.PulseReport> {
   const { gateway } = stack();
   const token = await tokenOf(gateway, 'sre');
@@ -12,11 +12,11 @@ export async function readPulse(): Promise<contract.PulseReport> {
   return body!;
 }
 
-/** How a browser asks for a page, and says which page it is on. */
+/** Headers of a browser's page request; `onThePage` adds the page's origin. */
 export const browser = { Accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' };
 export const onThePage = () => ({ ...browser, Origin: stack().gateway });
 
-/** The cookie of a reply as a browser sends it back. */
+/** Returns the cookie of a reply as a browser sends it back. */
 export function cookieOf(headers: Headers): string {
   return headers.getSetCookie()[0]!.split(';')[0]!;
 }

@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 
 /**
- * Sends bytes exactly as given and returns all that comes back until the other side closes, or until nothing more came
- * for a second. For what no HTTP client would send.
+ * Sends bytes that no HTTP client would send. Returns everything received until the peer closes the connection or stays
+ * silent for one second.
  */
 export function sendRaw(origin: string, bytes: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(origin);
@@ -25,7 +25,7 @@ export function sendRaw(origin: string, bytes: string | Buffer): Promise<string>
   });
 }
 
-/** The status of a raw reply; undefined when the connection was closed without one. */
+/** Returns the status of a raw reply; undefined if the connection was closed without one. */
 export function statusOf(raw: string): number | undefined {
   const status = /^HTTP\/1\.1 (\d{3})/.exec(raw)?.[1];
   return status === undefined ? undefined : Number(status);

@@ -5,11 +5,14 @@ import { stack } from './stack.ts';
 
 let pool: pg.Pool | undefined;
 
-/** The stack's platform database, as its owner. Close it with `closeRecords` when the file's tests are done. */
+/**
+ * Returns a connection pool for the stack's platform database, as its owner. Call `closeRecords` after the file's
+ * tests.
+ */
 export function database(): pg.Pool {
   if (!pool) {
     pool = new pg.Pool({ connectionString: stack().postgres, max: 4 });
-    // Tests kill PostgreSQL: an idle connection that breaks is no failure.
+    // Tests kill PostgreSQL: an idle connection that breaks is expected.
     pool.on('error', () => undefined);
   }
   return pool;
@@ -20,12 +23,12 @@ export async function closeRecords(): Promise<void> {
   pool = undefined;
 }
 
-/** An id that no demo record and no other test has. */
+/** Returns an id that no demo record and no other test uses. */
 export function freshId(): number {
   return randomInt(1_000_000, 2 ** 47);
 }
 
-/** Creates or changes a record as a content server would: committed when this resolves. Returns its new version. */
+/** Creates or changes a record as a content server would. Resolves with the new version once it is committed. */
 export async function save(
   model: Model,
   id: number,

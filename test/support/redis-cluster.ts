@@ -2,35 +2,35 @@ import { freePort } from '../../deploy/local/ports.ts';
 import { startRedis, type RedisServer } from './redis-server.ts';
 import { until } from './wait.ts';
 
-/** A node of a cluster of a test's own. */
+/** A node of a test cluster. */
 export interface ClusterMember extends RedisServer {
   readonly id: string;
 }
 
-/** A Redis Cluster of a test's own: each primary has as many replicas as was asked for. */
+/** A Redis Cluster for one test. */
 export interface RedisCluster {
-  /** REDIS_URL of this: redis-cluster://…, with every node. */
+  /** The cluster's REDIS_URL: redis-cluster://…, with every node. */
   readonly url: string;
-  /** The primaries as they were at first, in the order of their slots. */
+  /** The initial primaries, in the order of their slots. */
   readonly primaries: ClusterMember[];
-  /** Their replicas: `replicas[1]` are those of `primaries[1]`. */
+  /** The replicas: `replicas[1]` belong to `primaries[1]`. */
   readonly replicas: ClusterMember[][];
   slotOf(key: string): Promise<number>;
-  /** Which of all nodes says that it owns the slot of `key`. */
+  /** Returns the node that claims the slot of `key`. */
   ownerOf(key: string): Promise<ClusterMember | undefined>;
-  /** The slot begins to move, as CLUSTER SETSLOT says it; no key is moved yet. */
+  /** Starts to migrate the slot with CLUSTER SETSLOT, without moving keys. */
   beginMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void>;
-  /** Moves what is in the slot. Answers how many keys. */
+  /** Moves the keys of the slot. Returns their number. */
   moveKeys(slot: number, from: ClusterMember, to: ClusterMember): Promise<number>;
-  /** The slot belongs to the other one, and everybody knows. */
+  /** Assigns the slot to its new owner on every node. */
   endMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void>;
-  /** The three in a row. */
+  /** Runs beginMove, moveKeys and endMove. */
   move(slot: number, from: ClusterMember, to: ClusterMember): Promise<void>;
   stop(): Promise<void>;
 }
 
 const slotCount = 16_384;
-/** How long a node must have been silent before its replica takes over. 2 s longer than the lag that tests allow. */
+/** Silence after which a replica takes over, in ms: 2 s longer than the lag that tests allow. */
 const nodeTimeoutMs = 3_000;
 
 export async function startCluster({
@@ -46,7 +46,7 @@ export async function startCluster({
       return admin.cluster('ADDSLOTSRANGE', from!, to! - 1);
     }),
   );
-  // Epochs that differ from the beginning: else nodes settle it among themselves, some time later.
+  // Distinct epochs from the start; otherwise the nodes resolve conflicts later, during the test.
   for (const [index, { admin }] of nodes.entries())
     await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
   for (const { port, busPort } of nodes.slice(1))
@@ -80,13 +80,13 @@ export async function startCluster({
       const keys = (await from.admin.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as Buffer[];
       if (keys.length === 0) return moved;
       const migrate = ['127.0.0.1', to.port, '', 0, 5000, 'REPLACE', 'KEYS', ...keys];
-      // On a busy machine a replica may lag for a moment; then a primary with min-replicas-to-write refuses.
+      // On a busy machine a replica may lag briefly; a primary with min-replicas-to-write then refuses.
       await until('the keys to move', () => from.admin.call('MIGRATE', ...migrate));
       moved += keys.length;
     }
   }
   async function endMove(slot: number, from: ClusterMember, to: ClusterMember): Promise<void> {
-    // The new owner first: until the others know, they send to the old one, and that one to the new.
+    // The new owner first: until the others know, the old owner redirects their requests to the new one.
     await to.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
     await from.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
   }

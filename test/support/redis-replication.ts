@@ -1,20 +1,20 @@
 import { startRedis, startSentinel, type RedisServer } from './redis-server.ts';
 import { until } from './wait.ts';
 
-/** A primary with replicas, watched by three sentinels that promote one of them when it is away. */
+/** A primary with replicas. Three sentinels promote a replica when the primary is unreachable. */
 export interface Replication {
-  /** REDIS_URL of this: redis-sentinel://… */
+  /** The REDIS_URL: redis-sentinel://… */
   readonly url: string;
   readonly servers: RedisServer[];
   readonly sentinels: RedisServer[];
-  /** Who is the primary, as the sentinels say. */
+  /** Returns the primary that the sentinels report. */
   primary(): Promise<RedisServer>;
   stop(): Promise<void>;
 }
 
 const setName = 'main';
 
-/** Makes `replica` follow `primary`, and waits until it does. */
+/** Makes `replica` follow `primary` and waits until it is in sync. */
 export async function follow(replica: RedisServer, primary: RedisServer): Promise<void> {
   await replica.admin.replicaof('127.0.0.1', primary.port);
   await until('the replica to be in step', async () =>
@@ -23,9 +23,8 @@ export async function follow(replica: RedisServer, primary: RedisServer): Promis
 }
 
 /**
- * Starts it; the first of `servers` is the primary. `settings` are those of all of them.
- *
- * @param downAfterMs how long a primary must have been silent before a replica takes over
+ * Starts the set; the first of `servers` is the primary. `settings` apply to all servers.
+ * @param downAfterMs silence of the primary after which a replica takes over, in ms
  */
 export async function startReplication(
   replicas: number,

@@ -9,31 +9,30 @@ import { freePort } from '../../deploy/local/ports.ts';
 
 import { until } from './wait.ts';
 
-/** A real redis-server of a test's own, on a free port of loopback and in a folder of its own. */
+/** A real redis-server for one test, on a free loopback port with its own folder. */
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
-  /** Its folder, with what it has saved. */
+  /** The server's folder, with its saved data. */
   readonly dir: string;
-  /** A client for the test's own questions: keys, dumps, settings. */
+  /** A client for the test's own commands: keys, dumps, settings. */
   readonly admin: Redis;
-  /** SIGSTOP: it hangs, connections stay open. */
+  /** Sends SIGSTOP: the server hangs and its connections stay open. */
   pause(): void;
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void;
-  /** kill -9: what was not saved is lost. */
+  /** Sends SIGKILL: unsaved data is lost. */
   kill(): Promise<void>;
-  /** Starts it again after kill(), on the same port, from what was last saved. */
+  /** Starts it again after kill(), on the same port, from the last save. */
   restart(): Promise<void>;
-  /** Ends it and removes its folder. */
+  /** Ends it and deletes its folder. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts redis-server (found on PATH) and waits until it answers. Nothing is saved unless a test says SAVE.
- *
- * @param settings further configuration, as on its command line: { maxmemory: '2mb' }; asked for anew with each attempt
- * @param password what its own questions are asked with, where `settings` ask for one
+ * Starts redis-server (found on PATH) and waits until it responds. Nothing is saved unless a test sends SAVE.
+ * @param settings further settings, for example { maxmemory: '2mb' }; a function is called for each start attempt
+ * @param password password of the test's own client, if `settings` require one
  */
 export function startRedis(
   settings: Record<string, string> | (() => Promise<Record<string, string>>) = {},
@@ -47,9 +46,8 @@ export function startRedis(
 }
 
 /**
- * Starts a Sentinel, which is a redis-server that is told so.
- *
- * @param lines of its configuration, which it writes anew as it learns of others
+ * Starts redis-server in Sentinel mode.
+ * @param lines its configuration, which Sentinel rewrites when it learns of other nodes
  */
 export function startSentinel(lines: string[]): Promise<RedisServer> {
   return start(undefined, async (port, dir) => {
@@ -59,7 +57,7 @@ export function startSentinel(lines: string[]): Promise<RedisServer> {
   });
 }
 
-/** Another test may take a port between the look and the start: then it is started anew, on others. */
+/** Retries on other ports if another test takes the chosen port before the server listens. */
 async function start(
   password: string | undefined,
   argumentsFor: (port: number, dir: string) => Promise<string[]>,
@@ -95,7 +93,7 @@ async function startOnce(
   async function run(): Promise<void> {
     child = spawn('redis-server', args, { stdio: 'ignore' });
     await once(child, 'spawn');
-    // Who answers there may be another test's.
+    // Another test's server may respond on this port.
     const isOurs = async () => (await admin.info('server')).includes(`process_id:${child.pid}\r`);
     await Promise.race([until('redis-server to answer', isOurs), failed(child)]);
   }

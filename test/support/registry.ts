@@ -2,22 +2,22 @@ import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 import { lastLines, runCommand } from '../../deploy/local/run-command.ts';
 
-/** A hole in a package, as npm's advisories have it. */
+/** A vulnerability of a package, as in npm's advisories. */
 export interface Advisory {
-  /** The package that has the hole, or needs one that has. */
+  /** The vulnerable package, or a package that depends on it. */
   name: string;
   severity: string;
   titles: string[];
 }
 
-/** What the registry could not be asked, and why: nothing is known then. */
+/** The registry could not be queried, so the result is unknown. */
 export class Unasked extends Error {}
 
-/** Without addresses: whose registry it is, is nobody's business. */
+/** Returns the error without URLs, which may name a private registry. */
 const reason = (text: string | undefined): string =>
   text?.replace(/https?:\/\/\S+/g, 'the registry') || 'no answer';
 
-/** JSON that npm writes to stdout, among the warnings it writes to stderr. */
+/** Parses the JSON of npm's stdout, which may also contain warnings. */
 function parse<T>(output: string): T | undefined {
   const start = output.search(/^[{["]/m);
   const end = output.lastIndexOf(output[start] === '[' ? ']' : '}');
@@ -33,7 +33,7 @@ interface Report {
   vulnerabilities?: Record<string, { severity: string; via: (string | { title: string })[] }>;
 }
 
-/** What `npm audit` finds in a project, what is for building and testing included. @throws Unasked */
+/** Returns the findings of `npm audit` in a project, including development dependencies. @throws Unasked */
 export async function audit(project: string): Promise<Advisory[]> {
   const { output } = await runCommand('npm', ['audit', '--json'], {
     cwd: join(ROOT, project),
@@ -49,7 +49,7 @@ export async function audit(project: string): Promise<Advisory[]> {
   }));
 }
 
-/** When each version of a package came out, by the registry. @throws Unasked */
+/** Returns the release date of each version of a package from the registry. @throws Unasked */
 export async function releases(name: string): Promise<Record<string, string>> {
   const { output } = await runCommand('npm', ['view', name, 'time', '--json'], {
     cwd: ROOT,

@@ -1,23 +1,23 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { stack, pidOf } from './stack.ts';
 
-/** What a process holds. */
+/** Resources of a process. */
 export interface Resources {
-  /** Since it was started, by which a restarted one is known. */
+  /** Identifies a restarted process. */
   pid: number;
-  /** Open files, sockets among them (Linux: /proc/<pid>/fd). */
+  /** Open files, including sockets (Linux: /proc/<pid>/fd). */
   files: number;
   sockets: number;
-  /** Timers, sockets, servers, children, as Node counts them. */
+  /** Timers, sockets, servers and child processes, as Node counts them. */
   handles: number;
-  /** Memory of the process, in bytes. */
+  /** Resident memory, in bytes. */
   rss: number;
 }
 
 const valueOf = (text: string, name: string): number =>
   Number(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(text)?.[1]);
 
-/** What a service of the stack holds now. */
+/** Returns the current resources of a service in the stack. */
 export async function resourcesOf(service: string): Promise<Resources> {
   const pid = pidOf(service);
   const text = await (await fetch(`${stack().services[service]!.internal}/metrics`)).text();
@@ -25,7 +25,7 @@ export async function resourcesOf(service: string): Promise<Resources> {
     try {
       return readlinkSync(`/proc/${pid}/fd/${fd}`);
     } catch {
-      // Closed meanwhile.
+      // The file was closed since the listing.
       return '';
     }
   });

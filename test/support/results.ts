@@ -3,7 +3,7 @@ import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
 
-/** Each makes a run smaller than what the page tells of, or another one. */
+/** Environment variables that change a measurement; a run with any of them is not published. */
 const settings = [
   'PROOF_QUICK',
   'BENCH_SCALE',
@@ -19,14 +19,16 @@ const settings = [
   'SLOW_CLIENTS',
 ];
 
-/** To be called before anything is started: what was measured is told with the load that others had put on the machine. */
+/**
+ * Records the machine's load. Call this before anything starts, because the results report the load of other programs.
+ */
 export function noteLoad(): void {
   process.env['LOAD_BEFORE'] = String(loadavg()[0]);
 }
 
 const lineWidth = 118;
 
-/** JSON of which each array or object that fits on a line takes one line. */
+/** Formats JSON; each array or object that fits on a line takes one line. */
 export function compactJson(value: unknown, indent = ''): string {
   const flat = JSON.stringify(value);
   if (typeof value !== 'object' || value === null || indent.length + flat.length <= lineWidth) return flat;
@@ -40,7 +42,7 @@ export function compactJson(value: unknown, indent = ''): string {
   return `${open}\n${parts.map((part) => deeper + part).join(',\n')}\n${indent}${close}`;
 }
 
-/** What was found, with the day, the machine, how busy it was before, and the `versions` of what was measured. */
+/** Adds the date, the machine, its prior load, and the `versions` of the measured software. */
 export function dated(found: object, versions: Record<string, string> = {}) {
   const machine = {
     cpu: cpus()[0]!.model,
@@ -53,8 +55,8 @@ export function dated(found: object, versions: Record<string, string> = {}) {
 }
 
 /**
- * Keeps what was found in test/<kind>/results/<name>.json, from which docs/project is written. What a smaller run found
- * is too little for the page, and lies in .local/quick instead.
+ * Writes results to test/<kind>/results/<name>.json, the source of docs/project. Results of a reduced run go to
+ * .local/quick instead.
  */
 export function writeResult(
   kind: 'bench' | 'faults',

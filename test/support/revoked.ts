@@ -3,7 +3,7 @@ import { checkError } from '@content-platform/contract/client';
 import { stack } from './stack.ts';
 import { until } from './wait.ts';
 
-/** Whether the gateway, and each service that is reached past it, takes the access token, by where. */
+/** Returns the places that accept the access token: the gateway and each service called directly. */
 async function takers(token: string): Promise<string[]> {
   const { gateway, services } = stack();
   const content = '/api/content/webform/1';
@@ -24,12 +24,14 @@ async function takers(token: string): Promise<string[]> {
   return taking;
 }
 
-/** Whether the token is taken at the gateway and at each service. A machine's is taken where it lacks a right, too. */
+/**
+ * Is the token accepted by the gateway and each service? A machine's token counts as accepted even without the scope.
+ */
 export async function isTakenEverywhere(token: string): Promise<boolean> {
   return (await takers(token)).length === 4;
 }
 
-/** Waits until none takes the token any more. */
+/** Waits until every service refuses the token. */
 export async function untilRefused(token: string): Promise<void> {
   await until('the token is refused everywhere', async () => (await takers(token)).length === 0);
 }

@@ -5,15 +5,15 @@ import { findJava, mavenJars } from '../../deploy/local/maven-jars.ts';
 import { freePort } from '../../deploy/local/ports.ts';
 import { startServer } from './server.ts';
 
-/** A real server that speaks S3 (S3Proxy), of a test's own, which checks signatures. It has one empty bucket. */
+/** A real S3 server (S3Proxy) for one test, which verifies signatures. It has one empty bucket. */
 export interface S3Server {
   endpoint: string;
   bucket: string;
   accessKeyId: string;
   secretAccessKey: string;
-  /** SIGSTOP: it hangs, connections stay open. */
+  /** Sends SIGSTOP: the server hangs and its connections stay open. */
   pause(): void;
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void;
   stop(): Promise<void>;
 }
@@ -22,7 +22,7 @@ const configFolder = join(import.meta.dirname, 's3');
 const jars = mavenJars('s3proxy', join(configFolder, 'pom.xml'), 's3proxy');
 const flags = ['-Xmx128m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
-/** Throws when there is no Java 17, or no Maven to download it with. */
+/** Returns the command of S3Proxy. Throws without Java 17, or without Maven to download it. */
 async function commandLine(settings: string): Promise<[string, string[]]> {
   const { signal } = new AbortController();
   const java = await findJava(signal);

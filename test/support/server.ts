@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { until } from './wait.ts';
 
-/** Starts a program that listens, and waits until `readyUrl` answers with less than 500. `stop` is SIGKILL. */
+/** Starts a server program and waits until `readyUrl` returns a status below 500. `stop` sends SIGKILL. */
 export async function startServer(
   file: string,
   args: string[],

@@ -3,40 +3,40 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newAddress } from './accounts.ts';
 
-/** A client that takes its time, and what became of it. */
+/** A slow client and its outcome. */
 export interface SlowClient {
   kind: string;
   socket: Socket;
   openedAt: number;
-  /** performance.now() when the other side had closed its connection; who takes nothing does not see it. */
+  /** performance.now() when the server closed the connection; a client that reads nothing does not notice the close. */
   closedAt?: number;
-  /** The first line of what it was answered. */
+  /** The status of the reply. */
   status?: number;
 }
 
 export interface SlowKind {
   kind: string;
   count: number;
-  /** So many are opened in a twentieth of a second. */
+  /** Number of connections opened every 50 ms. */
   together: number;
-  /** What it sends at once. */
+  /** Bytes that it sends immediately. */
   head: (index: number) => string;
-  /** What it sends each second. */
+  /** Bytes that it sends each second. */
   more?: string;
-  /** It takes nothing of its reply. */
+  /** The client reads nothing of its reply. */
   deaf?: true;
 }
 
 const head = (line: string, headers: readonly string[]) =>
   [line, 'Host: platform', `X-Forwarded-For: ${newAddress()}`, ...headers, ''].join('\r\n');
 
-/** Node accepts one connection in a turn of its event loop. */
+/** Node accepts one connection per event loop iteration. */
 const together = 20;
 const pauseMs = 50;
 
-/** One of each way to be slow, `share` of all that are open; `tokens` are those of whoever uploads. */
+/** Returns each kind of slow client; `share` computes its count. `tokens` are the access tokens for uploads. */
 export const slowKinds = (share: (part: number) => number, tokens: readonly string[]): SlowKind[] => [
-  // Its header block never ends.
+  // A header block that never ends.
   {
     kind: 'headers',
     count: share(0.35),
@@ -68,7 +68,7 @@ export const slowKinds = (share: (part: number) => number, tokens: readonly stri
   },
 ];
 
-/** It asks for a file, which is too large for the buffers on the way, and takes none of it. */
+/** A client that requests a file larger than the buffers on the way and reads none of it. */
 export const deafReader = (
   count: number,
   together: number,
@@ -85,8 +85,8 @@ export const deafReader = (
 });
 
 /**
- * Opens them all; each sends a little each second until it is closed, and comes back at once as another one until they are
- * to come no more. Who takes nothing does not see that it was closed.
+ * Opens all clients. Each sends a little every second until it is closed, then reconnects at once until stopped. A
+ * client that reads nothing does not notice the close.
  */
 export async function startSlowClients(origin: string, kinds: readonly SlowKind[]) {
   const timers = new Set<NodeJS.Timeout>();
@@ -97,7 +97,7 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
     const { hostname, port } = new URL(origin);
     const socket = connect(Number(port), hostname);
     const client: SlowClient = { kind: kind.kind, socket, openedAt: performance.now() };
-    // Who is closed while it sends is reset.
+    // A connection that is closed while it sends is reset.
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => (client.status ??= Number(chunk.toString('latin1', 9, 12))));
     if (kind.deaf) socket.pause();
@@ -117,7 +117,7 @@ export async function startSlowClients(origin: string, kinds: readonly SlowKind[
     socket.once('close', () => {
       client.closedAt = performance.now();
       clearInterval(timer);
-      // Where nobody listens any more it would come back without end.
+      // Without a listener it would reconnect forever.
       if (comeBack && wasIn) start(kind, index);
     });
     clients.push(client);

@@ -3,31 +3,34 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A disk of a test's own that can be made full, or read-only as a kernel makes one that is damaged. */
+/** A disk for one test that can be filled, or made read-only as the kernel does with a damaged disk. */
 export interface SmallDisk {
   folder: string;
-  /** Takes all the room that is left, piece by piece: who fills it may have something else to do. */
+  /** Fills the remaining space in chunks, so that the process can do other work meanwhile. */
   fill(): Promise<void>;
-  /** Gives that room back. */
+  /** Frees that space. */
   free(): void;
   readOnly(yes: boolean): void;
   unmount(): void;
 }
 
-/** Mounts a tmpfs at `folder`, which is made if need be. Only root may, on Linux; its size is memory once it is full. */
+/**
+ * Mounts a tmpfs at `folder`, which is created if missing. Needs root on Linux. A full disk occupies its size in
+ * memory.
+ */
 export function mountSmallDisk(folder: string, megabytes: number): SmallDisk {
   mkdirSync(folder, { recursive: true });
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m,mode=0755`, 'tmpfs', folder]);
   const ballast = join(folder, 'ballast');
   let isMounted = true;
-  // Lazily: who still has a file open there is about to be ended.
+  // Lazy: a process with open files there is about to end.
   const unmount = () => {
     if (isMounted) execFileSync('umount', ['--lazy', folder]);
     isMounted = false;
     process.removeListener('exit', unmount);
     process.removeListener('SIGTERM', end);
   };
-  // Who is told to end has no exit of its own.
+  // SIGTERM does not trigger the exit event by itself.
   const end = () => process.exit(1);
   process.once('exit', unmount).once('SIGTERM', end);
   return {

@@ -4,7 +4,7 @@ import { announce } from './events.ts';
 import { database } from './records.ts';
 import { pidOf, stack } from './stack.ts';
 
-/** Something that is done to a stack, and undone again; what dies is started anew by whoever started the stack. */
+/** A reversible fault of a stack. The launcher restarts processes that die. */
 export interface Fault {
   name: string;
   inject: () => Promise<void>;
@@ -32,7 +32,7 @@ async function withRedis(work: (redis: Redis) => Promise<unknown>): Promise<void
 const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                    WHERE datname = current_database() AND pid <> pg_backend_pid()`;
 
-/** What the services stand on goes wrong; they live through it. */
+/** Faults of the dependencies, which the services must survive. */
 export const faultsAround: Fault[] = [
   pause('redis', 5),
   kill('kafka', 'SIGKILL'),
@@ -49,7 +49,7 @@ export const faultsAround: Fault[] = [
   },
 ];
 
-/** The services themselves. */
+/** Faults of the services themselves. */
 export const faultsWithin: Fault[] = [
   kill('content-cache', 'SIGKILL'),
   kill('auth', 'SIGKILL'),

@@ -9,18 +9,18 @@ export type { Stack };
 const startLimitMs = 180_000;
 const pauseMs = 50;
 
-// `npm test` starts tests beside the stack. A test file that uses the stack waits here, while it is loaded, so that the
-// wait is no part of a test's time limit.
+// `npm test` starts tests while the stack starts. A test file that uses the stack waits here during its import, so that
+// the wait does not count toward a test's time limit.
 if (process.env['STACK_IS_STARTING']) {
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
   for (let waited = 0; !existsSync(stackFilePath()) && waited < startLimitMs; waited += pauseMs)
     Atomics.wait(sleeper, 0, 0, pauseMs);
 }
 
-/** The stack under test, as stack.json describes it now. */
+/** Returns the stack under test, as stack.json describes it now. */
 export const stack = (): Stack => readStack();
 
-/** Whether each service is ready and lacks nothing: it uses Redis and consumes events. */
+/** Is each service ready without a degraded dependency? It then uses Redis and consumes events. */
 export async function isWell({ services }: Stack = stack()): Promise<boolean> {
   const ready = await Promise.all(
     Object.values(services).map(async ({ internal }) => {
@@ -31,7 +31,7 @@ export async function isWell({ services }: Stack = stack()): Promise<boolean> {
   return ready.every(Boolean);
 }
 
-/** The pid of any process of the stack, `postgres`, `redis` and `kafka` included, as it is now. */
+/** Returns the current pid of any process of the stack, including `postgres`, `redis` and `kafka`. */
 export function pidOf(name: string): number {
   const file = join(dirname(process.env.STACK_FILE ?? ''), 'run', `${name}.json`);
   return (JSON.parse(readFileSync(file, 'utf8')) as { pid: number }).pid;

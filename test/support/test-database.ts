@@ -3,16 +3,16 @@ import pg from 'pg';
 import { stack } from './stack.ts';
 
 export interface TestDatabase {
-  /** Address with the owner's credentials. */
+  /** URL with the owner's credentials. */
   url: string;
   drop(): Promise<void>;
 }
 
-/** What it is made from, instead of the server's empty one. */
+/** The source of the database; by default an empty template. */
 interface Origin {
-  /** ICU's */
+  /** ICU locale. */
   locale?: string;
-  /** Nobody may be connected to it. */
+  /** The database to copy; it must have no connections. */
   copyOf?: TestDatabase;
 }
 
@@ -21,7 +21,7 @@ function optionsOf({ locale, copyOf }: Origin): string {
   return locale ? `TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE '${locale}'` : '';
 }
 
-/** A database of its own on the stack's PostgreSQL server, empty unless it is a copy. */
+/** Creates a database on the stack's PostgreSQL server. */
 export async function createTestDatabase(origin: Origin = {}): Promise<TestDatabase> {
   const server = stack().postgres;
   const name = `test_${randomBytes(6).toString('hex')}`;

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Traffic {
-  /** Resolves when what was begun has ended. */
+  /** Resolves once all started work has ended. */
   stop(): Promise<void>;
 }
 
-/** Does `work` so many times a second until it is stopped, whatever becomes of it: a slow one holds up no other. */
+/** Starts `work` at a fixed rate until stopped. A slow or failed call does not delay the others. */
 export function startTraffic(perSecond: number, work: () => Promise<unknown>): Traffic {
   const stopping = new AbortController();
   const underWay = new Set<Promise<unknown>>();

@@ -1,4 +1,4 @@
 import { stripTypeScriptTypes } from 'node:module';
 
-// jest runs a test file as Node would: with its types taken out, every line and column where it was.
+// Strips types as Node does; every line and column stays in place.
 export default { process: (code) => ({ code: stripTypeScriptTypes(code) }) };

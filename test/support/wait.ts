@@ -4,9 +4,9 @@ const shortestPauseMs = 25;
 const longestPauseMs = 250;
 
 /**
- * Asks until the answer is something other than false, null or undefined, or a throw. Throws with `what` and the last
- * reason after `limitMs`: a limit that means "hung", not "slow". Pauses grow with the time that has passed, so that a
- * long wait is no load, and stays below the rate limits.
+ * Repeats the call until it returns a value other than false, null or undefined. After `limitMs` it
+ * throws with `what` and the last error: choose a limit that means "hung", not "slow". Pauses grow with the elapsed
+ * time, so that long waits cause little load and stay below the rate limits.
  */
 export async function until<T>(
   what: string,
@@ -28,7 +28,7 @@ export async function until<T>(
   throw new Error(`waited ${limitMs} ms until ${what}`, { cause: reason });
 }
 
-/** Settles as `promise` does. Throws with `what` after `limitMs`: a limit that means "hung", not "slow". */
+/** Settles like `promise`. Throws with `what` after `limitMs`: choose a limit that means "hung", not "slow". */
 export async function within<T>(what: string, promise: Promise<T>, limitMs = 60_000): Promise<T> {
   const ended = new AbortController();
   const hung = sleep(limitMs, undefined, { signal: ended.signal }).then(() => {

@@ -8,19 +8,19 @@ interface Alert {
   annotations: Record<string, string>;
 }
 
-/** Receives what Alertmanager sends. */
+/** A receiver of Alertmanager's notifications. */
 export interface Webhook {
   url: string;
-  /** The names of the alerts that began since `forget`, each with the summary of the first. */
+  /** Alerts that started since `forget`, by name, each with the summary of the first notification. */
   told(): Record<string, string>;
-  /** Those that have not ended. */
+  /** Names of the alerts that are still firing. */
   firing(): string[];
-  /** From now on only what begins is told. */
+  /** Clears the list of notified alerts. */
   forget(): void;
   stop(): void;
 }
 
-/** Listens on loopback, in this process. */
+/** Starts the receiver on loopback, in this process. */
 export async function startWebhook(): Promise<Webhook> {
   const firing = new Map<string, string>();
   let told: Record<string, string> = {};

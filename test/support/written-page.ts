@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** Writes a page that a test generates. @throws Error when the page has changed */
+/** Writes a generated page. @throws Error if the page changed */
 export function expectPage(file: string, text: string): void {
   if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
   writeFileSync(file, text);

@@ -8,7 +8,7 @@ import { newPdf } from '../media.ts';
 import { closeRecords } from '../records.ts';
 import type { Asker } from './roles.ts';
 
-/** What no request can make: letters of who asks, and events that fail. */
+/** Creates data that no request can create: letters of the callers, and failed events. */
 export async function makeFixtures(askers: readonly Asker[]): Promise<void> {
   for (const { id } of askers.flatMap(({ peers }) => peers))
     for (const state of ['open', 'open', 'draft', 'sent'] as const) await newLetter({ userId: id, state });
@@ -19,7 +19,7 @@ export async function makeFixtures(askers: readonly Asker[]): Promise<void> {
 
 const kinds = ['jpeg', 'png', 'webp', 'avif', 'gif'] as const;
 
-/** Files that are taken, for the requests that upload: some of each media type, in folders that are named like it. */
+/** Writes valid upload files: several of each media type, in folders named by the type. */
 export async function writeFiles(folder: string): Promise<void> {
   for (let count = 0; count < 3; count += 1) {
     for (const kind of kinds) {

@@ -1,4 +1,4 @@
-"""What schemathesis is told of the platform beside schemathesis.toml: who asks, and what exists."""
+"""Adds to schemathesis.toml what depends on the run: the callers and the existing data."""
 
 import json
 import os
@@ -16,12 +16,12 @@ numbers = random.Random(int(os.environ["SCHEMATHESIS_SEED"]))
 
 
 def address() -> str:
-    """A client of its own: guesses are limited by address."""
+    """Returns a random client IP address, because login limits count by address."""
     return ".".join(["10", *(str(numbers.randint(1, 254)) for _ in range(3))])
 
 
 class Leaver:
-    """Asks for what ends sessions, in the place of another person of the same role, and logs in anew after it."""
+    """Sends the requests that end sessions as a separate user of the same role, and logs in again afterwards."""
 
     def __init__(self, credentials):
         self.credentials = credentials
@@ -35,13 +35,13 @@ class Leaver:
         return {"Authorization": f"Bearer {self.token}"}
 
     def session(self) -> int:
-        """The id of one of its sessions."""
+        """Returns the id of one of the user's sessions."""
         answer = requests.get(f"{gateway}/api/sessions", headers=self.authorization(), timeout=30)
         return answer.json()["items"][0]["id"]
 
 
 leaver = Leaver(around["leaver"]) if "leaver" in around else None
-# The list, too: its ids are then the leaver's.
+# listSessions as well: its ids then belong to the session user.
 leaving = {"logout", "identityLogout", "deleteSessions", "deleteSession", "listSessions", "changePassword"}
 guessing = {"login", "pulseSignIn"}
 forms_of_a_page = {"pulseSignIn", "pulseSignOut", "pulseRetry"}
@@ -52,7 +52,7 @@ def id_of(case) -> str:
 
 
 def known_body(name):
-    """A body that only who knows the platform can write."""
+    """Returns a body that needs knowledge of the existing data."""
     if name in guessing and leaver:
         return leaver.credentials
     if name == "changePassword" and leaver:
@@ -70,10 +70,10 @@ def before_call(context, case, kwargs):
     is_known = is_positive and numbers.random() < 0.5
     if name in guessing:
         case.headers["X-Forwarded-For"] = address()
-    # Browsers say which page sent a form.
+    # Browsers send the origin of the page with a form.
     if name in forms_of_a_page and numbers.random() < 0.8:
         case.headers["Origin"] = gateway
-    # An admin would otherwise delete the accounts of this run.
+    # Prevents an admin from deleting the accounts of this run.
     if name in {"updateUser", "deleteUser"} and str(case.path_parameters.get("id")) in around["accounts"]:
         case.path_parameters["id"] = 9007199254740991
     if name in leaving and leaver and case.auth_identity:
@@ -82,7 +82,7 @@ def before_call(context, case, kwargs):
             case.path_parameters["id"] = leaver.session()
     if is_known and (body := known_body(name)):
         case.body = body
-        # There, the credentials of the client would be in it.
+        # The token endpoint would read client credentials from this header.
         if name == "token":
             case.headers.pop("Authorization", None)
 
@@ -97,20 +97,20 @@ def after_call(context, case, response):
         leaver.credentials = {**leaver.credentials, "password": case.body["new_password"]}
 
 
-# A document says which requests are well-formed, and not which of them fit what is there: the errors that say so.
+# Errors for well-formed requests that do not match existing data, which the document cannot express.
 misfits = {
-    # RFC 6749 §5.2: codes, refresh tokens and scopes that are made up, and parameters that another grant type needs.
+    # RFC 6749 §5.2: invented codes, refresh tokens and scopes, and parameters required by another grant type.
     "token": {"invalid_grant", "invalid_scope", "invalid_request"},
     "identityCallback": {"identity_login_unknown"},
-    # An ETag that is made up, a key that came with another request, a webform that is needed.
+    # An invented ETag, a key used by another request, a required webform.
     "updateLetter": {"precondition_failed"},
     "updateLetterSkippedWebform": {"precondition_failed", "idempotency_key_reused", "webform_required"},
     "upload": {"idempotency_key_reused"},
-    # A range behind the file's end.
+    # A range beyond the end of the file.
     "readVariant": {"range_not_satisfiable"},
 }
-# How long a password must be is configured, and where a login may return to; the current password is known to its owner,
-# and which webforms a letter has.
+# The document cannot express these rules: the configured password length and return URLs, the owner's current password,
+# and the webforms of a letter.
 fields = {
     "updateLetterSkippedWebform": {"body.webform_id"},
     "identityLogin": {"query.return_to"},
@@ -129,7 +129,7 @@ def is_misfit(name, response) -> bool:
 
 
 def has_made_up_id(case, response) -> bool:
-    """A link can carry on a word of a path for an id: no number, as the document asks for, and that is all that is wrong."""
+    """Is the only error an id that is not a number? Links can reuse a path segment as an id."""
     if response.status_code != 422 or str((case.path_parameters or {}).get("id", 0)).isdigit():
         return False
     return {detail["path"] for detail in response.json().get("details", [])} == {"path.id"}
@@ -142,16 +142,16 @@ def filter_failure(context, failure, case, response):
         return False
     if isinstance(failure, RejectedPositiveData) and has_made_up_id(case, response):
         return False
-    # With letters:write one reads anybody's letters, and what is in the audit log is the same for every admin.
+    # letters:write allows reading every letter, and the audit log is the same for every admin.
     if isinstance(failure, ObjectLevelAuthorizationViolation):
         return not (around["role"] == "admin" and name in {"listAudit", "readLetter", "readLetterHistory"})
-    # A made up segment, as `retry` for an id, can make the path another one, which has other methods.
+    # An invented segment, for example `retry` as an id, can match another path with other methods.
     if response.status_code == 405 and "{" in case.path:
         return case.formatted_path not in case.operation.schema.raw_schema["paths"]
     return True
 
 
-# A file is what its content says: of each kind that the document names there are some that are taken.
+# The type of a file is detected from its bytes: provide valid files for each type in the document.
 for kind in Path("files").glob("*/*"):
     files = [file.read_bytes() for file in sorted(kind.iterdir())]
     schemathesis.openapi.media_type(str(kind.relative_to("files")), strategies.sampled_from(files))

@@ -4,12 +4,12 @@ import { DOWNLOADS } from '../../../deploy/local/config.ts';
 import { Problem } from '../../../deploy/local/problem.ts';
 import { lastLines, onPath, runCommand } from '../../../deploy/local/run-command.ts';
 
-/** Every package with its exact version, as `pip freeze` writes it. */
+/** Every package with its exact version, in the format of `pip freeze`. */
 const requirementsFile = join(import.meta.dirname, 'requirements.txt');
 export const requirements = (): string => readFileSync(requirementsFile, 'utf8');
 const installFolder = join(DOWNLOADS, 'schemathesis');
 
-/** @throws Problem when there is no Python 3.10 or newer */
+/** Finds Python. @throws Problem without Python 3.10 or newer */
 async function findPython(): Promise<string> {
   const python = onPath('python3');
   const { output } = python ? await runCommand(python, ['--version'], { within: 10_000 }) : { output: '' };
@@ -26,7 +26,7 @@ async function run(command: string, args: string[]): Promise<void> {
   if (code !== 0) throw new Problem(`${command} ${args.join(' ')} failed.`, lastLines(output));
 }
 
-/** Installs what the requirements say into `.local`, if that was not done yet. @returns its folder of programs @throws Problem */
+/** Installs the requirements into `.local` if they changed. @returns the folder of its programs @throws Problem */
 export async function installSchemathesis(): Promise<string> {
   const wanted = requirements();
   const note = join(installFolder, '.installed');
@@ -34,7 +34,7 @@ export async function installSchemathesis(): Promise<string> {
   try {
     if (readFileSync(note, 'utf8') === wanted) return programs;
   } catch {
-    // never yet
+    // not installed yet
   }
   await run(await findPython(), ['-m', 'venv', '--clear', installFolder]);
   await run(join(programs, 'pip'), ['install', '--quiet', '--no-deps', '-r', requirementsFile]);

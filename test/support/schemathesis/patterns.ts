@@ -1,4 +1,7 @@
-/** The characters that have a property of Unicode, as this Node knows them: the inside of a class, in JSON. */
+/**
+ * Returns all characters with a Unicode property, as this Node version defines it: the content of a character class,
+ * escaped for JSON.
+ */
 function charactersOf(property: string): string {
   const has = new RegExp(`\\p{${property}}`, 'u');
   const written = (code: number): string => JSON.stringify(String.fromCodePoint(code)).slice(1, -1);
@@ -14,8 +17,8 @@ function charactersOf(property: string): string {
 }
 
 /**
- * ECMA-262, whose patterns JSON Schema has, knows `\p{…}`, Python does not: what stands in a class is written as its
- * characters, so that schemathesis can make some. Nothing else of the document changes.
+ * Expands `\p{…}` in a document's patterns to the characters themselves, so that schemathesis can generate matches.
+ * JSON Schema uses ECMA-262, which supports `\p{…}`; Python does not. Nothing else changes.
  */
 export function patternsForPython(document: string): string {
   return document.replace(/\\\\p\{(\w+)\}/g, (_, property: string) => charactersOf(property));

@@ -9,13 +9,13 @@ interface Person {
   password: string;
 }
 
-/** An entry of a Web Fuzzing Commons auth file: how schemathesis gets the token of somebody. */
+/** An entry of a Web Fuzzing Commons auth file: how schemathesis obtains a user's token. */
 interface Login {
   name: string;
   loginEndpointAuth: object;
 }
 
-/** Whoever may ask, as the results call them; who may destroy most comes last. */
+/** Callers, as the results name them. The caller that can delete most runs last. */
 export const roles = [
   'anonymous',
   'content server',
@@ -28,9 +28,9 @@ export const roles = [
 export interface Asker {
   name: (typeof roles)[number];
   logins: Login[];
-  /** Two people who must not see each other's things, in the place of one who asks. */
+  /** Two users of the role who must not see each other's data; schemathesis alternates between them. */
   peers: Person[];
-  /** Who asks for what ends sessions. */
+  /** The user for requests that end sessions. */
   leaver?: Person;
 }
 
@@ -61,7 +61,7 @@ async function newPerson(role: contract.Role): Promise<Person> {
   return { id, email, password };
 }
 
-/** Everybody of a role: those who ask, and who asks for what ends sessions. */
+/** Returns all users of a role, including the one for requests that end sessions. */
 export const peopleOf = ({ peers, leaver }: Asker): Person[] => [...peers, ...(leaver ? [leaver] : [])];
 
 async function person(role: contract.Role): Promise<Asker> {
@@ -77,7 +77,9 @@ function client(name: Asker['name'], id: string, secret: string): Asker {
   return { name, logins: [login(id, '/api/token', body, '/access_token')], peers: [] };
 }
 
-/** Whoever may ask: nobody, people of each role, the content server, and a machine client with every other scope. */
+/**
+ * Creates all callers: anonymous, users of each role, the content server, and a machine client with every other scope.
+ */
 export async function newAskers(): Promise<Asker[]> {
   const others = contract.scopes.filter((scope) => scope !== 'cache:clear');
   const id = `schemathesis-${randomUUID()}`.slice(0, 30);

@@ -13,13 +13,13 @@ const ownFolder = import.meta.dirname;
 
 export interface Settings {
   seed: number;
-  /** Of schemathesis, with commas. */
+  /** Schemathesis phases, separated by commas. */
   phases: string;
-  /** How many cases the fuzzing phase makes of each operation, and the stateful one of ways through them. */
+  /** Number of cases per operation in the fuzzing phase, and of scenarios in the stateful phase. */
   examples: number;
 }
 
-/** What schemathesis writes of itself. */
+/** The JSON report of schemathesis. */
 interface Report {
   running_time: number;
   operations: Record<string, unknown>;
@@ -27,7 +27,7 @@ interface Report {
   test_cases: Record<string, number>;
   failures: { type: string; title: string; count: number; operations: string[] }[];
   errors: unknown[];
-  /** Failures that a hook has dropped. */
+  /** Number of failures that a hook dropped. */
   filtered: number;
 }
 
@@ -35,14 +35,14 @@ type Counts = Record<string, Record<string, number>>;
 
 export interface Run {
   report: Report;
-  /** How often each check ended how. */
+  /** Number of outcomes of each check. */
   checks: Counts;
-  /** How often each status came, by operation. */
+  /** Number of responses by operation and status. */
   statuses: Counts;
-  /** What it found, for people. */
+  /** The text output of schemathesis. */
   output: string;
   code: number;
-  /** What it read and wrote; kept when it found something. */
+  /** The folder with its inputs and outputs; kept after a finding. */
   folder: string;
 }
 
@@ -50,7 +50,7 @@ interface Document {
   paths: Record<string, Record<string, { operationId: string }>>;
 }
 
-/** A scenario as it is reported: requests with their replies and what the checks said. */
+/** A reported scenario: requests, replies and the results of the checks. */
 interface Recorder {
   cases?: Record<string, { value: { method: string; path: string } }>;
   checks?: Record<string, { name: string; status: string }[]>;
@@ -62,7 +62,7 @@ function add(counts: Counts, of: string, what: string): void {
   own[what] = (own[what] ?? 0) + 1;
 }
 
-/** Counts what the events of a run say. Requests with a method that the document does not have count as checks alone. */
+/** Counts checks and statuses of a run's events. Requests with an undocumented method only count as checks. */
 async function count(file: string, { paths }: Document): Promise<{ checks: Counts; statuses: Counts }> {
   const [checks, statuses]: Counts[] = [{}, {}];
   for await (const line of createInterface({ input: createReadStream(file) })) {
@@ -78,7 +78,7 @@ async function count(file: string, { paths }: Document): Promise<{ checks: Count
   return { checks: checks!, statuses: statuses! };
 }
 
-/** The settings that are the same for all, and who asks. */
+/** Returns schemathesis.toml with the caller's credentials added. */
 function configuration({ logins, peers }: Asker): string {
   const common = readFileSync(join(ownFolder, 'schemathesis.toml'), 'utf8');
   if (logins.length === 0) return common;
@@ -92,7 +92,7 @@ function configuration({ logins, peers }: Asker): string {
   return `${common}\n${auth.join('\n')}\n`;
 }
 
-/** What hooks.py is told. */
+/** The input of hooks.py. */
 function surrounding({ name, leaver }: Asker, accounts: readonly number[]): object {
   return {
     gateway: stack().gateway,
@@ -104,8 +104,9 @@ function surrounding({ name, leaver }: Asker, accounts: readonly number[]): obje
 }
 
 /**
- * Runs it against the stack as `asker`. `programs`: where it is installed; `accounts`: the ids of people who must not be
- * changed.
+ * Runs schemathesis against the stack as `asker`.
+ * @param programs its folder of programs
+ * @param accounts ids of users that must not be changed
  */
 export async function runSchemathesis(
   programs: string,
@@ -120,7 +121,7 @@ export async function runSchemathesis(
   write('openapi.json', patternsForPython(JSON.stringify(document)));
   write('auth.json', JSON.stringify({ auth: asker.logins }));
   write('schemathesis.toml', configuration(asker));
-  // Where the identity service of the demo sends a browser in the end.
+  // The return URL of the demo's identity service.
   write('return-to.txt', `"http://127.0.0.1:${Number(new URL(gateway).port) + 9}/return"\n`);
   await writeFiles(join(folder, 'files'));
   const { code, output } = await runCommand(
