@@ -20,12 +20,12 @@ function row(first: RegExp): string[] {
   return found.slice(2);
 }
 
-test('Kafka is described as the topic is made', () => {
+test('describes Kafka with the settings of the created topic', () => {
   expect(row(/^partitions$/)[0]).toBe(String(cacheInvalidation.partitions));
   expect(row(/^`retention\.ms`$/)[0]).toBe(`${cacheInvalidation.retentionMs / 86_400_000} days`);
 });
 
-test('the lag of replicas is the default, and a failover takes 2 s longer at least', () => {
+test('uses the default replica lag, and a failover that takes at least 2 s longer', () => {
   const lag = contentCacheConfig.CACHE_REPLICA_MAX_LAG.parse(undefined);
   expect(row(/min-replicas-max-lag/)[0]).toBe(`${lag} (s)`);
   expect(Number.parseInt(row(/down-after-milliseconds/)[0]!, 10)).toBeGreaterThanOrEqual((lag + 2) * 1_000);

@@ -21,7 +21,7 @@ const storeSettings = {
   kafka: { KAFKA_BROKERS: 'kafka:9092' },
 };
 
-/** What docker-compose.yml must say of a service, by its key. */
+/** Expected fields of a service in docker-compose.yml. */
 function wantedInCompose(service: Service): Record<string, string> {
   const urlOf = (name: Service['name'], listener: 'public' | 'internal') =>
     `http://${name}:${portOf(name) + (listener === 'internal' ? internalPortOffset : 0)}`;
@@ -62,7 +62,7 @@ function problemsOf(service: Service): string[] {
 function problemsOfPostgres(): string[] {
   const command = compose.services['postgres']!.command!.join(' ');
   const found = Number(/max_connections=(\d+)/.exec(command)?.[1]);
-  // A content server opens some connections, too.
+  // A content server opens some connections too.
   const wanted = connectionsOfContainers(3) + 30;
   if (found >= wanted) return [];
   return [

@@ -4,7 +4,7 @@ import type { NextFunction, Request, Response } from 'express';
 import type { Endpoint } from '@content-platform/contract';
 import type { Caller, Span } from '@content-platform/chassis';
 
-/** What the gateway knows of one request. Each step reads what earlier steps have written. */
+/** The gateway's data about one request. Each middleware reads the fields that earlier ones have set. */
 export interface RequestContext {
   requestId: string;
   /** The request's span; undefined where the process is not traced. */

@@ -1,4 +1,4 @@
-/** Each alert of `deploy/prometheus/rules`, and the dashboard that shows what it rests on. */
+/** Alerts of `deploy/prometheus/rules`, each with the dashboard that shows its metrics. */
 export const dashboardOfAlert: Record<string, string> = {
   ServiceDown: 'service',
   ServiceRestarts: 'service',

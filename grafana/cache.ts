@@ -3,7 +3,7 @@ import type { Board } from './board.ts';
 import { series } from './panels.ts';
 import { quantiles, rates } from './queries.ts';
 
-/** Whether what clients are served is fast and new: reads, clears, the consumer, failed jobs. */
+/** Speed and freshness of content: reads, clears, the Kafka consumer, failed jobs. */
 export const cache: Board = {
   uid: 'cache',
   title: 'Cache and invalidation',

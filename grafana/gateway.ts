@@ -6,7 +6,7 @@ import { quantiles, rates } from './queries.ts';
 /** The p95 over all routes leaves them out, too. */
 const unjudged = `route!~"${pathsWithOwnLimit.join('|')}"`;
 
-/** What clients see. */
+/** Requests, errors and response times from the clients' view. */
 export const gateway: Board = {
   uid: 'gateway',
   title: 'Gateway',

@@ -23,9 +23,9 @@ export type Goal = { below: number } | { from: number };
 
 /** The texts and the unit of a panel. */
 export interface About {
-  /** A question. */
+  /** Title, phrased as a question. */
   title: string;
-  /** What is normal, and what a deviation means. */
+  /** The normal value, and the meaning of a deviation. */
   description: string;
   /** Grafana's id of the unit; without one the value is a plain number. */
   unit?: string;

@@ -7,9 +7,9 @@ import { compose, composeText } from '../testing/compose.ts';
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 const containers = Object.entries(compose.services);
 
-test.each(containers)('%s is guarded, and its memory and processes have a limit', (name, one) => {
+test.each(containers)('%s runs hardened, with limits for memory and processes', (name, one) => {
   expect(one).toMatchObject({
-    // Kafka's image writes its configuration at the start.
+    // Kafka's image writes its configuration when it starts.
     read_only: name !== 'kafka',
     security_opt: ['no-new-privileges:true'],
     cap_drop: ['ALL'],
@@ -18,7 +18,7 @@ test.each(containers)('%s is guarded, and its memory and processes have a limit'
   });
 });
 
-test('what is published at another port is called by it', () => {
+test('uses the published port in URLs', () => {
   const settings = containers.flatMap(([, { environment = {} }]) => Object.entries(environment));
   const given = settings.filter(([name]) => /^(PUBLIC|GRAFANA|JAEGER)_URL$/.test(name));
   expect(Object.fromEntries(given)).toEqual({
@@ -28,12 +28,12 @@ test('what is published at another port is called by it', () => {
   });
 });
 
-test('no test, and nothing that tests need, gets into an image', () => {
+test('images contain no tests and no test dependencies', () => {
   const left = read('.dockerignore').split('\n').slice(-5);
   expect(left).toEqual(expect.arrayContaining(['**/*.test.ts', '**/testing', '**/proof']));
 });
 
-test('only what people look at is published, on loopback unless somebody says otherwise', () => {
+test('publishes only the ports that users open, on loopback by default', () => {
   const published = containers.filter(([, { ports }]) => ports);
   const names = ['gateway', 'prometheus', 'alertmanager', 'grafana', 'jaeger'];
   expect(published.map(([name]) => name)).toEqual(names);
@@ -41,24 +41,24 @@ test('only what people look at is published, on loopback unless somebody says ot
     for (const port of ports) expect(port).toMatch(/^\$\{BIND_ADDRESS:-127\.0\.0\.1\}:/);
 });
 
-test('the stores are in a network that has no way out, and in no other', () => {
+test('stores are only in a network without internet access', () => {
   for (const name of ['postgres', 'redis', 'kafka'])
     expect(compose.services[name]!.networks).toEqual(['data']);
   expect(compose.networks['data']).toEqual({ internal: true });
 });
 
-test('the demo is brought by its profile alone', () => {
+test('only the profile demo starts the demo', () => {
   const optional = containers.filter(([, { profiles }]) => profiles);
   expect(optional).toEqual([['demo', expect.objectContaining({ profiles: ['demo'] })]]);
 });
 
-test('no password stands in an environment', () => {
+test('no environment variable contains a password', () => {
   for (const [, { environment = {} }] of containers)
     for (const name of Object.keys(environment))
       if (/PASSWORD|SECRET|DATABASE_URL|REDIS_URL/.test(name)) expect(name).toMatch(/_FILE$/);
 });
 
-test('whatever can be set is in .env.example', () => {
+test('.env.example lists every setting', () => {
   const settable = [...composeText.matchAll(/\$\{([A-Z_]+):-/g)].map(([, name]) => name!);
   const listed = [...read('.env.example').matchAll(/^#([A-Z_]+)=/gm)].map(([, name]) => name!);
   expect(listed.toSorted()).toEqual([...new Set(settable)].toSorted());

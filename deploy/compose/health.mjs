@@ -1,4 +1,4 @@
-// A container's health: what its process says on the internal listener.
+// Health check of a container: asks the internal listener of its process.
 import { internalPortOffset } from '@content-platform/contract/services';
 
 const port = Number(process.env.PORT) + internalPortOffset;

@@ -1,32 +1,32 @@
-// Makes what the stack needs of secrets, once, into volumes: each of them is for one kind of container and belongs to the
-// user that runs there. What is there stays as it is.
+// Creates the secrets of the stack in volumes and keeps existing secrets. Each volume is for one kind of container and
+// belongs to the user of that container.
 import { randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = '/secrets';
-/** The users of the images. */
+/** User ID in each image. */
 const USERS = { services: 1000, auth: 1000, 'content-server': 1000, postgres: 999, redis: 999, grafana: 472 };
 
-// The demo has left a note that its accounts are there: everybody knows their passwords.
+// The marker file shows that the demo accounts exist. Their passwords are public, so only loopback is safe.
 if (
   existsSync('/demo/data-is-there') &&
   !/^(127\.|localhost$|\[?::1\]?$)/.test(process.env.BIND_ADDRESS ?? '')
 ) {
   console.error(
-    `This stack has demo data, and BIND_ADDRESS is ${process.env.BIND_ADDRESS}: leave it at 127.0.0.1, or begin anew (docker compose --profile demo down -v).`,
+    `This stack has demo data, and BIND_ADDRESS is ${process.env.BIND_ADDRESS}: leave it at 127.0.0.1, or delete all data (docker compose --profile demo down -v).`,
   );
   process.exit(1);
 }
 
 const random = () => randomBytes(24).toString('hex');
 
-/** Writes the secret unless it is there, whole or not at all; returns it. */
+/** Writes the secret atomically unless it exists; returns the stored secret. */
 function keep(owner, name, value) {
   const file = join(ROOT, owner, name);
   if (!existsSync(file)) {
     const next = `${file}.next`;
-    // On the disk before it has its name: what is made of it elsewhere outlives a loss of power, and so must this.
+    // fsync before rename: data encrypted with the secret may survive a power loss, so the secret must survive it too.
     writeFileSync(next, value, { mode: 0o400, flush: true });
     chownSync(next, USERS[owner], USERS[owner]);
     renameSync(next, file);
@@ -34,7 +34,7 @@ function keep(owner, name, value) {
   const secret = readFileSync(file, 'utf8');
   if (secret === '') {
     console.error(
-      `The secret ${owner}/${name} is empty: put it back, or begin anew (docker compose down -v).`,
+      `The secret ${owner}/${name} is empty: restore it, or delete all data (docker compose down -v).`,
     );
     process.exit(1);
   }
@@ -59,4 +59,4 @@ for (const [owner, user] of Object.entries(USERS)) {
   chownSync(join(ROOT, owner), user, user);
   chmodSync(join(ROOT, owner), 0o500);
 }
-console.log('the secrets are there');
+console.log('secrets ready');

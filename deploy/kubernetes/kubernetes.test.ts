@@ -65,7 +65,7 @@ describe.each([
       expect(seen).toEqual(name === 'gateway' ? atTheDoor : [[name, 'None', both]]);
     });
 
-    test('its probes and its end leave it the time that it needs', () => {
+    test('has probes and a grace period that fit its start and its longest request', () => {
       expect(container.livenessProbe!.httpGet!.path).toBe('/health/live');
       expect(container.readinessProbe!.httpGet!.path).toBe('/health/ready');
       // Readiness waits up to one second for its stores.
@@ -77,7 +77,7 @@ describe.each([
       expect(spec.terminationGracePeriodSeconds! - before).toBe(stopSeconds);
     });
 
-    test('stops only after its replacement is known, unless only one may run', () => {
+    test('stops only after the gateway knows its replacement, unless only one may run', () => {
       expect(deployment.spec!.strategy!.rollingUpdate).toEqual(
         isSingle ? { maxUnavailable: 1, maxSurge: '0%' } : { maxUnavailable: 0, maxSurge: '25%' },
       );
@@ -122,7 +122,7 @@ describe.each([
       expect(limits!['cpu']).toBe(name === 'media-upload' ? '2' : undefined);
     });
 
-    test('scales between limits, and voluntary disruptions take one pod at most', () => {
+    test('scales between limits and loses at most one pod to voluntary disruptions', () => {
       const { minReplicas, maxReplicas } = find(resources, 'HorizontalPodAutoscaler', name)?.spec ?? {};
       const budget = find(resources, 'PodDisruptionBudget', name)?.spec;
       // A disruption budget for a single pod would block draining its node, or have no effect.
@@ -137,7 +137,7 @@ describe.each([
       if (name === 'content-cache') expect(maxReplicas).toBeLessThanOrEqual(cacheInvalidation.partitions);
     });
 
-    test('gets only settings that it knows, and secrets only as files that exist', () => {
+    test('gets only known settings, and secrets only as existing files', () => {
       const known = Object.keys(processes[name]!);
       expect((container.env ?? []).filter(({ valueFrom }) => valueFrom)).toEqual([]);
       for (const [setting, value] of Object.entries(environmentOf(deployment, resources))) {

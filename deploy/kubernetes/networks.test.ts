@@ -57,11 +57,11 @@ function toldOf(name: string): string[] {
 const unique = (list: string[]) => [...new Set(list)].toSorted();
 
 test('one policy selects every pod and allows nothing', () => {
-  const nobody = policies.find(({ spec }) => JSON.stringify(spec!.podSelector) === '{}' && !spec!.egress);
-  expect(nobody!.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+  const denyAll = policies.find(({ spec }) => JSON.stringify(spec!.podSelector) === '{}' && !spec!.egress);
+  expect(denyAll!.spec).toEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
 });
 
-test.each(names)('inside: %s reaches exactly whom its settings name', (name) => {
+test.each(names)('inside: %s reaches exactly the services in its settings', (name) => {
   expect(unique(reached(peers.get(name)!, name))).toEqual(unique(toldOf(name)));
 });
 
@@ -102,7 +102,7 @@ describe('to outside', () => {
   const has = (name: string, setting: RegExp) =>
     Object.keys(processes[name]!).some((known) => setting.test(known));
 
-  test.each(names)('%s resolves names, and sends traces to where the monitoring is', (name) => {
+  test.each(names)('%s reaches DNS and the trace collector', (name) => {
     const peer = peers.get(name)!;
     expect(can(peer, kubeDns, 53)).toBe(true);
     expect(can(peer, { address: '169.254.20.10' }, 53)).toBe(true);
@@ -115,7 +115,7 @@ describe('to outside', () => {
     ['postgres', /DATABASE_URL/, [5432]],
     ['redis', /REDIS_URL/, [6379, 26379]],
     ['kafka', /KAFKA_BROKERS/, [9092, 9093]],
-  ])('data: %s is reached by those who have a setting for it', (_, setting, ports) => {
+  ])('data: only services with a setting for %s reach it', (_, setting, ports) => {
     for (const port of ports) {
       const from = names.filter((name) => can(peers.get(name)!, elsewhere('data'), port));
       expect(from).toEqual(names.filter((name) => has(name, setting)));

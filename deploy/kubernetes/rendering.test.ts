@@ -59,7 +59,7 @@ function lines(resources: Resource[]): string[] {
   return (JSON.parse(text) as Resource[]).map((resource) => JSON.stringify(normal(resource))).toSorted();
 }
 
-test.each(folders)('where kustomize is there, it makes the same of %s', async (folder) => {
+test.each(folders)('renders %s like kustomize, if kustomize is installed', async (folder) => {
   const [kubectl, kustomize] = [onPath('kubectl'), onPath('kustomize')];
   if (!kubectl && !kustomize) return;
   const { code, output } = await (kustomize

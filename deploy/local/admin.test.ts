@@ -19,15 +19,15 @@ import { openState, type Secrets, type State, writePrivate } from './state.ts';
 // Each test starts several processes, one after the other.
 jest.setTimeout(180_000);
 
-const other = 'a secret of somebody else, long enough';
-/** A stack's database and its folder. */
+const other = 'the secret of another stack, long enough';
+/** Database and state folder of a stack. */
 interface Own {
   database: TestDatabase;
   state: State;
 }
-/** One whose auth service was started before, with its keys. */
+/** A stack whose auth service has run before and created its keys. */
 let started: Own;
-/** A copy of it, for each test. */
+/** A copy of this stack for each test. */
 let own: Own;
 
 async function make(origin?: { copyOf: TestDatabase }): Promise<Own> {
@@ -67,17 +67,16 @@ async function run(script: string, args: string[], env: NodeJS.ProcessEnv) {
 
 const surroundings = () => ({ ...bareEnvironment, STACK_FILE: own.state.path('stack.json') });
 
-/** As `npm run admin -- <command>` beside the stack. */
+/** Runs `npm run admin -- <command>` for the stack. */
 async function admin(command: string | string[], env: NodeJS.ProcessEnv = {}) {
   return (await run('deploy/local/admin.ts', [command].flat(), { ...surroundings(), ...env })).ended;
 }
 
-/** How a service ends that was well. */
+/** Result of a service that started and stopped without errors. */
 const endedWell = { code: 0, stderr: '' };
 
 /**
- * Lets the stack's auth service start and stop, as the launcher starts it, and work in between. Returns its exit code and
- * stderr.
+ * Starts the stack's auth service like the launcher, runs `work` and stops the service. Returns its exit code and stderr.
  */
 async function startAuth(work: () => Promise<void> = () => Promise.resolve()) {
   const stores = {
@@ -107,7 +106,7 @@ async function startAuth(work: () => Promise<void> = () => Promise.resolve()) {
 
 const keptSecrets = () => JSON.parse(readFileSync(secretsFile(), 'utf8')) as Secrets;
 
-test('each command goes to the service that it belongs to, and help is of them all', async () => {
+test('runs each command in its service, and help lists all commands', async () => {
   const args = ['create-user', '--email', 'ann@example.com', '--name', 'Ann'];
   const { child, ended } = await run('deploy/local/admin.ts', args, surroundings());
   child.stdin.end('wooden lantern drifts past nine\n');
@@ -126,7 +125,7 @@ test('each command goes to the service that it belongs to, and help is of them a
   expect((await admin('constructor')).stderr).toBe('admin: There is no command constructor; try help.\n');
 });
 
-test("rotate-keys has the stack's secret; a second one has to wait", async () => {
+test("rotate-keys uses the stack's secret; a concurrent run waits", async () => {
   const made =
     /^Made signing key (\S+)\. Every auth process publishes it within 10 s; none needs a restart\.$/m;
   const { code, stdout } = await admin('rotate-keys', { AUTH_KEY_SECRET: other });
@@ -140,7 +139,7 @@ test("rotate-keys has the stack's secret; a second one has to wait", async () =>
   });
 });
 
-test('rotate-key-secret gives the stack another secret, with which it starts', async () => {
+test('rotate-key-secret replaces the secret, and the stack starts with the new one', async () => {
   const before = keptSecrets();
   const { code, stdout } = await admin('rotate-key-secret');
   expect(code).toBe(0);
@@ -152,21 +151,21 @@ test('rotate-key-secret gives the stack another secret, with which it starts', a
   expect(stdout).not.toContain(authKeySecret);
   expect(await startAuth()).toMatchObject(endedWell);
 
-  // A run that ended after it had encrypted everything, before it could say so, is finished by another.
+  // If a run ends after encrypting everything but before recording it, the next run completes it.
   writeFileSync(secretsFile(), JSON.stringify({ ...before, nextAuthKeySecret: authKeySecret }));
   expect((await admin('rotate-key-secret')).code).toBe(0);
   expect(keptSecrets()).toEqual({ ...others, authKeySecret });
   expect(await startAuth()).toMatchObject(endedWell);
 });
 
-/** A rotation of the secret that waits before it encrypts the keys. */
+/** Starts a secret rotation that waits before it encrypts the keys. */
 async function heldRotation() {
   const client = new pg.Client(own.database.url);
   await client.connect();
   const isThere = async (text: string) => (await client.query(text)).rowCount! > 0;
   await client.query(`SELECT pg_advisory_lock(hashtext('auth.signing_key'))`);
   const args = [join(ROOT, 'deploy/local/admin.ts'), 'rotate-key-secret'];
-  // In a group of its own, with the command that it starts.
+  // In a process group together with the command that it starts.
   const { pid } = spawn(process.execPath, args, { env: surroundings(), detached: true, stdio: 'ignore' });
   const waiting = `SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()`;
   const rotation = {
@@ -184,7 +183,7 @@ async function heldRotation() {
 }
 type HeldRotation = Awaited<ReturnType<typeof heldRotation>>;
 
-/** What begins while a rotation is held, and how that one ends. */
+/** Cases: when the rotation is killed, and the actions before and after. */
 const interruptions: [string, (rotation: HeldRotation) => Promise<() => Promise<unknown>>][] = [
   [
     'before it has encrypted the keys',
@@ -195,7 +194,7 @@ const interruptions: [string, (rotation: HeldRotation) => Promise<() => Promise<
     },
   ],
   [
-    'while its command goes on',
+    'while its command continues',
     async ({ kill, goOn }) => {
       kill('SIGKILL');
       const started = startAuth();
@@ -216,7 +215,7 @@ const interruptions: [string, (rotation: HeldRotation) => Promise<() => Promise<
 ];
 
 test.each(interruptions)(
-  'a rotation of the secret that is killed %s: the next start finishes it',
+  'the next start completes a secret rotation that was killed %s',
   async (_, interrupt) => {
     const before = keptSecrets();
     const rotation = await heldRotation();
@@ -228,7 +227,7 @@ test.each(interruptions)(
   },
 );
 
-test('a rotation of the secret that fails leaves the stack as it is', async () => {
+test('a failed secret rotation does not change the stack', async () => {
   const before = keptSecrets();
   writeFileSync(secretsFile(), JSON.stringify({ ...before, authKeySecret: other }));
   expect(await admin('rotate-key-secret')).toEqual({
@@ -241,7 +240,7 @@ test('a rotation of the secret that fails leaves the stack as it is', async () =
   expect(await startAuth()).toMatchObject(endedWell);
 });
 
-test('on another database the secrets are those of the environment, or of files', async () => {
+test('for another database, reads the secrets from environment variables or files', async () => {
   const { authKeySecret } = keptSecrets();
   rmSync(own.state.path('stack.json'));
   const env = { DATABASE_URL: own.database.url };

@@ -1,4 +1,4 @@
-// `npm run admin -- …`: the services' commands, on the running stack's database unless DATABASE_URL names another.
+// `npm run admin -- …`: runs a service's admin command on the database of the running stack, or on DATABASE_URL.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,7 +10,7 @@ import { readJson } from './state.ts';
 
 const servicesFolder = join(ROOT, 'services');
 
-/** The services that have commands: an admin.ts, and in `commands` a file with the name of each. */
+/** Services with admin commands. Each has an admin.ts and one file per command in its folder `commands`. */
 const withCommands = readdirSync(servicesFolder).filter((name) =>
   existsSync(join(servicesFolder, name, 'admin.ts')),
 );
@@ -18,13 +18,13 @@ const withCommands = readdirSync(servicesFolder).filter((name) =>
 const ownerOf = (command: string): string | undefined =>
   withCommands.find((name) => existsSync(join(servicesFolder, name, 'commands', `${command}.ts`)));
 
-/** The database that a command works on; the rest when it is the running stack's. */
+/** The database of a command. The other fields are set if it belongs to the running stack. */
 interface Target {
   database: string;
   stack?: { secretsFile: string; authInternalUrl: string };
 }
 
-/** @throws Problem when none is named or running */
+/** @throws Problem if DATABASE_URL is not set and no stack is running */
 function readTarget(): Target {
   const named = readLauncherConfig().external.databaseUrl;
   const file = stackFilePath();
@@ -39,7 +39,7 @@ function readTarget(): Target {
   return { database: named! };
 }
 
-/** Runs a command of a service; resolves with its exit code. `quiet`: only what goes wrong is shown. */
+/** Runs a command of a service and resolves with its exit code. `quiet` shows only errors. */
 function runCommand(service: string, args: string[], env: NodeJS.ProcessEnv, quiet = false): Promise<number> {
   const child = spawn(
     process.execPath,
@@ -53,7 +53,7 @@ function runCommand(service: string, args: string[], env: NodeJS.ProcessEnv, qui
   return new Promise((resolve) => child.on('exit', (code) => resolve(code ?? 1)));
 }
 
-/** The stack's secret is one that the launcher made, and so is the next. */
+/** Rotates the key secret of a stack. The launcher generates the new secret, like the first one. */
 async function rotateStackSecret(args: string[], database: string, file: string): Promise<number> {
   const secrets = noteNextKeySecret(file);
   const code = await runCommand('auth', args, environmentWith({ DATABASE_URL: database, ...secrets }), true);
@@ -65,7 +65,7 @@ async function rotateStackSecret(args: string[], database: string, file: string)
   return 0;
 }
 
-/** What all services have to say. */
+/** Prints the usage of all services. */
 async function help(): Promise<number> {
   for (const service of withCommands) await runCommand(service, ['help'], environmentWith({}));
   return 0;
@@ -75,7 +75,7 @@ async function run(args: string[]): Promise<number> {
   const [command = 'help'] = args;
   if (command === 'help') return help();
   const owner = ownerOf(command);
-  // What is no command at all is answered without a database.
+  // An unknown command needs no database.
   if (owner === undefined) return runCommand('auth', args, environmentWith({}));
   const { database, stack } = readTarget();
   if (!stack) return runCommand(owner, args, environmentWith({ DATABASE_URL: database }));

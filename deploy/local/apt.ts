@@ -1,13 +1,13 @@
 import { onPath, runCommand } from './run-command.ts';
 
-/** True on Debian and its kin, as root: packages can be installed without asking anybody. */
+/** True for root on Debian and its derivatives, where packages can be installed without a prompt. */
 export const canInstall = (): boolean => process.getuid?.() === 0 && onPath('apt-get') !== undefined;
 
 let updated: Promise<boolean> | undefined;
 
 /**
- * Installs Debian packages; false when they cannot be had. Two calls at once wait for dpkg's lock.
- * @param signal ends it
+ * Installs Debian packages and returns whether this succeeded. Concurrent calls wait for dpkg's lock.
+ * @param signal aborts the installation
  */
 export async function aptInstall(packages: string[], signal: AbortSignal): Promise<boolean> {
   const run = async (...args: string[]): Promise<boolean> => {

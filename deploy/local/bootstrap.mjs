@@ -1,6 +1,6 @@
 // Runs a TypeScript script of this repository on any Node from 20 on: `node deploy/local/bootstrap.mjs <script.ts> [args]`.
-// It installs what the lock file says, if that is not there yet, and hands over to the pinned Node of node_modules,
-// which runs .ts files as they are. Plain JavaScript without dependencies: nothing is installed when it starts.
+// Installs the packages of the lock file if they are missing, then starts the script with the pinned Node of node_modules,
+// which runs TypeScript directly. Plain JavaScript without dependencies, because it runs before any package is installed.
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -25,22 +25,22 @@ if (failure) {
 }
 handOver(process.argv.slice(2));
 
-/** Runs the script in the pinned Node; signals and the exit code pass through. */
+/** Runs the script with the pinned Node. Forwards signals and returns the exit code. */
 function handOver([script, ...args]) {
   const bin = join(root, 'node_modules', '.bin');
   const flags = ['--disable-warning=ExperimentalWarning', '--disable-warning=TimeoutNegativeWarning'];
   const child = spawn(join(bin, 'node'), [...flags, join(root, script), ...args], {
-    // The fourth is a channel that closes when this process is gone, however it went: the script can stop then.
+    // The fourth is an IPC channel. It closes when this process ends for any reason, so that the script can stop.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: {
-      // Every process of a run starts in half the time when another one has compiled its modules before.
+      // With the shared compile cache a process starts in half the time.
       NODE_COMPILE_CACHE: join(root, '.local', 'compile-cache'),
       ...process.env,
       PATH: `${bin}${delimiter}${process.env.PATH ?? ''}`,
       BOOTSTRAP_BEGAN: String(began),
     },
   });
-  // Ctrl-C reaches the whole process group, so the script may get a signal twice: it must not mind.
+  // Ctrl-C reaches the whole process group, so the script may get a signal twice and must tolerate that.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   stopWithNpm(child);
   child.on('error', (error) => {
@@ -50,7 +50,7 @@ function handOver([script, ...args]) {
   child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
 }
 
-/** npm passes on SIGINT and SIGTERM, but dies of SIGHUP and SIGKILL in silence; then the script has to end too. */
+/** npm forwards SIGINT and SIGTERM but not SIGHUP and SIGKILL. This ends the script when npm is gone. */
 function stopWithNpm(child) {
   if (!process.env.npm_lifecycle_event) return;
   const parent = process.ppid;

@@ -3,7 +3,7 @@ import { environmentWith, readLauncherConfig } from './config.ts';
 
 afterEach(() => void delete process.env.REDIS_URL_FILE);
 
-test("servers of the user's own", () => {
+test("reads the URLs of the user's own servers", () => {
   const databaseUrl = 'postgres://owner:password@127.0.0.1/platform';
   const kafkaBrokers = 'one:9092, two:9092';
   const env = { DATABASE_URL: databaseUrl, REDIS_URL: 'redis://localhost', KAFKA_BROKERS: kafkaBrokers };
@@ -22,11 +22,11 @@ test.each([
   ],
   [{ GATEWAY_PORT: '80' }, 'GATEWAY_PORT must be an integer from 1024 to 64000, not "80"'],
   [{ IDENTITY_DEMO: 'yes' }, 'IDENTITY_DEMO must be 1, or not set, not "yes"'],
-])('%p is refused', (env, message) => {
+])('refuses %p', (env, message) => {
   expect(() => readLauncherConfig(env)).toThrow(message);
 });
 
-test('a variable that is given takes the place of its file', () => {
+test('an added variable replaces its _FILE variable', () => {
   process.env.REDIS_URL_FILE = '/run/redis-url';
   expect(environmentWith({ REDIS_URL: 'redis://here' })).not.toHaveProperty('REDIS_URL_FILE');
   expect(environmentWith({})).toHaveProperty('REDIS_URL_FILE', '/run/redis-url');

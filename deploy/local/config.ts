@@ -5,10 +5,10 @@ import { z } from 'zod';
 
 /** The repository's folder. */
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-/** What is downloaded once and shared by every stack of this clone. */
+/** Folder for downloads that all stacks of this clone share. */
 export const DOWNLOADS = join(ROOT, '.local');
 
-/** Servers that the user runs; the launcher starts none of its own where one is given. */
+/** Servers that the user runs. The launcher starts no server of a kind that is listed here. */
 export interface External {
   databaseUrl?: string | undefined;
   redisUrl?: string | undefined;
@@ -30,8 +30,8 @@ const launcherConfig = {
 };
 
 /**
- * What the launcher reads from the environment. Throws ConfigError with the variable, what is allowed, and its value unless
- * it may hold a password.
+ * Reads the launcher's settings from the environment.
+ * @throws ConfigError with the variable, the allowed values and its value, unless the value may contain a password
  */
 export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env) {
   const config = readConfig(launcherConfig, env);
@@ -41,29 +41,29 @@ export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env) {
     kafkaBrokers: config.KAFKA_BROKERS,
   };
   return {
-    /** Folder of everything that the stack keeps: data, logs, secrets, stack.json. */
+    /** Folder for the stack's data, logs, secrets and stack.json. */
     state: stateFolder(env),
     gatewayPort: config.GATEWAY_PORT,
     external,
-    /** When the user started it, in ms since 1970: packages may have been installed since then. */
+    /** Time of the user's command in ms since 1970, before packages were installed. */
     began: config.BOOTSTRAP_BEGAN ?? Date.now(),
-    /** An identity service for trials comes up, too. */
+    /** Starts the demo identity service. */
     identityDemo: config.IDENTITY_DEMO !== undefined,
-    /** Nothing may be missing then: no Kafka is a failure. */
+    /** Fails if a part is missing, for example Kafka. */
     ci: config.CI === 'true',
   };
 }
 
-/** STATE_DIR is for tests that must not touch the developer's own stack. */
+/** STATE_DIR lets tests avoid the developer's own stack. */
 const stateFolder = (env: NodeJS.ProcessEnv): string => resolve(ROOT, env.STATE_DIR || '.local');
 
-/** Where stack.json is: STACK_FILE, else that of the stack in STATE_DIR or `.local`. */
+/** Path of stack.json: STACK_FILE, or the file in STATE_DIR or `.local`. */
 export const stackFilePath = (env: NodeJS.ProcessEnv = process.env): string =>
   env.STACK_FILE || join(stateFolder(env), 'stack.json');
 
 /**
- * The environment that processes inherit, with what is theirs added. What a file would say instead of an added
- * variable is left out: no process takes both X and X_FILE.
+ * Returns the inherited environment with `added` variables. Drops X_FILE for each added X, because a process refuses
+ * X together with X_FILE.
  */
 export function environmentWith(added: Record<string, string>): NodeJS.ProcessEnv {
   const instead = new Set(Object.keys(added).map((name) => `${name}_FILE`));

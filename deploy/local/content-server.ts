@@ -1,4 +1,4 @@
-// Plays the content management server: changes records in the database, then announces what it has changed.
+// Simulates the content management server: changes records in the database, then announces the changes.
 import { models } from '@content-platform/contract';
 import { type Announcer, httpAnnouncer, kafkaAnnouncer } from './content-server/announce.ts';
 import { type Command, parseCommand, USAGE } from './content-server/commands.ts';
@@ -21,7 +21,7 @@ function change(records: Records, { action, model, id, title }: Command): Promis
   return action === 'edit' ? records.edit(which, one, text) : records.remove(which, one);
 }
 
-/** Commit first, then announce: a reader could otherwise fetch the old record after the clear. */
+/** Commits before it announces: otherwise a reader could cache the old record again after the clear. */
 async function changeAndAnnounce(command: Command, records: Records, announcer: Announcer): Promise<string> {
   const saved = await change(records, command);
   const committed = performance.now();

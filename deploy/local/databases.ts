@@ -1,17 +1,17 @@
 import pg from 'pg';
 import { Problem } from './problem.ts';
 
-/** The addresses of the platform's two databases, with the owner's credentials. */
+/** URLs of the platform's two databases, with the owner's credentials. */
 export interface Databases {
   platform: string;
   logs: string;
   version: string;
 }
 
-/** Connects for this work alone. Throws what the server or the work throws. */
+/** Runs `work` with a connection of its own. @throws the errors of the server and of `work` */
 export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-  client.on('error', () => {}); // the next query says what is wrong
+  client.on('error', () => {}); // the next query reports the error
   try {
     await client.connect();
     return await work(client);
@@ -27,9 +27,9 @@ function withDatabase(url: string, name: string): string {
 }
 
 /**
- * Makes the databases that are missing.
- * @param url the server; the platform's database is the one it names, or `platform`, and `logs` is beside it
- * @throws Problem when the server refuses
+ * Creates the missing databases.
+ * @param url URL of the server and the platform's database (default `platform`); the database `logs` is on the same server
+ * @throws Problem if the server refuses
  */
 export async function ensureDatabases(url: string): Promise<Databases> {
   const named = decodeURIComponent(new URL(url).pathname.slice(1));

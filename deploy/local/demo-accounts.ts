@@ -1,4 +1,4 @@
-/** Who can log in to a stack with demo data. Their addresses and secrets are public: such a stack is for trials. */
+/** Accounts of a stack with demo data. Their emails and secrets are public, so use such a stack only for trials. */
 export const DEMO_PASSWORD = 'demo-password';
 export const DEMO_USERS = [
   { email: 'admin@example.com', name: 'Ada Admin', roles: ['admin'] },

@@ -1,6 +1,6 @@
 import { models, type Model } from '@content-platform/contract';
 
-/** How many records of each model there are. */
+/** Number of records per model. */
 export const DEMO_RECORDS = 50;
 
 export interface DemoRecord {

@@ -7,13 +7,13 @@ interface DemoLetter {
   webforms: { webform_id: number; required: boolean }[];
 }
 
-/** Whose letters they are. */
+/** Email of the user who owns the demo letters. */
 export const DEMO_LETTERS_OF = 'user@example.com';
 
 const optional = (webform_id: number) => ({ webform_id, required: false });
 const required = (webform_id: number) => ({ webform_id, required: true });
 
-/** Letters 1 to 5: one in each state, and another that is open. */
+/** Letters 1 to 5: one in each state, and a second open one. */
 export const DEMO_LETTERS: readonly DemoLetter[] = [
   {
     id: 1,

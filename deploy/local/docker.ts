@@ -4,7 +4,7 @@ import { onPath, runCommand } from './run-command.ts';
 import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 
-/** Tells whether Docker runs and has the image; pulls a missing image. */
+/** Returns whether Docker runs and has the image. Pulls a missing image. */
 export async function hasImage(image: string, signal: AbortSignal): Promise<boolean> {
   if (onPath('docker') === undefined) return false;
   const succeeds = async (args: string[], within: number): Promise<boolean> =>
@@ -22,13 +22,13 @@ interface Container {
   inside: number;
   env?: Record<string, string>;
   command?: string[];
-  /** A folder inside that outlives the container: one that died comes back with what it had. */
+  /** Folder in the container whose data survives a restart of the container. */
   keep?: string;
 }
 
 /**
- * A container as a process of the stack: `docker run` in the foreground passes signals on and ends with it. Its name
- * belongs to the state folder, so what a killed launcher has left is removed before the next start.
+ * Runs a container as a process of the stack: `docker run` in the foreground forwards signals and ends with the container.
+ * The container name is derived from the state folder, so that the next start removes a container of a killed launcher.
  */
 export function containerSpec(state: State, container: Container, ready: () => Promise<void>): ProcessSpec {
   const { image, port, inside, env = {}, command = [], keep } = container;

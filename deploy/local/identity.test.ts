@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { identityOf, isRunning } from './identity.ts';
 import { freePort, isFree } from './ports.ts';
 
-/** Listens, and has memory and threads that take a while to be taken down. */
+/** A process that listens and whose memory and threads take a while to release. */
 const server = (port: number) => `
   globalThis.memory = Buffer.alloc(300e6, 1);
   require('net').createServer().listen(${port}, '127.0.0.1', () => console.log('up'));
   for (let n = 0; n < 4; n += 1) require('crypto').pbkdf2('a', 'b', 3e6, 64, 'sha512', () => {});`;
 
-test('what is not running any more has given its port back', async () => {
+test('a process that is not running any more has released its port', async () => {
   for (let n = 0; n < 8; n += 1) {
     const port = await freePort();
     const child = spawn(process.execPath, ['-e', server(port)], { stdio: ['ignore', 'pipe', 'ignore'] });
@@ -18,7 +18,7 @@ test('what is not running any more has given its port back', async () => {
     const identity = identityOf(child.pid!)!;
     expect(isRunning(identity)).toBe(true);
     child.kill('SIGKILL');
-    while (isRunning(identity)); // without a pause: the moment is short
+    while (isRunning(identity)); // no pause, because the interval is short
     expect(await isFree(port)).toBe(true);
   }
 });

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** A process, told apart from a later one that was given the same pid by the time it began. */
+/** Identifies a process by pid and start time, because pids are reused. */
 export interface Identity {
   pid: number;
   began: string;
 }
 
-/** When the process began, in the system's own words; undefined when there is no such process. */
+/** Returns the start time of a process in the system's format; undefined if the process does not exist. */
 function beganAt(pid: number): string | undefined {
   try {
     if (process.platform !== 'linux')
@@ -15,9 +15,9 @@ function beganAt(pid: number): string | undefined {
         execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim() || undefined
       );
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the command in parentheses and may hold anything, spaces and parentheses too.
+    // The second field is the command in parentheses. It may itself contain spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    // Dead, only not yet collected by its parent; with threads left its ports are still taken.
+    // Zombie: dead, not yet reaped by its parent. While threads are left, its ports are still in use.
     if (fields[0] === 'Z' && Number(fields[17]) <= 1) return undefined;
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     return `${boot} ${fields[19]}`;
@@ -26,7 +26,7 @@ function beganAt(pid: number): string | undefined {
   }
 }
 
-/** The identity of a process that runs now; undefined when it is gone already. */
+/** Returns the identity of a running process; undefined if it has ended. */
 export function identityOf(pid: number): Identity | undefined {
   const began = beganAt(pid);
   return began === undefined ? undefined : { pid, began };

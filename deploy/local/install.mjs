@@ -1,4 +1,4 @@
-// `npm ci`, when node_modules is not what package-lock.json says. Plain JavaScript: it runs before anything is installed.
+// Runs `npm ci` if node_modules differs from package-lock.json. Plain JavaScript, because it runs before any package is installed.
 import { spawn } from 'node:child_process';
 import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const LOCK_TOO_OLD_MS = 10 * 60_000;
 
 /**
- * Installs if that is needed. Two that are started at once do not install into each other: one waits for the other.
+ * Installs the packages if necessary. Concurrent runs wait for each other.
  * @param {string} root the repository's folder
- * @returns {Promise<string | undefined>} what is wrong, in words for the user
+ * @returns {Promise<string | undefined>} an error message for the user, or undefined
  */
 export async function ensureInstalled(root) {
   if (isInstalled(root)) return undefined;
@@ -35,7 +35,7 @@ export async function ensureInstalled(root) {
     : 'node_modules/.bin/node is missing: allow the install script of the package "node" (npm config ignore-scripts).';
 }
 
-/** npm notes in node_modules/.package-lock.json, last of all, what it has installed. */
+/** As its last step, npm lists the installed packages in node_modules/.package-lock.json. */
 function isInstalled(root) {
   if (!hasNode(root)) return false;
   try {
@@ -62,7 +62,7 @@ function hasNode(root) {
   }
 }
 
-/** True when this process holds the lock; a lock whose process is gone is removed. */
+/** Returns whether this process holds the lock. Removes the lock of a process that has ended. */
 function takeLock(lock) {
   try {
     writeFileSync(lock, String(process.pid), { flag: 'wx' });
@@ -89,7 +89,7 @@ function isAlive(pid) {
   }
 }
 
-/** Resolves with npm's output when it failed, with undefined when it went well. */
+/** Resolves with npm's output if npm failed, otherwise with undefined. */
 function npmCi(root, lock) {
   return new Promise((resolve) => {
     const npm = spawn('npm', ['ci', '--no-audit', '--no-fund'], {
@@ -101,7 +101,7 @@ function npmCi(root, lock) {
     npm.stderr.on('data', (chunk) => (output += chunk));
     npm.on('error', (error) => resolve(`npm cannot be started: ${error.message}`));
     npm.on('close', (code) => resolve(code === 0 ? undefined : output));
-    // The lock follows npm: if this process is killed, npm goes on alone and must still be waited for.
+    // The lock names npm's pid: if this process is killed, npm continues and others must still wait for it.
     if (npm.pid) writeFileSync(lock, String(npm.pid));
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
       process.once(signal, () => {
@@ -111,7 +111,7 @@ function npmCi(root, lock) {
   });
 }
 
-/** Shows that it lives: a line that counts on a terminal, elsewhere a line every ten seconds. */
+/** Shows progress: a counting line on a terminal, otherwise a line every ten seconds. */
 function tick(what) {
   const start = Date.now();
   const seconds = () => `${((Date.now() - start) / 1000).toFixed(process.stdout.isTTY ? 0 : 1)} s`;

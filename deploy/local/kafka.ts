@@ -24,7 +24,7 @@ interface PreparedKafka {
   version: string;
 }
 
-/** Throws unless something listens there. kafkajs alone would try for seconds before it says so. */
+/** Throws unless the address accepts connections. kafkajs alone would retry for seconds before it fails. */
 const listens = (address: string): Promise<void> =>
   new Promise((resolve, reject) => {
     const cut = address.lastIndexOf(':');
@@ -38,7 +38,7 @@ const listens = (address: string): Promise<void> =>
     socket.once('connect', () => resolve(void socket.end()));
   });
 
-/** Throws unless the broker answers a request. */
+/** Throws unless the broker responds to a request. */
 async function answers(brokers: string): Promise<void> {
   await listens(brokers);
   const client = new Kafka({
@@ -64,10 +64,10 @@ export async function externalKafka(brokers: string): Promise<void> {
 }
 
 /**
- * Finds a way to run Kafka: Java and Maven, Docker, or both of the former as Debian packages.
+ * Finds a way to run Kafka: Java with Maven, Docker, or Debian packages of Java and Maven.
  * @param usual the port to use if it is free; any free one without it
- * @param advertisedFor where its clients reach what listens at a port
- * @returns why there is none, where there is none
+ * @param advertisedFor returns the address at which clients reach a port
+ * @returns the process, or the reason why Kafka cannot run
  */
 export async function prepareKafka(
   state: State,

@@ -1,5 +1,5 @@
-// The secret that the keys are encrypted with changes in three steps, so that it is never lost, whenever somebody pulls
-// the plug: the next one is noted, everything is encrypted with it, and it takes the place of the old one.
+// Rotates the secret that encrypts the keys. Three steps make the rotation crash-safe: store the next secret, encrypt the
+// keys with it, then replace the old secret.
 import { join } from 'node:path';
 import { ROOT } from './config.ts';
 import { Problem } from './problem.ts';
@@ -9,16 +9,16 @@ import { randomSecret, readJson, type Secrets, writePrivate } from './state.ts';
 const adminScript = join(ROOT, 'services', 'auth', 'admin.ts');
 const rotationTimeoutMs = 60_000;
 
-/** A stack's secrets as they are at the moment. @throws Problem when they cannot be read */
+/** Reads the current secrets of a stack. @throws Problem if they cannot be read */
 export function readSecrets(file: string): Secrets {
   const secrets = readJson<Secrets>(file);
-  if (!secrets) throw new Problem(`${file} cannot be read: mend it.`);
+  if (!secrets) throw new Problem(`${file} cannot be read: fix it.`);
   return secrets;
 }
 
 /**
- * Notes the secret that is to come: the one that an interrupted run has noted, or a new one.
- * @returns both, as `rotate-key-secret` reads them
+ * Stores the next secret. Keeps the next secret of an interrupted run, if there is one.
+ * @returns both secrets in the format that `rotate-key-secret` reads
  */
 export function noteNextKeySecret(file: string): { AUTH_KEY_SECRET: string; AUTH_KEY_SECRET_NEW: string } {
   const secrets = readSecrets(file);
@@ -27,16 +27,16 @@ export function noteNextKeySecret(file: string): { AUTH_KEY_SECRET: string; AUTH
   return { AUTH_KEY_SECRET: authKeySecret, AUTH_KEY_SECRET_NEW: nextAuthKeySecret };
 }
 
-/** The noted secret is the one, from now on; nothing happens when another run has said so already. */
+/** Replaces the secret with the stored next one. Has no effect if another run has already done so. */
 export function adoptKeySecret(file: string, noted: string): void {
   const { nextAuthKeySecret, ...secrets } = readSecrets(file);
   if (nextAuthKeySecret === noted) writePrivate(file, { ...secrets, authKeySecret: noted });
 }
 
 /**
- * Finishes a rotation that was interrupted, if there is one. Forwards, not back: its command may still be at it though
- * who started it is gone, and the second of the two finds everything done.
- * @throws Problem when it cannot be finished; the next start tries again
+ * Completes an interrupted rotation, if there is one. It does not roll back, because the command of the interrupted run may
+ * still be running; whichever ends second finds nothing left to do.
+ * @throws Problem if the rotation cannot be completed; the next start retries
  */
 export async function finishKeySecretRotation(postgres: string, file: string): Promise<void> {
   if (readSecrets(file).nextAuthKeySecret === undefined) return;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readableLine } from './log-view.ts';
 
-test('a JSON line becomes one that a person reads', () => {
+test('formats a JSON line as readable text', () => {
   const time = new Date(2025, 0, 2, 12, 0, 1).toISOString();
   const line = {
     time,
@@ -18,19 +18,19 @@ test('a JSON line becomes one that a person reads', () => {
   });
 });
 
-test('of an error the message is shown; its stack is for the log file', () => {
+test('shows only the message of an error', () => {
   const error = { type: 'Error', message: 'no answer', stack: 'Error: no answer\n    at x' };
   const { text } = readableLine('auth', JSON.stringify({ level: 'error', message: 'It failed', error }));
   expect(text).toMatch(/It failed error=no answer$/);
 });
 
-test.each(['not JSON', '"text"', '{"half": ', '12'])('anything else is shown as it is: %s', (line) => {
+test.each(['not JSON', '"text"', '{"half": ', '12'])('shows other output unchanged: %s', (line) => {
   const { level, text } = readableLine('auth', line);
   expect(level).toBe('error');
   expect(text.endsWith(line)).toBe(true);
 });
 
-describe('what could drive the terminal is shown escaped', () => {
+describe('escapes terminal control characters', () => {
   const bad = '\x1b]0;owned\x07 \x1b[2J \x9b31m \x7f \r\n \u202e \u2066 \u2028 \u061c \0';
   const shown = String.raw`\u001b]0;owned\u0007 \u001b[2J \u009b31m \u007f \u000d\n \u202e \u2066 \u2028 \u061c \u0000`;
 
@@ -45,12 +45,12 @@ describe('what could drive the terminal is shown escaped', () => {
     expect(text.endsWith(` ${end}`)).toBe(true);
   });
 
-  test('an object of such values', () => {
+  test('in a nested object', () => {
     const { text } = readableLine('cache', JSON.stringify({ message: 'x', event: { id: '\x1b \x9b' } }));
     expect(text.endsWith(String.raw`x event={"id":"\u001b \u009b"}`)).toBe(true);
   });
 
-  test('a line that is not JSON; its tabs and all other text stay', () => {
+  test('in a line that is not JSON, except tabs', () => {
     const { text } = readableLine('cache', `${bad}\tüñ漢😀`);
     expect(text.endsWith(`${shown}\tüñ漢😀`)).toBe(true);
   });

@@ -8,24 +8,24 @@ const levels: Record<string, string> = {
 };
 const shownElsewhere = new Set(['time', 'level', 'service', 'message', 'msg', 'pid', 'hostname', 'trace_id']);
 
-/** A line of a process's log: its level, and the line as a person reads it. */
+/** A log line: its level and its readable form. */
 export interface LogLine {
   level: string;
   text: string;
 }
 
-/** C0 but tab, DEL, C1; what turns the direction of text; line and paragraph separators. */
+/** C0 except tab, DEL, C1, bidirectional controls, line and paragraph separators. */
 // oxlint-disable-next-line no-control-regex
 const control = /[\0-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** What comes from a request or an event may hold commands to a terminal: they are shown, not obeyed. */
+/** Escapes control characters, because data of requests and events may contain terminal escape sequences. */
 export function escapeControls(text: string): string {
   return text.replace(control, (char) =>
     char === '\n' ? '\\n' : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 
-/** Of an error its message: its stack is in the log file. */
+/** Returns only the message of an error; the log file has its stack. */
 function show(value: unknown): string {
   if (typeof value === 'string') return value;
   const { message, stack } = (value ?? {}) as { message?: unknown; stack?: unknown };
@@ -34,7 +34,7 @@ function show(value: unknown): string {
 
 /**
  * Makes a JSON log line readable: `12:00:01 gateway  info  request done status=200`.
- * Anything else that a process prints (a crash of Node itself, say) is shown as it is. Control characters are escaped.
+ * Other output, for example of a Node crash, is shown unchanged. Control characters are escaped.
  */
 export function readableLine(name: string, line: string): LogLine {
   let entry: Record<string, unknown> | undefined;

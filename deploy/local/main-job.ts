@@ -19,15 +19,14 @@ interface Seen {
   version: number;
 }
 
-/** The user has changed a demo account since it was made. */
+/** The user has changed a demo account since its creation. */
 class ChangedAccount extends Error {}
 
 /**
- * What the platform is for, done once through the gateway: log in, read, read again, change the record by HTTP and
- * through Kafka, and see the new version each time. It is left out, and that is told, when the user has changed one of
- * the demo accounts since they were made.
- * @param report gets one line for each step
- * @throws Problem saying which step failed
+ * Runs a smoke test through the gateway: logs in, reads a record twice, changes it by HTTP and through Kafka, and checks
+ * that each read returns the new version. Skips the test and reports that if the user has changed a demo account.
+ * @param report gets one line per step
+ * @throws Problem with the failed step
  */
 export async function mainJob(settings: Settings, report: Report): Promise<void> {
   const records = openRecords(settings.database);
@@ -55,7 +54,7 @@ export async function mainJob(settings: Settings, report: Report): Promise<void>
     );
     const readOnce = (): Promise<Seen> => read(settings.gateway, token);
     await step('read webform 12', readOnce, shown);
-    // A new consumer of events clears everything once when it joins, which may be just now: then this takes a third read.
+    // A new Kafka consumer clears the whole cache when it joins. If that happens now, this takes a third read.
     await step('read it again', () => readUntil(readOnce, ({ cache }) => cache === 'hit'), shown);
 
     const http = httpAnnouncer(settings);
@@ -89,7 +88,7 @@ export async function mainJob(settings: Settings, report: Report): Promise<void>
   }
 }
 
-/** Returns a user's token. Throws ChangedAccount also when the machine client has another secret now. */
+/** Returns a user's token. @throws ChangedAccount, also if the machine client's secret has changed */
 async function logIn(settings: Settings): Promise<string> {
   const answer = await call(settings.gateway, login, { body: { email, password: DEMO_PASSWORD } });
   if (answer.error?.error === 'invalid_credentials') throw new ChangedAccount(email);
@@ -111,7 +110,7 @@ async function read(gateway: string, token: string): Promise<Seen> {
   return { cache: answer.headers.get('x-cache') ?? '', title, version };
 }
 
-/** Reads until it sees what it waits for; longer pauses each time. Resolves with that read. */
+/** Reads with growing pauses until the expected version appears; resolves with that read. */
 async function readUntil(readOnce: () => Promise<Seen>, wanted: (seen: Seen) => boolean): Promise<Seen> {
   const deadline = performance.now() + limitMs;
   for (let pause = 5; ; pause = Math.min(pause * 2, 200)) {

@@ -5,7 +5,7 @@ import { lastLines, onPath, runCommand } from './run-command.ts';
 
 const copyDependencies = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
 
-/** Java 17 or newer: JAVA_HOME's or the one on PATH. */
+/** Path of Java 17 or newer, from JAVA_HOME or PATH. */
 export async function findJava(signal: AbortSignal): Promise<string | undefined> {
   const home = environmentWith({}).JAVA_HOME;
   for (const file of [home && join(home, 'bin', 'java'), onPath('java')]) {
@@ -17,9 +17,9 @@ export async function findJava(signal: AbortSignal): Promise<string | undefined>
 }
 
 /**
- * What `pom`, a file, depends on.
- * @param artifact the one whose version counts
- * @param name begins the name of the folder where the jars are, once they have been downloaded as a whole
+ * Manages the jars that the file `pom` depends on.
+ * @param artifact the artifact whose version names the folder
+ * @param name prefix of the folder for the jars; the folder appears after a complete download
  */
 export function mavenJars(name: string, pom: string, artifact: string) {
   const [, found] = readFileSync(pom, 'utf8').split(`${artifact}</artifactId>`, 2);
@@ -28,15 +28,15 @@ export function mavenJars(name: string, pom: string, artifact: string) {
 
   return {
     version,
-    /** The class path, in an order that stays the same; undefined while the jars are not there. */
+    /** Returns the class path in a stable order; undefined until the jars are downloaded. */
     classPath(): string | undefined {
       if (!existsSync(folder)) return undefined;
       const jars = readdirSync(folder).toSorted();
       return jars.map((jar) => join(folder, jar)).join(':');
     },
     /**
-     * Has Maven download them; returns why it did not work, or undefined. Two stacks may do so at once: each into a folder
-     * of its own, which gets the right name when it is complete.
+     * Downloads the jars with Maven and returns the reason of a failure, or undefined. Concurrent downloads are safe: each
+     * uses a folder of its own, which is renamed when it is complete.
      */
     async download(signal: AbortSignal): Promise<string | undefined> {
       const maven = onPath('mvn');

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 
 export const HOST = '127.0.0.1';
 
-/** True when nobody listens on this port of the loopback address. */
+/** Returns whether a port of the loopback address is free. */
 export const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer();
@@ -10,13 +10,13 @@ export const isFree = (port: number): Promise<boolean> =>
     server.listen(port, HOST, () => server.close(() => resolve(true)));
   });
 
-/** The usual port of a server if it is free, else (or when none is usual) any free one. */
+/** Returns the usual port if it is given and free, otherwise any free port. */
 export const usualOrFree = async (usual?: number): Promise<number> =>
   usual !== undefined && (await isFree(usual)) ? usual : freePort();
 
 /**
- * A free port below the range from which the system hands out ports by itself: nobody gets it by chance while its server
- * restarts, not even a client that tries to reach the server, which would then be connected to itself.
+ * Returns a free port below the ephemeral range. While the server restarts, the system cannot assign its port to another
+ * socket, for example to a client of the server, which would then connect to itself.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

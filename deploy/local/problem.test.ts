@@ -3,7 +3,7 @@ import { Problem, printProblem } from './problem.ts';
 
 afterEach(() => void jest.restoreAllMocks());
 
-test('the end of a log is shown without what could drive the terminal', () => {
+test('shows the end of a log without terminal control characters', () => {
   const printed: string[] = [];
   jest.spyOn(console, 'error').mockImplementation((line) => void printed.push(String(line)));
   printProblem(new Problem('It died.', ['last \x1b[2Jwords \x9b31m', 'of it']));

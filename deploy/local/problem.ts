@@ -1,9 +1,9 @@
 import { ConfigError } from '@content-platform/chassis/config';
 import { escapeControls } from './log-view.ts';
 
-/** A failure that the user can do something about: its message is one line that says what is wrong and what to do. */
+/** A failure that the user can fix. Its message is one line with the cause and the remedy. */
 export class Problem extends Error {
-  /** Lines that help to see why, such as the end of a process's log. */
+  /** Lines with details, such as the end of a process's log. */
   readonly lines: string[];
 
   constructor(message: string, lines: string[] = []) {
@@ -16,8 +16,8 @@ export class Problem extends Error {
 const notWritable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC']);
 
 /**
- * Prints an error to stderr: a Problem or ConfigError as its line, a file that cannot be written likewise, and anything else with its
- * stack, since that is a bug of ours.
+ * Prints an error to stderr. A Problem, a ConfigError and a failed file write are one line. Any other error is a bug and has
+ * its stack.
  */
 export function printProblem(error: unknown): void {
   const { code = '', path } = (error ?? {}) as NodeJS.ErrnoException;
@@ -31,7 +31,7 @@ export function printProblem(error: unknown): void {
   console.error(error.message);
 }
 
-/** Why a wait ended: the user wants the stack to stop. Nothing has gone wrong. */
+/** Ends a wait because the user stops the stack; not a failure. */
 export class Stopped extends Error {
   constructor() {
     super('stopped');

@@ -1,18 +1,18 @@
 import type { ProcessSpec, Supervised, SupervisorContext } from './supervised.ts';
 import { supervise } from './supervised.ts';
 
-/** In the order in which they stop: a caller before the processes that it calls. */
+/** Tiers in the order in which they stop: callers before the processes that they call. */
 const tierNames = ['gateway', 'services', 'stores'] as const;
 export type Tier = (typeof tierNames)[number];
 
-/** Three tiers, one after the other, end within 10 s. */
+/** Grace period per tier: three tiers, stopped one after the other, end within 10 s. */
 const graceMs = 3_000;
 
 /** The stack's processes, in tiers. */
 export interface ProcessTiers {
   /** Starts a process and keeps it running; resolves when it is ready. */
   up: (tier: Tier, spec: ProcessSpec) => Promise<void>;
-  /** The process's pid as it is now; 0 when it is not running. */
+  /** Returns the current pid of the process; 0 if it is not running. */
   pidOf: (name: string) => number;
   /** Stops every process; resolves when all have ended. */
   stop: () => Promise<void>;

@@ -14,8 +14,8 @@ const image = 'redis:8';
 const settings = '--maxmemory 256mb --maxmemory-policy allkeys-lfu --appendonly yes'.split(' ');
 
 /**
- * Resolves with the server's version when it answers.
- * @throws the reason when it does not within a second
+ * Resolves with the server's version.
+ * @throws the reason if the server does not respond within a second
  */
 async function pingRedis(url: string): Promise<string> {
   const client = new Redis(url, {
@@ -36,7 +36,7 @@ async function pingRedis(url: string): Promise<string> {
   }
 }
 
-/** The server that REDIS_URL names. @throws Problem when it does not answer or is too old */
+/** Checks the server at REDIS_URL. @throws Problem if it does not respond or is too old */
 export async function externalRedis(url: string): Promise<string> {
   const version = await pingRedis(url).catch((error: Error) => {
     throw new Problem(
@@ -50,8 +50,8 @@ export async function externalRedis(url: string): Promise<string> {
 
 /**
  * Finds a way to run Redis: a binary on PATH, Docker, or a Debian package.
- * @param usual the port to use if it is free; any free one without it
- * @throws Problem when there is none
+ * @param usual the port to use if it is free; default: any free port
+ * @throws Problem if none of them is available
  */
 export async function prepareRedis(
   state: State,
@@ -85,7 +85,7 @@ export async function prepareRedis(
   );
 }
 
-/** Path of a new enough server, which Debian's package manager installs if necessary; undefined if that is impossible. */
+/** Returns the path of a server of a supported version, installed as a Debian package if necessary; otherwise undefined. */
 export async function installedRedis(signal: AbortSignal): Promise<string | undefined> {
   const binary = await newEnough(signal);
   if (binary || !canInstall()) return binary;
@@ -104,7 +104,7 @@ async function newEnough(signal: AbortSignal): Promise<string | undefined> {
 
 function serverSpec(state: State, binary: string, port: number, ready: () => Promise<void>): ProcessSpec {
   const folder = state.path('redis');
-  // A stack begins with an empty cache; a server that dies while it runs comes back with what it had.
+  // A stack starts with an empty cache. A server that crashes while the stack runs restarts with its data.
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { mode: 0o700 });
   const place = ['--bind', HOST, '--port', String(port), '--dir', folder, '--save', ''];

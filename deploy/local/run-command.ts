@@ -9,18 +9,18 @@ export interface CommandResult {
 }
 
 export interface CommandOptions {
-  /** Ends the command, and everything that it started, with SIGKILL. */
+  /** Kills the command and its child processes with SIGKILL when aborted. */
   signal?: AbortSignal;
-  /** ms after which it is ended in the same way. */
+  /** Time limit in ms, after which the command is killed in the same way. */
   within?: number;
   cwd?: string;
   env?: Record<string, string>;
 }
 
 /**
- * Runs a command to its end. What it wrote, stdout and stderr together, is the result; an exit code other than 0 is
- * no error here. A command that cannot be started or took too long has code -1.
- * @throws the signal's reason when it was ended by that
+ * Runs a command and returns its exit code and its output (stdout and stderr). A non-zero exit code is not an error here.
+ * A command that cannot start or that timed out has the code -1.
+ * @throws the signal's reason if the signal aborted the command
  */
 export async function runCommand(
   command: string,
@@ -29,7 +29,7 @@ export async function runCommand(
 ): Promise<CommandResult> {
   options.signal?.throwIfAborted();
   const child = spawn(command, args, {
-    // A group of its own: Ctrl-C on the terminal is for the launcher to deal with.
+    // A process group of its own, because the launcher handles Ctrl-C.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: environmentWith(options.env ?? {}),
@@ -41,7 +41,7 @@ export async function runCommand(
     try {
       if (child.pid) process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // it ended in the meantime
+      // the process has already ended
     }
   };
   const timer = options.within === undefined ? undefined : setTimeout(kill, options.within);
@@ -59,7 +59,7 @@ export async function runCommand(
   return { code, output };
 }
 
-/** The path of a program that is on PATH; the first of the names that is there. */
+/** Returns the path of the first of these programs that is on PATH. */
 export const onPath = (...names: string[]): string | undefined =>
   names
     .flatMap((name) => (environmentWith({}).PATH ?? '').split(delimiter).map((folder) => join(folder, name)))
@@ -72,5 +72,5 @@ export const onPath = (...names: string[]): string | undefined =>
       }
     });
 
-/** The last lines of a text, for showing why something failed. */
+/** Returns the last lines of a text, to show the cause of a failure. */
 export const lastLines = (text: string, count = 15): string[] => text.trimEnd().split('\n').slice(-count);

@@ -6,7 +6,7 @@ test.each([
   'postgres://owner@127.0.0.1:5433/platform',
   'postgres://owner@[::1]/platform',
   'postgres:///platform?host=/run/postgresql',
-])('demo data may go to %s', (url) => {
+])('allows demo data in %s', (url) => {
   expect(() => refuseDemoDataElsewhere(url)).not.toThrow();
 });
 
@@ -15,6 +15,6 @@ test.each([
   'postgres://owner@127.0.0.1.example.com/platform',
   'postgres://owner@10.0.0.1/platform',
   'postgres://owner@localhost/platform?host=db.example.com',
-])('demo data may not go to %s', (url) => {
+])('refuses demo data in %s', (url) => {
   expect(() => refuseDemoDataElsewhere(url)).toThrow(/^DATABASE_URL names \S+: npm start adds demo accounts/);
 });

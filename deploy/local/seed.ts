@@ -7,16 +7,16 @@ import { demoRecords } from './demo-content.ts';
 import { DEMO_LETTERS, DEMO_LETTERS_OF } from './demo-letters.ts';
 import { Problem } from './problem.ts';
 
-/** Whether an address can be reached from this machine alone: loopback, or a socket in a folder. */
+/** Whether a host is reachable only from this machine: loopback or a Unix socket. */
 export const isHere = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?|\/.*)$/i.test(host);
 
 /**
- * Demo accounts have public passwords: they are for a database that others cannot reach.
- * @param databaseUrl the database that the user has named
- * @throws Problem when it is not on this machine
+ * Refuses demo data in a database on another machine, because demo accounts have public passwords.
+ * @param databaseUrl URL of the user's database
+ * @throws Problem if the database is not on this machine
  */
 export function refuseDemoDataElsewhere(databaseUrl: string): void {
-  // What node-postgres will connect to: parameters of the address may name another host than its beginning.
+  // Checks the host that node-postgres connects to, because URL parameters may override the host of the URL.
   const { host } = new pg.Client({ connectionString: databaseUrl });
   if (!isHere(host))
     throw new Problem(
@@ -25,8 +25,8 @@ export function refuseDemoDataElsewhere(databaseUrl: string): void {
 }
 
 /**
- * Adds the demo data that is missing; what is there stays as it is, however it was changed since.
- * @param database the owner's address of the platform's database, migrated by the services
+ * Adds missing demo data. Keeps existing data, including changed demo data.
+ * @param database URL of the platform's database for the owner; the services have migrated it
  */
 export async function seed(database: string): Promise<void> {
   await withClient(database, addRecords);
@@ -34,8 +34,8 @@ export async function seed(database: string): Promise<void> {
 }
 
 /**
- * Lets the role `content_server` log in: the content-cache service makes it with its rights and without a login.
- * @returns its address of the database
+ * Enables login for the role `content_server`, which the content-cache service creates without login.
+ * @returns the database URL for this role
  */
 export async function admitContentServer(database: string, password: string): Promise<string> {
   const statement = `alter role content_server login password ${pg.escapeLiteral(password)}`;
@@ -56,11 +56,11 @@ async function addRecords(client: pg.Client): Promise<void> {
   );
 }
 
-/** Returns the id of the user whom the demo's letters are for. */
+/** Returns the ID of the user who owns the demo letters. */
 async function addAccounts(database: string): Promise<number> {
   const accounts = await openAccounts(database);
   try {
-    // One after the other: each has the same id in every new database.
+    // Sequential, so that each account has the same ID in every new database.
     for (const user of DEMO_USERS) await ensureUser(accounts, { ...user, password: DEMO_PASSWORD });
     await ensureClient(accounts, DEMO_CLIENT);
     return (await accounts.users.findByEmail(DEMO_LETTERS_OF))!.id;

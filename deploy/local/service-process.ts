@@ -8,24 +8,24 @@ import type { Stack } from './stack-file.ts';
 import type { ProcessSpec } from './supervised.ts';
 
 const readyWithinMs = 60_000;
-/** What every process of the platform is started with. */
+/** Node flags of every process of the platform. */
 export const NODE_FLAGS = [
-  // Node's own warnings that say nothing about the platform.
+  // Suppresses Node warnings that are irrelevant to the platform.
   '--disable-warning=ExperimentalWarning',
   '--disable-warning=TimeoutNegativeWarning',
-  // Traces, where OTEL_EXPORTER_OTLP_ENDPOINT is set.
+  // Sends traces if OTEL_EXPORTER_OTLP_ENDPOINT is set.
   `--import=${pathToFileURL(join(ROOT, 'services/chassis/telemetry.ts')).href}`,
 ];
 
 const at = (port: number): string => `http://${HOST}:${port}`;
 
-/** The ports of a service, given the gateway's: the public one and the internal one. */
+/** Returns the public and the internal port of a service, derived from the gateway's port. */
 export function portsOf({ port }: Service, gatewayPort: number): [number, number] {
   const own = gatewayPort + port - portOf('gateway');
   return [own, own + internalPortOffset];
 }
 
-/** The addresses of every service, as stack.json tells them. */
+/** Returns the URLs of every service for stack.json. */
 export function addressesOf(
   gatewayPort: number,
   pidOf: (name: string) => number = () => 0,
@@ -38,8 +38,9 @@ export function addressesOf(
 }
 
 /**
- * How one of the platform's processes is started: from the repository's folder, told everything by its environment.
- * @param portOverrides the ports at which other processes reach a service through a proxy, by its name
+ * Returns the definition of a platform process. It runs in the repository's folder and gets all settings as environment
+ * variables.
+ * @param portOverrides ports of proxies through which other processes reach a service, by service name
  */
 export function serviceSpec(
   service: Service,
@@ -69,7 +70,7 @@ export function serviceSpec(
     prepare: () => prepare(service, around),
     ready: () => isReady(`${at(internal)}/health/ready`),
     readyWithinMs,
-    // Everything stops: nobody has to be told first.
+    // The whole stack stops, so no gateway has to notice first.
     stopSignal: 'SIGINT',
   };
 }

@@ -1,20 +1,20 @@
 import { addressSettings, type Service, type ServiceName, type Store } from '@content-platform/contract';
 import { finishKeySecretRotation, readSecrets } from './key-secret.ts';
 
-/** What a process may need to know of the stack it belongs to. */
+/** The parts of a stack that a process needs for its settings. */
 export interface ServiceContext {
   postgres: string;
   logs: string;
   redis: string;
-  /** Brokers; empty when the stack has no Kafka. */
+  /** Kafka brokers; empty without Kafka. */
   kafka: string;
-  /** The folder for uploaded files. */
+  /** Folder for uploaded files. */
   media: string;
-  /** Networks whose X-Forwarded-For the gateway believes. */
+  /** Networks whose X-Forwarded-For the gateway trusts. */
   trustedProxies?: string | undefined;
-  /** Settings of auth for an identity service. */
+  /** Settings of the auth service for an identity service. */
   identity?: Record<string, string> | undefined;
-  /** The address of a process's listener. */
+  /** Returns the URL of a process's listener. */
   urlOf: (name: ServiceName, listener: 'public' | 'internal') => string;
   /** Read at each start, because `npm run admin -- rotate-key-secret` changes the secrets. */
   secretsFile: string;
@@ -35,7 +35,7 @@ function ownSettings(name: ServiceName, context: ServiceContext): Record<string,
   return {};
 }
 
-/** The environment of a service beside HOST, PORT and PUBLIC_URL. */
+/** Returns the environment of a service without HOST, PORT and PUBLIC_URL. */
 export function environmentOf(service: Service, context: ServiceContext): Record<string, string> {
   return {
     LOGS_DATABASE_URL: context.logs,
@@ -45,11 +45,11 @@ export function environmentOf(service: Service, context: ServiceContext): Record
   };
 }
 
-/** The file that runs a service, relative to the repository. */
+/** Main file of a service, relative to the repository. */
 export const mainOf = ({ name }: Service): string =>
   name === 'gateway' ? 'gateway/main.ts' : `services/${name}/main.ts`;
 
-/** Does what a service needs before each start. */
+/** Prepares a service before each start. */
 export async function prepare({ name }: Service, { postgres, secretsFile }: ServiceContext): Promise<void> {
   if (name === 'auth') await finishKeySecretRotation(postgres, secretsFile);
 }

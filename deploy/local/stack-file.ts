@@ -2,18 +2,18 @@ import { stackFilePath } from './config.ts';
 import { Problem } from './problem.ts';
 import { readJson } from './state.ts';
 
-/** What stack.json says of a running stack: every address, with the database owner's credentials. */
+/** Contents of stack.json: the URLs of a running stack, with the database owner's credentials. */
 export interface Stack {
   gateway: string;
   postgres: string;
   logs: string;
   redis: string;
-  /** Brokers; null when the stack runs without Kafka. */
+  /** Kafka brokers; null without Kafka. */
   kafka: string | null;
   services: Record<string, { public: string; internal: string; pid: number }>;
 }
 
-/** The running stack's addresses. @throws Problem when none is running */
+/** Returns the URLs of the running stack. @throws Problem if no stack is running */
 export function readStack(file = stackFilePath()): Stack {
   const stack = readJson<Stack>(file);
   if (!stack) throw new Problem(`No stack is running (there is no ${file}): npm start`);

@@ -16,32 +16,32 @@ import { type StackContext, startKafka, startPostgres, type StartProxy, startRed
 import type { Report, Terminal } from './terminal.ts';
 
 export interface StackOptions {
-  /** The folder that holds everything of this stack. */
+  /** State folder of the stack. */
   state: string;
   gatewayPort: number;
-  /** Take the usual ports of PostgreSQL, Redis and Kafka where they are free. */
+  /** Use the default ports of PostgreSQL, Redis and Kafka if they are free. */
   usualPorts: boolean;
   external: External;
-  /** Networks whose X-Forwarded-For the gateway believes, so that a test can play many clients. */
+  /** Networks whose X-Forwarded-For the gateway trusts, so that a test can simulate many clients. */
   trustedProxies?: string;
   /** Puts a proxy in front of each store and service; without it processes connect directly. */
   proxy?: StartProxy;
-  /** Start an identity service for trials, and let users log in there. */
+  /** Start the demo identity service and allow logins there. */
   identityDemo?: boolean;
   /** Fail without Kafka. */
   needsKafka: boolean;
-  /** Show the services' logs on the terminal; the state folder has them anyway. */
+  /** Show the services' logs on the terminal. The state folder has them in any case. */
   showLogs: boolean;
   terminal: Terminal;
-  /** Stops the stack, also while it starts; its reason is a Stopped. */
+  /** Stops the stack, also during the start. Its reason is a Stopped. */
   signal: AbortSignal;
 }
 
 export interface RunningStack {
   stack: Stack;
-  /** The settings of the demo's content server. */
+  /** Settings of the demo content server. */
   contentServer: Settings;
-  /** Writes stack.json now and after each restart of a process; from now on the terminal shows the logs. */
+  /** Writes stack.json now and after each restart of a process. Afterwards the terminal shows the logs. */
   publish: () => void;
   /** Resolves when the stack has to end: with a Problem, or with Stopped. */
   ended: Promise<unknown>;
@@ -51,14 +51,14 @@ export interface RunningStack {
 
 type StoreAddresses = Omit<Stack, 'gateway' | 'services'>;
 
-/** A stack that is starting. */
+/** State of a stack during its start. */
 interface Run {
   options: StackOptions;
   state: State;
   processes: ProcessTiers;
   /** Aborts when the stack has to end; the reason says why. */
   end: AbortController;
-  /** A step whose failure is the reason of the end, once the stack is ending. */
+  /** A step. If the stack is ending, a failure of the step has the reason of the end. */
   step: <T>(name: string, work: (report: Report) => Promise<T>) => Promise<T>;
 }
 
@@ -66,7 +66,7 @@ const orphanGraceMs = 5_000;
 
 /**
  * Starts PostgreSQL, Redis, Kafka and every service, and adds the demo data.
- * @throws Problem when a part cannot start, Stopped when `signal` aborts; nothing is left running then
+ * @throws Problem if a part cannot start, Stopped if `signal` aborts; in both cases every process is stopped
  */
 export async function startStack(options: StackOptions): Promise<RunningStack> {
   const { external, gatewayPort, terminal, showLogs } = options;
@@ -92,7 +92,7 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
       });
     return terminal.step(name, reported, signal);
   };
-  // Until the stack is ready only errors are shown: warnings are usual then, as when Kafka creates its own topics.
+  // Shows only errors during the start, because warnings are normal then, for example while Kafka creates its topics.
   const showLine = (name: string, line: string): void => {
     const { level, text } = readableLine(name, line);
     if (showLogs && (publish || ['error', 'fatal'].includes(level))) terminal.line(text);
@@ -176,7 +176,7 @@ async function startEverything(
   return { stores, credentials };
 }
 
-/** Waits for all. When one fails, aborts the others and waits for them, so that nothing starts after a stop. */
+/** Waits for all steps. If one fails, aborts the others and waits for them, so that no process starts after a stop. */
 async function together<T extends readonly unknown[]>(
   end: AbortController,
   works: { [K in keyof T]: Promise<T[K]> },
@@ -199,7 +199,7 @@ async function refuseTakenPorts(gatewayPort: number): Promise<void> {
         );
 }
 
-/** Starts the identity service; returns auth's settings for it. */
+/** Starts the demo identity service and returns the settings of the auth service for it. */
 function startIdentityDemo({ options, processes, step }: Run): Promise<Record<string, string>> {
   return step('identity service', async (report) => {
     const { issuer, spec, environment } = await prepareIdentityDemo(options.gatewayPort);
@@ -209,7 +209,7 @@ function startIdentityDemo({ options, processes, step }: Run): Promise<Record<st
   });
 }
 
-/** The addresses and ports that processes use in the place of the real ones. */
+/** URLs and ports of proxies that processes use instead of the real ones. */
 interface Overrides {
   stores: Partial<Pick<Stack, 'postgres' | 'logs' | 'redis'>>;
   ports: Record<string, number>;
@@ -233,7 +233,7 @@ async function startProxies(
   return { stores, ports };
 }
 
-/** Adds the demo data, and writes what `npm run content-server` needs to a file beside stack.json. */
+/** Adds the demo data and writes the settings of `npm run content-server` to a file beside stack.json. */
 async function addDemoData(owner: string, state: State): Promise<Credentials> {
   await seed(owner);
   const database = await admitContentServer(owner, state.secrets.contentServerPassword);

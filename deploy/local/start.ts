@@ -1,4 +1,4 @@
-// `npm start`: brings up the stack, does the main job once, tells where things are, and keeps it all running.
+// `npm start`: starts the stack, runs the smoke test, prints the URLs, and keeps all processes running.
 import { readLauncherConfig } from './config.ts';
 import { mainJob } from './main-job.ts';
 import { Stopped } from './problem.ts';

@@ -14,13 +14,13 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
 
-test('a process is told apart from another with the same pid', () => {
+test('distinguishes a process from a later one with the same pid', () => {
   const self = identityOf(process.pid)!;
   expect(isRunning(self)).toBe(true);
   expect(isRunning({ ...self, began: `${self.began}1` })).toBe(false);
 });
 
-test("a folder is one launcher's at a time; a lock of a process that is gone does not count", () => {
+test('allows one launcher per folder and ignores the lock of a process that has ended', () => {
   const state = openState(folder, 'http://here');
   expect(() => openState(folder, 'http://there')).toThrow(
     `already running: http://here (pid ${process.pid}).`,
@@ -29,18 +29,18 @@ test("a folder is one launcher's at a time; a lock of a process that is gone doe
   const gone = { ...identityOf(process.pid), began: 'another boot', where: 'x' };
   writeFileSync(join(folder, 'launcher.json'), JSON.stringify(gone));
   openState(folder, 'http://there').release();
-  writeFileSync(join(folder, 'launcher.json'), '{"pid":'); // as a crash leaves it
+  writeFileSync(join(folder, 'launcher.json'), '{"pid":'); // truncated by a crash
   openState(folder, 'http://there').release();
 });
 
-test('refuses a folder that cannot be written to', () => {
+test('refuses a folder that is not writable', () => {
   writeFileSync(join(folder, '..', 'file'), '');
   expect(() => openState(join(folder, '..', 'file', 'below'), '')).toThrow(
     /^Cannot write to .*below \(ENOTDIR\): make it/,
   );
 });
 
-test('secrets are kept, and for nobody else', () => {
+test('keeps secrets in a file that only the owner can read', () => {
   const first = openState(folder, '');
   first.release();
   const second = openState(folder, '');
@@ -49,19 +49,19 @@ test('secrets are kept, and for nobody else', () => {
   expect(statSync(join(folder, 'secrets.json')).mode & 0o777).toBe(0o600);
 });
 
-test('secrets that are lost are not replaced while there is data that needs them', () => {
+test('does not replace lost secrets while data needs them', () => {
   mkdirSync(join(folder, 'postgres'), { recursive: true });
   expect(() => openState(folder, '')).toThrow(/secrets\.json is missing, .* move both away/);
   for (const broken of ['{"postgresPassword":', '{}', 'null']) {
     rmSync(folder, { recursive: true });
     mkdirSync(folder);
     writeFileSync(join(folder, 'secrets.json'), broken);
-    expect(() => openState(folder, '')).toThrow(/secrets\.json cannot be read, .*: mend it/);
+    expect(() => openState(folder, '')).toThrow(/secrets\.json cannot be read, .*: fix it/);
     expect(readFileSync(join(folder, 'secrets.json'), 'utf8')).toBe(broken);
   }
 });
 
-test('a recorded process that minds its signal not is killed; one with another start is left alone', async () => {
+test('kills a recorded process that ignores its signal and spares one with another start time', async () => {
   const state = openState(folder, '');
   const deaf = spawn(
     process.execPath,
@@ -77,6 +77,6 @@ test('a recorded process that minds its signal not is killed; one with another s
   writeFileSync(join(folder, 'run', 'self.json'), JSON.stringify(self));
   expect(await state.stopOrphans(300)).toBe(1);
   expect(await ended).toEqual([null, 'SIGKILL']);
-  // The next start may not have all of them: without Kafka nobody would overwrite or remove its note.
+  // The next start may run fewer processes: without Kafka no step would overwrite or remove its record.
   expect(readdirSync(join(folder, 'run'))).toEqual([]);
 });

@@ -14,37 +14,37 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Identity, identityOf, isRunning } from './identity.ts';
 import { Problem } from './problem.ts';
 
-/** Made once and kept, so that a second start can read what the first one wrote. */
+/** Created once and kept, so that later starts can read existing data. */
 export interface Secrets {
   postgresPassword: string;
   authKeySecret: string;
-  /** What is to take its place, while the keys are being encrypted with it. */
+  /** The next key secret, during a rotation. */
   nextAuthKeySecret?: string;
   contentServerPassword: string;
 }
 
-/** A process that was started for this state folder: run/<name>.json. */
+/** A process of this state folder, recorded in run/<name>.json. */
 export interface RunRecord extends Identity {
   stopSignal: NodeJS.Signals;
 }
 
-/** A stack's own folder: secrets, data, logs, and a note of every process it has started. */
+/** The state folder of a stack: secrets, data, logs and a record of every process that it started. */
 export interface State {
   folder: string;
   path: (...parts: string[]) => string;
-  /** As they were when it was opened: `npm run admin -- rotate-key-secret` changes one. */
+  /** The secrets at the time of opening. `npm run admin -- rotate-key-secret` changes one of them. */
   secrets: Secrets;
   record: (name: string, pid: number, stopSignal: NodeJS.Signals) => void;
   forget: (name: string) => void;
-  /** Stops what a killed launcher has left running, and removes its notes; resolves with the number of processes. */
+  /** Stops the processes that a killed launcher left running and removes their records; resolves with their number. */
   stopOrphans: (graceMs: number) => Promise<number>;
   release: () => void;
 }
 
 /**
- * Makes the folder (0700) if need be and takes it for this process.
- * @param where what to say of this stack to somebody who starts a second one: its address
- * @throws Problem when it cannot be written to, or another launcher has it
+ * Creates the folder with mode 0700 if it is missing and locks it for this process.
+ * @param where URL of this stack, for the error message when a second launcher starts
+ * @throws Problem if the folder is not writable or another launcher has locked it
  */
 export function openState(folder: string, where: string): State {
   const path = (...parts: string[]): string => join(folder, ...parts);
@@ -80,8 +80,8 @@ export function openState(folder: string, where: string): State {
 }
 
 /**
- * True when the launcher that had this folder is gone; what it has left running is stopped then.
- * @param graceMs how long such a process may take to end
+ * Returns whether the launcher that locked this folder has ended. If so, stops the processes that it left running.
+ * @param graceMs time for such a process to end, in ms
  */
 export async function isAbandoned(folder: string, graceMs: number): Promise<boolean> {
   const holder = readJson<Identity>(join(folder, 'launcher.json'));
@@ -90,7 +90,7 @@ export async function isAbandoned(folder: string, graceMs: number): Promise<bool
   return true;
 }
 
-/** Writes JSON so that a reader sees the old file or the new one, never half of one, and nobody else sees it. */
+/** Writes JSON atomically to a file that only the owner can read. */
 export function writePrivate(file: string, value: unknown): void {
   const draft = `${file}.${process.pid}.new`;
   writeFileSync(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
@@ -112,14 +112,14 @@ function takeLock(lock: string, where: string): void {
   }
 }
 
-/** @throws Problem when they are lost and there is data that nobody can use without them */
+/** @throws Problem if the secrets are lost and there is data that needs them */
 function keptSecrets(file: string, data: string): Secrets {
   const kept = readJson<Partial<Secrets>>(file);
   if (kept?.postgresPassword && kept.authKeySecret && kept.contentServerPassword) return kept as Secrets;
   const isThere = existsSync(file);
   if (isThere || existsSync(data))
     throw new Problem(
-      `${file} ${isThere ? 'cannot be read' : 'is missing'}, and the data in ${data} needs the secrets in it: mend it, or move both away (the demo data is made anew).`,
+      `${file} ${isThere ? 'cannot be read' : 'is missing'}, and the data in ${data} needs the secrets in it: fix it, or move both away (the next start creates the demo data again).`,
     );
   const secrets = {
     postgresPassword: randomSecret(),
@@ -139,7 +139,7 @@ const runRecords = (folder: string): RunRecord[] =>
     .map((file) => readJson<RunRecord>(join(folder, file)))
     .filter((record) => record !== undefined);
 
-/** A file's JSON; undefined when the file is not there or is not JSON, as after a crash in the middle of a write. */
+/** Returns the JSON of a file; undefined if the file is missing or is not JSON, for example after a crash during a write. */
 export function readJson<T>(file: string): T | undefined {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as T;
@@ -149,15 +149,15 @@ export function readJson<T>(file: string): T | undefined {
 }
 
 /**
- * Stops processes that are not children of ours: their stop signal first, SIGKILL for the whole group when they
- * are still there after `graceMs`.
+ * Stops processes that are not children of this process: first with their stop signal, and after `graceMs` with SIGKILL
+ * for the whole group.
  */
 export async function stopRecorded(records: RunRecord[], graceMs: number): Promise<void> {
   const signal = (pid: number, name: NodeJS.Signals): void => {
     try {
       process.kill(pid, name);
     } catch {
-      // gone in the meantime
+      // the process has already ended
     }
   };
   for (const record of records) if (isRunning(record)) signal(record.pid, record.stopSignal);

@@ -39,7 +39,7 @@ const context = (changed: Partial<StackContext> = {}): StackContext => ({
 });
 const report = (): void => {};
 
-test('refuses named servers that do not answer', async () => {
+test('refuses configured servers that do not respond', async () => {
   await expect(
     startRedis(context({ external: { redisUrl: 'redis://127.0.0.1:1' } }), report),
   ).rejects.toThrow(/^REDIS_URL: no Redis answers at 127\.0\.0\.1:1 /);
@@ -52,7 +52,7 @@ test('refuses named servers that do not answer', async () => {
   );
 });
 
-test('says what to install where a server is missing; without Kafka it goes on, unless Kafka is needed', async () => {
+test('names the missing server to install, and continues without Kafka unless Kafka is required', async () => {
   process.env.PATH = folder;
   delete process.env.JAVA_HOME;
   await expect(startRedis(context(), report)).rejects.toThrow(/^There is no Redis: install redis-server/);
@@ -60,7 +60,7 @@ test('says what to install where a server is missing; without Kafka it goes on, 
   expect(await startKafka(context({ needsKafka: false }), report)).toBeNull();
 });
 
-test('goes on without Docker if the image cannot be pulled', async () => {
+test('continues without Docker if the image cannot be pulled', async () => {
   writeFileSync(join(folder, 'docker'), '#!/bin/sh\n[ "$1" = version ]\n', { mode: 0o700 });
   process.env.PATH = folder;
   await expect(startRedis(context(), report)).rejects.toThrow(/^There is no Redis: install redis-server/);
@@ -78,7 +78,7 @@ test('creates the database again after a start that was interrupted', async () =
   expect(existsSync(state.path('postgres', 'global', 'pg_control'))).toBe(true);
 });
 
-test('refuses the data of another PostgreSQL, and leaves it as it is', async () => {
+test('refuses the data of another PostgreSQL version and does not change it', async () => {
   const file = state.path('postgres', 'PG_VERSION');
   mkdirSync(state.path('postgres'));
   writeFileSync(file, '15\n');

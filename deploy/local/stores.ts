@@ -8,19 +8,19 @@ import type { State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 import type { Report } from './terminal.ts';
 
-/** Starts a proxy in front of `port`, for a test; resolves with the port at which clients reach it. */
+/** Starts a proxy in front of `port` for a test; resolves with the port of the proxy. */
 export type StartProxy = (name: string, port: number) => Promise<number>;
 
-/** What the start of PostgreSQL, Redis and Kafka needs. */
+/** Parameters for starting PostgreSQL, Redis and Kafka. */
 export interface StackContext {
   state: State;
-  /** Servers that the user runs: the launcher starts none of these. */
+  /** Servers that the user runs; the launcher does not start them. */
   external: External;
-  /** Take the usual port of each server where it is free. */
+  /** Use the default port of each server if it is free. */
   usualPorts: boolean;
   /** Fail without Kafka. */
   needsKafka: boolean;
-  /** Kafka itself tells clients its address, so it has to know the proxy's. */
+  /** Kafka advertises its address to clients, so it needs the address of the proxy. */
   proxy?: StartProxy;
   signal: AbortSignal;
   /** Starts a process and keeps it running; resolves when it is ready. */
@@ -43,7 +43,7 @@ export async function startPostgres(context: StackContext, report: Report): Prom
   return databases;
 }
 
-/** Starts Redis with an empty cache, or checks the user's own; returns its URL. @throws Problem when there is none */
+/** Starts Redis with an empty cache, or checks the user's own; returns its URL. @throws Problem if Redis cannot run */
 export async function startRedis(context: StackContext, report: Report): Promise<string> {
   const { redisUrl } = context.external;
   if (redisUrl) {
@@ -56,7 +56,7 @@ export async function startRedis(context: StackContext, report: Report): Promise
   return url;
 }
 
-/** Starts Kafka; returns its brokers, or null without Kafka. @throws Problem when Kafka is missing and needed */
+/** Starts Kafka; returns its brokers, or null without Kafka. @throws Problem if Kafka is required and cannot run */
 export async function startKafka(context: StackContext, report: Report): Promise<string | null> {
   const { kafkaBrokers } = context.external;
   if (kafkaBrokers) {

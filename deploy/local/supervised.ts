@@ -7,7 +7,7 @@ import { Problem } from './problem.ts';
 import type { State } from './state.ts';
 import { seconds, type Terminal } from './terminal.ts';
 
-/** A long-running process: how it is started, when it is ready, how it is stopped. */
+/** Definition of a long-running process: start command, readiness check and stop signal. */
 export interface ProcessSpec {
   name: string;
   command: string;
@@ -15,38 +15,38 @@ export interface ProcessSpec {
   cwd: string;
   /** Called at each start, because secrets change between starts. */
   env?: () => Record<string, string>;
-  /** Throws while the process cannot do its job yet; called again until `readyWithinMs` is over. */
+  /** Throws while the process is not ready. Repeated until `readyWithinMs` is over. */
   ready: () => Promise<void>;
   readyWithinMs: number;
-  /** The signal on which the process finishes its work and ends. */
+  /** Signal for a graceful shutdown. */
   stopSignal: NodeJS.Signals;
   /** Runs before each start. */
   prepare?: () => Promise<unknown>;
-  /** Gets each line that the process prints. */
+  /** Called with each line that the process prints. */
   onLine?: (line: string) => void;
 }
 
 export interface SupervisorContext {
   state: Pick<State, 'path' | 'record' | 'forget'>;
   terminal: Pick<Terminal, 'line'>;
-  /** Ends every wait when the stack stops. */
+  /** Aborts every wait when the stack stops. */
   signal: AbortSignal;
   /** Called when the process is ready again after a restart. */
   onRestart: () => void;
-  /** Called when restarting has failed: the stack has to end. */
+  /** Called when the restarts have failed and the stack must stop. */
   onAbandoned: (problem: Problem) => void;
-  /** Pauses between restarts, in ms; 250 ms doubling up to 4 s unless a test gives another. */
+  /** Pauses between restarts in ms. Default: 250 ms doubling up to 4 s. */
   pauseMs?: (deaths: number) => number;
 }
 
-/** One process that is kept running. */
+/** A supervised process. */
 export interface Supervised {
   readonly name: string;
   /** The pid; 0 while the process is not running. */
   readonly pid: number;
   /**
    * Resolves when the process is ready for the first time.
-   * @throws Problem with the end of its log when it dies before that or takes too long
+   * @throws Problem with the end of its log if it dies earlier or times out
    */
   start: () => Promise<void>;
   /** Sends the stop signal, and SIGKILL after `graceMs`; resolves when the process has ended. */
@@ -61,12 +61,12 @@ const keptLines = 20;
 
 const defaultPauseMs = (deaths: number): number => Math.min(250 * 2 ** (deaths - 1), 4_000);
 
-/** Keeps one process running: starts it, writes its log, restarts it with backoff when it dies, stops it. */
+/** Supervises a process: starts it, writes its log, restarts it with backoff after a crash, and stops it. */
 export function supervise(spec: ProcessSpec, context: SupervisorContext): Supervised {
   const { name, stopSignal, readyWithinMs } = spec;
   const { state, terminal, signal, pauseMs = defaultPauseMs } = context;
   const logFile = state.path('logs', `${name}.log`);
-  // The log of the run before is kept: that run may be the one that crashed.
+  // Keeps the log of the previous run, which may be the run that crashed.
   if (existsSync(logFile)) renameSync(logFile, `${logFile}.old`);
   const log = createWriteStream(logFile, { mode: 0o600 });
   log.on('error', () => {}); // a full disk must not end the run
@@ -93,9 +93,9 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext): Superv
     spec.onLine?.(line);
   }
 
-  /** Starts the process; resolves with how it ended. */
+  /** Starts the process; resolves with its exit code or signal. */
   function run(): Promise<string> {
-    // A group of its own: Ctrl-C on the terminal reaches the launcher alone, which stops processes in order.
+    // A process group of its own, so that Ctrl-C reaches only the launcher, which stops the processes in order.
     const started = spawn(spec.command, spec.args, {
       cwd: spec.cwd,
       env: environmentWith(spec.env?.() ?? {}),
@@ -114,7 +114,7 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext): Superv
       started.on('error', (error) => !started.pid && end(error.message));
       started.on('exit', (code, exitSignal) => {
         killGroup(); // a grandchild could hold the port or the files
-        // The pipe may still hold its last lines.
+        // The pipe may still contain its last lines.
         const closed = new Promise((done) => started.once('close', done));
         void Promise.race([closed, sleep(lastOutputMs)]).then(() => end(exitSignal ?? `exit code ${code}`));
       });
@@ -157,7 +157,7 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext): Superv
     context.onRestart();
   }
 
-  /** Restarts the process each time it dies, until the stack stops. */
+  /** Restarts the process after each crash until the stack stops. */
   async function keepUp(): Promise<void> {
     for (;;) {
       const how = await ended;

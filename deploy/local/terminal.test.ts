@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { createTerminal } from './terminal.ts';
 
-test('what failed has a mark; what was ended because of that has none', async () => {
+test('marks the failed step, but not the steps that it aborted', async () => {
   const out = new PassThrough();
   const terminal = createTerminal(out as unknown as NodeJS.WriteStream);
   const controller = new AbortController();

@@ -1,9 +1,9 @@
 import { Stopped } from './problem.ts';
 
-/** Sets the text behind a step's name: what is under way, and in the end the result. */
+/** Sets the text behind a step's name: its progress, and finally its result. */
 export type Report = (detail: string) => void;
 
-/** Shows the user what the launcher does. */
+/** Shows the launcher's steps to the user. */
 export interface Terminal {
   line: (text: string) => void;
   /**
@@ -23,12 +23,12 @@ interface Step {
 const quietMs = 2_000;
 const lineEveryMs = 5_000;
 
-/** Seconds with one decimal, as all times of steps are shown. */
+/** Formats a duration as seconds with one decimal. */
 export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
 /** On a terminal the steps under way are a last line that ticks; elsewhere each long one is a line every 5 s. */
 export function createTerminal(out: NodeJS.WriteStream = process.stdout): Terminal {
-  // A reader that goes away (`npm start | head`) is no reason to stop the stack.
+  // If the reader of the output ends (`npm start | head`), the stack keeps running.
   out.on('error', () => {});
   const running = new Set<Step>();
   let timer: NodeJS.Timeout | undefined;

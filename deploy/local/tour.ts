@@ -4,7 +4,7 @@ import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-accounts.ts';
 import { identityTour } from './identity-demo/demo.ts';
 import type { Stack } from './stack-file.ts';
 
-/** Lines that tell a new user where things are and what to try; the commands work as they are printed. */
+/** Returns the welcome text: URLs and commands to try. The commands work as printed. */
 export function tour(stack: Stack, state: string, identityDemo: boolean): string[] {
   return [
     '',
@@ -27,7 +27,7 @@ export function tour(stack: Stack, state: string, identityDemo: boolean): string
   ];
 }
 
-/** Five commands for bash, to be pasted one after the other. */
+/** Five bash commands, to paste one after the other. */
 function tourCommands({ gateway, kafka }: Stack, state: string): string[] {
   const which = state === DOWNLOADS ? '' : `STACK_FILE=${join(state, 'stack.json')} `;
   const body = JSON.stringify({ email: 'user@example.com', password: DEMO_PASSWORD });

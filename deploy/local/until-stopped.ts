@@ -1,10 +1,10 @@
 import { Stopped, printProblem } from './problem.ts';
 
 /**
- * Runs `work` until it ends or the user wants it to: Ctrl-C, SIGTERM, SIGHUP, or the end of the bootstrap that started
- * this process. `work` is told by its signal, and cleans up before it returns or throws. Then the process ends.
+ * Runs `work` and then ends the process. Aborts the signal of `work` on Ctrl-C, SIGTERM, SIGHUP, or when the bootstrap
+ * process that started this one ends. `work` cleans up before it returns or throws.
  * @param work resolves with the exit code
- * @param codeWhenStopped the exit code when the user has stopped it
+ * @param codeWhenStopped exit code after the user has stopped the work
  */
 export async function untilStopped(
   work: (signal: AbortSignal) => Promise<number>,
@@ -17,7 +17,7 @@ export async function untilStopped(
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
   process.on('disconnect', stop);
   process.channel?.unref();
-  // The terminal may be gone; that is no reason to leave things running.
+  // The terminal may be closed; ignore that, so that the cleanup still runs.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   let code = 1;
   try {

@@ -79,7 +79,7 @@ const lists: readonly List[] = [
   },
 ];
 
-/** Returns the file with its list as the description of the services has it. @throws Error when the list is missing */
+/** Returns the file with its list replaced by the generated one. @throws Error if the file has no such list */
 function withList({ file, pattern, replacement }: List): string {
   const text = readFileSync(join(ROOT, file), 'utf8');
   if (text.search(pattern) < 0) throw new Error(`${file}: no list matches ${pattern}`);
@@ -87,8 +87,8 @@ function withList({ file, pattern, replacement }: List): string {
 }
 
 /**
- * Yields every file that follows from the description of the services, the settings, the kept results and the dashboards'
- * code, by its path. Later files read earlier ones, so write each file before you ask for the next.
+ * Yields the path and text of every generated file. Later files read earlier ones, so write each file before you ask for
+ * the next.
  */
 export async function* renderFiles(): AsyncGenerator<[file: string, text: string]> {
   const options = await resolveConfig(join(ROOT, 'package.json'));

@@ -1,4 +1,4 @@
-// `npm run render`: writes every file that follows from the list of services, the settings, the kept results or the dashboards' code.
+// `npm run render`: writes every file that is generated from the service list, settings, stored results and dashboard code.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../local/config.ts';

@@ -24,7 +24,7 @@ function complaintOf({ httpVersion, headers, rawHeaders }: IncomingMessage): str
 
 /** The check of request heads: `inspect` finds malformed heads, and `refuse` answers them once a context exists. */
 export function createHeadCheck() {
-  /** What is wrong with the last head that a connection may send; Node's parser goes on behind it. */
+  /** The error of a malformed head, which is the last one of its connection, although Node's parser continues. */
   const complaints = new WeakMap<Socket, string>();
   const isMalformed = ({ socket }: IncomingMessage): boolean => complaints.has(socket);
 

@@ -12,7 +12,7 @@ import { writeResult } from '../../test/support/results.ts';
 
 const seed = Number(process.env['PROOF_SEED'] ?? Date.now() % 1_000_000_000);
 
-/** Every endpoint that a service answers, as somebody may ask for it. */
+/** A request for every endpoint of a service. */
 const examples: Variant[] = endpoints
   .filter(({ service }) => service !== 'gateway')
   .map(({ method, path }) => ({
@@ -24,7 +24,7 @@ const variants = [...examples, ...pathVariants(examples, 20_000, seed), ...publi
 const names = [...new Set(endpoints.map(({ service }) => service))].filter((name) => name !== 'gateway');
 
 const allowlist = createAllowlist(endpoints);
-/** What each service would take a path for whose endpoints know no case. */
+/** Paths by service in lower case, as a service with case-insensitive routing would read them. */
 const withoutCase = new Map(
   names.map((name) => {
     const own = endpoints.filter(({ service }) => service === name);
@@ -47,7 +47,7 @@ afterAll(async () => {
 const show = ({ method, target }: Variant) => `${method} ${JSON.stringify(target).slice(0, 300)}`;
 const nameAt = (list: Allowlist, path: string, method: string) => list(path)?.get(method)?.name;
 
-/** What is wrong with something that arrived at a service, in words. */
+/** Describes the error of a request that arrived at a service. */
 function complaintsOf(
   service: (typeof names)[number],
   sent: Variant,
@@ -109,7 +109,7 @@ test('however a path is written, it opens nothing that the token does not, and m
   const plain = await sendAll(() => user, ['public', 'token', 'user']);
   const all = ['public', 'token', 'user', ...scopes] as Access[];
   const every = await sendAll(() => admin, all);
-  // What is asked for plainly does arrive, so that the rest means something.
+  // Plain requests must arrive; otherwise the other checks would prove nothing.
   expect(unknown).toBeGreaterThanOrEqual(count(['public']));
   expect(plain).toBeGreaterThanOrEqual(count(['public', 'token', 'user']));
   expect(every).toBeGreaterThanOrEqual(count(all));

@@ -45,7 +45,7 @@ async function converse(origin: string, bytes: string, cut: number): Promise<Raw
   return replies;
 }
 
-/** What is wrong with the replies, each of which must be to the request at its place. */
+/** Lists the replies that do not belong to the request at their position. */
 function repliesComplaints(sent: string[], replies: RawReply[]): string[] {
   const wrong = replies.length > sent.length ? [`${replies.length} replies to ${sent.length} requests`] : [];
   return replies.reduce((complaints, reply, index) => {
@@ -62,7 +62,7 @@ function repliesComplaints(sent: string[], replies: RawReply[]): string[] {
   }, wrong);
 }
 
-/** What is wrong with what arrived. */
+/** Lists the errors of the requests that arrived at the service. */
 function arrivedComplaints({ marks, outcome }: FramingCase, arrived: WholeRequest[]): string[] {
   const seen = arrived.map(({ target }) => markOf(target));
   const repeated = seen.length === new Set(seen).size ? [] : [`arrived more than once: ${seen.join()}`];
@@ -71,7 +71,7 @@ function arrivedComplaints({ marks, outcome }: FramingCase, arrived: WholeReques
     const isPlain = method === 'GET' && body === '';
     if (mark === 'victim' || mark === 'second')
       return isPlain ? complaints : [...complaints, `the ${mark} has changed`];
-    if (!marks.includes(mark)) return [...complaints, `arrived, which nobody sent: ${head}`];
+    if (!marks.includes(mark)) return [...complaints, `arrived, but was never sent: ${head}`];
     if (outcome.kind !== 'clean' && outcome.kind !== 'lenient')
       return [...complaints, `it arrived with ${JSON.stringify(body)}`];
     return body === outcome.body ? complaints : [...complaints, `it arrived as ${JSON.stringify(body)}`];
@@ -131,7 +131,7 @@ test('whatever is sent in front of it, a request gets its own reply, and only wh
   expect({ seed, wrong: wrong.length, first: wrong.slice(0, 20) }).toEqual({ seed, wrong: 0, first: [] });
   expect(figures.cases).toBe(count);
   expect(figures.forwarded).toBeGreaterThan(count / 10);
-  // What is left behind of one request is seen by the next one on its connection.
+  // Leftover bytes of one request would become visible in the next one on the connection.
   expect(figures.victims).toBeGreaterThan(count / 10);
   expect(figures.reused).toBeGreaterThan(count / 10);
 }, 180_000);

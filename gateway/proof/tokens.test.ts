@@ -22,7 +22,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-/** What can stand in a header as it is, and is not cut off there; others are the verifier's own proof. */
+/** Tokens that a header carries unchanged. The verifier's own proof covers the others. */
 const sendable = /^[!-~\x80-\xff]{0,14000}$/;
 let refused = 0;
 let slowest = 0;

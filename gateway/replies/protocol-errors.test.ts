@@ -68,7 +68,7 @@ describe('framing that can be read in two ways is refused, and nothing of it arr
     ["a version that is not this protocol's", `GET /health HTTP/2.0\r\n${host}Connection: close\r\n\r\n`],
     ['a version without headers', `GET /health HTTP/0.9\r\n${host}Connection: close\r\n\r\n`],
     ['a method in lower case', `get /health HTTP/1.1\r\n${host}\r\n`],
-    ['a method nobody knows', `STEAL /health HTTP/1.1\r\n${host}\r\n`],
+    ['an unknown method', `STEAL /health HTTP/1.1\r\n${host}\r\n`],
     ['a space in the target', `GET /health me HTTP/1.1\r\n${host}\r\n`],
     ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['noise', '\x16\x03\x01\x02\x00\x01\x00\r\n\r\n'],

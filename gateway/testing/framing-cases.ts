@@ -168,7 +168,7 @@ const chunkings: [body: string, decoded: string | undefined][] = [
 const at11 = (carrier: Carrier, headers: string, body = '') =>
   `${carrier.line} HTTP/1.1\r\nHost: x\r\n${carrier.headers}${headers}\r\n${body}`;
 
-/** What becomes of a request with one meaning, which brings `body`. */
+/** Expected result of an unambiguous request with `body`. */
 function outcomeOf(carrier: Carrier, body: string): FramingCase['outcome'] {
   return carrier.forwarded && (carrier.body || body === '') ? { kind: 'clean', body } : { kind: 'answered' };
 }
@@ -185,7 +185,7 @@ function lengthCases(carriers: Carrier[]): FramingCase[] {
         const lines = linesOf(body.length);
         const isClean = codingKind === 'none' && lengthKind === 'good';
         const outcome = isClean ? outcomeOf(carrier, body) : refused;
-        // What ends up as a header of its own, first or last, decides who is fooled.
+        // Tests both positions, because some parsers use the first header and others the last.
         return [coding + lines, lines + coding].map((headers) => ({
           name: `${carrier.name}: ${headers}`,
           bytes: at11(carrier, headers, body),
@@ -294,7 +294,7 @@ function requestLineCases(carriers: Carrier[]): FramingCase[] {
   );
 }
 
-/** What speaks of the connection, and may not take anything from the message or turn it into a tunnel. */
+/** Connection headers. They must not remove parts of the message or turn it into a tunnel. */
 function connectionCases(carriers: Carrier[]): FramingCase[] {
   const names = strings(String.raw`
     "content-length" "transfer-encoding" "host" "content-type" "x-request-id" "x-forwarded-for" "connection"

@@ -41,7 +41,7 @@ const encodings: ((code: number) => string)[] = [
   (code) => `=${hexOf(code).toUpperCase()}`,
 ];
 
-/** What looks like an ASCII character, or is folded into one by somebody. */
+/** Characters that look like an ASCII character, or that some software folds into one. */
 const lookAlikes: Record<string, string> = {
   '/': '／∕⁄⧸',
   '.': '．․。',
@@ -164,7 +164,7 @@ const changes: Change[] = [
       path.slice(0, at) + (b & 64 ? Buffer.from(alike).toString('latin1') : utf8(alike)) + path.slice(at + 1)
     );
   },
-  // Something that nobody sees, in the middle.
+  // An invisible character in the middle.
   (path, a, b) => insert(path, 1 + (a % Math.max(1, path.length)), one(inserted, b)),
   // In front and behind.
   (path, a) => one(starts, a) + path,
@@ -189,7 +189,7 @@ export interface Variant {
 }
 
 /**
- * `count` different targets that somebody might take for one of `paths`: the well-known families of traversal, encoding
+ * Returns `count` different targets that some parser might take for one of `paths`: the well-known families of traversal, encoding
  * and disguise, combined. The same for the same seed. Without CR and LF, which would make several lines of them.
  */
 export function pathVariants(paths: readonly Variant[], count: number, seed: number): Variant[] {

@@ -24,7 +24,7 @@ export function takeReply(raw: string): [RawReply, string] | undefined {
 }
 
 /**
- * What is wrong with an error's reply, in words; undefined when it is in the envelope: status, code and request id say
+ * Describes the problem of an error reply; undefined when it is in the envelope: status, code and request id say
  * the same in head and body.
  */
 export function envelopeComplaint({ status, head, body }: RawReply): string | undefined {
@@ -72,7 +72,7 @@ export function createRawClient(origin: string, limitMs = 30_000) {
 
   return {
     async ask(bytes: string): Promise<RawReply | undefined> {
-      if (raw !== '') throw new Error(`a reply that nobody asked for: ${raw.slice(0, 200)}`);
+      if (raw !== '') throw new Error(`a reply without a request: ${raw.slice(0, 200)}`);
       if (!socket || socket.destroyed) socket = await open();
       const current = socket;
       current.write(bytes, 'latin1');

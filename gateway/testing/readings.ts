@@ -19,7 +19,7 @@ function resolveDots(path: string): string {
   return /\/\.{1,2}$/.test(path) ? `${resolved.join('/')}/` : resolved.join('/');
 }
 
-/** What one server or another does to a path before it looks it up. */
+/** Transformations that common servers apply to a path before routing. */
 const habits: Record<string, (path: string) => string> = {
   'a backslash is a slash': (path) => path.replaceAll('\\', '/'),
   'matrix parameters go': (path) => path.replace(/;[^/]*/g, ''),
@@ -40,7 +40,7 @@ const combined = combinations(Object.keys(habits));
 export function readingsOf(target: string): Set<string> {
   const path = target.replace(/[?#].*/s, '');
   const decodings = [path, decode(path), decode(decode(path)), decodeOnce(decodeOnce(path))];
-  // Most paths are plain: nobody reads those in another way.
+  // Most paths are plain, and every server reads them in the same way.
   if (!/[\\;%?#\0]|\/\/|\/\.{1,2}(?:\/|$)/.test(path)) return new Set([path]);
   return new Set(
     [...new Set(decodings)].flatMap((decoded) =>

@@ -68,7 +68,7 @@ function takeRequest(raw: string): { request: Omit<WholeRequest, 'connection'>; 
   return { request: { ...request, body: rest.slice(0, length) }, length: end + 4 + length };
 }
 
-/** What `?mark=` says. */
+/** Value of the query parameter `mark`. */
 export const markOf = (target: string) => /[?&]mark=([\w-]+)/.exec(target)?.[1] ?? '';
 
 /**

@@ -19,7 +19,7 @@ import type { Instance, Instances } from './instances.ts';
 import { replyHeaders, type RequestHeaders } from './proxy-headers.ts';
 import type { Transfer, Transport } from './transport.ts';
 
-/** What all attempts at one service share. */
+/** Fields that all attempts at one service share. */
 export interface Service {
   name: string;
   instances: Instances;

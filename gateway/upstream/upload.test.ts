@@ -30,7 +30,7 @@ function startBefore(url: string, options: Partial<TestGatewayOptions>, maxBytes
   return fixture.start({ services: { 'media-upload': url }, endpoints, ...options });
 }
 
-/** What has arrived at the service, and how it ended there. */
+/** Bytes that arrived at the service, and the end of the request there. */
 interface Arrived {
   bytes: number;
   ended: boolean;

@@ -29,7 +29,7 @@ describe('a service that answers badly', () => {
     ['noise', 'not HTTP at all\r\n\r\n'],
     ['an impossible status', 'HTTP/1.1 000 Nothing\r\nContent-Length: 0\r\n\r\n'],
     [
-      'a tunnel nobody asked for',
+      'a tunnel without a request',
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n',
     ],
     [

@@ -30,7 +30,7 @@ async function files({ token }: OwnUser): Promise<void> {
   if (status !== 200) throw new Error(`the variant is answered ${status}`);
 }
 
-/** One request that waits for a letter that somebody else has locked: it is slow, and so is its query. */
+/** Sends a request for a letter that another session has locked, so that the request and its query are slow. */
 async function slowRequest({ id, token }: OwnUser): Promise<void> {
   const letter = await newLetter({ userId: id });
   const client = await database().connect();

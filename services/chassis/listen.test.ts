@@ -57,7 +57,7 @@ test('after close() accepts no connections and waits for the open ones', async (
   await until('all are answered', () => clients.every(({ bytesRead }) => bytesRead > 0));
   let isClosed = false;
   const closed = closers.pop()!().then(() => (isClosed = true));
-  await until('nobody is let in', () =>
+  await until('no connection is accepted', () =>
     fetch(`http://127.0.0.1:${port}/`).then(
       () => false,
       () => true,

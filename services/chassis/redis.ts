@@ -22,11 +22,11 @@ export function createRedis(url: string, logger: Logger): RedisClient {
   const redis = open(url);
   let isAvailable = true;
   redis.on('error', (error: unknown) => {
-    if (isAvailable) logger.warn({ error }, 'Redis is away');
+    if (isAvailable) logger.warn({ error }, 'Redis unreachable');
     isAvailable = false;
   });
   redis.on('ready', () => {
-    if (!isAvailable) logger.info('Redis is back');
+    if (!isAvailable) logger.info('Redis reachable again');
     isAvailable = true;
   });
   return redis;

@@ -124,7 +124,7 @@ export async function run<Config extends CommonConfig>(
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal));
   process.on('uncaughtException', (error) => {
-    logger.fatal({ error }, 'an error that nobody handled');
+    logger.fatal({ error }, 'unhandled error');
     process.exit(1);
   });
 

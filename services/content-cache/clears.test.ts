@@ -115,7 +115,7 @@ test('bypasses the cache while the stored clears cannot be read', async () => {
   try {
     await warm(3, other);
     await world.redis.kill();
-    await until('Redis is away', async () => !(await other.check('redis')));
+    await until('Redis is unavailable', async () => !(await other.check('redis')));
     proxy.cut();
     // PostgreSQL is unreachable, too: the clear is refused and not stored.
     expect(await clearModel(3, other)).toMatchObject({ status: 503, error: { error: 'cache_unavailable' } });

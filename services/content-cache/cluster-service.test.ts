@@ -57,5 +57,5 @@ test('stores the clears of a lost primary, and carries them out in its part befo
   );
   expect(await service.check('redis')).toBe(true);
   const lines = service.log.map(({ message }) => String(message));
-  expect(lines.filter((line) => line.startsWith('a part of Redis is away'))).not.toEqual([]);
+  expect(lines.filter((line) => line.startsWith('Redis partly unreachable'))).not.toEqual([]);
 });

@@ -107,7 +107,7 @@ export function observe({ registry }: Metrics, observed: Observed): void {
   );
   gauge(
     'invalidation_queue_length',
-    'Events in Kafka that are not cleared yet (the last known number while Kafka is away) and pending clears; every process counts all: aggregate with max',
+    'Events in Kafka that are not cleared yet (the last known number while Kafka is unavailable) and pending clears; every process counts all: aggregate with max',
     async () => (await countClears()) + waitingEvents(),
   );
 

@@ -1,7 +1,7 @@
 import { deleteExpired, type RetentionSteps } from '@content-platform/chassis';
 import { createFailedJobStore } from './failed-job-store.ts';
 
-/** What this service deletes: failed jobs 30 days after their retry, and rows of the invalidation log after 30 days. */
+/** Deletes failed jobs 30 days after their retry, and rows of the invalidation log after 30 days. */
 export const retention: RetentionSteps = (query) => ({
   'failed jobs': () => createFailedJobStore(query).forget(),
   invalidations: () =>

@@ -31,9 +31,9 @@ const contentReadMs = 2_000;
 
 function logState(logger: Logger) {
   return (state: CacheState, reason?: Error) => {
-    if (state === 'away') logger.warn({ error: reason }, 'Redis is away: reads pass the cache by');
+    if (state === 'away') logger.warn({ error: reason }, 'Redis unreachable; reads bypass the cache');
     else if (state === 'partial')
-      logger.warn({ error: reason }, 'a part of Redis is away: reads of what it holds pass the cache by');
+      logger.warn({ error: reason }, 'Redis partly unreachable; reads of its keys bypass the cache');
     else logger.info({ state }, "the cache's state");
   };
 }

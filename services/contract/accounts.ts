@@ -5,10 +5,10 @@ import { id, idSegment, page, pageQuery, multiLineText, time } from './schemas.t
 export const roles = ['user', 'sre', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
-/** A user as they see themselves. */
+/** The fields of a user that every reply with a user contains. */
 export const user = z.strictObject({ id, email: z.string(), name: z.string(), created_at: time });
 
-/** A user's profile. `suborg` is present once it was chosen at the identity service. */
+/** The profile of the calling user. `suborg` is the selected part of the organisation, if any. */
 export const profile = z.strictObject({
   ...user.shape,
   roles: z.array(z.enum(roles)),
@@ -19,10 +19,11 @@ const define = endpointsWith({ service: 'auth', access: 'user' });
 
 export const me = define('me', 'GET', '/api/me', {
   beforePasswordChange: true,
-  summary: 'Who the access token belongs to.',
+  summary: 'Read your profile.',
   responses: {
     200: {
-      description: 'The user. `suborg` once one was chosen at the identity service.',
+      description:
+        'The user that the access token belongs to. `suborg` is present after an identity login selected one.',
       schema: profile,
     },
   },
@@ -31,41 +32,42 @@ export const me = define('me', 'GET', '/api/me', {
 export const changePassword = define('changePassword', 'POST', '/api/password', {
   beforePasswordChange: true,
   rateLimit: { requests: 60, seconds: 60, guessing: true },
-  summary:
-    'Set a new password. After a login with a temporary password that one is `current_password`. All sessions end.',
+  summary: 'Change your password.',
+  description:
+    'Ends all sessions. After a login with a temporary password, send the temporary password as `current_password`.',
   body: jsonBody(
     z.strictObject({
       current_password: multiLineText(1, 1024),
       new_password: multiLineText(1, 1024).meta({
-        description: '15 to 128 characters of any kind, unless configured otherwise, and not easy to guess.',
+        description: 'New password: 15 to 128 characters by default, not easy to guess.',
       }),
     }),
   ),
-  responses: { 204: { description: 'Changed. All sessions have ended, this one too.' } },
+  responses: { 204: { description: 'Password changed. All sessions have ended, including this one.' } },
 });
 
 const session = z.strictObject({
   id,
-  device: z.string().meta({ description: 'What the User-Agent says at login, shortened.' }),
-  address: z.string(),
+  device: z.string().meta({ description: 'User-Agent header of the login, shortened.' }),
+  address: z.string().meta({ description: 'IP address of the client.' }),
   created_at: time,
   last_used_at: time,
-  current: z.boolean(),
+  current: z.boolean().meta({ description: 'Whether this session sent the request.' }),
 });
 
 export const listSessions = define('listSessions', 'GET', '/api/sessions', {
-  summary: 'List where you are logged in, newest first.',
+  summary: 'List your sessions, newest first.',
   query: z.strictObject(pageQuery),
   responses: { 200: { description: 'A page of sessions.', schema: page(session) } },
 });
 
 export const deleteSessions = define('deleteSessions', 'DELETE', '/api/sessions', {
-  summary: 'Log out everywhere, here too.',
+  summary: 'End all your sessions.',
   responses: { 204: { description: 'All sessions have ended.' } },
 });
 
 export const deleteSession = define('deleteSession', 'DELETE', '/api/sessions/:id', {
-  summary: 'Log out one device.',
+  summary: 'End one of your sessions.',
   params: z.strictObject({ id: idSegment }),
   responses: { 204: { description: 'The session has ended.' } },
   errors: ['not_found'],

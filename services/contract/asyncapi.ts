@@ -14,8 +14,7 @@ function message(name: string, title: string, schema: z.ZodType, example: Json):
       properties: {
         traceparent: {
           type: 'string',
-          description:
-            'The trace that the change belongs to (W3C Trace Context): the clear becomes a part of it.',
+          description: 'Trace of the change (W3C Trace Context). The cache clear joins this trace.',
         },
       },
     },
@@ -25,7 +24,7 @@ function message(name: string, title: string, schema: z.ZodType, example: Json):
   };
 }
 
-/** The events as an AsyncAPI 3 document. */
+/** Returns the AsyncAPI 3 document of the Kafka events. */
 export function asyncapi(): Json {
   const { topic, partitions, retentionMs, summary } = cacheInvalidation;
   return {
@@ -33,7 +32,7 @@ export function asyncapi(): Json {
     info: {
       title: 'Content Platform events',
       version: '1.0.0',
-      description: 'What a content server tells the platform through Kafka.',
+      description: 'Events that a content server publishes to the platform through Kafka.',
     },
     defaultContentType: 'application/json',
     channels: {
@@ -53,7 +52,7 @@ export function asyncapi(): Json {
       receiveInvalidation: {
         action: 'receive',
         channel: { $ref: '#/channels/cacheInvalidation' },
-        summary: 'The record, or every record of the model, is cleared from the cache.',
+        summary: 'Clear the record, or every record of the model, from the cache.',
       },
     },
     components: {

@@ -22,7 +22,7 @@ export const login = define('login', 'POST', '/api/login', {
   responses: {
     200: {
       description:
-        'Logged in. `expires_in` is in seconds. With `must_change_password` the token opens /api/password, /api/logout and /api/me alone.',
+        'Logged in. `expires_in` is the lifetime of the access token in seconds. If `must_change_password` is true, the password is temporary: the token is valid only for /api/password, /api/logout and /api/me.',
       schema: z.strictObject({
         token: z.string(),
         token_type: tokenType,
@@ -37,7 +37,7 @@ export const login = define('login', 'POST', '/api/login', {
   errors: ['invalid_credentials'],
 });
 
-/** Grant types in the documents; any other type is a 400 `unsupported_grant_type`. */
+/** Supported grant types. Any other type returns 400 `unsupported_grant_type`. */
 export const grantTypes = [
   'client_credentials',
   'refresh_token',
@@ -48,17 +48,18 @@ export type GrantType = (typeof grantTypes)[number];
 export const token = define('token', 'POST', '/api/token', {
   access: 'public',
   latencyClass: 'login',
-  // All users behind one IP address share the default limit; the service itself limits guesses of client secrets.
-  summary:
-    'Get an access token: for a machine client (RFC 6749 §4.4), with a refresh token (§6), which is replaced, or with the code of a login at the identity service (grant urn:content-platform:identity-code).',
+  // Not a `guessing` limit: users behind one IP address share it, and the service itself limits guesses of client secrets.
+  summary: 'Issue an access token.',
+  description:
+    'Supports three grants. `client_credentials`: for a machine client (RFC 6749 §4.4). `refresh_token`: replaces the refresh token (RFC 6749 §6). `urn:content-platform:identity-code`: redeems the code of an identity login.',
   headers: {
     Authorization:
-      'Basic, the client id and secret form-encoded (RFC 6749 §2.3.1); or send them in the body.',
+      'Basic authentication with the form-encoded client ID and secret (RFC 6749 §2.3.1). Alternatively, send both in the body.',
   },
   body: {
     kinds: ['form', 'json'],
     maxBytes: 16_384,
-    // RFC 6749 §3.2: unknown parameters are ignored, so that only this body is not strict.
+    // RFC 6749 §3.2 requires that unknown parameters are ignored, so this body schema is not strict.
     schema: z.object({
       grant_type: multiLineText(1, 100).meta({ enum: [...grantTypes] }),
       client_id: multiLineText(1, 100).optional(),
@@ -72,7 +73,7 @@ export const token = define('token', 'POST', '/api/token', {
   invalidBody: 'invalid_request',
   responses: {
     200: {
-      description: 'The access token. `expires_in` is in seconds.',
+      description: 'The access token. `expires_in` is its lifetime in seconds.',
       schema: z.strictObject({
         access_token: z.string(),
         token_type: tokenType,
@@ -89,11 +90,12 @@ export const token = define('token', 'POST', '/api/token', {
 export const logout = define('logout', 'POST', '/api/logout', {
   access: 'user',
   beforePasswordChange: true,
-  summary: 'End this session. Its tokens are refused everywhere within a second.',
+  summary: 'Log out of this session.',
+  description: 'All services refuse the tokens of the session within a second.',
   body: optionalJsonBody(
     z.strictObject({
       fcm_token: multiLineText(0, 4096).nullish().meta({
-        description: 'The push token of this device, which shall get no messages any more; if it has one.',
+        description: 'Push token of this device. The platform stops sending messages to it.',
       }),
     }),
   ),
@@ -102,7 +104,8 @@ export const logout = define('logout', 'POST', '/api/logout', {
 
 export const jwks = define('jwks', 'GET', '/.well-known/jwks.json', {
   access: 'public',
-  summary: 'The public keys that access tokens are signed with (RFC 7517).',
+  summary: 'List public keys for verifying access tokens.',
+  description: 'Returns a JSON Web Key Set (RFC 7517).',
   responses: {
     200: {
       description: 'The key set.',

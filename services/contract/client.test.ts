@@ -24,7 +24,7 @@ const says = (status: number, body?: unknown) => {
 const envelope = (error: string, code: number) => ({ error, code, message: 'M', request_id: 'R' });
 const clear = () => call(origin, clearModel, { body: { model: 'webform', id: 1 }, token: 't' });
 
-test('what is sent is what the contract says', async () => {
+test('sends the method, path and token that the contract defines', async () => {
   const seen: unknown[] = [];
   answer = ({ method, url, headers }, response) => {
     seen.push([method, url, headers.authorization, headers['content-type']]);
@@ -34,7 +34,7 @@ test('what is sent is what the contract says', async () => {
   expect(seen).toEqual([['DELETE', '/api/admin/failed-jobs/5', 'Bearer t', undefined]]);
 });
 
-test('parameters and query are encoded, and the reply is returned', async () => {
+test('encodes parameters and query and returns the reply', async () => {
   let seen: string | undefined;
   const record = { model: 'webform', id: 1, title: 'T', version: 1, updated_at: '2026-01-31T09:30:00.000Z' };
   answer = (request, response) => {
@@ -46,7 +46,7 @@ test('parameters and query are encoded, and the reply is returned', async () => 
   expect(seen).toBe('/api/content/a%2Fb/1?view=summary');
 });
 
-test('bodies are sent in the first kind that the endpoint takes', async () => {
+test('sends the body in the first kind that the endpoint accepts', async () => {
   answer = async (request, response) => {
     const { model } = (await json(request)) as { model: string };
     response.writeHead(200).end(JSON.stringify({ success: model === 'webform', keys_deleted: 1 }));
@@ -63,19 +63,19 @@ test('bodies are sent in the first kind that the endpoint takes', async () => {
   );
 });
 
-test('a documented error is returned', async () => {
+test('returns a documented error', async () => {
   says(503, envelope('cache_unavailable', 503));
   expect(await clear()).toMatchObject({ status: 503, error: { error: 'cache_unavailable' } });
 });
 
 test.each([
-  ['a body that is another', 200, { success: true }],
-  ['a status that is not documented', 418, {}],
+  ['a body that does not match the schema', 200, { success: true }],
+  ['an undocumented status', 418, {}],
   ['an error without the envelope', 503, { message: 'Sorry' }],
-  ['an error that is not documented', 404, envelope('not_found', 404)],
-  ['an error under another status', 500, envelope('cache_unavailable', 503)],
-  ['an envelope that disagrees with its status', 503, envelope('cache_unavailable', 500)],
-])('%s is a violation', async (_, status, body) => {
+  ['an undocumented error', 404, envelope('not_found', 404)],
+  ['an error with the status of another error', 500, envelope('cache_unavailable', 503)],
+  ['an envelope whose code differs from the status', 503, envelope('cache_unavailable', 500)],
+])('throws ContractViolation for %s', async (_, status, body) => {
   says(status, body);
   await expect(clear()).rejects.toThrow(ContractViolation);
 });

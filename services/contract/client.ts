@@ -14,7 +14,7 @@ export interface CallOptions<E extends Endpoint> {
   body?: BodyInput<E>;
   token?: string | undefined;
   headers?: Record<string, string>;
-  /** Ends the call, which then throws the signal's reason. */
+  /** Aborts the call; `call` then throws the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
@@ -28,12 +28,12 @@ type Success<E extends Endpoint> = {
     : never;
 }[keyof E['responses']];
 
-/** A reply that was checked against the contract. */
+/** A reply that matches the contract. */
 export type Answer<E extends Endpoint> =
   | (Success<E> & { error?: undefined })
   | { status: number; headers: Headers; body: undefined; error: ErrorEnvelope };
 
-/** The reply does not match the contract. */
+/** Thrown when a reply does not match the contract. */
 export class ContractViolation extends Error {}
 
 function target(endpoint: Endpoint, options: CallOptions<Endpoint>): string {
@@ -59,12 +59,12 @@ const encode: Record<BodyKind, (body: unknown) => string | URLSearchParams | For
   multipart: (body) => formData(body as Record<string, Blob>),
 };
 
-/** Whether the reply is an error in JSON, not an error page for browsers. */
+/** Returns whether the reply is a JSON error. An HTML error page is not. */
 export function isError({ status, headers }: Response): boolean {
   return status >= 400 && (headers.get('content-type') ?? '').startsWith('application/json');
 }
 
-/** Checks an error reply against the contract and returns its envelope. */
+/** Checks an error reply against the contract and returns its envelope. @throws ContractViolation */
 export function checkError(endpoint: Endpoint, status: number, body: unknown): ErrorEnvelope {
   const where = `${endpoint.method} ${endpoint.path} answered ${status}`;
   const envelope = errorEnvelope.safeParse(body);
@@ -80,7 +80,7 @@ export function checkError(endpoint: Endpoint, status: number, body: unknown): E
 
 /**
  * Calls one endpoint and checks the reply against the contract.
- * Throws ContractViolation if status, body or error are not documented, and the errors of fetch.
+ * @throws ContractViolation if the status, body or error code is not documented, and the errors of fetch
  */
 export async function call<const E extends Endpoint>(
   baseUrl: string,

@@ -9,7 +9,7 @@ const summary = z.strictObject({
   model,
   id,
   title: z.string(),
-  version: z.int().meta({ description: 'Grows with every change of the record.' }),
+  version: z.int().meta({ description: 'Version number; increases with every change of the record.' }),
   updated_at: time,
 });
 const full = z.strictObject({ ...summary.shape, body: z.unknown().meta({ description: 'Any JSON value.' }) });
@@ -25,11 +25,12 @@ export const readContent = define('readContent', 'GET', '/api/content/:model/:id
   headers: ifNoneMatch,
   responses: {
     200: {
-      description: 'The record; the summary is the same without `body`.',
+      description: 'The record. The `summary` view has no `body`.',
       schema: z.union([full, summary]),
       headers: {
-        'X-Cache': 'hit, miss, or bypass when the cache could not be asked.',
-        ETag: 'Changes whenever the reply does.',
+        'X-Cache':
+          '`hit`: from the cache. `miss`: from the database, then cached. `bypass`: from the database, because the cache was unavailable.',
+        ETag: 'Identifies this content of the reply; changes with it.',
         'Cache-Control': 'private, no-cache',
       },
     },

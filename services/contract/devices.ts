@@ -6,10 +6,10 @@ export const platforms = ['android', 'ios', 'web'] as const;
 const platform = z.enum(platforms);
 export type Platform = (typeof platforms)[number];
 
-/** A token of the push service. */
+/** A registration token of the push service. */
 const token = z.string().regex(/^[\x20-\x7e]{1,4096}$/, 'Must be 1 to 4096 printable ASCII characters.');
 
-/** The push service's outcome of a message to a token. */
+/** Results that the push service returns for a message to a token. */
 export const outcomes = ['delivered', 'unregistered', 'invalid'] as const;
 export type Outcome = (typeof outcomes)[number];
 
@@ -17,10 +17,13 @@ const device = z.strictObject({
   id,
   platform: platform.nullable(),
   name: z.string().nullable(),
-  token_end: z.string().meta({ description: 'The last 6 characters of the token: it is never shown whole.' }),
+  token_end: z.string().meta({ description: 'Last 6 characters of the token.' }),
   registered_at: time,
   last_seen_at: time,
-  stale: z.boolean().meta({ description: 'Not seen for 60 days; after 270 it is removed.' }),
+  stale: z.boolean().meta({
+    description:
+      'Whether the device was last seen more than 60 days ago. After 270 days the platform removes it.',
+  }),
 });
 export type Device = z.output<typeof device>;
 
@@ -29,8 +32,9 @@ const params = z.strictObject({ id: idSegment });
 const define = endpointsWith({ service: 'devices', access: 'user' });
 
 export const registerFcmToken = define('registerFcmToken', 'POST', '/api/register-fcm-token', {
-  summary:
-    'Register this device for push messages, or say that it is still there. A token that another user had is theirs no more. Of more than 20 devices the longest unseen goes.',
+  summary: 'Register or refresh a device for push messages.',
+  description:
+    'Updates the time the device was last seen. If another user had registered the token, the device moves to you. A 21st device replaces the least recently seen one.',
   body: jsonBody(
     z.strictObject({
       token,
@@ -41,7 +45,7 @@ export const registerFcmToken = define('registerFcmToken', 'POST', '/api/registe
   ),
   responses: {
     200: {
-      description: 'The device.',
+      description: 'The registered device.',
       schema: z.strictObject({ success: z.literal(true), device }),
     },
   },
@@ -54,21 +58,22 @@ export const listDevices = define('listDevices', 'GET', '/api/devices', {
 });
 
 export const deleteDevice = define('deleteDevice', 'DELETE', '/api/devices/:id', {
-  summary: 'Send no more messages to one of your devices.',
+  summary: 'Unregister one of your devices.',
   params,
-  responses: { 204: { description: 'The device is not registered any more.' } },
+  responses: { 204: { description: 'The device was unregistered.' } },
   errors: ['not_found'],
 });
 
 export const listDeviceTokens = define('listDeviceTokens', 'GET', '/api/admin/users/:id/device-tokens', {
   access: 'devices:manage',
   rateLimit: { requests: 6000, seconds: 60 },
-  summary: 'List the tokens of a user, newest first: for what sends the messages.',
+  summary: 'List push tokens of a user, newest first.',
+  description: 'For the program that sends push messages.',
   params,
   query: z.strictObject(pageQuery),
   responses: {
     200: {
-      description: 'A page of tokens; empty for a user without devices.',
+      description: 'A page of tokens. The list is empty for a user without devices.',
       schema: page(z.strictObject({ token, platform: platform.nullable(), last_seen_at: time })),
     },
   },
@@ -76,18 +81,20 @@ export const listDeviceTokens = define('listDeviceTokens', 'GET', '/api/admin/us
 
 export const deviceFeedback = define('deviceFeedback', 'POST', '/api/admin/devices/feedback', {
   access: 'devices:manage',
-  summary:
-    'Tell what the push service said of up to 1,000 tokens: unregistered and invalid ones are removed.',
+  summary: 'Report delivery outcomes of push tokens.',
+  description:
+    'Accepts the outcomes of up to 1,000 tokens. The platform removes tokens that are unregistered or invalid.',
   body: {
     ...jsonBody(
       z.strictObject({ results: z.array(z.strictObject({ token, outcome: z.enum(outcomes) })).max(1_000) }),
     ),
-    // 1,000 of the longest tokens, every character of them escaped.
+    // Fits 1,000 tokens of maximum length with every character escaped.
     maxBytes: 9 * 1024 * 1024,
   },
   responses: {
     200: {
-      description: 'How many were removed, and of how many nothing was known.',
+      description:
+        '`removed`: number of removed tokens. `unknown`: number of tokens that were not registered.',
       schema: z.strictObject({ removed: z.int(), unknown: z.int() }),
     },
   },

@@ -11,12 +11,12 @@ async function lint(document: unknown): Promise<string[]> {
   const config = await createConfig({
     extends: ['recommended-strict'],
     rules: {
-      // A redirect is a success, too.
+      // Some operations only redirect, and a redirect counts as success.
       'operation-2xx-response': 'off',
-      // Where two templates fit a path, the fixed segment decides: here, as OpenAPI has it, and in the gateway.
+      // If two templates match a path, OpenAPI and the gateway both prefer the fixed segment.
       'no-ambiguous-paths': 'off',
     },
-    // How one logs in to the brokers is up to each installation.
+    // Each installation configures its own broker authentication.
     async3Rules: { 'security-defined': 'off' },
   });
   const source = JSON.stringify(document);
@@ -28,9 +28,9 @@ describe('OpenAPI', () => {
   // oxlint-disable-next-line typescript/no-explicit-any
   const document = () => openapi('https://api.example.org') as any;
 
-  test('the document is clean', async () => expect(await lint(document())).toEqual([]));
+  test('has no Redocly problems', async () => expect(await lint(document())).toEqual([]));
 
-  test('every endpoint is there with its replies, its errors and who may call it', () => {
+  test('lists every endpoint with its responses, errors and required access', () => {
     const { paths } = document();
     for (const endpoint of endpoints) {
       const operation = paths[endpoint.path.replace(/:(\w+)/g, '{$1}')][endpoint.method.toLowerCase()];
@@ -49,14 +49,14 @@ describe('OpenAPI', () => {
   });
 });
 
-describe('what the OpenAPI document promises can be relied on', () => {
+describe('OpenAPI schemas', () => {
   // oxlint-disable-next-line typescript/no-explicit-any
   const { paths } = JSON.parse(JSON.stringify(openapi('https://api.example.org'))) as any;
   const named = (parameters: { name: string }[], name: string) => parameters.find((one) => one.name === name);
   // oxlint-disable-next-line typescript/no-explicit-any
   const operations = Object.values<any>(paths).flatMap((path) => Object.values<any>(path));
 
-  test('a number in a path or a query is a number', () => {
+  test('declares numbers in paths and queries as integers', () => {
     const { parameters } = paths['/api/admin/users/{id}/device-tokens'].get;
     const most = Number.MAX_SAFE_INTEGER;
     expect(named(parameters, 'id')).toMatchObject({ schema: { type: 'integer', minimum: 1, maximum: most } });
@@ -66,7 +66,7 @@ describe('what the OpenAPI document promises can be relied on', () => {
     });
   });
 
-  test('texts say which characters are refused', () => {
+  test('declares the characters that strings must not contain', () => {
     const { schema } = paths['/api/login'].post.requestBody.content['application/json'];
     expect('a\0').not.toMatch(new RegExp(schema.properties.password.pattern));
     const { search } = Object.fromEntries(
@@ -80,7 +80,7 @@ describe('what the OpenAPI document promises can be relied on', () => {
     expect(['Uma', ' ', 'U\u202ema'].map(isTaken)).toEqual([true, false, false]);
   });
 
-  test('what must not come twice, which grants and which files there are', () => {
+  test('declares unique roles, grant types and upload media types', () => {
     const roles =
       paths['/api/admin/users'].post.requestBody.content['application/json'].schema.properties.roles;
     expect(roles).toMatchObject({ uniqueItems: true });
@@ -90,7 +90,7 @@ describe('what the OpenAPI document promises can be relied on', () => {
     expect(upload.encoding.file.contentType).toContain('image/avif');
   });
 
-  test('headers of a request: which are needed, and their form', () => {
+  test('declares required request headers and their patterns', () => {
     const change = paths['/api/letters/{id}'].patch.parameters;
     expect(named(change, 'If-Match')).toMatchObject({ required: true });
     const skip = paths['/api/updateLetterSkippedWebform'].post.parameters;
@@ -101,7 +101,7 @@ describe('what the OpenAPI document promises can be relied on', () => {
     expect(['', ' ', 'é', 'x'.repeat(256)].filter(isTaken)).toEqual([]);
   });
 
-  test('headers of a reply are always there: 401 says what to send, 429 when to come again', () => {
+  test('declares response headers as required: WWW-Authenticate for 401, Retry-After for 429', () => {
     for (const { security, responses } of operations) {
       expect(responses[429].headers).toMatchObject({ 'Retry-After': { required: true } });
       if (security.length > 0)
@@ -115,9 +115,9 @@ describe('what the OpenAPI document promises can be relied on', () => {
 });
 
 describe('AsyncAPI', () => {
-  test('the document is clean', async () => expect(await lint(asyncapi())).toEqual([]));
+  test('has no Redocly problems', async () => expect(await lint(asyncapi())).toEqual([]));
 
-  test('its examples are events that are taken, and the topic is the one that is consumed', () => {
+  test('has examples that the event schema accepts, and names the consumed topic', () => {
     // oxlint-disable-next-line typescript/no-explicit-any
     const { channels, components } = asyncapi() as any;
     for (const { payload, examples } of Object.values<any>(components.messages)) {

@@ -1,4 +1,4 @@
-// The registry of the contract: every endpoint that these files export exists for clients.
+// Registry of the contract: the platform serves every endpoint that these files export.
 export * from './accounts.ts';
 export * from './auth.ts';
 export * from './cache-admin.ts';

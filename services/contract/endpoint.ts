@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ErrorCode } from './errors.ts';
 import type { ServiceName } from './services.ts';
 
-/** Rights that a token may carry. A person has the scopes of their roles, a machine client its own. */
+/** Rights that a token may carry. A user gets the scopes of their roles; a machine client has its own scopes. */
 export const scopes = [
   'cache:clear',
   'jobs:manage',
@@ -14,14 +14,14 @@ export const scopes = [
 export type Scope = (typeof scopes)[number];
 
 /**
- * Permission to call an endpoint: `public` everyone, `token` any valid token, `user` any valid token of a person,
- * or a scope that the token must carry.
+ * Access that an endpoint requires. `public`: no token. `token`: any valid token. `user`: a valid token of a user, not of a
+ * machine client. Otherwise a scope that the token must carry.
  */
 export type Access = 'public' | 'token' | 'user' | Scope;
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Kinds of bodies and their media types. */
+/** Media type of each body kind. */
 export const mediaTypes = {
   json: 'application/json',
   form: 'application/x-www-form-urlencoded',
@@ -33,75 +33,78 @@ export interface RateLimit {
   requests: number;
   /** Length of the window in seconds. */
   seconds: number;
-  /** Limits guesses of secrets, so that RATE_LIMIT_SCALE does not change it. */
+  /** The limit protects a secret against guessing; RATE_LIMIT_SCALE does not change it. */
   guessing?: boolean;
 }
 
 export interface RequestBody {
-  /** The documentation and the typed client use the first kind. */
+  /** Accepted body kinds. The OpenAPI examples and the typed client use the first kind. */
   kinds: readonly [BodyKind, ...BodyKind[]];
   maxBytes: number;
-  /** For a multipart body only the documents use it, because the service reads the body as a stream. */
+  /** Schema of the body. The service streams a multipart body and does not validate it against this schema. */
   schema: z.ZodType;
-  /** The request may have no body; its handler then gets undefined. */
+  /** The body may be absent; the handler then gets undefined. */
   optional?: true;
-  /** Media types that each field of a multipart body accepts. For the documents only: the type is detected from the bytes. */
+  /** Media types of each file field in a multipart body. Documentation only: the service detects the type from the bytes. */
   files?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface RequestHeader {
   description: string;
-  /** The required form of the value. */
+  /** Pattern that the header value must match. */
   pattern?: RegExp;
-  /** Requests without the header are refused. */
+  /** The gateway refuses requests without this header. */
   required?: true;
 }
 
 export interface Response {
   description: string;
-  /** Absent: no body. */
+  /** Schema of the JSON body; if absent, the response has no JSON body. */
   schema?: z.ZodType;
-  /** Browsers, whose Accept names text/html, get a page instead. */
+  /** Returns an HTML page instead of JSON when the Accept header contains text/html. */
   page?: true;
-  /** Default: application/json. Other kinds have no schema. */
+  /** Media types of a body without a schema. Default: application/json. */
   contentType?: string | readonly string[];
-  /** Headers that a client may rely on, with their descriptions. */
+  /** Guaranteed response headers and their descriptions. */
   headers?: Readonly<Record<string, string>>;
 }
 
-/** The description of an endpoint for the gateway, the service, the documents and the tests. */
+/** Definition of an endpoint. The gateway, the service, the OpenAPI document and the tests read it. */
 export interface Endpoint {
-  /** Unique, in lower camel case: the operationId, and the name of its file in kebab case. */
+  /** Unique operationId in lower camel case. The handler's file has the same name in kebab case. */
   name: string;
   method: Method;
-  /** Express form. Each `:name` stands for exactly one segment and has its schema in `params`. */
+  /** Path in Express syntax. Each `:name` matches exactly one segment and has its schema in `params`. */
   path: `/${string}`;
   service: ServiceName;
   access: Access;
   /**
-   * For browsers: the gateway passes cookies in both directions, which it removes for every other endpoint. If `access` is
-   * public, the service may accept a cookie in place of a token.
+   * The gateway passes cookies in both directions; for other endpoints it removes them. If `access` is public, the service
+   * may accept a cookie instead of a token.
    */
   cookies?: true;
-  /** HEAD is a 405, because GET changes something, which HEAD must not (RFC 9110 §9.2.1). */
+  /** HEAD returns 405, because this GET has side effects and HEAD must be safe (RFC 9110 §9.2.1). */
   noHead?: true;
-  /** Accepts tokens of a temporary password, for which other endpoints are a 403 `password_change_required`. */
+  /** Accepts tokens from a login with a temporary password. Other endpoints return 403 `password_change_required`. */
   beforePasswordChange?: true;
   rateLimit: RateLimit;
-  /** Time limit for the reply after the complete request, if it is longer than the default. */
+  /** Seconds until the reply must be complete, counted from the end of the request. Set only if longer than the default. */
   replyWithinSeconds?: number;
-  /** Its limit in `latencyLimits`, if it is not the usual one. */
+  /** Key in `latencyLimits`. Default: `usual`. */
   latencyClass?: 'login' | 'upload';
+  /** Verb and object, at most 8 words. */
   summary: string;
+  /** Details that do not fit into the summary, as Markdown. */
+  description?: string;
   params?: z.ZodObject;
   query?: z.ZodObject;
-  /** Request headers that the endpoint uses, with their descriptions. */
+  /** Request headers that the endpoint reads, and their descriptions. */
   headers?: Readonly<Record<string, string | RequestHeader>>;
   body?: RequestBody;
-  /** Error for an invalid body; default 422 `validation_failed`. RFC 6749 requires 400 `invalid_request`. */
+  /** Error for an invalid body. Default: 422 `validation_failed`; RFC 6749 requires 400 `invalid_request`. */
   invalidBody?: 'invalid_request';
   responses: Readonly<Record<number, Response>>;
-  /** Errors of the endpoint itself. `errorsOf` adds those that follow from access, limits, body and forwarding. */
+  /** Errors of the endpoint itself. `errorsOf` adds the errors that access, limits, body and forwarding imply. */
   errors?: readonly ErrorCode[];
 }
 
@@ -112,8 +115,8 @@ export function defineEndpoint<const E extends Endpoint>(endpoint: E): E {
 type Place = Pick<Endpoint, 'name' | 'method' | 'path'>;
 
 /**
- * Returns a function that describes endpoints with the fields `common`, unless an endpoint says otherwise. Without another
- * `rateLimit` clients may call each of them 600 times a minute.
+ * Returns a function that defines endpoints with the default fields `common`. An endpoint may override each default.
+ * The default rate limit is 600 requests per minute.
  */
 export function endpointsWith<const C extends Partial<Endpoint>>(common: C) {
   const usual = { rateLimit: { requests: 600, seconds: 60 }, ...common };
@@ -125,21 +128,23 @@ export function endpointsWith<const C extends Partial<Endpoint>>(common: C) {
   ) => ({ ...usual, name, method, path, ...endpoint }) as Omit<typeof usual, keyof E> & Place & E;
 }
 
-/** A JSON body of the usual size, at most 16 KB. */
+/** Returns the definition of a required JSON body of at most 16 KB. */
 export function jsonBody<Schema extends z.ZodType>(schema: Schema) {
   return { kinds: ['json'], maxBytes: 16_384, schema } as const;
 }
 
-/** A JSON body that the request may leave out. */
+/** Returns the definition of an optional JSON body of at most 16 KB. */
 export function optionalJsonBody<Schema extends z.ZodType>(schema: Schema) {
   return { ...jsonBody(schema), optional: true } as const;
 }
 
-/** The request header and the reply of endpoints that have an ETag. */
+/** Request header and 304 response of endpoints that return an ETag. */
 export const ifNoneMatch = {
-  'If-None-Match': 'ETags the client has: 304 when one of them is current.',
+  'If-None-Match': 'ETags of the copies that the client has. If one of them is current, the response is 304.',
 } as const;
-export const notModified = { 304: { description: 'The client has the current one.' } } as const;
+export const notModified = {
+  304: { description: 'Not modified: the copy of the client is current.' },
+} as const;
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : Record<string, never>;
 type Sent<S> = S extends z.ZodType ? z.input<S> : undefined;
@@ -152,7 +157,7 @@ export type Query<E extends Endpoint> = Parsed<E['query']>;
 export type Body<E extends Endpoint> = E['body'] extends RequestBody
   ? z.output<E['body']['schema']> | (E['body'] extends { optional: true } ? undefined : never)
   : undefined;
-/** The body as a client sends it. */
+/** The body before validation, as the client sends it. */
 export type BodyInput<E extends Endpoint> = E['body'] extends RequestBody
   ? Sent<E['body']['schema']>
   : undefined;
@@ -179,7 +184,7 @@ type ReplyOf<S extends PropertyKey, R> = S extends number
         : { status: S; headers?: Record<string, string> }
   : never;
 
-/** A reply of a handler: a status of the contract with its body. Files are streams. */
+/** A handler's reply: a status from the contract with its body. The body of a file is a stream. */
 export type Reply<E extends Endpoint> = {
   [S in keyof E['responses']]: ReplyOf<S, E['responses'][S]>;
 }[keyof E['responses']];

@@ -6,34 +6,35 @@ import { errors } from './errors.ts';
 const unique = (values: string[]) =>
   expect(values.filter((value, at) => values.indexOf(value) !== at)).toEqual([]);
 
-test('names are unique, and so are methods at a path', () => {
+test('endpoint names are unique, and so is each method of a path', () => {
   unique(endpoints.map(({ name }) => name));
-  // Parameters by another name are the same path.
+  // Paths that differ only in parameter names are the same path.
   unique(endpoints.map(({ method, path }) => `${method} ${path.replace(/:\w+/g, ':')}`));
 });
 
-test('paths that differ in names of parameters alone would be one path with two templates', () => {
+test('no two path templates differ only in parameter names', () => {
   const templates = [...new Set(endpoints.map(({ path }) => path))];
   unique(templates.map((path) => path.replace(/:\w+/g, ':')));
 });
 
-test('every error has a 4xx or 5xx and says what it means', () => {
+test('every error has a 4xx or 5xx status and a description', () => {
   for (const { status, summary } of Object.values(errors)) {
     expect(status).toBeGreaterThanOrEqual(400);
     expect(summary).toMatch(/^[A-Z].*\.$/);
   }
 });
 
-test.each(endpoints)('the description of $name is complete and agrees with itself', (endpoint) => {
+test.each(endpoints)('the definition of $name is complete and consistent', (endpoint) => {
   const { method, path, params, body, access, rateLimit, cookies, summary } = endpoint;
   expect(path).toMatch(/^(\/(\.?[a-z][a-zA-Z-]*(\.json)?|:[a-z]+))+$/);
   const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]);
   expect(Object.keys(params?.shape ?? {})).toEqual(names);
   expect(summary).toMatch(/^[A-Z].*\.$/);
+  expect(summary.split(' ').length).toBeLessThanOrEqual(8);
   expect(['public', 'token', 'user', ...scopes]).toContain(access);
   for (const limit of [rateLimit.requests, rateLimit.seconds, body?.maxBytes ?? 1])
     expect(limit).toBeGreaterThan(0);
   if (body) expect(method).not.toBe('GET');
-  // Where the gateway lets everybody through, only a service that takes cookies for tokens asks for one.
+  // For public endpoints the gateway checks no token; only a service that accepts cookies as tokens can refuse one.
   if (access === 'public' && errorsOf(endpoint).includes('invalid_token')) expect(cookies).toBe(true);
 });

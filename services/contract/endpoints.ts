@@ -4,7 +4,7 @@ import type { ErrorCode } from './errors.ts';
 import { health } from './platform.ts';
 import { services } from './services.ts';
 
-/** A domain's file exports its endpoints beside their parts. */
+/** Distinguishes endpoints from the other exports of a domain file. */
 function isEndpoint(value: unknown): value is Endpoint {
   return typeof value === 'object' && value !== null && 'responses' in value;
 }
@@ -16,7 +16,7 @@ export const endpoints: readonly Endpoint[] = services.flatMap(({ name }) =>
   all.filter(({ service }) => service === name),
 );
 
-/** Returns the codes of all errors that an endpoint can answer: its own, and those that follow from its description. */
+/** Returns every error code that an endpoint can return: its own errors and the errors that its definition implies. */
 export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   const codes = new Set<ErrorCode>([
     'malformed_target',
@@ -25,7 +25,7 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
     'internal_error',
   ]);
   const add = (...more: ErrorCode[]) => more.forEach((code) => codes.add(code));
-  // Load shedding never refuses the health check.
+  // Load shedding exempts the health check.
   if (endpoint !== health) add('overloaded');
   if (endpoint.access !== 'public') add('token_required', 'invalid_token', 'insufficient_scope');
   if (endpoint.access === 'token') codes.delete('insufficient_scope');

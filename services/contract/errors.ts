@@ -1,104 +1,104 @@
 /**
- * Every error of the API by its status: its name in the envelope and its text in the documents. Names are added, never
- * changed.
+ * Every error code of the API by status, with its description for the OpenAPI document. Codes are stable: add new ones, do
+ * not rename.
  */
 const summaries = {
   400: {
     malformed_request: 'The request is not well-formed HTTP, or has a body where none is allowed.',
-    malformed_target: 'The path or query is written in a way that could be read in two ways.',
-    identity_login_unknown:
-      'No login at the identity service is under way with this state; each state is taken once.',
-    identity_login_expired: 'The login at the identity service took more than 10 minutes; begin again.',
-    malformed_json: 'The body is not JSON.',
+    malformed_target: 'The path or query is not in canonical form; servers could interpret it differently.',
+    identity_login_unknown: 'No identity login with this state is in progress. Each state is valid once.',
+    identity_login_expired: 'The identity login took more than 10 minutes. Start a new login.',
+    malformed_json: 'The body is not valid JSON.',
     invalid_request: 'A parameter is missing, repeated or malformed (RFC 6749 §5.2).',
-    unsupported_grant_type: 'This grant type is not offered (RFC 6749 §5.2).',
+    unsupported_grant_type: 'The grant type is not supported (RFC 6749 §5.2).',
     invalid_grant:
-      'The refresh token or code is not valid (RFC 6749 §5.2); details say the reason: expired, revoked, reused or unknown.',
-    invalid_scope: 'The client asked for a scope it does not have (RFC 6749 §5.2).',
+      'The refresh token or code is not valid (RFC 6749 §5.2). `details` has the reason: expired, revoked, reused or unknown.',
+    invalid_scope: 'The client requested a scope that it does not have (RFC 6749 §5.2).',
   },
   401: {
     invalid_credentials: 'The email or the password is wrong.',
     invalid_client: 'The client is unknown or its secret is wrong (RFC 6749 §5.2).',
-    token_required: 'The request carries no access token.',
-    invalid_token: 'The access token is malformed, expired or not ours (RFC 6750 §3.1).',
+    token_required: 'The request has no access token.',
+    invalid_token: 'The access token is malformed, expired, revoked or from another issuer (RFC 6750 §3.1).',
   },
   403: {
-    insufficient_scope: 'The access token does not allow this (RFC 6750 §3.1).',
-    password_change_required: 'The token came with a temporary password: set a password of your own first.',
-    identity_other_browser:
-      'The login at the identity service was begun in another browser, or its cookie is gone.',
-    other_origin: 'A page of another origin sent this, or nothing says which page did.',
+    insufficient_scope: 'The access token lacks the required scope (RFC 6750 §3.1).',
+    password_change_required: 'The user logged in with a temporary password. Change the password first.',
+    identity_other_browser: 'Another browser started the identity login, or the login cookie is missing.',
+    other_origin: 'The request comes from a page of another origin, or its origin is unknown.',
     suborg_not_allowed:
-      'The identity service did not name this part of the organisation at the login of this session.',
+      'The identity service did not list this part of the organisation when this session logged in.',
   },
   404: {
-    not_found: 'There is no such thing.',
+    not_found: 'The resource does not exist, or the caller has no access to it.',
   },
   405: {
-    method_not_allowed: 'The path exists, the method does not; Allow lists those that do.',
+    method_not_allowed:
+      'The path does not support this method. The Allow header lists the supported methods.',
   },
   408: {
-    request_timeout: 'The request did not arrive whole in time.',
+    request_timeout: 'Timed out waiting for the complete request.',
   },
   409: {
-    email_taken: 'Another user has this address.',
-    last_admin: 'Without this one nobody could administer users any more.',
-    retry_failed: 'The job was tried again and failed again.',
+    email_taken: 'Another user has this email address.',
+    last_admin: 'The change would leave no enabled administrator.',
+    retry_failed: 'The retry of the job failed.',
     idempotency_key_in_use:
-      'The first request with this Idempotency-Key is under way; come again for its reply.',
-    letter_closed: 'The letter is sent or closed and does not change any more; details name its state.',
-    state_change_not_allowed: 'The letter cannot go from its state to this one; details name both.',
+      'The first request with this Idempotency-Key is in progress. Retry later to get its reply.',
+    letter_closed: 'The letter is sent or closed and can no longer change. `details` has its state.',
+    state_change_not_allowed:
+      'The letter cannot change from its state to the requested state. `details` has both.',
   },
   412: {
-    precondition_failed: 'The object has changed since the ETag in If-Match; read it again.',
+    precondition_failed: 'The object has changed since the version in If-Match. Read it again.',
   },
   413: {
-    payload_too_large: 'The body is larger than this endpoint takes.',
+    payload_too_large: 'The body is larger than the limit of this endpoint.',
   },
   415: {
-    unsupported_media_type: 'The body is of a kind, or encoded in a way, this endpoint does not take.',
+    unsupported_media_type: 'The endpoint does not accept the media type or encoding of the body.',
   },
   416: {
-    range_not_satisfiable: 'The file ends before this range begins; Content-Range says how long it is.',
+    range_not_satisfiable: 'The range starts after the end of the file. Content-Range has the file length.',
   },
   422: {
-    animated_image: 'The picture has more than one frame.',
+    animated_image: 'The image has more than one frame.',
     image_too_large:
-      'The picture has more than 24 megapixels (12 with 16 bits a colour), or a side of over 16,383 pixels.',
-    image_too_costly: 'The picture takes more than 20 seconds, or too much memory.',
-    unreadable_file: 'The file is damaged: it is cut off, its checksums are wrong or its header lies.',
-    idempotency_key_reused: 'This Idempotency-Key came with another request in the last 24 hours.',
-    webform_required: 'This webform of the letter cannot be skipped.',
-    validation_failed: 'The request is well-formed but invalid; details name the fields.',
+      'The image has more than 24 megapixels (12 at 16 bits per channel) or a side longer than 16,383 pixels.',
+    image_too_costly: 'Processing the image takes more than 20 seconds or too much memory.',
+    unreadable_file: 'The file is damaged: truncated, wrong checksums or an inconsistent header.',
+    idempotency_key_reused: 'A different request used this Idempotency-Key in the last 24 hours.',
+    webform_required: 'The letter requires this webform, so it cannot be skipped.',
+    validation_failed: 'The request is well-formed but invalid. `details` lists the fields.',
   },
   428: {
-    precondition_required: 'The change needs If-Match with the ETag that it is based on.',
+    precondition_required: 'The request needs an If-Match header with the ETag of the version to change.',
   },
   429: {
-    rate_limited: 'Too many requests; Retry-After says when to come again.',
+    rate_limited: 'Too many requests. Wait for the number of seconds in Retry-After.',
   },
   431: {
-    headers_too_large: 'The header block is larger than 16 KB.',
+    headers_too_large: 'The request headers are larger than 16 KB.',
   },
   500: {
-    internal_error: 'Something went wrong here; the request id leads to the cause in the log.',
+    internal_error: 'The server failed. The log has the cause under the request ID.',
   },
   501: {
-    identity_login_disabled: 'Logging in at an identity service is not configured.',
+    identity_login_disabled: 'Identity login is not configured.',
   },
   502: {
-    identity_unavailable: 'The identity service cannot be reached, or does not answer as one.',
-    bad_gateway: 'The service broke off.',
+    identity_unavailable: 'The identity service is unreachable or its response is invalid.',
+    bad_gateway: 'The service closed the connection before the reply was complete.',
   },
   503: {
-    service_unavailable: 'The service, or something it needs, is away for the moment.',
+    service_unavailable: 'The service, or a dependency of it, is unavailable.',
     overloaded:
-      'The platform has too much to do and did nothing with this; Retry-After says when to come again.',
+      'The platform is overloaded and did not process the request. Wait for the number of seconds in Retry-After.',
     cache_unavailable:
-      'The cache could not be cleared now; send it again. The clear is remembered while PostgreSQL is there.',
+      'The cache could not be cleared. Retry. If PostgreSQL is available, the clear is stored and runs later.',
   },
   504: {
-    gateway_timeout: 'The service did not answer in time.',
+    gateway_timeout: 'Timed out waiting for the service.',
   },
 } as const;
 
@@ -109,7 +109,7 @@ export type ErrorStatus<C extends ErrorCode> = {
   [S in Status]: C extends keyof Summaries[S] ? S : never;
 }[Status];
 
-/** Every error of the API by its name. */
+/** Status and description of every error, by error code. */
 export const errors = Object.fromEntries(
   Object.entries(summaries).flatMap(([status, named]) =>
     Object.entries(named).map(([code, summary]) => [code, { status: Number(status), summary }]),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpointsWith, jsonBody } from './endpoint.ts';
 import { id, idSegment, model, page, pageQuery, time } from './schemas.ts';
 
-/** Why an event could not be processed. Also the label values of failed_jobs_total. */
+/** Reasons why an event could not be processed. Also the label values of the metric failed_jobs_total. */
 export const failedJobClasses = [
   'not_json',
   'empty',
@@ -14,7 +14,7 @@ export const failedJobClasses = [
 export const failedJobClass = z.enum(failedJobClasses);
 export type FailedJobClass = z.infer<typeof failedJobClass>;
 
-/** A time that PostgreSQL accepts: its years begin with 1, and it has at most six digits of a second. */
+/** A time that PostgreSQL accepts: year 1 or later, at most six fractional digits. */
 const since = time.max(40, 'Has too many digits.').regex(/^(?!0000)/, 'The year must be 1 or later.');
 
 const state = z.enum(['open', 'retried']);
@@ -28,7 +28,7 @@ const failedJob = z.strictObject({
   offset: z.int(),
   key: z.string().nullable(),
   value: z.string().nullable(),
-  encoding: z.enum(['utf8', 'base64']).meta({ description: 'How key and value are written here.' }),
+  encoding: z.enum(['utf8', 'base64']).meta({ description: 'Encoding of `key` and `value` in this reply.' }),
   state,
   attempts: z.int(),
   failed_at: time,
@@ -40,13 +40,13 @@ const failedJobGroup = z.strictObject({
   count: z.int().min(1),
   first_failed_at: time,
   last_failed_at: time,
-  example: failedJob.meta({ description: 'The newest.' }),
+  example: failedJob.meta({ description: 'The newest job of the class.' }),
 });
 export type FailedJobGroup = z.infer<typeof failedJobGroup>;
 
 const filters = {
   model: model.optional(),
-  since: since.optional().meta({ description: 'Only those that failed at this time or later.' }),
+  since: since.optional().meta({ description: 'Select jobs that failed at this time or later.' }),
 };
 const params = z.strictObject({ id: idSegment });
 
@@ -56,7 +56,8 @@ const define = endpointsWith({
 });
 
 export const listFailedJobs = define('listFailedJobs', 'GET', '/api/admin/failed-jobs', {
-  summary: 'List events that could not be processed, newest first.',
+  summary: 'List failed jobs, newest first.',
+  description: 'A failed job is an event that could not be processed.',
   query: z.strictObject({
     class: failedJobClass.optional(),
     state: state.optional(),
@@ -67,32 +68,34 @@ export const listFailedJobs = define('listFailedJobs', 'GET', '/api/admin/failed
 });
 
 export const listFailedJobClasses = define('listFailedJobClasses', 'GET', '/api/admin/failed-jobs/classes', {
-  summary: 'Count events that could not be processed by their class, most frequent first.',
+  summary: 'Count failed jobs by class.',
+  description: 'The most frequent class comes first.',
   query: z.strictObject({ state: state.default('open'), ...filters }),
   responses: {
     200: {
-      description: 'The classes that have such jobs.',
+      description: 'The classes that have matching jobs.',
       schema: z.strictObject({ items: z.array(failedJobGroup) }),
     },
   },
 });
 
 export const readFailedJob = define('readFailedJob', 'GET', '/api/admin/failed-jobs/:id', {
-  summary: 'Read one failed job.',
+  summary: 'Read a failed job.',
   params,
   responses: { 200: { description: 'The failed job.', schema: failedJob } },
   errors: ['not_found'],
 });
 
 export const deleteFailedJob = define('deleteFailedJob', 'DELETE', '/api/admin/failed-jobs/:id', {
-  summary: 'Forget a failed job.',
+  summary: 'Delete a failed job.',
   params,
-  responses: { 204: { description: 'Forgotten.' } },
+  responses: { 204: { description: 'Failed job deleted.' } },
   errors: ['not_found'],
 });
 
 export const deleteFailedJobs = define('deleteFailedJobs', 'DELETE', '/api/admin/failed-jobs', {
-  summary: 'Delete all failed jobs that match, for at most 10 s; call again for the rest.',
+  summary: 'Delete failed jobs that match a filter.',
+  description: 'Runs for at most 10 s. If `deleted` is less than `matched`, repeat the call.',
   body: jsonBody(
     z
       .strictObject({
@@ -109,33 +112,41 @@ export const deleteFailedJobs = define('deleteFailedJobs', 'DELETE', '/api/admin
   ),
   responses: {
     200: {
-      description: '`matched` jobs were found; `deleted` of them were deleted in this call.',
+      description: '`matched`: number of jobs that match. `deleted`: number of jobs that this call deleted.',
       schema: z.strictObject({ matched: z.int(), deleted: z.int() }),
     },
   },
 });
 
 export const retryFailedJob = define('retryFailedJob', 'POST', '/api/admin/failed-jobs/:id/retry', {
-  summary: 'Process a failed job again.',
+  summary: 'Retry a failed job.',
   params,
-  responses: { 200: { description: 'Processed; the job is now `retried`.', schema: failedJob } },
+  responses: {
+    200: { description: 'The retry succeeded. The job now has the state `retried`.', schema: failedJob },
+  },
   errors: ['not_found', 'retry_failed', 'cache_unavailable'],
 });
 
 export const retryFailedJobs = define('retryFailedJobs', 'POST', '/api/admin/failed-jobs/retry', {
-  summary:
-    'Process all open failed jobs that match again, oldest first, for at most 10 s; call again for the rest.',
+  summary: 'Retry open failed jobs that match a filter.',
+  description: 'Starts with the oldest job and runs for at most 10 s. If jobs are left, repeat the call.',
   body: jsonBody(
     z.strictObject({
       class: failedJobClass.optional(),
       model: model.optional(),
       dry_run: z.boolean().default(false).meta({ description: 'Count only.' }),
-      per_second: z.int().min(1).max(1000).default(50),
+      per_second: z
+        .int()
+        .min(1)
+        .max(1000)
+        .default(50)
+        .meta({ description: 'Maximum number of retries per second.' }),
     }),
   ),
   responses: {
     200: {
-      description: '`matched` open jobs were found; of them so many were tried in this call.',
+      description:
+        '`matched`: number of open jobs that match. `retried` and `failed`: number of retries in this call that succeeded and failed.',
       schema: z.strictObject({ matched: z.int(), retried: z.int(), failed: z.int() }),
     },
   },

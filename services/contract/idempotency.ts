@@ -1,16 +1,16 @@
 import type { ErrorCode } from './errors.ts';
 
-/** Header of endpoints that accept an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07). */
+/** Request header of endpoints that accept an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07). */
 export const idempotencyHeader = {
   'Idempotency-Key': {
     description:
-      'Up to 255 printable characters of your choice. The same key with the same request has the same reply for 24 hours and is carried out once.',
-    // A header's value has no surrounding spaces.
+      'Unique key of up to 255 printable ASCII characters. For 24 hours, a repeated request with the same key returns the first reply and has no further effect.',
+    // HTTP strips leading and trailing spaces from header values.
     pattern: /^[!-~](?:[ -~]{0,253}[!-~])?$/,
   },
 } as const;
 
-/** Errors of such endpoints. */
+/** Errors of endpoints that accept an Idempotency-Key. */
 export const idempotencyErrors = [
   'idempotency_key_in_use',
   'idempotency_key_reused',

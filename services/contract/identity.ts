@@ -4,30 +4,30 @@ import { endpointsWith, jsonBody } from './endpoint.ts';
 import { queryText, multiLineText } from './schemas.ts';
 
 /**
- * Values of `error` in the URL to which a failed callback redirects the browser, once the login is known. Names are added,
- * never changed.
+ * Values of `error` in the URL to which a failed callback redirects the browser. Codes are stable: add new ones, do not
+ * rename.
  */
 export const identityErrors = {
-  access_denied: 'the person, or the identity service, said no',
-  identity_unavailable: 'the identity service is away or refuses the platform',
-  identity_issuer_mismatch: 'the answer is not from the identity service that was asked (RFC 9207)',
-  identity_code_refused: 'the identity service does not take its code, or the PKCE verifier with it',
-  identity_token_invalid: 'the ID token is not for this login, or not from the identity service',
-  identity_email_missing: 'the identity service tells no usable email address',
-  identity_email_taken: 'another user has the address, and may not be taken for this person',
+  access_denied: 'the user or the identity service denied the login',
+  identity_unavailable: 'the identity service is unavailable or refuses the platform as a client',
+  identity_issuer_mismatch: 'the response comes from a different identity service (RFC 9207)',
+  identity_code_refused: 'the identity service rejects the code or its PKCE verifier',
+  identity_token_invalid: 'the ID token belongs to another login or another issuer',
+  identity_email_missing: 'the identity service returns no usable email address',
+  identity_email_taken: 'another user has the email address, and the accounts may not be linked',
   identity_user_disabled: 'the user is disabled',
 } as const;
 export type IdentityError = keyof typeof identityErrors;
 
 const params = z.strictObject({
   identity: multiLineText(1, 32).meta({
-    description: 'The name of the identity service, as IDENTITY_NAME has it.',
+    description: 'Name of the identity service: the value of IDENTITY_NAME.',
     pattern: '^[a-z][a-z0-9-]{0,31}$',
   }),
 });
 const errorList = Object.entries(identityErrors).map(([code, meaning]) => `\`${code}\`: ${meaning}`);
 
-/** RFC 7636 §4.2: the SHA-256 of the verifier in base64url. S256 is the only method. */
+/** PKCE code challenge: SHA-256 of the verifier in base64url (RFC 7636 §4.2). Only the method S256 is supported. */
 const codeChallenge = z.string().regex(/^[\w-]{43}$/, 'Must be a SHA-256 in base64url (RFC 7636 §4.2).');
 
 const define = endpointsWith({ service: 'auth' });
@@ -37,25 +37,28 @@ export const identityLogin = define('identityLogin', 'GET', '/api/:identity/logi
   cookies: true,
   noHead: true,
   rateLimit: { requests: 60, seconds: 60 },
-  summary: 'Log in at the identity service; for a browser to go to.',
+  summary: 'Start an identity login.',
+  description: 'Open this URL in a browser. It redirects to the identity service.',
   params,
   query: z.strictObject({
     return_to: queryText(1, 2000).meta({
-      description: 'Where the browser goes in the end: exactly one of IDENTITY_RETURN_TO.',
+      description:
+        'URL that the browser returns to after the login; exactly one of the URLs in IDENTITY_RETURN_TO.',
     }),
     code_challenge: codeChallenge.meta({
-      description: 'base64url(SHA-256(code_verifier)); the verifier is sent with the code to /api/token.',
+      description:
+        'PKCE challenge: base64url(SHA-256(code_verifier)). Send the verifier with the code to /api/token.',
     }),
     state: queryText(1, 512).meta({
-      description: 'Comes back with the code, so that the client knows its login.',
+      description: 'Opaque value that `return_to` gets back, so that the client recognises its login.',
     }),
   }),
   responses: {
     302: {
-      description: 'To the identity service.',
+      description: 'Redirects to the identity service.',
       headers: {
-        Location: 'Its authorization endpoint.',
-        'Set-Cookie': 'Binds the login to this browser for 10 minutes.',
+        Location: 'URL of the authorization endpoint with the login parameters.',
+        'Set-Cookie': 'Cookie that binds the login to this browser for 10 minutes.',
       },
     },
   },
@@ -67,9 +70,10 @@ export const identityCallback = define('identityCallback', 'GET', '/api/:identit
   cookies: true,
   noHead: true,
   rateLimit: { requests: 60, seconds: 60 },
-  summary: 'Where the identity service sends the browser back to.',
+  summary: 'Complete an identity login.',
+  description: 'The identity service redirects the browser to this URL.',
   params,
-  // RFC 6749 §4.1.2: unknown parameters are ignored.
+  // RFC 6749 §4.1.2 requires that unknown parameters are ignored.
   query: z.object({
     state: queryText(1, 512),
     code: queryText(1, 4096).optional(),
@@ -80,10 +84,10 @@ export const identityCallback = define('identityCallback', 'GET', '/api/:identit
   responses: {
     302: {
       description: [
-        'To `return_to` with `state`, and `code`, which is good for 60 seconds at /api/token, or `error`.',
+        'Redirects to `return_to` with `state` and either `code` or `error`. The code is valid for 60 seconds at /api/token.',
         ...errorList,
       ].join(' '),
-      headers: { Location: 'The `return_to` of the login.' },
+      headers: { Location: 'The `return_to` URL of the login with the parameters above.' },
     },
   },
   errors: [
@@ -98,12 +102,13 @@ export const identityCallback = define('identityCallback', 'GET', '/api/:identit
 export const identityLogout = define('identityLogout', 'POST', '/api/:identity/logout', {
   access: 'user',
   beforePasswordChange: true,
-  summary: 'End this session, and learn where to end the one at the identity service.',
+  summary: 'Log out of an identity session.',
+  description: 'Ends this session and returns the logout URL of the identity service.',
   params,
   responses: {
     200: {
       description:
-        'Logged out. `logout_url`: where the browser ends the session at the identity service (OpenID Connect RP-Initiated Logout); absent when the session did not come from there, or there is no such place.',
+        'Logged out. `logout_url` is the URL that ends the session at the identity service (OpenID Connect RP-Initiated Logout). It is absent if the session does not come from the identity service, or the identity service has no such URL.',
       schema: z.strictObject({ logout_url: z.string().optional() }),
       headers: { 'Cache-Control': 'no-store' },
     },
@@ -113,12 +118,13 @@ export const identityLogout = define('identityLogout', 'POST', '/api/:identity/l
 
 export const updateSuborg = define('updateSuborg', 'POST', '/api/:identity/update-suborg', {
   access: 'user',
-  summary: 'Choose a part of the organisation, among those that the identity service named at login.',
+  summary: 'Select a part of the organisation.',
+  description: 'Accepts a part that the identity service listed at login.',
   params,
   body: jsonBody(z.strictObject({ suborg: multiLineText(1, 200) })),
   responses: {
     200: {
-      description: 'Chosen. It is in the next access token.',
+      description: 'Selected. The next access token contains the selection.',
       schema: z.strictObject({ success: z.literal(true), user: profile }),
     },
   },

@@ -21,13 +21,13 @@ const letter = z.strictObject({
       reason: z.string().nullable(),
     }),
   ),
-  version: z.int().meta({ description: 'Grows with every change of the letter.' }),
+  version: z.int().meta({ description: 'Version number; increases with every change of the letter.' }),
   created_at: time,
   updated_at: time,
 });
 export type Letter = z.output<typeof letter>;
 
-/** Events of a letter's history. Names are added, never changed. */
+/** Events of a letter's history. Names are stable: add new ones, do not rename. */
 export const letterEvents = [
   'created',
   'webform_skipped',
@@ -39,7 +39,7 @@ export const letterEvents = [
 export type LetterEvent = (typeof letterEvents)[number];
 
 const params = z.strictObject({ id: idSegment });
-const etag = { ETag: 'Changes whenever the letter does; for If-Match.' };
+const etag = { ETag: 'Version of the letter, for If-Match.' };
 
 const define = endpointsWith({ service: 'letters', access: 'user' });
 
@@ -48,8 +48,12 @@ export const updateLetterSkippedWebform = define(
   'POST',
   '/api/updateLetterSkippedWebform',
   {
-    summary: 'Skip an optional webform of one of your letters, or take that back.',
-    headers: { ...idempotencyHeader, 'If-Match': "The letter's ETag: 412 when it has changed since." },
+    summary: 'Skip or unskip a webform of your letter.',
+    description: 'Only optional webforms can be skipped.',
+    headers: {
+      ...idempotencyHeader,
+      'If-Match': 'ETag of the letter. If the letter has changed since, the response is 412.',
+    },
     body: jsonBody(
       z.strictObject({
         letter_id: id,
@@ -57,13 +61,13 @@ export const updateLetterSkippedWebform = define(
         skipped: z.boolean(),
         reason: multiLineText(0, 500).optional().meta({
           description:
-            'Why it is skipped; left out: as before, empty: none. Skipping it again may change it.',
+            'Reason for skipping. If absent, the stored reason stays; an empty string deletes it. Skip the webform again to change the reason.',
         }),
       }),
     ),
     responses: {
       200: {
-        description: 'The letter as it is now.',
+        description: 'The letter after the change.',
         schema: z.strictObject({ success: z.literal(true), letter }),
         headers: etag,
       },
@@ -79,7 +83,8 @@ export const listLetters = define('listLetters', 'GET', '/api/letters', {
 });
 
 export const readLetter = define('readLetter', 'GET', '/api/letters/:id', {
-  summary: "Read one of your letters; with letters:write anybody's.",
+  summary: 'Read a letter.',
+  description: 'Returns your own letters. With the scope `letters:write`, returns the letters of all users.',
   params,
   headers: ifNoneMatch,
   responses: {
@@ -90,18 +95,21 @@ export const readLetter = define('readLetter', 'GET', '/api/letters/:id', {
 });
 
 export const readLetterHistory = define('readLetterHistory', 'GET', '/api/letters/:id/history', {
-  summary: "What has happened to one of your letters, newest first; with letters:write to anybody's.",
+  summary: 'List the history of a letter, newest first.',
+  description: 'Covers your own letters. With the scope `letters:write`, covers the letters of all users.',
   params,
   query: z.strictObject(pageQuery),
   responses: {
     200: {
-      description: 'A page of its history.',
+      description: 'A page of the history.',
       schema: page(
         z.strictObject({
           id,
           at: time,
           event: z.enum(letterEvents),
-          actor: z.string().meta({ description: 'Who did it: user:<id>, client:<name> or command.' }),
+          actor: z
+            .string()
+            .meta({ description: 'Author of the change: user:<id>, client:<name> or command.' }),
           details: z.record(z.string(), z.unknown()),
         }),
       ),
@@ -112,10 +120,14 @@ export const readLetterHistory = define('readLetterHistory', 'GET', '/api/letter
 
 export const updateLetter = define('updateLetter', 'PATCH', '/api/letters/:id', {
   access: 'letters:write',
-  summary: "Change anybody's letter: its title, or its state along the allowed ways.",
+  summary: 'Change the title or state of a letter.',
+  description: 'Applies to the letters of all users. Only the allowed state transitions are accepted.',
   params,
   headers: {
-    'If-Match': { description: "The letter's ETag. 412 when it has changed since.", required: true },
+    'If-Match': {
+      description: 'ETag of the letter. If the letter has changed since, the response is 412.',
+      required: true,
+    },
   },
   body: jsonBody(
     z
@@ -123,7 +135,7 @@ export const updateLetter = define('updateLetter', 'PATCH', '/api/letters/:id', 
       .refine((change) => Object.keys(change).length > 0, 'Give a title or a state.')
       .meta({ minProperties: 1 }),
   ),
-  responses: { 200: { description: 'The letter as it is now.', schema: letter, headers: etag } },
+  responses: { 200: { description: 'The letter after the change.', schema: letter, headers: etag } },
   errors: [
     'not_found',
     'precondition_required',

@@ -3,31 +3,30 @@ import { endpointsWith, ifNoneMatch } from './endpoint.ts';
 import { idempotencyErrors, idempotencyHeader } from './idempotency.ts';
 import { id, idSegment, page, pageQuery, time } from './schemas.ts';
 
-/** The largest accepted file, in bytes. */
+/** Maximum size of an uploaded file in bytes. */
 export const maxUploadBytes = 10 * 1024 * 1024;
-/** Room for the other parts of the form, in bytes. */
+/** Maximum size of the other parts of the multipart form in bytes. */
 const formBytes = 16 * 1024;
 
-/** Longest side of each variant in pixels; smaller images keep their size. */
+/** Longest side of each image variant in pixels. Smaller images keep their size. */
 export const imageVariants = { thumb: 320, medium: 1280, large: 2560 } as const;
 export type ImageVariant = keyof typeof imageVariants;
-/** Names of variants: a PDF has `original` only, an image the others. */
+/** Variant names. A PDF has only `original`; an image has the other variants. */
 export const variantNames = ['thumb', 'medium', 'large', 'original'] as const;
 export type VariantName = (typeof variantNames)[number];
 
-const pixels = z.int().min(1).nullable().meta({ description: 'Pixels; null for a PDF.' });
+const pixels = z.int().min(1).nullable().meta({ description: 'Size in pixels; null for a PDF.' });
 
 const file = z.strictObject({
   id,
-  mime: z.string().meta({ description: 'What the file is by its content.' }),
-  bytes: z.int(),
+  mime: z.string().meta({ description: 'Media type, detected from the bytes of the file.' }),
+  bytes: z.int().meta({ description: 'Size of the upload in bytes.' }),
   width: pixels,
   height: pixels,
-  checksum: z.string().meta({ description: 'SHA-256 of the upload in hexadecimal digits.' }),
-  placeholder: z
-    .string()
-    .nullable()
-    .meta({ description: 'ThumbHash in base64, to show until a variant is there; null for a PDF.' }),
+  checksum: z.string().meta({ description: 'SHA-256 of the upload in hexadecimal.' }),
+  placeholder: z.string().nullable().meta({
+    description: 'Preview as a ThumbHash in base64, to show while a variant loads; null for a PDF.',
+  }),
   created_at: time,
   variants: z.array(
     z.strictObject({
@@ -47,11 +46,12 @@ const define = endpointsWith({ service: 'media-upload', access: 'user' });
 
 export const upload = define('upload', 'POST', '/api/upload', {
   rateLimit: { requests: 120, seconds: 60 },
-  // 15 s in the queue and 20 s of processing; both twice if memory was short.
+  // 15 s in the queue and 20 s of processing, both twice if the first attempt runs out of memory.
   replyWithinSeconds: 75,
   latencyClass: 'upload',
-  summary:
-    'Upload a JPEG, PNG, WebP, AVIF or still GIF of up to 10 MB and 24 megapixels, or a PDF of up to 10 MB.',
+  summary: 'Upload an image or a PDF.',
+  description:
+    'Accepts JPEG, PNG, WebP, AVIF, GIF without animation, and PDF files of up to 10 MB. Images may have up to 24 megapixels.',
   headers: idempotencyHeader,
   body: {
     kinds: ['multipart'],
@@ -62,7 +62,7 @@ export const upload = define('upload', 'POST', '/api/upload', {
     },
   },
   responses: {
-    200: { description: 'This user has the same file already.', schema: file },
+    200: { description: 'The user has already uploaded this file; returns the existing file.', schema: file },
     201: { description: 'The new file with its variants.', schema: file },
   },
   errors: [
@@ -82,43 +82,45 @@ export const listMedia = define('listMedia', 'GET', '/api/media', {
 });
 
 export const readMedia = define('readMedia', 'GET', '/api/media/:id', {
-  summary: 'What is known of one of your files.',
+  summary: 'Read the metadata of one of your files.',
   params,
-  responses: { 200: { description: 'The file.', schema: file } },
+  responses: { 200: { description: 'The metadata of the file.', schema: file } },
   errors: ['not_found'],
 });
 
 export const deleteMedia = define('deleteMedia', 'DELETE', '/api/media/:id', {
-  summary: 'Delete one of your files with its variants.',
+  summary: 'Delete one of your files.',
+  description: 'Deletes the file and all its variants.',
   params,
-  responses: { 204: { description: 'The file is gone.' } },
+  responses: { 204: { description: 'File deleted.' } },
   errors: ['not_found'],
 });
 
 const fileTypes = ['image/webp', 'application/pdf'] as const;
 const fileHeaders = {
-  ETag: 'Never changes.',
+  ETag: 'Identifies the content, which never changes.',
   'Cache-Control': 'private, max-age=31536000, immutable',
-  'Content-Disposition': 'inline for pictures, attachment for PDFs, with the name of the upload.',
+  'Content-Disposition': '`inline` for images, `attachment` for PDFs, with the uploaded file name.',
 };
 
 export const readVariant = define('readVariant', 'GET', '/api/media/:id/:variant', {
   rateLimit: { requests: 6000, seconds: 60 },
-  summary: 'A variant of one of your pictures, as WebP, or the PDF that you uploaded.',
+  summary: 'Download a variant of one of your files.',
+  description: 'Image variants are WebP. A PDF has the variant `original`.',
   params: z.strictObject({ id: idSegment, variant: z.enum(variantNames) }),
   headers: {
     ...ifNoneMatch,
-    Range: 'One range of bytes: 206.',
-    'If-Range': 'The ETag that the range is of; the whole file when it is another one.',
+    Range: 'One byte range, for example bytes=0-99. The response is 206.',
+    'If-Range': 'ETag that the range refers to. If it is not current, the response is the whole file.',
   },
   responses: {
     200: { description: 'The file.', contentType: fileTypes, headers: fileHeaders },
     206: {
-      description: 'A part of the file.',
+      description: 'The requested byte range of the file.',
       contentType: fileTypes,
-      headers: { ...fileHeaders, 'Content-Range': 'Which part of how much.' },
+      headers: { ...fileHeaders, 'Content-Range': 'Byte range, for example bytes 0-99/1234.' },
     },
-    304: { description: 'The client has it.' },
+    304: { description: 'Not modified: the copy of the client is current.' },
   },
   errors: ['not_found', 'range_not_satisfiable'],
 });

@@ -23,7 +23,7 @@ const headerOf = (header: string | RequestHeader): RequestHeader =>
 
 const text = { schema: { type: 'string' } };
 
-/** Describes headers that every reply of a kind has. */
+/** Returns the `headers` of a response; each header is always present. */
 function withHeaders(headers: [name: string, description: string][]): { headers?: Json } {
   if (headers.length === 0) return {};
   const all = headers.map(([name, description]) => [name, { description, required: true, ...text }]);
@@ -38,7 +38,7 @@ function parameters(endpoint: Endpoint): Json[] {
       return { name, in: place, required, description, schema };
     });
   const headers = Object.entries(endpoint.headers ?? {})
-    // OpenAPI 3.1 ignores a parameter named Authorization: the operation's description carries it.
+    // OpenAPI 3.1 ignores a parameter named Authorization, so operation() adds it to the description.
     .filter(([name]) => name !== 'Authorization')
     .map(([name, header]) => {
       const { description, required = false, pattern } = headerOf(header);
@@ -77,13 +77,13 @@ function successes(endpoint: Endpoint): Record<string, Documented> {
   );
 }
 
-/** Headers of error replies, by code. */
+/** Headers of error responses by error code. */
 const errorHeaders: { [code in ErrorCode]?: [name: string, description: string] } = {
-  token_required: ['WWW-Authenticate', 'What to send (RFC 6750 §3).'],
-  invalid_credentials: ['WWW-Authenticate', 'What other endpoints take.'],
-  invalid_client: ['WWW-Authenticate', 'What to send (RFC 6749 §5.2).'],
-  rate_limited: ['Retry-After', 'Seconds.'],
-  service_unavailable: ['Retry-After', 'Seconds.'],
+  token_required: ['WWW-Authenticate', 'Bearer challenge (RFC 6750 §3).'],
+  invalid_credentials: ['WWW-Authenticate', 'Authentication scheme of the other endpoints.'],
+  invalid_client: ['WWW-Authenticate', 'Basic challenge (RFC 6749 §5.2).'],
+  rate_limited: ['Retry-After', 'Seconds to wait before the next request.'],
+  service_unavailable: ['Retry-After', 'Seconds to wait before the next request.'],
 };
 
 function failures(endpoint: Endpoint): [status: number, Documented][] {
@@ -98,8 +98,8 @@ function failures(endpoint: Endpoint): [status: number, Documented][] {
   ]);
 }
 
-/** Describes the replies by status; a status with a page for browsers has both descriptions. */
-function answers(endpoint: Endpoint): Json {
+/** Returns the responses by status. If a status has both a page and an error, its description names both. */
+function responses(endpoint: Endpoint): Json {
   const all = successes(endpoint);
   for (const [status, failure] of failures(endpoint)) {
     const page = all[status];
@@ -113,7 +113,7 @@ function answers(endpoint: Endpoint): Json {
   return all;
 }
 
-/** The media types of a form's files. */
+/** Returns the `encoding` of a multipart body: the media types of each file field. */
 function encoding({ files = {} }: RequestBody): Json {
   const types = Object.entries(files).map(([field, kinds]) => [field, { contentType: kinds.join(', ') }]);
   return types.length > 0 ? { encoding: Object.fromEntries(types) } : {};
@@ -129,9 +129,13 @@ function requestBody(body: RequestBody): Json {
 
 function operation(endpoint: Endpoint): Json {
   const { access, body } = endpoint;
-  const scope = access.includes(':') ? `Needs the scope \`${access}\`.` : undefined;
+  const scope = access.includes(':') ? `Requires the scope \`${access}\`.` : undefined;
   const authorization = endpoint.headers?.['Authorization'] && headerOf(endpoint.headers['Authorization']);
-  const description = [scope, authorization && `Authorization: ${authorization.description}`]
+  const description = [
+    endpoint.description,
+    scope,
+    authorization && `Authorization: ${authorization.description}`,
+  ]
     .filter(Boolean)
     .join('\n\n');
   return {
@@ -142,11 +146,11 @@ function operation(endpoint: Endpoint): Json {
     security: access === 'public' ? [] : [{ accessToken: [] }],
     parameters: parameters(endpoint),
     requestBody: body && requestBody(body),
-    responses: answers(endpoint),
+    responses: responses(endpoint),
   };
 }
 
-/** The contract as an OpenAPI 3.1 document. `publicUrl` is where clients reach the gateway. */
+/** Returns the OpenAPI 3.1 document. `publicUrl` is the URL at which clients reach the gateway. */
 export function openapi(publicUrl: string): Json {
   const paths: Record<string, Json> = {};
   for (const endpoint of endpoints) {
@@ -159,7 +163,7 @@ export function openapi(publicUrl: string): Json {
       title: 'Content Platform',
       version: '1.0.0',
       description:
-        'Content records through a cache whose invalidations are final. Every GET operation accepts HEAD, too, which counts against the same rate limit; the login at an identity service and its callback answer 405.',
+        'API of the content platform: content records, letters, media files, devices and accounts. Every GET operation also accepts HEAD, which counts against the same rate limit. For HEAD, the identity login and its callback return 405.',
       license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: publicUrl }],

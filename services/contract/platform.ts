@@ -5,10 +5,10 @@ import { fileName } from './schemas.ts';
 const define = endpointsWith({ service: 'gateway', access: 'public' });
 
 export const health = define('health', 'GET', '/health', {
-  summary: 'Whether the gateway and the services behind it are ready.',
+  summary: 'Check the readiness of gateway and services.',
   responses: {
     200: {
-      description: 'The gateway answers; `degraded` when a service behind it does not.',
+      description: 'The gateway is ready. `status` is `degraded` if a service does not respond.',
       schema: z.strictObject({
         status: z.enum(['ok', 'degraded']),
         services: z.record(z.string(), z.enum(['up', 'down'])),
@@ -19,7 +19,7 @@ export const health = define('health', 'GET', '/health', {
 });
 
 export const openapiDocument = define('openapiDocument', 'GET', '/api/openapi.json', {
-  summary: 'This API as an OpenAPI 3.1 document.',
+  summary: 'Get the OpenAPI 3.1 document of this API.',
   headers: ifNoneMatch,
   responses: {
     200: { description: 'The document.', schema: z.looseObject({ openapi: z.literal('3.1.1') }) },
@@ -28,7 +28,7 @@ export const openapiDocument = define('openapiDocument', 'GET', '/api/openapi.js
 });
 
 export const asyncapiDocument = define('asyncapiDocument', 'GET', '/api/asyncapi.json', {
-  summary: 'The events as an AsyncAPI 3 document.',
+  summary: 'Get the AsyncAPI 3 document of the events.',
   headers: ifNoneMatch,
   responses: {
     200: { description: 'The document.', schema: z.looseObject({ asyncapi: z.literal('3.0.0') }) },
@@ -37,13 +37,17 @@ export const asyncapiDocument = define('asyncapiDocument', 'GET', '/api/asyncapi
 });
 
 export const docs = define('docs', 'GET', '/api/docs', {
-  summary: 'This API to browse.',
+  summary: 'Show the API documentation.',
   headers: ifNoneMatch,
-  responses: { 200: { description: 'The page.', contentType: 'text/html; charset=utf-8' }, ...notModified },
+  responses: {
+    200: { description: 'The documentation page.', contentType: 'text/html; charset=utf-8' },
+    ...notModified,
+  },
 });
 
 export const docsAsset = define('docsAsset', 'GET', '/api/docs/:asset', {
-  summary: 'A script or style sheet of the page.',
+  summary: 'Get an asset of the documentation page.',
+  description: 'Assets are scripts and style sheets.',
   params: z.strictObject({ asset: fileName }),
   headers: ifNoneMatch,
   responses: { 200: { description: 'The file.', contentType: '*/*' }, ...notModified },

@@ -3,7 +3,7 @@ import { endpointsWith, ifNoneMatch, notModified } from './endpoint.ts';
 import { failedJobClass } from './failed-jobs.ts';
 import { fileName, id, idSegment, model, multiLineText, time } from './schemas.ts';
 
-/** The five targets. */
+/** Names of the five operational targets. */
 export const targetNames = [
   'response_time_p95',
   'invalidation_queue',
@@ -22,14 +22,19 @@ const target = z.strictObject({
   value: z
     .number()
     .nullable()
-    .meta({ description: 'null: too little happened to judge by, or nobody told.' }),
-  goal: z.number().nullable().meta({ description: 'null: there is none, as no limit is set.' }),
-  comparison: z.enum(['below', 'above', 'equal']).meta({ description: 'How value must stand to goal.' }),
+    .meta({ description: 'Measured value. null if there were too few requests or no data.' }),
+  goal: z
+    .number()
+    .nullable()
+    .meta({ description: 'Target value. null if the limit that it depends on is not set.' }),
+  comparison: z
+    .enum(['below', 'above', 'equal'])
+    .meta({ description: 'Relation between `value` and `goal` that meets the target.' }),
   unit: z.enum(['seconds', 'count', 'ratio', 'bytes']),
-  ok: z.boolean().meta({ description: 'false: missed, or not known.' }),
+  ok: z.boolean().meta({ description: 'Whether the target is met. false if the value is unknown.' }),
   note: z.string().optional().meta({
     description:
-      'What the value counts, where that depends on the configuration, for example that Kafka is not configured.',
+      'Explanation of a value that depends on the configuration, for example that Kafka is not configured.',
   }),
 });
 export type Target = z.output<typeof target>;
@@ -38,13 +43,15 @@ const route = z.strictObject({
   method: z.string(),
   route: z.string(),
   requests: count,
-  failed: count.meta({ description: 'Answered with 500 or more, 501 aside.' }),
-  p95: seconds,
+  failed: count.meta({ description: 'Number of replies with status 500 or above, except 501.' }),
+  p95: seconds.meta({ description: '95th percentile of the response time in seconds.' }),
 });
 
 const cache = z.strictObject({
   memory_bytes: bytes.nullable(),
-  memory_limit_bytes: bytes.nullable().meta({ description: 'null: none.' }),
+  memory_limit_bytes: bytes
+    .nullable()
+    .meta({ description: 'Memory limit of Redis in bytes. null if no limit is set.' }),
   models: z.array(
     z.strictObject({
       model,
@@ -53,25 +60,31 @@ const cache = z.strictObject({
       bypasses: count,
       hit_ratio: ratio.nullable(),
       invalidations_missed: count.meta({
-        description: 'Changes in the last hour that nobody announced and the watch found.',
+        description:
+          'Number of changes in the last hour for which no event arrived. The staleness watch found them.',
       }),
     }),
   ),
 });
 
 const processState = z.strictObject({
-  service: z.string().nullable().meta({ description: 'null: it has not answered yet.' }),
-  address: z.string(),
+  service: z
+    .string()
+    .nullable()
+    .meta({ description: 'Service name. null if the process has not responded yet.' }),
+  address: z.string().meta({ description: 'URL of the internal listener.' }),
   up: z.boolean(),
   cpu: z
     .number()
     .min(0)
     .nullable()
-    .meta({ description: 'Of one core, over the last minute; 1 is all of it.' }),
+    .meta({ description: 'CPU load of the last minute in cores; 1 is one full core.' }),
   memory_bytes: bytes.nullable(),
-  event_loop_delay: seconds.nullable().meta({ description: 'The 99th percentile.' }),
+  event_loop_delay: seconds
+    .nullable()
+    .meta({ description: '99th percentile of the event loop delay in seconds.' }),
   started_at: time.nullable(),
-  restarts: count.meta({ description: 'Seen in the last hour.' }),
+  restarts: count.meta({ description: 'Number of restarts in the last hour.' }),
 });
 
 const slow = { count, slowest_ms: z.number().min(0), newest_at: time, trace_id: z.string().nullable() };
@@ -86,30 +99,30 @@ const failedJobGroup = z.strictObject({
   last_failed_at: time,
   example: z
     .strictObject({ id, error: z.string(), attempts: count, failed_at: time })
-    .meta({ description: 'The newest.' }),
+    .meta({ description: 'The newest job of the class.' }),
 });
 
 export const pulseReport = z.strictObject({
-  at: time.nullable().meta({ description: 'Of the last sample; null before the first.' }),
+  at: time.nullable().meta({ description: 'Time of the last sample. null before the first sample.' }),
   targets: z.array(target),
-  routes: z.array(route).meta({ description: 'At the gateway, in the last 5 minutes; slowest first.' }),
-  cache: cache.meta({ description: 'Reads of the last 5 minutes.' }),
+  routes: z.array(route).meta({ description: 'Routes of the gateway in the last 5 minutes, slowest first.' }),
+  cache: cache.meta({ description: 'Cache memory, and cache reads of the last 5 minutes.' }),
   processes: z.array(processState),
   slow: slowLog.nullable().meta({
-    description: 'In the last hour, grouped, newest first; null: not available.',
+    description: 'Slow requests and queries of the last hour, grouped, newest first. null if unavailable.',
   }),
   failed_jobs: z.array(failedJobGroup).nullable().meta({
     description:
-      'The open ones by class, most frequent first; null: not available, or the token lacks jobs:manage.',
+      'Open failed jobs by class, most frequent first. null if unavailable, or if the token lacks `jobs:manage`.',
   }),
 });
 export type PulseReport = z.output<typeof pulseReport>;
 
 const errors = ['token_required', 'invalid_token', 'insufficient_scope', 'password_change_required'] as const;
 const html = 'text/html; charset=utf-8';
-const signInPage = { description: 'The page to sign in, for a browser.', contentType: html } as const;
-const forbiddenPage = { description: 'A page that says why, for a browser.', contentType: html } as const;
-const toThePage = { description: 'To the page.', headers: { Location: '/pulse' } };
+const signInPage = { description: 'For a browser, the sign-in page.', contentType: html } as const;
+const forbiddenPage = { description: 'For a browser, a page with the reason.', contentType: html } as const;
+const toThePage = { description: 'Redirects to the Pulse page.', headers: { Location: '/pulse' } };
 
 const define = endpointsWith({
   service: 'pulse',
@@ -119,14 +132,15 @@ const define = endpointsWith({
 
 export const pulse = define('pulse', 'GET', '/pulse', {
   cookies: true,
-  summary: 'The targets at a glance: a page for browsers, JSON for others. Needs the scope pulse:view.',
-  headers: { Authorization: 'Bearer and an access token; a browser is asked to sign in.' },
+  summary: 'Show the state of the operational targets.',
+  description: 'Returns a page to browsers and JSON to other clients. Requires the scope `pulse:view`.',
+  headers: { Authorization: 'Bearer access token. A browser without a token gets the sign-in page.' },
   query: z.strictObject({
-    job: idSegment.optional().meta({ description: 'A failed job that was just tried again.' }),
+    job: idSegment.optional().meta({ description: 'ID of the failed job that was just retried.' }),
     outcome: z.enum(['done', 'failed', 'gone', 'unavailable']).optional(),
   }),
   responses: {
-    200: { description: 'How it stands.', schema: pulseReport, page: true },
+    200: { description: 'The current report.', schema: pulseReport, page: true },
     401: signInPage,
     403: forbiddenPage,
   },
@@ -137,7 +151,8 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
   cookies: true,
   latencyClass: 'login',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
-  summary: 'Sign in at the page, with the form it shows.',
+  summary: 'Sign in to the Pulse page.',
+  description: 'Accepts the form of the sign-in page.',
   body: {
     kinds: ['form'],
     maxBytes: 16_384,
@@ -147,7 +162,10 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
     }),
   },
   responses: {
-    303: { ...toThePage, headers: { ...toThePage.headers, 'Set-Cookie': 'For /pulse alone.' } },
+    303: {
+      ...toThePage,
+      headers: { ...toThePage.headers, 'Set-Cookie': 'Session cookie for the path /pulse.' },
+    },
     401: signInPage,
     403: forbiddenPage,
     429: signInPage,
@@ -158,17 +176,21 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
 
 export const pulseSignOut = define('pulseSignOut', 'POST', '/pulse/sign-out', {
   cookies: true,
-  summary: 'Sign out of the page.',
+  summary: 'Sign out of the Pulse page.',
   responses: { 303: toThePage, 403: forbiddenPage },
   errors: ['other_origin'],
 });
 
 export const pulseRetry = define('pulseRetry', 'POST', '/pulse/failed-jobs/:id/retry', {
   cookies: true,
-  summary: 'Process a failed job again, from the page. Needs the scopes pulse:view and jobs:manage.',
+  summary: 'Retry a failed job from the page.',
+  description: 'Requires the scopes `pulse:view` and `jobs:manage`.',
   params: z.strictObject({ id: idSegment }),
   responses: {
-    303: { ...toThePage, description: 'To the page, whose address says what came of it.' },
+    303: {
+      ...toThePage,
+      description: 'Redirects to the Pulse page. The query parameter `outcome` has the result.',
+    },
     401: signInPage,
     403: forbiddenPage,
   },
@@ -176,7 +198,8 @@ export const pulseRetry = define('pulseRetry', 'POST', '/pulse/failed-jobs/:id/r
 });
 
 export const pulseAsset = define('pulseAsset', 'GET', '/pulse/assets/:file', {
-  summary: 'The script or the style sheet of the page.',
+  summary: 'Get an asset of the Pulse page.',
+  description: 'Assets are the script and the style sheet.',
   params: z.strictObject({ file: fileName }),
   headers: ifNoneMatch,
   responses: {

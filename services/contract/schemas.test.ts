@@ -7,33 +7,37 @@ import { id, idSegment, singleLineText, pageQuery, multiLineText, time } from '.
 
 const takes = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
 
-describe('text', () => {
-  test.each(['a', '😀é漢', 'x'.repeat(20)])('%j is one', (value) => {
+describe('strings', () => {
+  test.each(['a', '😀é漢', 'x'.repeat(20)])('accepts %j as multi-line text', (value) => {
     expect(takes(multiLineText(1, 20), value)).toBe(true);
   });
 
   const halves = ['\ud83d', '\ude00', 'a\ude00\ud83d'];
-  test.each(['', 'x'.repeat(21), 'a\0b', ...halves, 12, null, ['a'], {}])('%j is none', (value) => {
-    expect(takes(multiLineText(1, 20), value)).toBe(false);
-  });
+  test.each(['', 'x'.repeat(21), 'a\0b', ...halves, 12, null, ['a'], {}])(
+    'refuses %j as multi-line text',
+    (value) => {
+      expect(takes(multiLineText(1, 20), value)).toBe(false);
+    },
+  );
 
-  test.each(['Ann Archer', 'محمد\u200cرضا'])('%j is a line', (value) => {
+  test.each(['Ann Archer', 'محمد\u200cرضا'])('accepts %j as single-line text', (value) => {
     expect(takes(singleLineText(1, 20), value)).toBe(true);
   });
 
-  test.each(['', ' \u3000', 'a\nb', '\u001b[2J', 'evil\u202efdp.exe', 'a\u2028b'])('%j is no line', (value) =>
-    expect(takes(singleLineText(1, 20), value)).toBe(false),
+  test.each(['', ' \u3000', 'a\nb', '\u001b[2J', 'evil\u202efdp.exe', 'a\u2028b'])(
+    'refuses %j as single-line text',
+    (value) => expect(takes(singleLineText(1, 20), value)).toBe(false),
   );
 });
 
-describe('ids', () => {
-  test.each([1, 12, Number.MAX_SAFE_INTEGER])('%s is one, also as a path segment', (value) => {
+describe('IDs', () => {
+  test.each([1, 12, Number.MAX_SAFE_INTEGER])('accepts %s in a body and in a path', (value) => {
     expect(takes(id, value)).toBe(true);
     expect(idSegment.parse(String(value))).toBe(value);
   });
 
   test.each([0, -1, 1.5, 2 ** 53, 1e300, Number.NaN, Infinity, '12', '', null, true, [1], {}, undefined])(
-    'in a body %j is none',
+    'refuses %j in a body',
     (value) => expect(takes(id, value)).toBe(false),
   );
 
@@ -46,21 +50,21 @@ describe('ids', () => {
       'NaN',
       '__proto__',
     ),
-  )('as a path segment %j is none', (value) => expect(takes(idSegment, value)).toBe(false));
+  )('refuses %j in a path', (value) => expect(takes(idSegment, value)).toBe(false));
 });
 
-test.each(['2026-01-31T09:30:00.000Z', '2026-01-31T09:30:00Z'])('%j is a time', (value) => {
+test.each(['2026-01-31T09:30:00.000Z', '2026-01-31T09:30:00Z'])('accepts %j as a time', (value) => {
   expect(takes(time, value)).toBe(true);
 });
 
 test.each(['2026-01-31T09:30:00+01:00', '2026-02-30T09:30:00Z', '2026-01-31', 1_769_000_000])(
-  '%j is no time',
+  'refuses %j as a time',
   (value) => expect(takes(time, value)).toBe(false),
 );
 
-test.each(['1', '100'])('limit=%j is taken', (value) => expect(takes(pageQuery.limit, value)).toBe(true));
+test.each(['1', '100'])('accepts limit=%j', (value) => expect(takes(pageQuery.limit, value)).toBe(true));
 
-test.each(['0', '101', '-1', '1.5', '', '1e1', ['1', '2']])('limit=%j is refused', (value) => {
+test.each(['0', '101', '-1', '1.5', '', '1e1', ['1', '2']])('refuses limit=%j', (value) => {
   expect(takes(pageQuery.limit, value)).toBe(false);
 });
 
@@ -69,28 +73,25 @@ const withBodies = endpoints.flatMap(({ name, body }) => (body ? [[name, body.sc
 describe('bodies', () => {
   const nested = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth)) as unknown;
 
-  test.each(withBodies)('%s takes objects only, and nothing that is too deep', (_, schema) => {
+  test.each(withBodies)('%s accepts only objects and refuses deep nesting', (_, schema) => {
     for (const value of [null, [], '', 'x', 0, 12, true, undefined, nested(500_000)]) {
       expect(takes(schema, value)).toBe(false);
     }
   });
 
-  test.each(withBodies.filter(([name]) => name !== 'token'))(
-    '%s refuses fields it does not know',
-    (_, schema) => {
-      const issues = (value: unknown) => schema.safeParse(value).error?.issues.map(({ code }) => code) ?? [];
-      expect(issues({ surprise: 1 })).toContain('unrecognized_keys');
-      expect(issues({ surprise: nested(500_000) })).toContain('unrecognized_keys');
-      // As a parsed body has it: a field of its own.
-      const poisoned = JSON.parse(
-        '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}',
-      ) as unknown;
-      expect(issues(poisoned)).toContain('unrecognized_keys');
-      expect(({} as { admin?: boolean }).admin).toBeUndefined();
-    },
-  );
+  test.each(withBodies.filter(([name]) => name !== 'token'))('%s refuses unknown fields', (_, schema) => {
+    const issues = (value: unknown) => schema.safeParse(value).error?.issues.map(({ code }) => code) ?? [];
+    expect(issues({ surprise: 1 })).toContain('unrecognized_keys');
+    expect(issues({ surprise: nested(500_000) })).toContain('unrecognized_keys');
+    // JSON.parse creates __proto__ as an own property, like the parser of request bodies.
+    const poisoned = JSON.parse(
+      '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}',
+    ) as unknown;
+    expect(issues(poisoned)).toContain('unrecognized_keys');
+    expect(({} as { admin?: boolean }).admin).toBeUndefined();
+  });
 
-  test('a field of megabytes is refused, wherever it is', () => {
+  test('refuses a field of a megabyte or deep nesting in any position', () => {
     const schema = clearModel.body.schema;
     expect(takes(schema, { model: 'webform', id: 1 })).toBe(true);
     for (const value of ['x'.repeat(1_000_000), nested(500_000), { id: nested(500_000) }]) {
@@ -107,7 +108,7 @@ describe('events', () => {
     { model: 'webform', id: 12, occurred_at: '2999-01-31T09:30:00+01:00' },
     { model: 'webform', id: 12, more: 'than we know' },
     { pattern: 'pathway:*' },
-  ])('%j is taken', (event) => {
+  ])('accepts %j', (event) => {
     expect(takes(invalidationEvent, event)).toBe(true);
   });
 
@@ -126,7 +127,7 @@ describe('events', () => {
     ['webform:*'],
   ];
   test.each([...shapes, ...ids, ...models, ...patterns.map((pattern) => ({ pattern }))])(
-    '%j is not',
+    'refuses %j',
     (event) => {
       expect(takes(invalidationEvent, event)).toBe(false);
     },

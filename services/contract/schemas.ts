@@ -3,7 +3,7 @@ import { z } from 'zod';
 const isWhole = (value: string): boolean => value.isWellFormed();
 const halved = 'Contains half a character.';
 
-/** A string that PostgreSQL and every JSON parser accept: no NUL, no lone surrogate. Lengths in UTF-16 units. */
+/** A string without NUL and lone surrogates, so that PostgreSQL and every JSON parser accept it. Lengths in UTF-16 units. */
 export function multiLineText(min: number, max: number) {
   return (
     z
@@ -16,7 +16,7 @@ export function multiLineText(min: number, max: number) {
   );
 }
 
-/** A text in a path or a query, where the gateway refuses control characters. */
+/** A string in a path or query. It has no control characters, because the gateway refuses them there. */
 export function queryText(min: number, max: number) {
   return z
     .string()
@@ -26,7 +26,7 @@ export function queryText(min: number, max: number) {
     .refine(isWhole, halved);
 }
 
-/** A text shown on one line: not blank, no invisible characters and none that change the text's direction. */
+/** A string for display on one line: not blank, without control characters and without bidirectional overrides. */
 export function singleLineText(min: number, max: number) {
   return z
     .string()
@@ -37,13 +37,13 @@ export function singleLineText(min: number, max: number) {
     .refine(isWhole, halved);
 }
 
-/** A file name as a path segment. Only the documents hold its pattern: another name is a 404. */
+/** A file name as a path segment. The pattern is documentation only: a name that does not match gets 404, not 422. */
 export const fileName = multiLineText(1, 100).meta({ pattern: '^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,99}$' });
 
-/** An id in a body: an integer from 1 to 2^53-1, as a number. */
+/** An ID in a body: an integer from 1 to 2^53-1. */
 export const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 
-/** How the documents describe a number in a path or a query, which zod parses from a string. */
+/** Documents a path or query parameter as an integer, although zod parses it from a string. */
 const digits = (minimum: number, maximum: number) => ({
   type: 'integer' as const,
   pattern: undefined,
@@ -51,7 +51,7 @@ const digits = (minimum: number, maximum: number) => ({
   maximum,
 });
 
-/** An id in a path or a query: digits without sign and leading zero. */
+/** An ID in a path or query: decimal digits without sign and leading zeros. */
 export const idSegment = z
   .string()
   .regex(/^[1-9][0-9]{0,15}$/, 'Must be an integer from 1 to 9007199254740991.')
@@ -59,16 +59,16 @@ export const idSegment = z
   .transform(Number)
   .pipe(id);
 
-/** A time as ISO 8601 in UTC, with milliseconds. */
+/** An ISO 8601 time in UTC, for example 2026-01-31T09:30:00.000Z. */
 export const time = z.iso.datetime();
 
 export const models = ['webform', 'pathway', 'accesscode', 'condition'] as const;
 export const model = z.enum(models);
 export type Model = z.infer<typeof model>;
-/** Every record of a model. */
+/** Pattern that selects every record of a model. */
 export const modelPattern = z.enum(models.map((name) => `${name}:*` as const));
 
-/** Query parameters of every list, whose items are ordered by descending id. */
+/** Query parameters of every list. Lists are ordered by descending ID. */
 export const pageQuery = {
   limit: z
     .string()
@@ -76,15 +76,15 @@ export const pageQuery = {
     .meta({ ...digits(1, 100), default: 50 })
     .transform(Number)
     .default(50)
-    .meta({ description: 'Items on a page.' }),
-  cursor: idSegment.optional().meta({ description: 'next_cursor of the page before.' }),
+    .meta({ description: 'Maximum number of items per page.' }),
+  cursor: idSegment.optional().meta({ description: 'Value of `next_cursor` in the previous page.' }),
 };
 
 export function page<T extends z.ZodType>(item: T) {
   return z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() });
 }
 
-/** The body of every error reply. */
+/** The body of every error response. */
 export const errorEnvelope = z.strictObject({
   error: z.string(),
   code: z.int(),

@@ -1,4 +1,4 @@
-/** A store that a process may need. Every process can also write to the logs database. */
+/** A store that a process may need. In addition, every process writes to the logs database. */
 export type Store = 'postgres' | 'redis' | 'kafka';
 
 interface Description {
@@ -7,20 +7,20 @@ interface Description {
   port: number;
   /** Memory limit of a container in MB. */
   memoryMb: number;
-  /** Seconds between the stop signal and the kill: the longest reply that may be under way. */
+  /** Grace period in seconds between SIGTERM and SIGKILL. It must fit the longest request in flight. */
   stopSeconds: number;
   stores: readonly Store[];
   /** Other services whose public listener this process calls; every service also calls auth. */
   calls?: 'all' | readonly string[];
   /** Other services whose internal listener this process calls. */
   callsInternal?: 'all' | readonly string[];
-  /** PostgreSQL connections that one process opens at most. */
+  /** Maximum number of PostgreSQL connections of one process. */
   connections: { platform: number; logs: number };
-  /** The state is in the memory of the process, so exactly one process runs. */
+  /** Exactly one process runs, because its state is in memory. */
   isSingle?: true;
   /** Tag of the endpoints in the OpenAPI document. */
   tag: string;
-  /** What the service is for, as a sentence. */
+  /** Purpose of the service as a sentence. The OpenAPI document shows it. */
   description: string;
 }
 
@@ -36,7 +36,7 @@ const list = [
     ...usual,
     name: 'gateway',
     port: 8080,
-    // An upload of the service behind it may take as long.
+    // An upload that media-upload processes may take this long.
     stopSeconds: 80,
     stores: ['redis'],
     calls: 'all',
@@ -48,13 +48,13 @@ const list = [
     ...usual,
     name: 'auth',
     port: 8081,
-    // A password hash takes 19 MB, several are computed at once, and admin commands run in the same container.
+    // A password hash takes 19 MB, several run in parallel, and admin commands run in the same container.
     memoryMb: 384,
     stores: ['postgres', 'redis'],
     callsInternal: ['devices'],
     connections: { platform: 12, logs: 1 },
     tag: 'Accounts',
-    description: 'Logging in and tokens.',
+    description: 'Login, sessions, tokens and user administration.',
   },
   {
     ...usual,
@@ -63,14 +63,14 @@ const list = [
     stores: ['postgres', 'redis', 'kafka'],
     connections: { platform: 15, logs: 1 },
     tag: 'Content',
-    description: 'Records, the clearing of their cache, failed jobs.',
+    description: 'Content records, cache clears and failed jobs.',
   },
   {
     ...usual,
     name: 'media-upload',
     port: 8083,
     memoryMb: 700,
-    // An upload that has begun may take as long.
+    // An upload in progress may take this long.
     stopSeconds: 80,
     tag: 'Media',
     description: 'Uploaded files and their variants.',
@@ -80,14 +80,14 @@ const list = [
     name: 'devices',
     port: 8084,
     tag: 'Devices',
-    description: 'Phones and browsers that get push messages.',
+    description: 'Phones and browsers that receive push messages.',
   },
   {
     ...usual,
     name: 'letters',
     port: 8085,
     tag: 'Letters',
-    description: 'Letters and the webforms they ask for.',
+    description: 'Letters and their webforms.',
   },
   {
     ...usual,
@@ -99,7 +99,7 @@ const list = [
     connections: { platform: 0, logs: 3 },
     isSingle: true,
     tag: 'Pulse',
-    description: 'The targets at a glance.',
+    description: 'State of the operational targets.',
   },
 ] as const satisfies readonly Description[];
 
@@ -115,20 +115,20 @@ export interface Service extends Description {
 /** Every process of the platform. Settings, manifests and documents are derived from this list or compared with it. */
 export const services: readonly Service[] = list;
 
-/** How far the internal listener (health, metrics) is above the public one. */
+/** Offset from the public port to the port of the internal listener (health, metrics). */
 export const internalPortOffset = 1000;
 
-/** The service of this name. */
+/** Returns the service with this name. */
 export function serviceOf(name: ServiceName): Service {
   return services.find((service) => service.name === name)!;
 }
 
-/** The port of a service's public listener. */
+/** Returns the port of a service's public listener. */
 export function portOf(name: ServiceName): number {
   return serviceOf(name).port;
 }
 
-/** The services whose public listener a service calls, auth included. */
+/** Returns the services whose public listener a service calls, including auth. */
 export function callsOf({ name, calls = [] }: Service): ServiceName[] {
   const called = calls === 'all' ? services.map((other) => other.name) : ['auth' as const, ...calls];
   return called.filter((other) => other !== name);
@@ -139,14 +139,14 @@ type Upper<N extends string> = N extends `${infer Head}-${infer Tail}`
   : Uppercase<N>;
 const upper = <N extends string>(name: N) => name.toUpperCase().replaceAll('-', '_') as Upper<N>;
 
-/** The setting that holds the address of a service's public listener: `CONTENT_CACHE_URL`. */
+/** Returns the name of the setting with the URL of a service's public listener, for example `CONTENT_CACHE_URL`. */
 export const urlVariable = <N extends ServiceName>(name: N) => `${upper(name)}_URL` as const;
-/** The setting that holds the address of a service's internal listener: `DEVICES_INTERNAL_URL`. */
+/** Returns the name of the setting with the URL of a service's internal listener, for example `DEVICES_INTERNAL_URL`. */
 export const internalUrlVariable = <N extends ServiceName>(name: N) => `${upper(name)}_INTERNAL_URL` as const;
 
 /**
- * The settings that tell a process the addresses of the services it calls.
- * @param urlOf returns the address of a service's listener
+ * Returns the settings with the URLs of the services that a process calls.
+ * @param urlOf returns the URL of a service's listener
  */
 export function addressSettings(
   service: Service,

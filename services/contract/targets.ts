@@ -5,8 +5,8 @@ import type { Target } from './pulse.ts';
 type Goal = Pick<Target, 'comparison' | 'unit'> & { goal: number };
 
 /**
- * The goals of the five targets. /pulse and the dashboards read them; a test compares the Prometheus rules with them.
- * Without a limit of its memory Redis has no goal for `cache_memory`.
+ * Goals of the five operational targets. /pulse and the dashboards read them; a test compares the Prometheus rules with
+ * them. If Redis has no memory limit, `cache_memory` has no goal.
  */
 export const targetGoals = {
   response_time_p95: { goal: 0.5, comparison: 'below', unit: 'seconds' },
@@ -17,27 +17,27 @@ export const targetGoals = {
 } as const satisfies Record<Target['name'], Goal>;
 
 /**
- * How long 95 % of the requests of a route may take, in seconds, by the route's class. The time of a request begins with
- * its head; that of an upload begins with its last byte, because sending the file takes as long as the client's network.
+ * Limits for the 95th percentile of the response time in seconds, by latency class. Timing starts at the request head. For an
+ * upload it starts at the last byte, because the client's network determines how long sending takes.
  */
 export const latencyLimits = {
   usual: targetGoals.response_time_p95.goal,
   // Password hashing is slow on purpose.
   login: 1,
-  // media-upload makes the variants of a picture before it replies.
+  // media-upload creates the variants of an image before it replies.
   upload: 5,
 } as const;
 export type LatencyClass = keyof typeof latencyLimits;
 
-/** The class of an endpoint's latency limit. */
+/** Returns the latency class of an endpoint. */
 export function latencyClassOf({ latencyClass }: Endpoint): LatencyClass {
   return latencyClass ?? 'usual';
 }
 
-/** Paths that have a latency limit of their own, and are therefore left out of the p95 over all routes. */
+/** Paths with a latency limit of their own. The p95 over all routes excludes them. */
 export const pathsWithOwnLimit: readonly string[] = endpoints
   .filter((endpoint) => latencyClassOf(endpoint) !== 'usual')
   .map(({ path }) => path);
 
-/** With fewer requests in 5 minutes the slowest one alone would decide. */
+/** Minimum number of requests in 5 minutes for a p95: with fewer, the slowest request alone would determine the value. */
 export const minRequests = 20;

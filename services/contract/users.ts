@@ -3,7 +3,7 @@ import { roles, user } from './accounts.ts';
 import { endpointsWith, jsonBody, optionalJsonBody } from './endpoint.ts';
 import { id, idSegment, singleLineText, page, pageQuery, queryText, multiLineText, time } from './schemas.ts';
 
-/** Events of the audit log. Names are added, never changed. */
+/** Events of the audit log. Names are stable: add new ones, do not rename. */
 export const auditEvents = [
   'login',
   'login_failed',
@@ -31,7 +31,7 @@ export type AuditEvent = z.infer<typeof auditEvent>;
 
 const params = z.strictObject({ id: idSegment });
 
-/** An email address of visible characters; NFC, because keyboards differ in the form that they type. */
+/** An email address of visible characters. Normalized to NFC, because keyboards produce different Unicode forms. */
 export const email = multiLineText(3, 254)
   .regex(/^[^\s@\p{Cc}\p{Cf}]+@[^\s@\p{Cc}\p{Cf}]+$/u, 'Must be an email address.')
   .normalize('NFC');
@@ -42,7 +42,7 @@ const rolesOfUser = z
   .refine((all) => new Set(all).size === all.length, 'Names a role twice.')
   .meta({ uniqueItems: true });
 
-/** A user as an administrator sees them. */
+/** A user in replies to an administrator. */
 const account = z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), disabled: z.boolean() });
 
 const define = endpointsWith({
@@ -53,14 +53,15 @@ const define = endpointsWith({
 export const listUsers = define('listUsers', 'GET', '/api/admin/users', {
   summary: 'List users, newest first.',
   query: z.strictObject({
-    search: queryText(1, 200).optional().meta({ description: 'A part of the name or the address.' }),
+    search: queryText(1, 200).optional().meta({ description: 'Part of the name or email address.' }),
     ...pageQuery,
   }),
   responses: { 200: { description: 'A page of users.', schema: page(account) } },
 });
 
 export const createUser = define('createUser', 'POST', '/api/admin/users', {
-  summary: 'Make a user. Without a password they can log in once they have a temporary one.',
+  summary: 'Create a user.',
+  description: 'A user without a password needs a temporary password to log in.',
   body: jsonBody(
     z.strictObject({
       email,
@@ -81,7 +82,8 @@ export const readUser = define('readUser', 'GET', '/api/admin/users/:id', {
 });
 
 export const updateUser = define('updateUser', 'PATCH', '/api/admin/users/:id', {
-  summary: 'Change a user. Who is disabled or loses a role has no session any more.',
+  summary: 'Change a user.',
+  description: 'Disabling a user or removing a role ends all sessions of the user.',
   params,
   body: jsonBody(
     z.strictObject({
@@ -95,9 +97,10 @@ export const updateUser = define('updateUser', 'PATCH', '/api/admin/users/:id', 
 });
 
 export const deleteUser = define('deleteUser', 'DELETE', '/api/admin/users/:id', {
-  summary: 'Delete a user. Their sessions end.',
+  summary: 'Delete a user.',
+  description: 'Ends all sessions of the user.',
   params,
-  responses: { 204: { description: 'The user is gone.' } },
+  responses: { 204: { description: 'User deleted.' } },
   errors: ['not_found', 'last_admin'],
 });
 
@@ -106,8 +109,9 @@ export const createTemporaryPassword = define(
   'POST',
   '/api/admin/users/:id/temporary-password',
   {
-    summary:
-      'Make a password for one login. It is shown here, once; the old one goes on working until it is changed.',
+    summary: 'Create a temporary password for a user.',
+    description:
+      'The temporary password is valid for one login and appears only in this reply. The old password stays valid until the user changes it.',
     params,
     body: optionalJsonBody(
       z.strictObject({
@@ -116,7 +120,7 @@ export const createTemporaryPassword = define(
           .min(60)
           .max(7 * 86_400)
           .default(86_400)
-          .meta({ description: 'Seconds until it is of no use, at most 7 days.' }),
+          .meta({ description: 'Lifetime of the temporary password in seconds, at most 7 days.' }),
       }),
     ),
     responses: {
@@ -131,7 +135,8 @@ export const createTemporaryPassword = define(
 );
 
 export const listAudit = define('listAudit', 'GET', '/api/admin/audit', {
-  summary: 'List what happened around accounts, newest first.',
+  summary: 'List the audit log, newest first.',
+  description: 'The audit log records logins and changes of accounts.',
   query: z.strictObject({
     user_id: idSegment.optional(),
     event: auditEvent.optional(),
@@ -145,12 +150,12 @@ export const listAudit = define('listAudit', 'GET', '/api/admin/audit', {
           id,
           at: time,
           event: auditEvent,
-          user_id: id.nullable().meta({ description: 'Whom it was about.' }),
+          user_id: id.nullable().meta({ description: 'ID of the user that the event is about.' }),
           actor: z
             .string()
-            .meta({ description: 'Who did it: user:<id>, client:<name>, or command.' })
+            .meta({ description: 'Author of the event: user:<id>, client:<name> or command.' })
             .nullable(),
-          address: z.string().nullable(),
+          address: z.string().nullable().meta({ description: 'IP address of the client.' }),
           details: z.record(z.string(), z.unknown()),
         }),
       ),

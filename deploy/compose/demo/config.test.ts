@@ -8,7 +8,7 @@ const env = {
   KAFKA_BROKERS: 'kafka:9092',
 };
 
-test('the demo is for a stack that this machine alone can reach', () => {
+test('refuses the demo on a stack that other machines can reach', () => {
   const read = (BIND_ADDRESS: string) => readDemoConfig({ ...env, BIND_ADDRESS });
   expect(read('127.0.0.1')).toMatchObject({ KAFKA_BROKERS: ['kafka:9092'] });
   for (const address of ['0.0.0.0', '10.0.0.1', '::'])

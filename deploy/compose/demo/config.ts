@@ -3,7 +3,7 @@ import { databaseUrl, list, readConfig, url } from '@content-platform/chassis/co
 import { isHere } from '../../local/seed.ts';
 
 const demoConfig = {
-  // Everybody knows the passwords of the demo's accounts.
+  // The passwords of the demo accounts are public.
   BIND_ADDRESS: z.string().refine(isHere, 'a loopback address, as 127.0.0.1, where there is demo data'),
   DATABASE_URL: databaseUrl,
   CONTENT_SERVER_DATABASE_URL: databaseUrl.describe('The same database, for the role `content_server`'),

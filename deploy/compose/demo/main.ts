@@ -1,4 +1,4 @@
-// The profile `demo`: adds the demo data, then plays the content server and a client with steady traffic.
+// Compose profile `demo`: adds the demo data, then simulates a content server and a client with steady traffic.
 import { writeFileSync } from 'node:fs';
 import { models } from '@content-platform/contract';
 import { httpAnnouncer, kafkaAnnouncer } from '../../local/content-server/announce.ts';
@@ -15,14 +15,14 @@ import { createReader } from './reader.ts';
 
 const EDITS_A_SECOND = 1;
 const READS_A_SECOND = 10;
-/** How often it says what it has done. */
+/** Interval of the progress lines. */
 const SECONDS = 60;
-/** In a volume: while it is there, the stack is refused on an address that others can reach. */
+/** Marker file in a volume. While it exists, make-secrets.mjs refuses a BIND_ADDRESS other than loopback. */
 const DATA_FILE = '/demo/data-is-there';
-/** The container's health check looks for it. */
+/** Marker file for the container's health check. */
 const READY_FILE = '/tmp/ready';
 
-/** Edits any record of the demo and announces it, in turn by HTTP and through Kafka. */
+/** Edits a random demo record and announces the change, alternating between HTTP and Kafka. */
 async function createEditor(settings: Settings): Promise<() => Promise<void>> {
   const records = openRecords(settings.database);
   const announcers = [httpAnnouncer(settings), await kafkaAnnouncer(settings)];

@@ -4,7 +4,7 @@ import { DEMO_PASSWORD } from '../../local/demo-accounts.ts';
 import { DEMO_RECORDS } from '../../local/demo-content.ts';
 
 const EMAIL = 'user@example.com';
-/** Some records are read far more often than others, as clients do it. */
+/** Reads some records far more often than others, like real clients. */
 const FAVOURITES = 10;
 
 const oneOf = (count: number): number => 1 + Math.floor(Math.random() * count);
@@ -15,7 +15,7 @@ async function logIn(gateway: string): Promise<string> {
   return answer.body.token;
 }
 
-/** A client of the demo: each call reads one of the demo's records. It throws what keeps it from reading. */
+/** Simulates a client: each call reads one demo record. @throws the error of a failed read */
 export function createReader(gateway: string): () => Promise<void> {
   let token: Promise<string> | undefined;
   return async () => {
@@ -26,7 +26,7 @@ export function createReader(gateway: string): () => Promise<void> {
       const answer = await call(gateway, readContent, { params, token: await token });
       if (answer.error) throw new Error(`no read: ${answer.status} ${answer.error.message}`);
     } catch (error) {
-      // It may be the token, which ends: the next read logs in.
+      // The token may have expired; the next read logs in again.
       token = undefined;
       throw error;
     }

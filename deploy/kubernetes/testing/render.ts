@@ -66,8 +66,8 @@ function image(resource: Resource, images: NonNullable<Kustomization['images']>)
 }
 
 /**
- * What `kubectl kustomize` makes of a folder, of what our folders use of it; generated maps keep their names. For
- * machines without that program: where it is there, a test holds this against it.
+ * Renders a folder like `kubectl kustomize`, limited to the features that our folders use. Generated maps keep their
+ * names. Tests use it on machines without kustomize; if kustomize is installed, a test compares the results.
  */
 export function render(folder: string): Resource[] {
   const file = parse(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as Kustomization;

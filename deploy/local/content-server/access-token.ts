@@ -6,13 +6,13 @@ const renewBeforeMs = 60_000;
 
 /** The access token of the content server's own machine client. */
 export interface AccessToken {
-  /** One that is good for a minute or more. @throws RefusedToken, or what fetch throws when nobody answers */
+  /** Returns a token that stays valid for at least a minute. @throws RefusedToken, or the error of fetch */
   get: () => Promise<string>;
-  /** Forget it: it was refused, whatever its time says. */
+  /** Discards the cached token after the platform refused it. */
   drop: () => void;
 }
 
-/** The client id or secret is wrong, or the server cannot issue one now. */
+/** The client ID or secret is wrong, or the server cannot issue a token at the moment. */
 export class RefusedToken extends Error {
   readonly status: number;
   readonly headers: Headers;
@@ -43,7 +43,7 @@ export function createAccessToken({ gateway, clientId, clientSecret }: Settings)
   return {
     async get() {
       const kept = await held?.catch(() => undefined);
-      // Callers at the same time share one request.
+      // Concurrent callers share one request.
       if (!kept || Date.now() >= kept.renewAt) held = fetchToken();
       return (await held!).value;
     },

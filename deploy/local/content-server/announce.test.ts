@@ -15,7 +15,7 @@ interface Seen {
 }
 type Answer = { status: number; body: object; headers?: Record<string, string> };
 
-/** A gateway that gives these answers to the clears it is sent, and a new token each time one is asked for. */
+/** Starts a gateway that returns these replies to clears, and a new token for each token request. */
 async function gateway(...answers: Answer[]): Promise<{ address: string; seen: Seen[] }> {
   const seen: Seen[] = [];
   const tokens = (): number => seen.filter(({ path }) => path === tokenPath).length;
@@ -55,7 +55,7 @@ afterEach(() => {
   server?.close();
 });
 
-test("the token is fetched once, with the client's form-encoded secret, and used again", async () => {
+test("fetches the token once with the client's form-encoded secret and reuses it", async () => {
   const { address, seen } = await gateway(cleared, cleared);
   const http = announcer(address);
   expect(await http.announce(record, 'updated')).toBe('cleared by HTTP, 2 keys deleted');
@@ -65,14 +65,14 @@ test("the token is fetched once, with the client's form-encoded secret, and used
   expect(seen[2]!.authorization).toBe('Bearer t1');
 });
 
-test('a token that is refused is replaced, once', async () => {
+test('replaces a refused token once', async () => {
   const { address, seen } = await gateway(refusal(401, 'invalid_token'), cleared);
   await announcer(address).announce(record, 'updated');
   expect(seen.map(({ path }) => path)).toEqual([tokenPath, clearPath, tokenPath, clearPath]);
   expect(seen[3]!.authorization).toBe('Bearer t2');
 });
 
-test('a second 401 is given up on, and so is a 403 at once', async () => {
+test('gives up after a second 401 and after the first 403', async () => {
   const twice = await gateway(refusal(401, 'invalid_token'), refusal(401, 'invalid_token'));
   await expect(announcer(twice.address).announce(record, 'updated')).rejects.toThrow(
     /webform 12 after 2 tries: 401/,
@@ -85,7 +85,7 @@ test('a second 401 is given up on, and so is a 403 at once', async () => {
   expect(seen).toHaveLength(2);
 });
 
-test('tries again after a 503, when the time in Retry-After has passed', async () => {
+test('retries after a 503 when the time in Retry-After has passed', async () => {
   const { address } = await gateway(refusal(503, 'cache_unavailable', { 'retry-after': '1' }), cleared);
   await announcer(address).announce(record, 'updated');
   expect(pauses).toEqual([1_000]);

@@ -10,9 +10,9 @@ import type { Settings } from './settings.ts';
 
 export type Change = NonNullable<InvalidationEvent['change']>;
 
-/** Tells the platform that a record was changed. Only to be called when the change is committed. */
+/** Announces changed records to the platform. Call it only after the change is committed. */
 export interface Announcer {
-  /** Resolves with what came of it, in words. @throws Problem when it gives up */
+  /** Resolves with the outcome as text. @throws Problem after the last retry failed */
   announce: (record: Saved, change: Change) => Promise<string>;
   close: () => Promise<void>;
 }
@@ -27,10 +27,10 @@ interface Refusal {
   message: string;
 }
 
-/** Worth another try: nobody answered (0), too many requests, or trouble on the server's side. */
+/** Whether a retry may help: no response (status 0), too many requests, or a server error. */
 const isPassing = (status: number): boolean => status === 0 || status === 429 || status >= 500;
 
-/** What the server asks for, else longer each time. */
+/** Returns the pause of Retry-After, else an exponential backoff. */
 function pauseAfter({ headers }: Refusal, attempt: number): number {
   const asked = Number(headers.get('retry-after') ?? Number.NaN) * 1_000;
   const pause = Number.isFinite(asked) ? asked : firstPauseMs * 2 ** (attempt - 1);
@@ -38,8 +38,8 @@ function pauseAfter({ headers }: Refusal, attempt: number): number {
 }
 
 /**
- * Announces by HTTP, as a queued job does it: once the reply is there, the record is cleared.
- * @param pause waits between two tries, in ms
+ * Announces by HTTP, with retries. A 200 means that the record is cleared.
+ * @param pause waits between two attempts, in ms
  */
 export function httpAnnouncer(
   settings: Settings,
@@ -52,7 +52,7 @@ export function httpAnnouncer(
         const outcome = await tryToClear(settings.gateway, token, { model, id });
         if (typeof outcome === 'number')
           return `cleared by HTTP, ${outcome} ${outcome === 1 ? 'key' : 'keys'} deleted`;
-        // A token may be refused before its time, when keys or clients change: a new one deserves one more try.
+        // Changed keys or clients invalidate a token before it expires, so one retry uses a new token.
         const renewed = outcome.status === 401 && attempt === 1;
         if (renewed) token.drop();
         if ((!renewed && !isPassing(outcome.status)) || attempt === maxTries)
@@ -66,7 +66,7 @@ export function httpAnnouncer(
   };
 }
 
-/** The number of keys deleted, or why it was refused. */
+/** Returns the number of deleted keys, or the refusal. */
 async function tryToClear(
   gateway: string,
   token: AccessToken,
@@ -84,7 +84,7 @@ async function tryToClear(
   }
 }
 
-/** Through Kafka: the event is on the brokers when this resolves, and is cleared soon after. */
+/** Announces through Kafka. Resolves when the brokers have the event; the clear follows soon after. */
 export async function kafkaAnnouncer({ kafka }: Settings): Promise<Announcer> {
   if (!kafka) throw new Problem('This stack runs without Kafka: use --via http.');
   const client = new Kafka({

@@ -29,6 +29,6 @@ test.each([
   ['edit webform 1 --rate 5', /go together/],
   ['delete webform 1 --rate 5 --seconds 1', /--rate is for edit/],
   ['edit webform 1 --tilte T', /--tilte/],
-])('%s is refused', (line, message) => {
+])('refuses %s', (line, message) => {
   expect(() => parseCommand(line.split(' ').filter(Boolean))).toThrow(message);
 });

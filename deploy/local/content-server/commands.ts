@@ -5,14 +5,14 @@ import { Problem } from '../problem.ts';
 const actions = ['edit', 'create', 'delete'] as const;
 export type Action = (typeof actions)[number];
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export interface Command {
   action: Action;
   model: Model | undefined;
   id: number | undefined;
   title: string | undefined;
   via: 'http' | 'kafka';
-  /** Steady traffic: so many changes a second for so many seconds. */
+  /** Steady traffic: changes per second, and duration in seconds. */
   traffic: { rate: number; seconds: number } | undefined;
 }
 
@@ -23,10 +23,10 @@ export const USAGE = `npm run content-server -- <command> [--via http|kafka]
   [edit [<model>] [<id>]] --rate N --seconds S    N edits a second; of any demo records unless they are named
 Models: ${models.join(', ')}`;
 
-/** @throws Problem saying what is wrong with the arguments */
+/** @throws Problem for invalid arguments */
 export function parseCommand(args: string[]): Command {
   const { values, positionals } = parse(args);
-  // Steady traffic is edits, so it need not say so.
+  // Steady traffic consists of edits, so the command name is optional.
   const [action = values.rate === undefined ? undefined : 'edit', model, id, ...rest] = positionals;
   const wrong = (what: string): Problem => new Problem(what, USAGE.split('\n'));
   if (!isOneOf(actions, action))

@@ -20,7 +20,7 @@ afterAll(async () => {
   await owner.end();
 });
 
-test('a session that PostgreSQL ends, as when it restarts: the change is made once, in another one', async () => {
+test('applies a change once in a new session after PostgreSQL ends the first', async () => {
   const { id, version } = await records.create('webform', undefined, 'New');
   await owner.query('begin');
   await owner.query('select from content.record where model = $1 and id = $2 for update', ['webform', id]);
@@ -37,7 +37,7 @@ test('a session that PostgreSQL ends, as when it restarts: the change is made on
   await records.remove('webform', id);
 });
 
-test('a refused login is a problem of one line', async () => {
+test('reports a refused login as a one-line problem', async () => {
   const wrong = new URL(database);
   wrong.password = 'wrong';
   const refused = openRecords(wrong.href);
@@ -48,7 +48,7 @@ test('a refused login is a problem of one line', async () => {
   await refused.close();
 });
 
-test('a server that is away is tried again for a while, then a problem of one line', async () => {
+test('retries an unreachable server, then throws a one-line problem', async () => {
   const away = openRecords('postgres://content_server@127.0.0.1:1/platform', 1_000);
   await expect(away.edit('webform', 1, 'Edited')).rejects.toMatchObject({
     name: 'Problem',

@@ -11,13 +11,13 @@ export interface Saved {
 }
 
 /**
- * The content server's side of `content.record`. Each function resolves when its change is committed; where PostgreSQL
- * is away, as while it restarts, it tries again for some seconds. @throws Problem when PostgreSQL refuses or stays away
+ * Changes records in `content.record`. Each function resolves when its change is committed. If PostgreSQL is unavailable,
+ * for example during a restart, it retries for some seconds. @throws Problem if PostgreSQL refuses or stays unavailable
  */
 export interface Records {
   /** @throws Problem when there is no such record */
   edit: (model: Model, id: number, title: string) => Promise<Saved>;
-  /** Without an id: the next one that is free. @throws Problem when the id is taken */
+  /** Uses the next free ID if none is given. @throws Problem if the ID exists */
   create: (model: Model, id: number | undefined, title: string) => Promise<Saved>;
   /** @throws Problem when there is no such record */
   remove: (model: Model, id: number) => Promise<Saved>;
@@ -29,8 +29,8 @@ const firstPauseMs = 100;
 const longestPauseMs = 2_000;
 
 /**
- * Whether another try may help and cannot make the change twice: there was no connection, or PostgreSQL itself said
- * that it ends the session or takes none at the moment, and so has undone the change.
+ * Whether a retry may help and cannot apply the change twice. That is the case without a connection, and if PostgreSQL
+ * reports that it ends the session or refuses sessions, because it has rolled the change back.
  */
 function isWorthRetrying(error: unknown, sent: boolean): boolean {
   if (error instanceof pg.DatabaseError) return /^(08|53|57P)/.test(error.code ?? '');
@@ -54,9 +54,9 @@ export function openRecords(database: string, limitMs = 15_000): Records {
     max: 4,
     connectionTimeoutMillis: 5_000,
     statement_timeout: 5_000,
-    query_timeout: 7_000, // for a server that says nothing at all
+    query_timeout: 7_000, // for a server that does not respond
   });
-  pool.on('error', () => {}); // the next query says what is wrong
+  pool.on('error', () => {}); // the next query reports the error
   pool.on('connect', (client) => client.on('error', () => {}));
 
   async function query<R extends pg.QueryResultRow>(sql: string, values: unknown[]): Promise<R[]> {

@@ -4,22 +4,22 @@ import { Problem } from '../problem.ts';
 import { readStack } from '../stack-file.ts';
 import { readJson } from '../state.ts';
 
-/** What a content server has to be told: where things are, and who it is. */
+/** Settings of a content server: URLs and credentials. */
 export interface Settings {
   /** PostgreSQL with the role `content_server`. */
   database: string;
   gateway: string;
-  /** Brokers; null where there is no Kafka. */
+  /** Kafka brokers; null without Kafka. */
   kafka: string | null;
   clientId: string;
   clientSecret: string;
 }
 
-/** content-server.json beside stack.json: what the content server knows and nobody else needs. */
+/** Path of content-server.json beside stack.json: settings that only the content server needs. */
 export type Credentials = Pick<Settings, 'database' | 'clientId' | 'clientSecret'>;
 export const CREDENTIALS_FILE = 'content-server.json';
 
-/** The settings for the stack that runs now. @throws Problem when there is none */
+/** Returns the settings for the running stack. @throws Problem if no stack is running */
 export function readSettings(stackFile = stackFilePath()): Settings {
   const { gateway, kafka } = readStack(stackFile);
   const file = join(dirname(stackFile), CREDENTIALS_FILE);

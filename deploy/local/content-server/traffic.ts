@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The figures of a time of steady traffic; times in ms. */
+/** Results of steady traffic; times in ms. */
 export interface Figures {
   done: number;
   failures: string[];
@@ -10,9 +10,9 @@ export interface Figures {
 }
 
 /**
- * Does `work` `rate` times a second for `seconds`. A slow one does not hold up the next: each begins at its time.
- * Resolves when all of them have ended.
- * @param signal begins no more of them
+ * Starts `work` `rate` times a second for `seconds`. A slow call does not delay the next one.
+ * Resolves when all calls have ended.
+ * @param signal stops starting calls
  */
 export async function steadyTraffic(
   rate: number,

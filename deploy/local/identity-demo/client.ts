@@ -1,2 +1,2 @@
-/** What the platform is to the demo's identity service. */
+/** Client registration of the platform at the demo identity service. */
 export const DEMO_CLIENT = { id: 'content-platform', secret: 'demo-identity-secret' };

@@ -6,18 +6,18 @@ import { Problem } from '../problem.ts';
 import type { ProcessSpec } from '../supervised.ts';
 import { DEMO_CLIENT } from './client.ts';
 
-/** Its port is the gateway's plus this: the last one of the row of ten. */
+/** Offset from the gateway's port to the port of the demo identity service. */
 const portOffset = 9;
 
-/** The issuer, and where a login ends in the place of an app, given the gateway's port. */
+/** Returns the issuer URL, and the URL at which a demo login ends instead of in an app. */
 function addressesOf(gatewayPort: number): { issuer: string; returnTo: string } {
   const issuer = `http://${HOST}:${gatewayPort + portOffset}`;
   return { issuer, returnTo: `${issuer}/return` };
 }
 
 /**
- * An identity service for trials, as a process beside the platform's.
- * @throws Problem when its port is taken
+ * Starts the demo identity service as a process of the stack.
+ * @throws Problem if its port is in use
  */
 export async function prepareIdentityDemo(gatewayPort: number) {
   const { issuer, returnTo } = addressesOf(gatewayPort);
@@ -38,7 +38,7 @@ export async function prepareIdentityDemo(gatewayPort: number) {
     readyWithinMs: 60_000,
     stopSignal: 'SIGTERM',
   };
-  /** What the auth service is told of it. */
+  /** Settings of the auth service for the demo identity service. */
   const environment = {
     IDENTITY_ISSUER: issuer,
     IDENTITY_CLIENT_ID: DEMO_CLIENT.id,
@@ -51,7 +51,7 @@ export async function prepareIdentityDemo(gatewayPort: number) {
   return { issuer, spec, environment };
 }
 
-/** Lines that tell how to log in there; the terminal plays the app, which keeps the verifier to itself. */
+/** Returns instructions for a demo login. The terminal takes the role of the app, which keeps the PKCE verifier secret. */
 export function identityTour(gateway: string): string[] {
   const { returnTo } = addressesOf(Number(new URL(gateway).port));
   const verifier = randomBytes(32).toString('base64url');

@@ -1,4 +1,4 @@
-// The identity service of `IDENTITY_DEMO=1 npm start`: node main.ts <port> <redirect URI of the platform>
+// Demo identity service of `IDENTITY_DEMO=1 npm start`. Usage: node main.ts <port> <redirect URI of the platform>
 import { createServer } from 'node:http';
 import { HOST } from '../ports.ts';
 import { DEMO_CLIENT } from './client.ts';

@@ -1,6 +1,6 @@
 import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider';
 
-/** What the provider knows, for as long as it lives. */
+/** In-memory storage of the provider. */
 export function createMemory(): AdapterFactory {
   const known = new Map<string, AdapterPayload>();
   return (kind): Adapter => {
@@ -17,7 +17,7 @@ export function createMemory(): AdapterFactory {
         return [...known].find(([id, payload]) => id.startsWith(key('')) && payload.uid === uid)?.[1];
       },
       async findByUserCode() {
-        return undefined; // devices without a browser have no place here
+        return undefined; // the device flow is not supported
       },
       async consume(id) {
         const payload = known.get(key(id));

@@ -11,19 +11,19 @@ const page = (title: string, body: string): string =>
 const button = (value: string, label: string): string =>
   `<button name="subject" value="${escape(value)}">${escape(label)}</button>`;
 
-/** Asks who somebody is; an empty subject says no. */
+/** Renders the login form. An empty subject denies the login. */
 export const choicePage = (people: readonly Person[]): string =>
   page(
     'Who are you?',
     `<form method="post">${people.map(({ subject, name, email, emailVerified }) => button(subject, `${name}, ${email}${emailVerified ? '' : ' (not verified)'}`)).join('')}${button('', 'Cancel')}</form>`,
   );
 
-/** What went wrong there, and cannot be told to a client. */
+/** Renders an error that cannot be returned to the client. */
 export const errorPage = (message: string): string => page('That did not work', `<p>${escape(message)}</p>`);
 
-/** Where a login of the demo ends, in the place of an app: shows what an app would get. */
+/** Renders the end of a demo login: the parameters that an app would get. */
 export const returnPage = (query: URLSearchParams): string =>
   page(
     query.has('code') ? 'You are back' : 'You were refused',
-    `<p>${query.has('code') ? 'The code below is good for one minute and for whoever has the verifier: paste it where the terminal says.' : 'The client is told why:'}</p><pre>${[...query].map(([name, value]) => escape(`${name}=${value}`)).join('\n')}</pre>`,
+    `<p>${query.has('code') ? 'The code below is valid for one minute, together with the verifier. Paste it into the command on the terminal.' : 'The client gets this error:'}</p><pre>${[...query].map(([name, value]) => escape(`${name}=${value}`)).join('\n')}</pre>`,
   );

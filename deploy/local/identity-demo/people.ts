@@ -1,4 +1,4 @@
-/** Somebody who can log in at the demo's identity service, without a password. */
+/** A person who can log in at the demo identity service without a password. */
 export interface Person {
   subject: string;
   name: string;
@@ -7,7 +7,7 @@ export interface Person {
   suborgs: readonly string[];
 }
 
-/** One who has an account already, one who is new, and one who only says that an address is theirs. */
+/** An existing user, a new user, and a person with an unverified email. */
 export const DEMO_PEOPLE: readonly Person[] = [
   {
     subject: 'uma',

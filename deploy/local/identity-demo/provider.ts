@@ -25,7 +25,7 @@ function configurationOf({ client, people }: ProviderOptions): Configuration {
         client_id: client.id,
         client_secret: client.secret,
         redirect_uris: [client.redirectUri],
-        // Everybody may be a user of the platform, nobody gets tokens that last.
+        // Allows every person to use the platform; issues no refresh tokens.
         grant_types: ['authorization_code'],
         response_types: ['code'],
       },
@@ -50,7 +50,7 @@ function configurationOf({ client, people }: ProviderOptions): Configuration {
         claims: () => ({ sub: subject, name, email, email_verified: emailVerified, suborgs: [...suborgs] }),
       };
     },
-    /** Nobody is asked what the platform may know: it is the only client. */
+    /** Grants consent without asking, because the platform is the only client. */
     async loadExistingGrant({ oidc }) {
       const grant = new oidc.provider.Grant({
         clientId: oidc.client!.clientId,
@@ -68,8 +68,8 @@ function showPage(response: ServerResponse, html: string): void {
 }
 
 /**
- * An OpenID provider for trials and for tests: people log in by saying who they are. Everything is in memory. The address
- * /return shows what a client would get.
+ * An OpenID provider for trials and tests: people log in by choosing an identity. All state is in memory. The path
+ * /return shows the parameters that a client would get.
  */
 export function createIdentityProvider(options: ProviderOptions): RequestListener {
   const provider = new Provider(options.issuer, configurationOf(options));

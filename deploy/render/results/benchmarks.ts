@@ -235,7 +235,7 @@ function memory(kept: Kept) {
   return { text, charts: { memory: lineChart('Heap of each process', axes, lines) } };
 }
 
-/** What a bench keeps, and how it is repeated. */
+/** The result file of a bench and the command that repeats it. */
 const bench = (name: string) => ({ file: `bench/results/${name}.json`, repeat: `npm run bench -- ${name}` });
 
 /** The sections of docs/project/benchmarks.md. */

@@ -1,4 +1,4 @@
-/** Charts as SVG: so plain that a change of the figures is a readable change of the file. */
+/** Charts as SVG, simple enough that a changed figure is a readable diff. */
 
 const width = 720;
 const ink = `
@@ -29,7 +29,7 @@ export interface Bar {
   isOurs?: boolean;
 }
 
-/** Bars one below the other; the longest fills the width. `unit` stands behind each value. */
+/** Horizontal bars. The longest bar fills the width. `unit` follows each value. */
 export function barChart(title: string, unit: string, bars: readonly Bar[]): string {
   const labels = 250;
   const row = 24;
@@ -53,7 +53,7 @@ export interface Line {
 
 const colours = ['#0969da', '#bc4c00', '#1a7f37', '#8250df', '#bf3989', '#9a6700', '#59636e'];
 
-/** Lines from 0 upwards, over x as it is, or over its logarithm. */
+/** Lines with a y axis from 0 and a linear or logarithmic x axis. */
 export function lineChart(
   title: string,
   axes: { x: string; y: string; isLog?: boolean },

@@ -25,7 +25,7 @@ For evaluators and contributors: how the platform was attacked and broken on pur
 
 ${generated}`;
 
-/** Returns what a bench or proof has kept; undefined if it has not been run yet. */
+/** Returns the stored results of a bench or proof; undefined if it has not run yet. */
 function read(file: string): Kept | undefined {
   const path = join(ROOT, 'test', file);
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Kept) : undefined;

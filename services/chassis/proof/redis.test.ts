@@ -30,7 +30,7 @@ test('with sentinels uses the primary and, after a failover, the new one', async
   await stores.servers[0]!.kill();
   await until('the other one is used', async () => (await redis.set('b', 2)) === 'OK');
   expect(await stores.servers[1]!.admin.get('b')).toBe('2');
-  expect(lines).toEqual(['Redis is away', 'Redis is back']);
+  expect(lines).toEqual(['Redis unreachable', 'Redis reachable again']);
 });
 
 test('a hanging sentinel does not delay the others', async () => {

@@ -46,7 +46,7 @@ export interface CacheNode {
   replication(): Promise<Replication>;
 }
 
-/** What a clear needs of the connection. */
+/** The part of the connection that clears use. */
 export interface ClearTransport {
   /** Sends CLEAR to the primary that holds `key`. @throws CacheError */
   clear(key: string): Promise<number>;
@@ -68,7 +68,7 @@ export interface ClearTransport {
  */
 export type PrimaryState = 'away' | 'recovering' | 'usable' | 'closed';
 
-/** Of all primaries together. usable: every primary is. partial: some are; reads of the others' keys bypass the cache. */
+/** State of all primaries. usable: all are usable. partial: some are; reads of the other primaries' keys bypass the cache. */
 export type CacheState = PrimaryState | 'partial';
 
 /** The one interface between the protocol and the ways to reach Redis: a single server, sentinels or a cluster. */

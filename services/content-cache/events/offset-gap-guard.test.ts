@@ -4,7 +4,7 @@ import { createOffsetGapGuard, type LostPartition } from './offset-gap-guard.ts'
 
 type Offsets = { committed: number; low: number; high: number };
 
-/** What the broker has, by partition. */
+/** Offsets of the broker by partition. */
 let partitions: Offsets[];
 let steps: string[];
 let losses: { lost: LostPartition[]; topicIsNew: boolean }[];
@@ -48,7 +48,7 @@ async function guardOf(all: Offsets[], isNew = false) {
   return guard;
 }
 
-/** What the broker says of a topic that was deleted and recreated. */
+/** Offsets of a topic that was deleted and recreated. */
 const recreated = (high: number): Offsets => ({ committed: -1, low: 0, high });
 
 test.each<[string, Offsets]>([

@@ -132,7 +132,7 @@ const allBroken: [string, string, Broken][] = [
   ['undisturbed', 'CLEAR that leaves the lease', { scripts: brokenScripts.clearThatLeavesTheLease }],
   ['snapshots', 'a protocol without the incarnation', { scripts: brokenScripts.withoutIncarnation }],
   ['cut file', 'a protocol without the incarnation', { scripts: brokenScripts.withoutIncarnation }],
-  ['failover', 'replicas that nobody counts', { uncounted: true }],
+  ['failover', 'replicas that are not counted', { uncounted: true }],
   ['cluster', 'CLEAR that leaves the lease', { scripts: brokenScripts.clearThatLeavesTheLease }],
 ];
 /** In the quick proof only those without disturbances: the others take half a minute each. */

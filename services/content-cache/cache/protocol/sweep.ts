@@ -3,7 +3,7 @@ import type { CacheNode, ClearTransport } from '../connection.ts';
 import { CacheRefused, SlotsUnsettled } from '../errors.ts';
 
 /**
- * What a sweep deletes. `webform:12`: other programs' keys of that record (`webform:12:…`). `webform:*`: every key of the
+ * The keys that a sweep deletes. `webform:12`: other programs' keys of that record (`webform:12:…`). `webform:*`: every key of the
  * model, our hashes included.
  */
 type Target = string;
