@@ -12,7 +12,7 @@ const checks: Record<string, [command: string, ...args: string[]]> = {
   'lock file': ['npm', 'ci', '--dry-run', '--ignore-scripts', '--no-audit', '--no-fund'],
 };
 
-/** Runs the checks side by side, each a step of its own, and shows what the failed ones say. */
+/** Runs the checks in parallel as separate steps and prints the output of failed ones. */
 export async function runChecks(
   terminal: Terminal,
   signal: AbortSignal,

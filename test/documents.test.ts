@@ -12,7 +12,7 @@ const pages = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
   .split('\n')
   .filter((page) => existsSync(join(ROOT, page)));
 
-/** Returns the page without code, in which brackets and # mean something else. */
+/** Returns the page without code, in which brackets and # have another meaning. */
 const proseOf = (page: string): string =>
   readFileSync(join(ROOT, page), 'utf8')
     .replace(/^( *)(```+)[^]*?^ *\2 *$/gm, '')
@@ -31,7 +31,7 @@ function anchorsOf(page: string): Set<string> {
   return anchors;
 }
 
-/** Pages of the repository's host, such as the CI runs of a badge. */
+/** Matches pages of the repository's host, for example the CI runs of a badge. */
 const isHostPage = (page: string, link: string) => page === 'README.md' && link.startsWith('../../actions/');
 
 /** Returns the relative links of a page. */
@@ -42,7 +42,7 @@ function linksOf(page: string): string[] {
     .filter((link) => !/^([a-z]+:|\/\/)/i.test(link) && !isHostPage(page, link));
 }
 
-/** Returns what is wrong with a relative link of a page. */
+/** Returns the error of a page's relative link, if any. */
 function problemOf(page: string, link: string): string | undefined {
   const [path, anchor] = link.split('#') as [string, string?];
   const target = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), decodeURIComponent(path)));

@@ -1,4 +1,4 @@
-// Runs jest: the one place for its flags.
+// Runs jest; defines its flags for every runner.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,13 +11,13 @@ export interface Counts {
   failed: number;
 }
 
-/** Which tests to run. */
+/** Selects the tests to run. */
 export interface Selection {
-  /** Parts of paths; all tests without one. */
+  /** Parts of paths; empty for all tests. */
   patterns: readonly string[];
-  /** Folders with this name, which `npm test` leaves out. */
+  /** Runs the folders with this name, which `npm test` skips. */
   folder?: string;
-  /** Further options of jest. */
+  /** Further jest options. */
   options?: readonly string[];
 }
 
@@ -28,10 +28,10 @@ const nodeFlags = [
   '--disable-warning=TimeoutNegativeWarning',
 ];
 
-/** Tests of these folders start stacks and containers in their hooks. */
+/** These tests start stacks and containers in their hooks. */
 const slowTestTimeout = '--testTimeout=180000';
 
-/** Whoever asks for a part waits for its first result. */
+/** Gives the first result of a selection early. */
 const shortestFirst = `--testSequencer=${join(ROOT, 'test', 'support', 'shortest-first.mjs')}`;
 
 function argumentsOf({ patterns, folder, options = [] }: Selection): string[] {
@@ -50,7 +50,7 @@ const noTest = ({ patterns }: Selection): string => `No test has ${patterns.join
 
 /**
  * Returns the test files of a selection.
- * @throws Problem when there are none, so that a typing error need not wait for containers
+ * @throws Problem if there are none, so that a typing error is reported before containers start
  */
 export async function filesOf(selection: Selection, signal: AbortSignal): Promise<string[]> {
   const list = [jest, '--listTests', ...argumentsOf(selection)];
@@ -61,9 +61,9 @@ export async function filesOf(selection: Selection, signal: AbortSignal): Promis
 }
 
 /**
- * Runs tests against the stack that `stackFile` describes; a file that cannot be run counts as one failed test, and so
- * does a skipped test.
- * @param report where jest puts its report
+ * Runs tests against the stack that `stackFile` describes. A file that cannot run counts as one failed test; so does a
+ * skipped test.
+ * @param report where jest writes its report
  */
 export async function runJest(
   selection: Selection,
@@ -76,7 +76,7 @@ export async function runJest(
   const child = spawn(process.execPath, [...nodeFlags, jest, ...options, ...argumentsOf(selection)], {
     cwd: ROOT,
     env: environmentWith({ STACK_FILE: stackFile }),
-    // jest's report for people is on stderr; with --json its stdout is the report again.
+    // jest prints its progress to stderr; with --json its stdout repeats the report.
     stdio: ['ignore', 'ignore', 'inherit'],
     detached: true,
   });

@@ -20,10 +20,10 @@ import { noteLoad } from './support/results.ts';
 const folderPrefix = 'test-';
 const abandonedAfterMs = 5_000;
 
-/** Proofs that wait for minutes whatever their size, or that ask the package registry. */
+/** Proofs that always take minutes, or that query the package registry. */
 const slowProofs = ['faults-table', 'slow-clients', 'alerts', 'uploads', 'audit'];
 
-/** Options of our own; every other option is jest's. */
+/** The runner's own options; jest gets all others. */
 const ownOptions = ['--proof', '--quick', '--only'];
 
 function readArguments(args: string[]): { selection: Selection; withChecks: boolean } {
@@ -35,22 +35,22 @@ function readArguments(args: string[]): { selection: Selection; withChecks: bool
   if (has('--quick')) process.env['PROOF_QUICK'] = '1';
   const left = has('--quick') && patterns.length === 0 ? slowProofs : [];
   const ignored = left.map((name) => `--testPathIgnorePatterns=/proof/${name}`);
-  // Proofs load the machine, and some measure waits: one at a time.
+  // Proofs run in sequence, because they load the machine and some measure times.
   const inTurn = [...options, ...ignored, '--runInBand'];
   return { selection: { patterns, folder: 'proof', options: inTurn }, withChecks };
 }
 
-/** Runs jest beside a stack. The stack's folder stays when a test has failed. */
+/** Runs jest beside a stack. Keeps the stack's folder after a failed test. */
 async function runTests(selection: Selection, terminal: Terminal, signal: AbortSignal): Promise<Counts> {
   const state = join(DOWNLOADS, `${folderPrefix}${process.pid}`);
   const ending = new AbortController();
   const either = AbortSignal.any([signal, ending.signal]);
   const starting = startTestStack(state, either, terminal);
-  // A stack that fails or ends takes jest with it.
+  // A stack that fails or ends also stops jest.
   const broken = starting.then(async (running) => Promise.reject(await running.ended));
   broken.catch((reason: unknown) => ending.abort(reason));
   const report = join(state, 'report.json');
-  // Test files that use the stack wait for it while they are loaded: see support/stack.ts.
+  // Test files that use the stack wait for it during their import: see support/stack.ts.
   process.env['STACK_IS_STARTING'] = '1';
   const tests = runJest(selection, join(state, 'stack.json'), report, either);
   await Promise.allSettled([tests]);
@@ -62,7 +62,7 @@ async function runTests(selection: Selection, terminal: Terminal, signal: AbortS
   return counts;
 }
 
-/** Removes the folder; one in which something is still mounted stays. */
+/** Deletes the folder unless something is still mounted in it. */
 function remove(folder: string, terminal: Terminal): void {
   try {
     rmSync(folder, { recursive: true, force: true });
@@ -71,7 +71,7 @@ function remove(folder: string, terminal: Terminal): void {
   }
 }
 
-/** Removes the folders of earlier runs: a failed run keeps its logs until the next one. */
+/** Deletes the folders of earlier runs: a failed run keeps its logs until the next one. */
 async function removeOldFolders(terminal: Terminal): Promise<void> {
   if (!existsSync(DOWNLOADS)) return;
   const folders = readdirSync(DOWNLOADS).filter((name) => name.startsWith(folderPrefix));
@@ -84,7 +84,7 @@ await untilStopped(async (signal) => {
   const terminal = createTerminal();
   const { selection, withChecks } = readArguments(process.argv.slice(2));
   await removeOldFolders(terminal);
-  // Tests start servers of their own, some before the stack is there.
+  // Tests start their own servers, some before the stack is ready.
   if (!(await installedRedis(signal)))
     throw new Problem('The tests need redis-server 7 or newer on your PATH.');
   const results = await Promise.all([

@@ -4,21 +4,21 @@ import { expect, test } from '@jest/globals';
 import { ROOT } from '../deploy/local/config.ts';
 import { complaint, importsOf, isTest, packageOf } from './support/imports.ts';
 
-// Also files that are new, before they are added.
+// Includes new files that git does not track yet.
 const listing = ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'];
 const files = execFileSync('git', listing, { cwd: ROOT, encoding: 'utf8' })
   .trim()
   .split('\n')
   .filter((file) => existsSync(file));
 
-test('imports point one way', () => {
+test('imports follow the allowed directions', () => {
   const wrong = files
     .flatMap((file) => importsOf(file))
     .flatMap((one) => complaint(one)?.concat(`: ${one.from} -> ${one.to}`) ?? []);
   expect(wrong).toEqual([]);
 });
 
-/** What a package.json declares. */
+/** Returns the dependencies that a package.json declares. */
 function declaredIn(folder: string): Set<string> {
   const manifest = JSON.parse(readFileSync(`${ROOT}/${folder}/package.json`, 'utf8')) as {
     dependencies?: Record<string, string>;

@@ -13,7 +13,7 @@ import { expectPage } from './support/written-page.ts';
 
 type Package = Locked & { name: string };
 
-/** They ask for their text to be kept, at most. */
+/** Licences that at most require keeping their text. */
 const permissive = new Set([
   'MIT',
   'MIT-0',
@@ -32,7 +32,7 @@ const libvips =
 const oldForm =
   'declares MIT in the outdated field `licenses`, which the lock file does not copy; its LICENSE file is MIT';
 
-/** Taken all the same, by the beginning of their names. */
+/** Accepted exceptions, by the prefix of the package name. */
 const exceptions: { name: string; licence: string; reason: string }[] = [
   { name: '@img/sharp-libvips-', licence: 'LGPL-3.0-or-later', reason: libvips },
   { name: '@img/sharp-win32-', licence: 'Apache-2.0 AND LGPL-3.0-or-later', reason: libvips },
@@ -52,7 +52,10 @@ const exceptions: { name: string; licence: string; reason: string }[] = [
 
 const packages = lockedPackages();
 
-/** Whose optional dependency a binary for one platform is: the lock file need not say what its licence is. */
+/**
+ * Returns the package that has this platform-specific binary as optional dependency; the lock file may omit the
+ * binary's licence.
+ */
 function ownerOf({ name, os }: Package): Package | undefined {
   return os && packages.find(({ optionalDependencies = {} }) => Object.hasOwn(optionalDependencies, name));
 }
@@ -66,14 +69,14 @@ const exceptionOf = ({ name, license }: Package) =>
 const licenceOf = (one: Package): string | undefined =>
   one.license ?? exceptionOf(one)?.licence ?? ownerOf(one)?.license;
 
-/** An SPDX expression: one of the alternatives is enough, of what is joined all. */
+/** Evaluates an SPDX expression: one part of OR suffices, every part of AND must be permissive. */
 const isPermissive = (expression: string): boolean =>
   expression
     .replace(/[()]/g, '')
     .split(' OR ')
     .some((way) => way.split(' AND ').every((licence) => permissive.has(licence)));
 
-test('every package has a licence that is allowed, or is an exception with a reason', () => {
+test('every package has an allowed licence or is an exception with a reason', () => {
   const refused = packages
     .filter((one) => !isPermissive(licenceOf(one) ?? 'none') && !exceptionOf(one))
     .map((one) => `${one.name}: ${licenceOf(one) ?? 'none'}`);
@@ -85,7 +88,7 @@ test('every exception is needed', () => {
   expect(idle).toEqual([]);
 });
 
-test('of every package with an install script package.json says whether it may run', () => {
+test('package.json allows or denies the install script of every package that has one', () => {
   const scripts = allowScripts();
   const undecided = packages
     .filter(({ name, hasInstallScript }) => hasInstallScript && !Object.hasOwn(scripts, name))
@@ -97,7 +100,7 @@ test('of every package with an install script package.json says whether it may r
   expect(idle).toEqual([]);
 });
 
-test('every version is exact, and the same wherever a library is used', () => {
+test('every version is exact, and the same in all workspaces', () => {
   const loose = [...directDependencies()].filter(
     ([, versions]) =>
       versions.size > 1 || ![...versions].every((version) => /^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version)),
@@ -105,11 +108,11 @@ test('every version is exact, and the same wherever a library is used', () => {
   expect(loose.map(([name]) => name)).toEqual([]);
 });
 
-test('docs/project/dependencies.md has a line for every dependency, and no other', () => {
+test('docs/project/dependencies.md lists every dependency and no other', () => {
   expect([...documented().keys()].toSorted()).toEqual([...directDependencies().keys()].toSorted());
 });
 
-test('docs/project/licences.md says which licences there are, as they are', () => {
+test('docs/project/licences.md matches the installed licences', () => {
   const counts = new Map<string, number>();
   for (const one of new Map(packages.map((each) => [`${each.name}@${each.version}`, each])).values()) {
     const licence = licenceOf(one) ?? 'none';

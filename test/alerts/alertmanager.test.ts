@@ -8,7 +8,7 @@ import { alertmanagerConfig, startAlertmanager, type Alertmanager } from '../sup
 import { findPrograms } from '../support/prometheus-programs.ts';
 import { until } from '../support/wait.ts';
 
-/** The programs may have to be downloaded first. */
+/** The time limit includes the download of the programs. */
 const downloadMs = 180_000;
 /** Nothing listens there; test/proof/alerts.test.ts tests delivery. */
 const receiver = 'http://127.0.0.1:1/';

@@ -24,7 +24,7 @@ test.each(['prometheus.yml', 'prometheus.compose.yml'])('promtool accepts %s and
 
 test.each(tests)('promtool: %s', (file) => promtool('test', 'rules', file));
 
-test('each alert has a severity, a waiting time, a summary with the value, a description and its runbook_url', () => {
+test('each alert has a severity, a for clause, a summary with the value, a description and its runbook_url', () => {
   for (const text of ruleFiles) {
     for (const alert of text.split(/^ +- (?=alert:|record:)/m).filter((rule) => rule.startsWith('alert:'))) {
       expect(alert).toMatch(/^ +for: \d+[mh]$/m);
@@ -37,14 +37,14 @@ test('each alert has a severity, a waiting time, a summary with the value, a des
   }
 });
 
-test('each alert has a test in which it fires and one in which it does not', () => {
+test('each alert has a test case that fires and one that does not', () => {
   const texts = tests.map((file) => readFileSync(join(folder, file), 'utf8')).join('');
   const names = unique(all(rules, /- alert: (\w+)/g));
   expect(unique(all(texts, /alertname: (\w+)\n +exp_alerts: \[\]/g))).toEqual(names);
   expect(unique(all(texts, /alertname: (\w+)\n +exp_alerts:\n/g))).toEqual(names);
 });
 
-test('MetricMissing covers each metric that an alert needs', () => {
+test('MetricMissing covers every metric that the alerts use', () => {
   const metrics = (text: string) =>
     unique(all(text, /\b((?:[a-z]+_)+(?:total|bucket|count|bytes|seconds|length|open|clears))\b(?!:)/g));
   const resting = ruleFiles.filter((text) => !text.includes('MetricMissing'));

@@ -8,11 +8,11 @@ import { all, rules, unique } from './rules.ts';
 
 const names = alertSections.map(({ name }) => name);
 
-test('each alert has a section, and each section of an alert is about one that exists', () => {
+test('each alert has a runbook section, and each section belongs to an alert', () => {
   expect(names.toSorted()).toEqual(unique(all(rules, /- alert: (\w+)/g)));
 });
 
-test('the page on monitoring lists each alert with its severity', () => {
+test('the monitoring page lists each alert with its severity', () => {
   const page = readFileSync(join(ROOT, 'docs', 'operations', 'monitoring.md'), 'utf8');
   const table = /^\| alert .+?\n\n/ms.exec(page)?.[0] ?? '';
   const listed = [...table.matchAll(/^\| (\[.+?) \| (\w+)/gm)].flatMap(([, alerts, severity]) =>
@@ -24,11 +24,11 @@ test('the page on monitoring lists each alert with its severity', () => {
   );
 });
 
-test('each runbook_url leads to a section', () => {
+test('each runbook_url points to an existing section', () => {
   expect(unique(all(rules, /runbook_url: (.+)/g))).toEqual(names.map(runbookUrl).toSorted());
 });
 
-test('the index of symptoms names each section that helps', () => {
+test('the symptom index links every section that helps', () => {
   const index = sections.find(({ name }) => name === 'Symptoms')!.text;
   for (const { name } of sections.filter((section) => section.text.includes('**Checks**')))
     expect(index).toContain(`[${name}](#${name.toLowerCase().replaceAll(' ', '-')})`);

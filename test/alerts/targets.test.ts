@@ -8,7 +8,7 @@ import {
 } from '@content-platform/contract';
 import { rules } from './rules.ts';
 
-/** The alert's expression, in one line. */
+/** Returns the alert's expression in one line. */
 const expressionOf = (alert: string) =>
   new RegExp(`- alert: ${alert}\n[^]*?expr:([^]*?)\n +for:`).exec(rules)![1]!.replaceAll(/\s+/g, ' ');
 const { response_time_p95: time, invalidation_queue: queue, failed_jobs: jobs } = targetGoals;
@@ -27,20 +27,20 @@ test.each([
   expect(`${expressionOf(alert)} `).toContain(condition);
 });
 
-test('the latency budget is that of the target', () => {
+test('the latency budget matches the target', () => {
   const bounds = [...rules.matchAll(/_bucket\{service="gateway", [^}]*le="([\d.]+)"\}/g)].map(([, le]) =>
     Number(le),
   );
   expect(new Set(bounds)).toEqual(new Set([time.goal]));
 });
 
-test('the p95 over all routes leaves out exactly the routes that have a limit of their own', () => {
+test('the p95 over all routes excludes exactly the routes with their own limit', () => {
   const patterns = new Set([...rules.matchAll(/route!~"(.+?)"/g)].map(([, pattern]) => pattern!));
   expect(patterns.size).toBe(1);
   for (const pattern of patterns) {
     const left = endpoints.filter(({ path }) => new RegExp(`^(?:${pattern})$`).test(path));
     expect(left.map(({ path }) => path)).toEqual(pathsWithOwnLimit);
-    // The rules name paths alone.
+    // The rules name paths without a method, so every method of a path must be excluded.
     expect(left.every((endpoint) => latencyClassOf(endpoint) !== 'usual')).toBe(true);
   }
 });

@@ -14,10 +14,10 @@ import { closeRecords, database, freshId } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
-/** The button of a failed job. */
+/** The retry button of a failed job. */
 const retryOf = (job: number) => `form[action="/pulse/failed-jobs/${job}/retry"] button`;
 
-/** What stands on each card when there has been traffic. */
+/** The text of each card after some traffic. */
 const cards = {
   response_time_p95: /Response time.*\d ms.*under 500 ms/s,
   invalidation_queue: /Invalidation queue\s+\d+\s.*under 100/s,
@@ -48,13 +48,13 @@ async function openSignedIn(options: BrowserContextOptions = {}): Promise<Page> 
   return page;
 }
 
-/** Waits for the page itself; what a form has to say instead is in the error. */
+/** Waits for the page; a form with an error fails with its text. */
 async function isSignedIn(page: Page): Promise<void> {
   await page.waitForSelector('.verdict, [role=alert]:visible');
   expect(await page.locator('[role=alert]:visible').allTextContents()).toEqual([]);
 }
 
-/** A request that waits for a letter's lock, longer than what counts as slow. */
+/** Sends a request that waits for a letter's lock until it counts as slow. */
 async function makeSlowRequest(): Promise<void> {
   const { gateway } = stack();
   const user = await newUser();
@@ -77,7 +77,7 @@ async function makeSlowRequest(): Promise<void> {
   }
 }
 
-/** A failed job that succeeds when it is tried again, of a class that nobody else tries again meanwhile. */
+/** Creates a failed job that succeeds on retry, of a class that no other test retries. */
 async function makeFailedJob(error = 'as it was'): Promise<number> {
   const { rows } = await database().query<{ id: string }>(
     `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", key, value, model, message_at)
@@ -113,11 +113,11 @@ afterAll(async () => {
   await closeRecords();
 });
 
-test('signing in with the keyboard alone, and out again', async () => {
+test('signs in with the keyboard alone, and signs out', async () => {
   const page = await open();
   const response = await page.goto(`${stack().gateway}/pulse`);
   expect(response!.status()).toBe(401);
-  // A page that has loaded need not have its focus yet, and what is typed before goes nowhere.
+  // A loaded page may not have its focus yet; earlier keystrokes are lost.
   await page.waitForSelector('#email:focus');
   await page.keyboard.type(emails.sre);
   await page.keyboard.press('Tab');
@@ -143,17 +143,17 @@ describe('the page', () => {
     expect(await Promise.all(shown)).toEqual(expected);
   });
 
-  test('five targets have a line of what was', async () => {
+  test('five targets show their history as a line', async () => {
     const page = await openSignedIn();
     await until('there are two samples', async () => (await page.locator('.tiles svg.line').count()) === 5);
   });
 
-  test("an event's text is text", async () => {
+  test("an event's text is not interpreted as HTML", async () => {
     const page = await openSignedIn();
     expect(await page.locator('#jobs b').count()).toBe(0);
   });
 
-  test('a failed job is tried again', async () => {
+  test('retries a failed job', async () => {
     const job = await makeFailedJob();
     const page = await openSignedIn();
     await page.click(retryOf(job));
@@ -166,28 +166,28 @@ describe('the page', () => {
     expect(await page.locator(`text=Job ${job} was processed.`).count()).toBe(0);
   });
 
-  test("a word without end in a job's error does not push its button away", async () => {
+  test("a very long word in a job's error does not displace its button", async () => {
     const job = await makeFailedJob('y'.repeat(500));
     const page = await openSignedIn();
     const button = (await page.locator(retryOf(job)).boundingBox())!;
     expect(button.x + button.width).toBeLessThan(1280);
   });
 
-  test('it renews itself, and neither focus nor scroll is lost', async () => {
+  test('refreshes itself and keeps focus and scroll position', async () => {
     const job = await makeFailedJob();
     const page = await openSignedIn({ viewport: { width: 500, height: 500 } });
     await page.focus(retryOf(job));
     const before = { at: await page.textContent('#at'), y: await page.evaluate<number>('scrollY') };
     expect(before.y).toBeGreaterThan(0);
     const other = await makeFailedJob();
-    // The part that has the focus is exchanged, too.
+    // The refresh also replaces the part with the focus.
     await page.waitForSelector(retryOf(other));
     expect(await page.textContent('#at')).not.toBe(before.at);
     expect(await page.evaluate('document.activeElement.id')).toBe('retry-invalid_event');
     expect(await page.evaluate<number>('scrollY')).toBeGreaterThan(0);
   });
 
-  test('without scripts it is there, and renews itself', async () => {
+  test('works and refreshes without scripts', async () => {
     const page = await openSignedIn({ javaScriptEnabled: false });
     expect(await page.innerText('#routes')).toContain('GET /api/content/:model/:id');
     const at = await page.textContent('#at');
@@ -195,7 +195,7 @@ describe('the page', () => {
   });
 });
 
-test('a link on another site leads to the page for who is signed in, to the form for others', async () => {
+test('a link from another site shows the page when signed in, else the form', async () => {
   const link = `<a id="link" href="${stack().gateway}/pulse">how is it?</a>`;
   const known = await openSignedIn();
   const follow = async (page: Page) => {
@@ -210,7 +210,7 @@ test('a link on another site leads to the page for who is signed in, to the form
   await stranger.waitForSelector('head:not(:has(meta[http-equiv])) ~ body #email');
 });
 
-test('at 360 pixels nothing is wider than the screen', async () => {
+test('nothing is wider than a screen of 360 pixels', async () => {
   const page = await openSignedIn({ viewport: { width: 360, height: 740 } });
   const width = await page.evaluate('document.documentElement.scrollWidth');
   expect(width).toBeLessThanOrEqual(360);

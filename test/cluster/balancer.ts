@@ -2,15 +2,15 @@ import { request } from 'node:http';
 import { startHttpServer } from '../support/http-server.ts';
 import { until } from '../support/wait.ts';
 
-/** What stands before several gateways: requests go to each of them in turn. */
+/** A round-robin load balancer before several gateways. */
 export interface Balancer {
   readonly url: string;
-  /** From now on requests go to these; resolves when none is under way to another. */
+  /** Sends new requests to these gateways. Resolves once no request to another gateway is in progress. */
   use(gateways: string[]): Promise<void>;
   stop(): void;
 }
 
-/** Nothing is sent twice, and no connection is used twice: what goes wrong at a gateway is seen by who asked. */
+/** Never retries a request or reuses a connection, so that clients see every error of a gateway. */
 export async function startBalancer(): Promise<Balancer> {
   let gateways: string[] = [];
   let turn = 0;

@@ -14,10 +14,10 @@ import {
 } from '../compose/docker.ts';
 import type { Balancer } from './balancer.ts';
 
-/** Those of the platform's processes that these stacks have, and how many containers of each. */
+/** The platform's processes in these stacks, with their number of containers. */
 export const processes = { gateway: 2, 'content-cache': 3, auth: 1, devices: 1, letters: 1 };
 
-/** Kills it, and starts it again so many seconds later: it is the same container, with what it had written. */
+/** Kills a container and starts it again after some seconds, with its data. */
 export async function killFor(container: string, seconds: number): Promise<void> {
   await docker(['kill', container]);
   await sleep(seconds * 1_000);
@@ -25,13 +25,13 @@ export async function killFor(container: string, seconds: number): Promise<void>
   await untilHealthy(container);
 }
 
-/** The public addresses of all gateways that run, but for one. */
+/** Returns the public URLs of all running gateways, except for one container. */
 export async function gateways(without?: string): Promise<string[]> {
   const left = (await containersOf('gateway')).filter((container) => container !== without);
   return Promise.all(left.map(async (container) => `http://${await published(container, 8080)}`));
 }
 
-/** Every process that runs, as stack.json says it; the second one of a service is `<service>-2`. */
+/** Returns every running process as in stack.json; the second one of a service is `<service>-2`. */
 async function describeProcesses(): Promise<Stack['services']> {
   const named = services.filter(({ name }) => name in processes);
   const each = named.map(async ({ name, port }) => {
@@ -43,7 +43,7 @@ async function describeProcesses(): Promise<Stack['services']> {
   return Object.fromEntries((await Promise.all(each)).flat());
 }
 
-/** Writes stack.json as it is now, where the gateway is the balancer, and lets that one use every gateway. */
+/** Writes the current stack.json with the balancer as gateway, and lets the balancer use every gateway. */
 export async function lookAgain(balancer: Balancer): Promise<void> {
   const postgres = `127.0.0.1:${process.env['TEST_POSTGRES_PORT']}`;
   const brokers = ['TEST_KAFKA_PORT', 'TEST_KAFKA_2_PORT', 'TEST_KAFKA_3_PORT'].flatMap((name) =>
@@ -61,7 +61,10 @@ export async function lookAgain(balancer: Balancer): Promise<void> {
   await balancer.use(await gateways());
 }
 
-/** A process of which there is one gets a second before it goes, as a release does it; of several each is restarted. */
+/**
+ * Restarts every process. A single process first gets a second container, as in a release; of several containers each
+ * restarts in turn.
+ */
 export async function restartEach(balancer: Balancer): Promise<void> {
   for (const [service, count] of Object.entries(processes)) {
     const old = await containersOf(service);

@@ -1,15 +1,15 @@
 import { docker } from '../compose/docker.ts';
 
-/** redis-cli in a container, to the server in there; the password is in its environment. */
+/** Runs redis-cli in a container; its environment contains the password. */
 export const redisCli = (container: string, ...args: string[]): Promise<string> =>
   docker(['exec', container, 'redis-cli', ...args]);
 
-/** What INFO replication says under a name. */
+/** Returns a field of INFO replication. */
 export async function replicationOf(container: string, name: string): Promise<string | undefined> {
   return new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(await redisCli(container, 'info', 'replication'))?.[1];
 }
 
-/** Whether it follows a primary, and has all that this one has. */
+/** Is the server a replica in sync with its primary? */
 export async function isReplica(container: string): Promise<boolean> {
   return (await replicationOf(container, 'master_link_status')) === 'up';
 }
@@ -18,6 +18,6 @@ export async function keysOf(container: string, pattern: string): Promise<string
   return (await redisCli(container, '--scan', '--pattern', pattern)).split('\n').filter(Boolean);
 }
 
-/** A server's address in the network of the stores. */
+/** Returns a container's IP address in the network of the stores. */
 export const addressOf = (container: string): Promise<string> =>
   docker(['inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', container]);

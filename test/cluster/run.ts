@@ -1,5 +1,5 @@
-// `npm run test:cluster [-- pattern]`: brings up the platform with stores that fail over, in containers: first with a Redis
-// Cluster and three brokers, then with sentinels. Runs the tests of this folder against each, and takes it down again.
+// `npm run test:cluster [-- pattern]`: starts the platform in containers with stores that fail over: first with a Redis
+// Cluster and three brokers, then with sentinels. Runs this folder's tests against each stack and removes it.
 import { randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import { DockerComposeEnvironment } from 'testcontainers';
@@ -16,7 +16,7 @@ import { type ClusterStack, stacks } from './stacks.ts';
 const everywhere = ['docker-compose.yml', 'test/compose/stores.yml', 'test/cluster/processes.yml'];
 const startTimeoutMs = 600_000;
 
-/** What the files of compose ask for. */
+/** Returns the variables of the Compose files. */
 async function settings({ ports, redisUrl }: ClusterStack): Promise<Record<string, string>> {
   const password = randomBytes(24).toString('hex');
   const own = await Promise.all(ports.map(async (port) => [port, String(await freePort())] as const));
@@ -25,7 +25,7 @@ async function settings({ ports, redisUrl }: ClusterStack): Promise<Record<strin
     ...Object.fromEntries(own),
     TEST_REDIS_PASSWORD: password,
     TEST_REDIS_URL: redisUrl(password),
-    // It would take down what a killed run has left. This one takes down everything itself.
+    // Ryuk would delete what a killed run has left. This run deletes its containers itself.
     TESTCONTAINERS_RYUK_DISABLED: 'true',
   };
 }
@@ -42,7 +42,7 @@ async function testStack(one: ClusterStack, tests: string[], signal: AbortSignal
     await one.prepare?.();
     await terminal.step('processes', () => environment.withBuild().up(Object.keys(processes)));
   }
-  // One file at a time: they all do something to the same stack.
+  // The files run in sequence, because all of them act on the same stack.
   const suite = { folder: `test/cluster/${one.name}`, patterns: tests, options: ['--runInBand'] };
   return testInContainers(one.name, files, await settings(one), up, [suite], signal);
 }

@@ -1,15 +1,15 @@
 import { makeCluster } from './redis-cluster/nodes.ts';
 
-/** What is brought up, one after the other; each has a folder of this name with its tests. */
+/** A stack to test, with its tests in the folder of this name. */
 export interface ClusterStack {
   name: string;
-  /** Beside those that all have. */
+  /** Compose files in addition to the common ones. */
   files: string[];
-  /** Ports on which brokers are published, as the files name them. */
+  /** Variables of the Compose files for the brokers' published ports. */
   ports: string[];
   stores: string[];
   redisUrl: (password: string) => string;
-  /** What the stores need before processes use them. */
+  /** Prepares the stores before processes use them. */
   prepare?: () => Promise<void>;
 }
 

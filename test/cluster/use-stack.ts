@@ -10,10 +10,12 @@ import { until } from '../support/wait.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
 import { lookAgain } from './containers.ts';
 
-/** Clients read and a content server edits while something is done to the stack. */
+/** Traffic during faults: clients read, and a content server edits. */
 export const traffic = { readsPerSecond: 40, changesPerSecond: 3 };
 
-/** For a file's tests: a load balancer before the gateways, the demo accounts, and all well before each test. */
+/**
+ * Prepares a test file: a load balancer before the gateways, the demo accounts, and a healthy stack before each test.
+ */
 export function useStack(): () => Balancer {
   let balancer: Balancer;
   beforeAll(async () => {
@@ -32,7 +34,7 @@ export function useStack(): () => Balancer {
   return () => balancer;
 }
 
-/** Prints what a race has seen; nothing old was read, no change was lost, and every read was answered. */
+/** Prints a race's figures. Expects that no read was stale, no change was lost and every read succeeded. */
 export async function expectNothingOld(what: string, figures: GatewayRaceFigures): Promise<void> {
   console.log(`${what}:`, JSON.stringify(figures));
   if (figures.failed.length > 0) console.log(await logsAbout(figures.failed));

@@ -12,7 +12,7 @@ import { closeRecords, freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { compose, describeStack, freePorts } from './docker.ts';
 
-/** What docs/operations/backup.md says to type under a heading. */
+/** Returns the commands of docs/operations/backup.md under a heading. */
 function commandsUnder(heading: string): string {
   const text = readFileSync(join(ROOT, 'docs/operations/backup.md'), 'utf8');
   const section = text.slice(text.indexOf(`## ${heading}`));
@@ -27,14 +27,14 @@ async function type(commands: string): Promise<void> {
   if (code !== 0) throw new Error(output);
 }
 
-/** Another stack on this machine, with the same public address: docker compose speaks of that one from now on. */
+/** Switches docker compose to another, empty stack on this machine with the same public URL. */
 async function useEmptyStack(): Promise<void> {
   Object.assign(process.env, await freePorts());
   process.env['COMPOSE_PROJECT_NAME'] += '-restored';
   process.env['COMPOSE_PROFILES'] = '';
 }
 
-/** Every table of the database, as the number of its rows and a hash of what they say. */
+/** Returns the row count and a content hash of every table. */
 async function contentsOf(url: string): Promise<Record<string, string>> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -78,7 +78,7 @@ const download = async (gateway: string): Promise<Buffer> => {
   return Buffer.from(await response.arrayBuffer());
 };
 
-test('what docs/operations/backup.md says brings everything back, in an empty stack', async () => {
+test('the commands of docs/operations/backup.md restore everything into an empty stack', async () => {
   const before = await contentsOf(stack().postgres);
   const bytes = await download(stack().gateway);
   await type(commandsUnder('Backup'));

@@ -22,22 +22,22 @@ let named: (service: string) => Container;
 beforeAll(async () => {
   const ids = (await compose('ps', '--all', '-q')).split('\n');
   containers = JSON.parse(await docker(['inspect', ...ids])) as Container[];
-  // Its number says nothing: a release gives it another one.
+  // The container number is irrelevant, because releases change it.
   named = (service) =>
     containers.find(({ Config }) => Config.Labels['com.docker.compose.service'] === service)!;
 });
 
-test('every container is healthy, and none was killed for its memory or had to be started again', () => {
+test('every container is healthy, without restarts and OOM kills', () => {
   for (const { Name, RestartCount, State } of containers) {
     expect([Name, RestartCount, State.OOMKilled]).toEqual([Name, 0, false]);
     if (State.Running && State.Health) expect([Name, State.Health.Status]).toEqual([Name, 'healthy']);
-    // The secrets are made; the demo was stopped.
+    // The secrets job has finished; the demo was stopped.
     if (!State.Running)
       expect([Name, State.ExitCode]).toEqual([expect.stringMatching(/-(secrets|demo)-1$/), 0]);
   }
 });
 
-test('none may write to its own files, nor get rights; only Kafka writes its configuration', () => {
+test('containers have read-only files and no extra privileges; only Kafka writes its configuration', () => {
   for (const { Name, HostConfig } of containers) {
     const { ReadonlyRootfs, CapDrop, SecurityOpt, Memory } = HostConfig;
     expect([Name, ReadonlyRootfs]).toEqual([Name, !Name.endsWith('-kafka-1')]);
@@ -46,21 +46,21 @@ test('none may write to its own files, nor get rights; only Kafka writes its con
   }
 });
 
-test('no process is root', async () => {
+test('no process runs as root', async () => {
   const running = containers.filter(({ State }) => State.Running).map(({ Name }) => Name);
   for (const name of running.filter((one) => !one.endsWith('-jaeger-1')))
     expect([name, await docker(['exec', name.slice(1), 'id', '-u'])]).not.toEqual([name, '0']);
-  // There is no shell in Jaeger's image.
+  // Jaeger's image has no shell.
   expect(await docker(['inspect', '--format', '{{.Config.User}}', named('jaeger').Name])).toMatch(/^[1-9]/);
 });
 
-test('everything is published on loopback alone', () => {
+test('publishes every port on loopback only', () => {
   const published = containers.flatMap(({ NetworkSettings }) => Object.values(NetworkSettings.Ports).flat());
   const addresses = new Set(published.flatMap((port) => port?.HostIp ?? []));
   expect([...addresses]).toEqual(['127.0.0.1']);
 });
 
-test('no secret stands in an image, an environment or a command line', async () => {
+test('images, environments and command lines contain no secret', async () => {
   const files: [string, string[]][] = [
     ['auth', ['/run/secrets/database-url', '/run/secrets/redis-url', '/run/auth-secrets/key-secret']],
     [
@@ -91,7 +91,7 @@ test('no secret stands in an image, an environment or a command line', async () 
   }
 });
 
-test('there is no way out of the network of the stores', async () => {
+test('the network of the stores has no internet access', async () => {
   const network = `${process.env['COMPOSE_PROJECT_NAME']}_data`;
   const image = 'node:24.21.0-bookworm-slim';
   const run = (net: string) =>
@@ -102,7 +102,7 @@ test('there is no way out of the network of the stores', async () => {
   expect(await run(`${process.env['COMPOSE_PROJECT_NAME']}_inside`)).toBe(true);
 });
 
-test('an image is no larger than it may be', async () => {
+test('no image exceeds its size limit', async () => {
   const sizes = new Map<string, number>();
   for (const { name } of services) {
     const size = Number(await docker(['image', 'inspect', '--format', '{{.Size}}', named(name).Image]));

@@ -6,7 +6,10 @@ import { writePrivate } from '../../deploy/local/state.ts';
 import { internalPortOffset, services } from '@content-platform/contract';
 import { until } from '../support/wait.ts';
 
-/** Runs docker; its output. The project and its files are in the environment. @throws Error with the end of its output */
+/**
+ * Runs docker and returns its output. The environment names the project and its files. @throws Error with the end of
+ * the output
+ */
 export async function docker(args: string[], signal?: AbortSignal): Promise<string> {
   const { code, output } = await runCommand('docker', args, { cwd: ROOT, ...(signal && { signal }) });
   if (code !== 0) throw new Error(`docker ${args.join(' ')}: ${lastLines(output, 5).join('\n')}`);
@@ -15,7 +18,7 @@ export async function docker(args: string[], signal?: AbortSignal): Promise<stri
 
 export const compose = (...args: string[]): Promise<string> => docker(['compose', ...args]);
 
-/** A free port for each thing that is published on one of its own, as the files of compose name it. */
+/** Returns a free port for each variable of the Compose files that publishes one. */
 export async function freePorts(): Promise<Record<string, string>> {
   const published = ['GATEWAY', 'PROMETHEUS', 'ALERTMANAGER', 'GRAFANA', 'JAEGER'];
   const names = [...published, 'TEST_POSTGRES', 'TEST_REDIS', 'TEST_KAFKA'].map((name) => `${name}_PORT`);
@@ -24,18 +27,21 @@ export async function freePorts(): Promise<Record<string, string>> {
   return Object.fromEntries([...ports].map((port, index) => [names[index]!, String(port)]));
 }
 
-/** Where a port of a container is published; it changes with each start. */
+/** Returns the published address of a container's port, which changes with each start. */
 export const published = async (container: string, port: number): Promise<string> =>
   (await docker(['port', container, String(port)])).split('\n')[0]!;
 
-/** An address with a password, from the volume where it lies, as it is reached from here. */
+/**
+ * Reads a connection URL with its password from the secrets volume and replaces the host and port by the published
+ * ones.
+ */
 export async function outside(service: string, secret: string, address: string): Promise<string> {
   const url = new URL(await compose('exec', '-T', service, 'cat', `/run/secrets/${secret}`));
   url.host = address;
   return url.href;
 }
 
-/** What stack.json says of a process. */
+/** Returns the stack.json entry of a process. */
 export async function describeProcess(container: string, port: number): Promise<Stack['services'][string]> {
   const [open, internal] = await Promise.all(
     [port, port + internalPortOffset].map((one) => published(container, one)),
@@ -43,7 +49,7 @@ export async function describeProcess(container: string, port: number): Promise<
   return { public: `http://${open}`, internal: `http://${internal}`, pid: 0 };
 }
 
-/** What stack.json says of the stack in containers, as it is now: the first container of each service. */
+/** Returns the current stack.json of the containers, with the first container of each service. */
 export async function describeStack(): Promise<Stack> {
   const first = async (service: string) => (await containersOf(service))[0]!;
   const postgres = await published(await first('postgres'), 5432);
@@ -60,12 +66,12 @@ export async function describeStack(): Promise<Stack> {
   };
 }
 
-/** Writes stack.json as it is now. */
+/** Writes the current stack.json. */
 export async function writeStack(): Promise<void> {
   writePrivate(stackFilePath(), await describeStack());
 }
 
-/** The ids of a service's containers that run. */
+/** Returns the ids of a service's running containers. */
 export async function containersOf(service: string): Promise<string[]> {
   return (await compose('ps', '-q', service)).split('\n').filter(Boolean);
 }
@@ -75,7 +81,7 @@ export async function untilHealthy(container: string): Promise<void> {
   await until(`${container} is healthy`, async () => (await docker(health)) === 'healthy', 120_000);
 }
 
-/** What the containers have logged about these requests. */
+/** Returns the containers' log lines about these requests. */
 export async function logsAbout(requests: string[]): Promise<string> {
   const lines = (await compose('logs', '--no-color')).split('\n');
   return lines.filter((line) => requests.some((id) => line.includes(id))).join('\n');

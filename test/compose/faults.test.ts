@@ -8,7 +8,7 @@ import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { compose, containersOf, docker, untilHealthy, writeStack } from './docker.ts';
 
-/** Containers are killed and scaled while clients read and a content server edits. */
+/** Traffic while containers are killed and scaled: clients read, and a content server edits. */
 const traffic = { readsPerSecond: 40, changesPerSecond: 3 };
 
 beforeAll(async () => {
@@ -26,14 +26,14 @@ afterAll(async () => {
 const failed = ({ answers }: GatewayRaceFigures) =>
   Object.entries(answers).reduce((sum, [status, count]) => sum + (status === '200' ? 0 : count), 0);
 
-/** So many containers of content-cache and of letters; those that are there stay. */
+/** Scales content-cache and letters; existing containers stay. */
 const scale = (count: number) => {
   const services = ['content-cache', 'letters'];
   const counts = services.flatMap((name) => ['--scale', `${name}=${count}`]);
   return compose('up', '--detach', '--wait', '--no-deps', '--no-recreate', ...counts, ...services);
 };
 
-test('services are scaled, stopped and killed: nobody notices', async () => {
+test('scaling, stopping and killing containers fails no other request', async () => {
   let whileStopping = 0;
   const figures = await raceWhile(traffic, async (seen) => {
     await scale(3);
@@ -51,17 +51,17 @@ test('services are scaled, stopped and killed: nobody notices', async () => {
   console.log('scaled, one stopped, one killed', JSON.stringify(figures));
   expect(figures).toMatchObject({ stale: [], lost: [] });
   expect(whileStopping).toBe(0);
-  // Those that were under way in the one that was killed are broken off; nothing else may be.
+  // Requests in progress in the killed container fail; no others may.
   expect(failed(figures)).toBeLessThanOrEqual(traffic.readsPerSecond / 10);
   expect(figures.clears).toBeGreaterThan(20);
 });
 
 test.each([
-  // Reads pass the cache by.
+  // Reads bypass the cache.
   ['redis', { mayFail: false }],
   // Events wait in the content server.
   ['kafka', { mayFail: false }],
-  // What is not in the cache cannot be read.
+  // Uncached records cannot be read.
   ['postgres', { mayFail: true }],
   ['content-cache', { mayFail: true }],
 ])(
@@ -82,7 +82,7 @@ test.each([
   },
 );
 
-/** The most memory that each container had in so many seconds, in MiB, and what it may have. */
+/** Returns each container's peak memory during a period and its limit, in MiB. */
 async function memoryDuring(seconds: number): Promise<Map<string, { most: number; limit: number }>> {
   const seen = new Map<string, { most: number; limit: number }>();
   for (const end = performance.now() + seconds * 1_000; performance.now() < end;) {
@@ -100,7 +100,7 @@ async function memoryDuring(seconds: number): Promise<Map<string, { most: number
   return seen;
 }
 
-test('under load no container comes near what it may have of memory', async () => {
+test('under load every container stays well below its memory limit', async () => {
   let memory = new Map<string, { most: number; limit: number }>();
   const figures = await raceWhile({ readsPerSecond: 150, changesPerSecond: 10 }, async () => {
     memory = await memoryDuring(40);

@@ -7,14 +7,17 @@ import { runCommand } from '../../deploy/local/run-command.ts';
 import { type Counts, runJest, type Selection } from '../jest.ts';
 import { compose } from './docker.ts';
 
-/** @throws Problem when there is no Docker with Compose */
+/** Checks for Docker. @throws Problem without Docker and Compose */
 export async function needDocker(signal: AbortSignal): Promise<void> {
   const { code } = await runCommand('docker', ['compose', 'version'], { signal });
   if (code !== 0)
     throw new Problem('Docker with Compose is needed for this, and `docker compose` is not there.');
 }
 
-/** A file of Compose that publishes the listeners of each service on loopback. Docker chooses the ports, so services can be scaled. */
+/**
+ * Creates a Compose file that publishes the listeners of each service on loopback. Docker chooses the ports, so
+ * services can be scaled.
+ */
 function publishServices(): string {
   const ports = services.map(({ name, port }) => {
     const internal = `127.0.0.1::${port + internalPortOffset}`;
@@ -25,10 +28,9 @@ function publishServices(): string {
 }
 
 /**
- * Brings a stack up in containers, runs tests against it, and takes it down again. `files` of Compose, and `settings` that
- * they ask for, are in the environment meanwhile: docker compose, run by tests, speaks of the same project by them.
- *
- * @param up resolves when the stack is ready for tests
+ * Starts a stack in containers, runs tests against it and removes it. The environment contains the Compose `files` and
+ * `settings` meanwhile, so that docker compose uses the same project in tests.
+ * @param up resolves once the stack is ready for tests
  */
 export async function testInContainers(
   name: string,
@@ -45,7 +47,8 @@ export async function testInContainers(
   Object.assign(process.env, settings, {
     COMPOSE_PROJECT_NAME: `content-platform-${name}-${process.pid}`,
     COMPOSE_FILE: [...files.map((file) => join(ROOT, file)), published].join(':'),
-    // Who reaches a gateway from here comes through Docker's own networks; each test is a client of its own.
+    // Clients on this host reach the gateway through Docker's networks; trusting these lets each test choose its own
+    // client IP address.
     TRUSTED_PROXIES: '172.16.0.0/12,192.168.0.0/16',
     STACK_FILE: stackFile,
   });

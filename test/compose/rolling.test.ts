@@ -12,11 +12,11 @@ import { isWell, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { compose, containersOf, docker, logsAbout, writeStack } from './docker.ts';
 
-/** Everything with a schema. Behind one published port there is one gateway, which a load balancer would make two. */
+/** All upstream services. The gateway has one published port, so two gateways would need a load balancer. */
 const upstreams = services.map(({ name }) => name).filter((name) => name !== 'gateway');
 const imageOf = (service: string) => `${process.env['COMPOSE_PROJECT_NAME']}-${service}`;
 
-/** The code as it was before the schema was changed last: it has to run on the schema of now. */
+/** Returns the last commit before the newest schema change: it must run on the current schema. */
 async function releaseBefore(): Promise<string> {
   const git = async (...args: string[]) => (await runCommand('git', args, { cwd: ROOT })).output.trim();
   const change = await git('log', '-1', '--format=%H', '--', 'services/*/migrations/*.sql');
@@ -25,7 +25,7 @@ async function releaseBefore(): Promise<string> {
   return before;
 }
 
-/** Builds the images of that release, by today's Dockerfile. */
+/** Builds that release's images with the current Dockerfile. */
 async function buildReleaseBefore(): Promise<void> {
   const folder = mkdtempSync(join(DOWNLOADS, 'release-'));
   try {
@@ -43,7 +43,7 @@ async function buildReleaseBefore(): Promise<void> {
   }
 }
 
-/** One more of the service, of the release that has the name now; then the one that was there goes. */
+/** Starts one more container of the service from the current image, then removes the old one. */
 async function roll(service: string): Promise<void> {
   const [old] = await containersOf(service);
   const up = ['up', '--detach', '--wait', '--no-build', '--no-deps', '--no-recreate', '--scale'];

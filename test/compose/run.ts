@@ -1,5 +1,5 @@
-// `npm run test:compose [-- pattern]`: brings up the full stack in containers under a project's name of its own, runs the
-// black-box tests against it and then those of this folder, and takes it down again. What it needs is Docker with Compose.
+// `npm run test:compose [-- pattern]`: starts the full stack in containers as a separate project, runs the black-box
+// tests and then this folder's tests against it, and removes it. Needs Docker with Compose.
 import { createTerminal } from '../../deploy/local/terminal.ts';
 import { untilStopped } from '../../deploy/local/until-stopped.ts';
 import { filesOf, type Selection } from '../jest.ts';
@@ -10,9 +10,9 @@ import { needDocker, testInContainers } from './in-containers.ts';
 
 await untilStopped(async (signal) => {
   const patterns = process.argv.slice(2);
-  // One after the other: they share the stack, and do it harm.
+  // The tests run in sequence, because they disrupt the shared stack.
   const own: Selection = { folder: 'test/compose', patterns, options: ['--runInBand'] };
-  // The one that is left out starts a process of its own beside those of `npm start`.
+  // The excluded test starts a process beside those of `npm start`.
   const blackBox: Selection = {
     patterns: ['test/contract/', 'test/browser/'],
     options: ['--testPathIgnorePatterns=contract/identity'],
@@ -32,7 +32,7 @@ await untilStopped(async (signal) => {
     await createTerminal().step('containers', () => docker(command, signal));
     await writeStack();
     await until('all is well', isWell, 120_000);
-    // Its steady traffic has shown that it works, and would be in the tests' way.
+    // The demo's traffic has shown that the stack works, and would disturb the tests.
     await compose('stop', 'demo');
   }
   const files = ['docker-compose.yml', 'test/compose/stores.yml'];

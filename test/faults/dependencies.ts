@@ -12,33 +12,33 @@ import { bytes, postgresRefusal, redisRefusal, s3Refusal, text, webServer } from
 import type { World } from './world.ts';
 
 export interface Fault {
-  /** A column's head. */
+  /** The title of the column. */
   name: string;
   on(world: World): unknown;
   off(world: World): unknown;
 }
 
 export interface Dependency {
-  /** Chosen by FAULTS. */
+  /** The name in the FAULTS variable. */
   id: string;
   title: string;
   faults: Fault[];
-  /** What is left out, and why. */
+  /** The requests that are not tested, and why. */
   leftOut?: string;
-  /** A fault lasts so long at least before everything is asked again. Ms. */
+  /** Minimum duration of the fault before the second round of requests, in ms. */
   lastsMs?: number;
-  /** It can be used again within this; 60 s unless said. Ms. */
+  /** Time limit for the recovery, in ms; 60 s by default. */
   backWithinMs?: number;
-  /** Before its first fault and after its last. */
+  /** Run before the first fault and after the last one. */
   begin?(world: World): Promise<void>;
   end?(world: World): Promise<void>;
-  /** What only those see who do not ask the gateway. Throws, or false, while it is not as before. */
+  /** Checks the recovery of work that no gateway request shows. Returns false or throws until it has recovered. */
   isBack?(world: World): Promise<boolean>;
 }
 
 const slowMs = 5_000;
 
-/** A fault of whatever is reached by TCP. */
+/** A fault of a TCP connection. */
 function throughProxy(proxy: string, name: string, begin: (way: Proxy) => unknown): Fault {
   return {
     name,
@@ -56,12 +56,12 @@ const usual = (proxy: string): Fault[] => [
 const answersWith = (proxy: string, name: string, player: Parameters<Proxy['play']>[0]): Fault =>
   throughProxy(proxy, name, (way) => way.play(player));
 const rubbish = (proxy: string) => answersWith(proxy, 'garbage', bytes);
-/** The words of a web server, and then nothing: who speaks no HTTP waits for the rest. */
+/** The reply of a web server, then silence: a client of another protocol waits for the rest. */
 const otherProtocol = (proxy: string) => answersWith(proxy, 'wrong protocol', text);
-/** A web server that is not ours. */
+/** An unrelated web server. */
 const foreign = (proxy: string) => answersWith(proxy, 'foreign HTTP 500', webServer(500));
 
-/** As root of the server, past everything that stands before it. */
+/** Connects as the server's superuser, bypassing the proxies. */
 async function asOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: stack().postgres, connectionTimeoutMillis: 1_000 });
   client.on('error', () => undefined);
@@ -73,7 +73,7 @@ async function asOwner<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
   }
 }
 
-/** PostgreSQL ends itself as soon as its log needs room, and cannot come up again before there is some. */
+/** PostgreSQL stops when it cannot extend its log, and only restarts once there is space. */
 const postgresFull: Fault = {
   name: 'full disk',
   async on({ disks, postgres }) {
@@ -89,7 +89,7 @@ const postgresFull: Fault = {
   off: ({ disks }) => disks.postgres.free(),
 };
 
-/** Redis refuses to write what it cannot keep. */
+/** Redis refuses writes that it cannot save. */
 const redisFull: Fault = {
   name: 'full disk',
   async on({ disks, redis }) {
@@ -111,7 +111,7 @@ const redisReadOnly: Fault = {
 };
 
 const keeper = { username: 'keeper', password: 'of-the-tests' };
-/** Whoever took the right away gives it back by another name. */
+/** Restores the rights as another user, because the default user lost them. */
 const redisNoRights: Fault = {
   name: 'missing ACL rights (NOPERM)',
   async on({ redis: { admin } }) {
@@ -126,7 +126,7 @@ const redisNoRights: Fault = {
   },
 };
 
-/** An event is carried out. */
+/** Checks that an event clears its record. */
 async function eventArrives(): Promise<boolean> {
   const id = freshId();
   await save(model, id, 'Old');
@@ -137,7 +137,7 @@ async function eventArrives(): Promise<boolean> {
   return true;
 }
 
-/** A trace arrives. */
+/** Checks that the collector receives a trace. */
 async function traceArrives({ collector }: World): Promise<boolean> {
   const before = collector.spans.length;
   await clear(model, freshId());
@@ -192,7 +192,7 @@ export const dependencies: Dependency[] = [
     title: 'Kafka',
     faults: [...usual('kafka'), rubbish('kafka'), otherProtocol('kafka')],
     leftOut: 'a full disk, because a Kafka broker with a full disk stops and is unreachable.',
-    // The consumer's session ends meanwhile.
+    // Longer than the consumer's session timeout.
     lastsMs: 12_000,
     backWithinMs: 120_000,
     isBack: eventArrives,

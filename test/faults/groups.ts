@@ -11,38 +11,38 @@ import { freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
-/** What a client got. */
+/** A client's response. */
 export interface Answer {
   status: number;
-  /** The error's code, or what else tells this answer from others with its status. */
+  /** The error code, or another detail that distinguishes responses with the same status. */
   code?: string;
-  /** X-Cache */
+  /** The X-Cache header. */
   cache?: string;
   ms: number;
-  /** What no answer may be. */
+  /** The reason why this response violates the contract. */
   wrong?: string;
 }
 
 export const model: contract.Model = 'accesscode';
 
-/** Who asks, and what for: made once for each dependency. */
+/** The users and data of one dependency's tests. */
 export interface Scene {
   user: OwnUser;
   sre: string;
   machine: string;
   letter: number;
   file: contract.MediaFile;
-  /** A record whose newest version is in the cache: all that may be read of it. */
+  /** A record whose newest version is in the cache; reads must return this version. */
   cached: { id: number; title: string };
 }
 
-/** What is used up by asking each group once; made while all is well. */
+/** Data that one round of requests uses up; created before the fault. */
 export interface Turn {
   scene: Scene;
   leaving: { token: string; push: string };
   back: { query: Record<string, string>; cookie: string };
   uncached: { id: number; title: string };
-  /** Its old version is in the cache, its new one in the database, and nobody has said so. */
+  /** An unannounced change: the old version is in the cache, the new one in the database. */
   changed: { id: number; title: string };
   picture: Bytes;
 }
@@ -51,7 +51,7 @@ const withinMs = 120_000;
 const from = () => ({ 'X-Forwarded-For': newAddress() });
 const signal = () => AbortSignal.timeout(withinMs);
 
-/** Asks the gateway, from an address of its own, and waits so long at most. */
+/** Calls the gateway from a new client IP address, with a time limit. */
 const send = <E extends contract.Endpoint>(endpoint: E, options: CallOptions<E>) =>
   call(stack().gateway, endpoint, {
     ...options,
@@ -65,7 +65,7 @@ const machineGrant = {
   client_secret: machine.secret,
 };
 
-/** A record that is in the cache with this title. */
+/** Creates a cached record with this title and returns its id. */
 async function inCache(token: string, title: string): Promise<number> {
   const id = freshId();
   await save(model, id, title);
@@ -98,7 +98,7 @@ export async function setScene(user: OwnUser): Promise<Scene> {
 
 const clearOf = (token: string, id: number) => send(contract.clearModel, { body: { model, id }, token });
 
-/** Goes to the identity service and logs in there; what is left is the way back to us. */
+/** Logs in at the identity service and returns the request to our callback. */
 async function comeBack(subject: string): Promise<Turn['back']> {
   const browser = createBrowser();
   const challenge = createHash('sha256').update(randomBytes(32).toString('base64url')).digest('base64url');
@@ -127,17 +127,17 @@ export async function takeTurn(scene: Scene, subject: string): Promise<Turn> {
   return { scene, leaving: { token, push }, back, uncached, changed, picture: await newPicture() };
 }
 
-/** An endpoint, or several that do the same as far as faults are concerned, and the request that stands for them. */
+/** Endpoints that respond alike to faults, and the request that represents them. */
 export interface Group {
   name: string;
-  /** What it is in health. */
+  /** The healthy response. */
   well: string;
   ask(turn: Turn): Promise<Omit<Answer, 'ms'>>;
 }
 
 type Reply = { status: number; headers: Headers; error?: contract.ErrorEnvelope | undefined };
 
-/** What a reply is, once the contract's client has held it against the contract. */
+/** Summarizes a reply that the typed client has validated against the contract. */
 function answerOf({ status, headers, error }: Reply, more: Partial<Answer> = {}): Omit<Answer, 'ms'> {
   const cache = headers.get('x-cache');
   const wrong =
@@ -155,14 +155,14 @@ function answerOf({ status, headers, error }: Reply, more: Partial<Answer> = {})
   };
 }
 
-/** A read that must return this or nothing. */
+/** Reads a record; any other version is an error. */
 async function readNewest(token: string, { id, title }: { id: number; title: string }) {
   const reply = await readOf(token, id);
   const isStale = reply.body !== undefined && reply.body.title !== title;
   return answerOf(reply, isStale ? { wrong: `a stale read: ${reply.body.title}` } : {});
 }
 
-/** What is acknowledged holds from then on. May be sent again. */
+/** Clears the record and, after a successful clear, expects the new version. Can be repeated. */
 export async function clearAndRead({ scene, changed }: Turn) {
   const answer = answerOf(await clearOf(scene.machine, changed.id));
   if (answer.status !== 200 || answer.wrong) return answer;
@@ -188,7 +188,7 @@ async function callback({ back: { query, cookie } }: Turn) {
   return answerOf(reply, error ? { code: `error=${error}` } : {});
 }
 
-/** A group that one endpoint stands for. */
+/** Creates a group that consists of one endpoint. */
 const group = <E extends contract.Endpoint>(
   name: string,
   well: string,
@@ -252,7 +252,7 @@ const groupsByHand: (Group & { service: contract.ServiceName })[] = [
   group('documents', '200', contract.openapiDocument, () => ({})),
 ];
 
-/** A service without a group of its own: its first list that every user may read stands for it. */
+/** Creates the group of a service without its own group: the service's first list that every user may read. */
 function listOf(service: contract.ServiceName): Group {
   const list = contract.endpoints.find(
     ({ service: owner, method, access, params }) =>
@@ -262,7 +262,7 @@ function listOf(service: contract.ServiceName): Group {
   return group(service, '200', list, ({ scene }) => ({ token: scene.user.token }));
 }
 
-/** In the order of the tables. */
+/** All groups, in the order of the tables. */
 export const groups: Group[] = [
   ...groupsByHand,
   ...contract.services
@@ -270,7 +270,7 @@ export const groups: Group[] = [
     .map(({ name }) => listOf(name)),
 ];
 
-/** Asks a group, and takes the time. */
+/** Sends the group's request and measures the time. */
 export async function ask(group: Group, turn: Turn): Promise<Answer> {
   const start = performance.now();
   const answer = await group.ask(turn).catch((error: Error) => ({ status: 0, wrong: error.message }));

@@ -7,13 +7,13 @@ import { until } from '../support/wait.ts';
 
 const pauseMs = 500;
 
-/** A process that is started again whenever it has ended, however often, as a service manager does it. */
+/** A process that is restarted whenever it ends, as by a service manager. */
 export interface KeptUp {
   isUp(): boolean;
   stop(): Promise<void>;
 }
 
-/** Resolves when it is ready. */
+/** Starts the process and resolves once it is ready. */
 export async function keepUp(spec: ProcessSpec): Promise<KeptUp> {
   const { command, args, cwd, env, stopSignal, ready, name } = spec;
   let child: ChildProcess | undefined;

@@ -3,7 +3,7 @@ import { freeRow } from '../support/ports.ts';
 import { internalPortOffset, services } from '@content-platform/contract';
 import { startProxy, type Proxy } from '../support/proxy.ts';
 
-/** What stands before a dependency; a service has two listeners, and so two ways to it. */
+/** The proxies before a dependency; a service has two listeners and so two proxies. */
 export interface Front {
   port: number;
   ways: Proxy[];
@@ -11,7 +11,7 @@ export interface Front {
 
 const address = (port: number) => new URL(`http://${HOST}:${port}`);
 
-/** Proxies of everything, by name, as the launcher asks for them and as a test has them before there is anything. */
+/** Creates proxies by name: for the launcher when it starts a process, and for a test that needs one earlier. */
 export function createProxies() {
   const proxies = new Map<string, Front>();
 
@@ -30,7 +30,7 @@ export function createProxies() {
     of: (name: string): Front => proxies.get(name)!,
     ports: (): Record<string, number> =>
       Object.fromEntries([...proxies].map(([name, { port }]) => [name, port])),
-    /** New connections go there, and the old ones end. */
+    /** Redirects new connections to another port and closes the existing ones. */
     async lead(name: string, to: number): Promise<void> {
       const { ways } = proxies.get(name)!;
       for (const [index, way] of ways.entries()) {

@@ -6,14 +6,14 @@ import { table } from '../support/table.ts';
 import type { Dependency } from './dependencies.ts';
 import type { Answer, Group } from './groups.ts';
 
-/** An answer as `textOf` writes it, and the limit that it kept, in seconds. */
+/** A response as `textOf` writes it, and its time limit in seconds. */
 export type Seen = readonly [text: string, within: number];
 
-/** Each group's answers during one fault: the first, and a later one where it differs. */
+/** Each group's responses during one fault: the first, and a later one if it differs. */
 export interface Observation {
   fault: string;
   answers: Record<string, readonly Seen[]>;
-  /** From its end until all was as before, in ms, and the limit that this kept, in seconds. */
+  /** Duration of the recovery in ms, and its time limit in seconds. */
   backMs: number;
   backWithin: number;
 }
@@ -25,11 +25,14 @@ export interface Results {
 const resultsFile = join(ROOT, 'test/faults/results/faults.json');
 export const docFile = join(ROOT, 'docs/operations/failure-modes.md');
 
-/** In seconds. */
+/** Time limits, in seconds. */
 const limits = [1, 4, 7, 12, 17, 30, 80];
 const backLimits = [10, 30, 60, 120];
 
-/** On a busy machine a limit counts as kept for twice its time, and as worth saying down to a tenth of it. */
+/**
+ * Returns the time limit of a measured time. To tolerate a busy machine, a limit already in the table stays for times
+ * between a tenth and twice its value.
+ */
 export function within(ms: number, written: number | undefined, among = limits): number {
   const isFair =
     written !== undefined && ms <= written * 2_000 && (ms > written * 100 || written === among[0]);
@@ -42,14 +45,14 @@ export function readResults(): Results['dependencies'] {
   return (JSON.parse(readFileSync(resultsFile, 'utf8')) as Results).dependencies;
 }
 
-/** Writes the observations of this run, and those of earlier runs for all other dependencies. */
+/** Writes the observations of this run and keeps earlier ones of other dependencies. */
 export function writeResults(dependencies: Results['dependencies']): void {
   const about =
     'What clients got while a dependency failed. answers: per group of endpoints the first answer after the fault began, and a later one where it differs, each with the limit in seconds that docs/operations/failure-modes.md states; backMs: from the end of the fault until all was as before.';
   writeResult('faults', 'faults', { about, dependencies });
 }
 
-/** What was answered, without its time. */
+/** Describes a response without its time. */
 export function textOf({ status, code, cache }: Pick<Answer, 'status' | 'code' | 'cache'>): string {
   return [status, code, cache].filter((part) => part !== undefined).join(' ');
 }
@@ -69,7 +72,7 @@ function cell({ well }: Group, seen: readonly Seen[]): string {
     : `${describe(first!)}, then ${describe(later)}`;
 }
 
-/** Joins the heads of lines that are otherwise equal. */
+/** Joins the titles of otherwise equal rows. */
 function merged(lines: readonly (readonly string[])[]): string[][] {
   const byCells = new Map<string, string[][]>();
   for (const line of lines) {
@@ -82,10 +85,10 @@ function merged(lines: readonly (readonly string[])[]): string[][] {
 const transposed = (lines: readonly (readonly string[])[]): string[][] =>
   lines[0]!.map((_, column) => lines.map((line) => line[column]!));
 
-/** `content, cached` as `content (cached)`, because names are joined by commas. */
+/** Writes `content, cached` as `content (cached)`, because names are joined by commas. */
 const shownName = ({ name }: Group): string => name.replace(/^(\w+), (.+)$/, '$1 ($2)');
 
-/** The lines that say more than `ok`. Equal lines and equal columns are joined. */
+/** Returns the table of responses that differ from `ok`, with equal rows and columns joined. */
 function affectedTable(groups: readonly Group[], seen: readonly Observation[]): string {
   const lines = groups
     .map((group) => [shownName(group), ...seen.map(({ answers }) => cell(group, answers[group.name]!))])

@@ -18,7 +18,7 @@ import { stack } from '../support/stack.ts';
 import { createProxies, type Proxies } from './proxies.ts';
 import { keepUp, type KeptUp } from './kept-up.ts';
 
-/** Somebody who logs in at the identity service. */
+/** The user at the identity service. */
 export const person: Person = {
   subject: 'fay',
   name: 'Fay Fault',
@@ -27,19 +27,19 @@ export const person: Person = {
   suborgs: [],
 };
 
-/** A stack whose every dependency can be made to fail. */
+/** A stack with a controllable fault for each dependency. */
 export interface World {
   proxies: Proxies;
   postgres: KeptUp;
   redis: RedisServer;
   collector: Collector;
   disks: Record<'postgres' | 'redis' | 'media', SmallDisk>;
-  /** Uploads are kept in S3, or in the folder again. */
+  /** Switches the uploads between S3 and the local folder. */
   useS3(yes: boolean): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Everything that was begun, the last first. */
+/** Cleanup functions, run in reverse order. */
 type Ends = (() => unknown)[];
 
 async function startPostgres(disk: SmallDisk) {
@@ -49,7 +49,7 @@ async function startPostgres(disk: SmallDisk) {
   return { url, server: await keepUp(spec) };
 }
 
-/** A second media-upload, whose files are in a bucket. */
+/** Starts a second media-upload that stores its files in a bucket. */
 async function startS3Media(proxies: Proxies, postgres: string, folder: string, ends: Ends) {
   const s3 = await startS3Server();
   ends.push(() => s3.stop());
@@ -74,12 +74,12 @@ async function startS3Media(proxies: Proxies, postgres: string, folder: string, 
   return portsOf(service, gatewayPort)[0];
 }
 
-/** Brings it all up. PostgreSQL, Redis and the files of uploads are on small disks. */
+/** Starts everything. PostgreSQL, Redis and the uploaded files are on small disks. */
 export async function startWorld(): Promise<World> {
   const ends: Ends = [];
   const stop = async () => {
     const failures: unknown[] = [];
-    // What cannot be ended leaves no disk mounted.
+    // A failed step must not prevent the unmounting of the disks.
     for (const end of ends.toReversed())
       await Promise.resolve()
         .then(end)
@@ -115,7 +115,7 @@ async function build(ends: Ends, stop: () => Promise<void>): Promise<World> {
   ends.push(() => collector.stop());
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = collector.environment;
   const traces = await proxies.stand('collector', Number(new URL(endpoint).port));
-  // Nobody is there yet: its redirect URI is the gateway's.
+  // Port 1 is a placeholder: the provider starts later, because its redirect URI contains the gateway's URL.
   const identity = await proxies.stand('identity', 1);
   const issuer = `http://127.0.0.1:${identity.port}`;
   Object.assign(process.env, collector.environment, {
@@ -131,7 +131,7 @@ async function build(ends: Ends, stop: () => Promise<void>): Promise<World> {
     proxy: async (name, port) => (await proxies.stand(name, port)).port,
     prepare: (state) => (disks.media = mountSmallDisk(join(state, 'media'), 64)),
   });
-  // Which removes the folder that this is mounted in.
+  // The disk is unmounted first: own.stop() deletes the folder that contains it.
   ends.push(
     () => own.stop(),
     () => disks.media!.unmount(),

@@ -1,18 +1,18 @@
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** What plays a server that is not the one that should be there. */
+/** Plays a wrong server to one connection. */
 type Player = (client: Socket) => void;
 
-/** The head of an answer by a web server: what is at the address when somebody mistook the port. */
+/** The start of a web server's reply, as from a mistyped port. */
 export const text: Player = (client) =>
   void client.once('data', () => client.write('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n'));
 
-/** Bytes of no protocol, and the end. */
+/** Random bytes, then the end of the connection. */
 export const bytes: Player = (client) =>
   void client.once('data', () => client.end(Buffer.from('1503010002022800ff00ff00ff00ff00', 'hex')));
 
-/** A web server that answers everything so. */
+/** A web server with a constant reply. */
 function httpPlayer(status: number, type: string, body: string): Player {
   const server = createServer((request, response) => {
     request.resume();
@@ -21,10 +21,10 @@ function httpPlayer(status: number, type: string, body: string): Player {
   return (client) => void server.emit('connection', client);
 }
 
-/** A web server that knows nothing of ours. */
+/** A web server without the platform's routes. */
 export const webServer = (status: number) => httpPlayer(status, 'text/html', `<h1>${status}</h1>`);
 
-/** S3 that does not know us any more (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html). */
+/** S3 after the access key was deleted (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html). */
 export const s3Refusal = () =>
   httpPlayer(
     403,
@@ -32,7 +32,10 @@ export const s3Refusal = () =>
     '<Error><Code>InvalidAccessKeyId</Code><Message>It does not exist.</Message></Error>',
   );
 
-/** PostgreSQL that refuses each connection (ErrorResponse, https://www.postgresql.org/docs/current/protocol-message-formats.html). */
+/**
+ * PostgreSQL that refuses each connection (ErrorResponse,
+ * https://www.postgresql.org/docs/current/protocol-message-formats.html).
+ */
 export const postgresRefusal =
   (code: string): Player =>
   (client) =>
@@ -44,7 +47,7 @@ export const postgresRefusal =
       client.end(Buffer.concat([head, body]));
     });
 
-/** How many whole commands there are (RESP arrays of bulk strings), and what is left behind them. */
+/** Counts the complete commands (RESP arrays of bulk strings) and returns the remaining input. */
 function commandsOf(input: string): { count: number; rest: string } {
   let [count, rest] = [0, input];
   for (;;) {
@@ -61,7 +64,7 @@ function commandsOf(input: string): { count: number; rest: string } {
   }
 }
 
-/** Redis that answers every command with that error. */
+/** Redis that replies to every command with this error. */
 export const redisRefusal =
   (error: string): Player =>
   (client) => {

@@ -7,18 +7,18 @@ import { identityOf, type Identity, isRunning } from '../../deploy/local/identit
 import type { Stack } from '../../deploy/local/stack-file.ts';
 import { until } from '../support/wait.ts';
 
-/** Longer than anything takes that is not hung. */
+/** A launcher that takes longer hangs. */
 export const limitMs = 300_000;
 
-/** A launcher that runs, with all it has printed so far. */
+/** A running launcher and its output so far. */
 export interface Launcher {
   child: ChildProcess;
   output: () => string;
-  /** Resolves when it has printed that. */
+  /** Resolves once the output matches. */
   printed: (pattern: RegExp) => Promise<RegExpExecArray>;
-  /** Its exit code, once it has ended. */
+  /** Resolves with the exit code. */
   ended: Promise<number | null>;
-  /** As Ctrl-C on a terminal: the signal reaches the whole process group. */
+  /** Sends SIGINT to the whole process group, as Ctrl-C in a terminal does. */
   interrupt: () => void;
 }
 
@@ -26,7 +26,7 @@ export function newState(): string {
   return mkdtempSync(join(tmpdir(), 'launcher-test-'));
 }
 
-/** Runs a command of the repository as a user would, in a process group of its own. */
+/** Runs a command of the repository in a new process group. */
 export function launch(command: string[], env: Record<string, string | undefined>): Launcher {
   const [program = '', ...args] = command;
   const inherited = {
@@ -61,14 +61,14 @@ function fail(message: string): never {
 }
 
 export const npmStart = ['npm', 'start'];
-/** What `npm start` runs, for a PATH without npm. */
+/** The command of `npm start`, for a PATH without npm. */
 export const startCommand = [process.execPath, 'deploy/local/bootstrap.mjs', 'deploy/local/start.ts'];
 
 export function stackOf(state: string): Stack {
   return JSON.parse(readFileSync(join(state, 'stack.json'), 'utf8')) as Stack;
 }
 
-/** Every process that the launcher has noted as its own, by name. */
+/** Returns every process that the launcher has recorded, by name. */
 export function processesOf(state: string): Record<string, Identity> {
   const folder = join(state, 'run');
   if (!existsSync(folder)) return {};
@@ -81,17 +81,17 @@ export function processesOf(state: string): Record<string, Identity> {
   );
 }
 
-/** The pid of the launcher itself, which npm and the bootstrap stand in front of. */
+/** Returns the pid of the launcher itself, which is a child of npm and the bootstrap. */
 export function launcherPid(state: string): number {
   return (JSON.parse(readFileSync(join(state, 'launcher.json'), 'utf8')) as Identity).pid;
 }
 
-/** Those of the processes that still run. */
+/** Returns the names of the processes that still run. */
 export function alive(processes: Record<string, Identity>): string[] {
   return Object.keys(processes).filter((name) => isRunning(processes[name]!));
 }
 
-/** Ends a launcher and what it left, however the test went, and removes its state. */
+/** Ends a launcher and its processes, even after a failed test, and deletes its state. */
 export async function cleanUp(state: string, ...launchers: (Launcher | undefined)[]): Promise<void> {
   for (const launcher of launchers) {
     if (!launcher || launcher.child.exitCode !== null || launcher.child.signalCode) continue;

@@ -25,14 +25,14 @@ beforeEach(async () => {
 });
 afterEach(() => cleanUp(state, launcher), limitMs);
 
-test('a wrong setting is one line and exit 1, before anything is started', async () => {
+test('an invalid setting prints one line and exits 1 before anything starts', async () => {
   launcher = launch(startCommand, { ...env, GATEWAY_PORT: '80 80' });
   expect(await launcher.ended).toBe(1);
   expect(launcher.output()).toBe('GATEWAY_PORT must be an integer from 1024 to 64000, not "80 80".\n');
   expect(processesOf(state)).toEqual({});
 });
 
-test('an old Node is refused before anything else', () => {
+test('refuses an old Node version first', () => {
   const script = `Object.defineProperty(process.versions, 'node', { value: '18.20.0' });
     await import(${JSON.stringify(join(ROOT, 'deploy/local/bootstrap.mjs'))});`;
   const run = (): string =>
@@ -44,7 +44,7 @@ test('an old Node is refused before anything else', () => {
 });
 
 test(
-  'Ctrl-C while it starts leaves nothing behind',
+  'Ctrl-C during the start leaves nothing behind',
   async () => {
     launcher = launch(startCommand, env);
     await launcher.printed(/✓ Redis/);

@@ -24,18 +24,18 @@ import {
   startCommand,
 } from './launcher.ts';
 
-// One stack is started twice; each test goes on where the one before it stopped.
+// The tests start one stack twice; each continues where the previous test stopped.
 const state = newState();
 let env: Record<string, string>;
 let launcher: Launcher | undefined;
 
-/** The launcher that runs now. */
+/** Returns the running launcher. */
 function running(): Launcher {
   if (!launcher) throw new Error('the launcher was not started');
   return launcher;
 }
 
-/** A PATH without Java, so that there is no Kafka. */
+/** Returns a PATH without Java, which disables Kafka. */
 function pathWithoutJava(): string {
   const folder = join(state, 'bin');
   mkdirSync(folder);
@@ -55,7 +55,7 @@ function contentServer(...args: string[]): string {
   });
 }
 
-/** A person's token. Only so many logins are let through in a minute. */
+/** Returns a user's access token. Logins are rate-limited. */
 async function logIn(): Promise<string> {
   const user = { email: 'user@example.com', password: 'demo-password' };
   const answer = await call(stackOf(state).gateway, login, { body: user });
@@ -70,7 +70,7 @@ async function titleOf(id: number, token: string): Promise<string> {
   return answer.body.title;
 }
 
-/** Kills a process of the stack and waits until another one has taken its place. */
+/** Kills a process of the stack and waits for its replacement. */
 async function killAndWait(name: string): Promise<void> {
   const before = processesOf(state)[name]!;
   const seen = running().output().length;
@@ -80,7 +80,7 @@ async function killAndWait(name: string): Promise<void> {
   expect(processesOf(state)[name]?.pid).not.toBe(before.pid);
 }
 
-/** With PostgreSQL, Redis, Kafka and the identity service, whose port is nine above the gateway's. */
+/** The services plus PostgreSQL, Redis, Kafka and the identity service, whose port is nine above the gateway's. */
 const processCount = services.length + 4;
 const rowLength = 10;
 
@@ -92,7 +92,7 @@ beforeAll(async () => {
 
 afterAll(() => cleanUp(state, launcher), limitMs);
 
-test('the main job is done once and says what it saw', () => {
+test('runs the main job once and prints what it saw', () => {
   const output = running().output();
   const steps = [
     /login +\d+ ms {3}user@example.com/,
@@ -111,7 +111,7 @@ test('the main job is done once and says what it saw', () => {
   }
 });
 
-test('stack.json tells every address and is for nobody else', () => {
+test('stack.json contains every URL and is readable by its owner only', () => {
   const port = Number(env.GATEWAY_PORT);
   const { services: addresses, ...rest } = stackOf(state);
   expect(rest).toEqual({
@@ -133,7 +133,7 @@ test('stack.json tells every address and is for nobody else', () => {
 });
 
 test(
-  'the printed commands work as they are printed',
+  'the printed commands work unchanged',
   () => {
     const printed = /To try.*:\n\n((?: {2}.*\n)+)/.exec(running().output())?.[1] ?? '';
     expect(printed.trim().split('\n')).toHaveLength(5);
@@ -153,7 +153,7 @@ test(
 );
 
 test(
-  'the printed login at the identity service works as it is printed',
+  'the printed login at the identity service works unchanged',
   async () => {
     const output = running().output();
     const address = /^ {2}(http\S+\/login\?\S+)$/m.exec(output)?.[1] ?? '';
@@ -170,7 +170,7 @@ test(
 );
 
 test(
-  'a second start says that it is already running, and where',
+  'a second start reports that the stack already runs, and where',
   async () => {
     const second = launch(npmStart, env);
     expect(await second.ended).toBe(1);
@@ -181,7 +181,7 @@ test(
 );
 
 test(
-  'a taken port ends another start before anything is started',
+  'a port in use makes another start fail before anything starts',
   async () => {
     const other = newState();
     const second = launch(npmStart, { ...env, STATE_DIR: other });
@@ -199,7 +199,7 @@ test(
 );
 
 test(
-  'a service and a store that die are restarted, and stack.json has the new pid',
+  'restarts a service and a store that die, and updates the pids in stack.json',
   async () => {
     for (const name of ['content-cache', 'postgres']) await killAndWait(name);
     expect(stackOf(state).services['content-cache']?.pid).toBe(processesOf(state)['content-cache']?.pid);
@@ -211,7 +211,7 @@ test(
 );
 
 test(
-  'after kill -9 a start stops what was left and keeps what was edited; it runs without Kafka, too',
+  'after kill -9 a start stops leftover processes, keeps edited data and runs without Kafka',
   async () => {
     const disable = ['run', 'admin', '--', 'disable-client', 'content-server'];
     const stack = { ...process.env, STACK_FILE: join(state, 'stack.json') };
@@ -225,7 +225,7 @@ test(
     expect(running().output()).toMatch(
       /Kafka .* not to be had \(there is no Java 17 or newer\): invalidation by HTTP only/,
     );
-    // A changed demo account does not stop the start.
+    // A changed demo account does not prevent the start.
     expect(running().output()).toMatch(/The client content-server was changed .* the main job is left out/);
     expect(alive(left)).toEqual([]);
     expect(alive(processesOf(state))).toHaveLength(processCount - 1);

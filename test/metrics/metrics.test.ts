@@ -19,7 +19,7 @@ afterAll(async () => {
 /** Other tests use the stack at the same time, so counts are lower bounds. */
 type Gain = (service: string, series: string) => number;
 
-/** What the series of each process gained while `work` ran. */
+/** Returns the increase of each process's series while `work` ran. */
 async function gained(work: () => Promise<void>): Promise<Gain> {
   const before = await scrapeAll();
   await work();
@@ -31,7 +31,7 @@ async function gained(work: () => Promise<void>): Promise<Gain> {
 const requestsOf = (service: string, { method, path }: contract.Endpoint, status: number) =>
   `http_request_duration_seconds_count{method="${method}",route="${path}",service="${service}",status="${status}"}`;
 
-test('the gateway counts each request by its route and status, and no route beside those of the contract', async () => {
+test('the gateway counts each request by route and status, with routes of the contract only', async () => {
   const { gateway } = stack();
   const statuses = new Map<contract.Endpoint, number>();
   const gain = await gained(async () => {
@@ -52,12 +52,12 @@ test('the gateway counts each request by its route and status, and no route besi
   expect(missing).toEqual([]);
   const series: Series = (await scrapeAll()).get('gateway')!;
   const routes = [...series.keys()].flatMap((name) => /_count\{.*route="([^"]+)"/.exec(name)?.[1] ?? []);
-  // Other tests ask for paths that are not in the contract: their route is unknown.
+  // Other tests request paths outside the contract, which count as the route unknown.
   const known = new Set<string>(['unknown', ...contract.endpoints.map(({ path }) => path)]);
   expect(routes.filter((route) => !known.has(route))).toEqual([]);
 });
 
-test('each service counts what it answers, and what came of it', async () => {
+test('each service counts its responses and their outcomes', async () => {
   const { gateway } = stack();
   const [user, record] = [await newUser(), freshId()];
   const { token } = user;

@@ -22,8 +22,8 @@ import { until } from '../support/wait.ts';
 import { startWebhook, type Webhook } from '../support/webhook.ts';
 
 /**
- * Faults, one after the other, under steady traffic: each is told to the receiver, and nothing else is. Rules and
- * configuration are the project's own, with shorter times.
+ * Causes faults one after the other under steady traffic. Expects a notification for each and no other. Uses the
+ * project's rules and configuration with shorter times.
  */
 let own: OwnStack;
 let webhook: Webhook;
@@ -55,7 +55,7 @@ afterAll(async () => {
 });
 beforeEach(() => webhook.forget());
 
-/** Waits until these are told, and that they are all; `since`: when the fault began, by performance.now(). */
+/** Waits for these notifications and expects no other. `since`: start of the fault, by performance.now(). */
 async function told(since: number, ...names: string[]): Promise<void> {
   for (const name of names) {
     await until(`${name} is told`, () => name in webhook.told(), 90_000);
@@ -65,7 +65,7 @@ async function told(since: number, ...names: string[]): Promise<void> {
   expect(Object.keys(webhook.told()).toSorted()).toEqual(names.toSorted());
 }
 
-/** Does `work` in a transaction. */
+/** Runs `work` in a transaction. */
 async function transaction(
   work: (query: (text: string) => Promise<unknown>) => Promise<void>,
 ): Promise<void> {
@@ -79,7 +79,7 @@ async function transaction(
   }
 }
 
-test('traffic alone is no reason to call anybody', async () => {
+test('normal traffic fires no alert', async () => {
   await until('the traffic is judged', async () => {
     const [sample] = await prometheus.query('cache:cache_reads:hit_ratio_10m');
     return Number(sample?.value[1]) > 0.9;
@@ -87,7 +87,7 @@ test('traffic alone is no reason to call anybody', async () => {
   expect(webhook.told()).toEqual({});
 });
 
-test('a poison event', async () => {
+test('notifies about an event that cannot be processed', async () => {
   const since = performance.now();
   await announce('not json');
   await told(since, 'FailedJobs');
@@ -95,18 +95,18 @@ test('a poison event', async () => {
   await database().query('DELETE FROM content.failed_job');
 });
 
-test('slow queries', async () => {
+test('notifies about slow queries', async () => {
   const token = await tokenOf(stack().gateway, 'user');
   const since = performance.now();
   const unlock = await holdOpen({ transaction }, (query: (text: string) => Promise<unknown>) =>
     query('LOCK TABLE letters.letter IN ACCESS EXCLUSIVE MODE'),
   );
   try {
-    // With the traffic beside them less than a twentieth of all requests, should they be slow, too.
+    // Together with the traffic, these are less than a twentieth of all requests, in case they are also slow.
     const asked = Array.from({ length: 7 }, () => call(stack().gateway, contract.listLetters, { token }));
     const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
     await until('they wait', async () => (await database().query(waiting)).rowCount === asked.length);
-    // As long as a query has to take to be slow.
+    // The duration from which a query counts as slow.
     await sleep(250);
     await unlock();
     for (const { status } of await Promise.all(asked)) expect(status).toBe(200);
@@ -117,7 +117,7 @@ test('slow queries', async () => {
   expect(webhook.told()['SlowQueries']).toMatch(/^letters made \d+(\.\d+)? queries over 200ms/);
 });
 
-test('one route is slow, and its requests are few among all', async () => {
+test('notifies about a slow route with few of all requests', async () => {
   await until('the slow queries are over', () => !webhook.firing().includes('SlowQueries'), 90_000);
   webhook.forget();
   const token = await tokenOf(stack().gateway, 'user');
@@ -142,11 +142,11 @@ test('one route is slow, and its requests are few among all', async () => {
   );
 });
 
-test('Redis is too small', async () => {
+test('notifies about a full Redis', async () => {
   const redis = new Redis(stack().redis);
   try {
     const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
-    // Redis finds so much to evict that it never refuses what the platform writes.
+    // Redis can evict so much that it never refuses the platform's writes.
     let filled = 0;
     const fill = () => redis.set(`proof:${(filled += 1)}`, Buffer.alloc(10_000), 'EX', 300);
     for (let count = 0; count < 1_000; count += 1) await fill();
@@ -165,7 +165,7 @@ test('Redis is too small', async () => {
   }
 });
 
-test('an unannounced change, while most reads miss', async () => {
+test('notifies about an unannounced change while most reads miss', async () => {
   const id = freshId();
   await save(model, id, 'Old');
   await until('it is cached', async () => (await read(model, id)).cache === 'hit');
@@ -181,10 +181,10 @@ test('an unannounced change, while most reads miss', async () => {
 });
 
 describe('the consumer is stalled', () => {
-  test('a stranger in its group takes its events and does nothing with them', async () => {
+  test('notifies when an unknown member of the group takes events without processing them', async () => {
     const leave = await joinAsStranger();
     const since = performance.now();
-    // Enough for both members to have some.
+    // Enough events for both members.
     for (let count = 0; count < 24; count += 1) {
       const id = freshId();
       await announce(JSON.stringify({ model, id }), `${model}:${id}`);
@@ -194,7 +194,7 @@ describe('the consumer is stalled', () => {
     expect(webhook.told()['InvalidationConsumerStalled']).toMatch(/^\d+ events wait, and none was processed/);
   });
 
-  test('Kafka hangs', async () => {
+  test('notifies when Kafka hangs', async () => {
     await until('all is well', isWell);
     await until('that is over', () => !webhook.firing().includes('InvalidationConsumerStalled'));
     const since = performance.now();
@@ -208,7 +208,7 @@ describe('the consumer is stalled', () => {
   });
 });
 
-test('a service is stopped', async () => {
+test('notifies when a service is stopped', async () => {
   const since = performance.now();
   process.kill(own.pidOf('content-cache'), 'SIGSTOP');
   try {
@@ -219,13 +219,13 @@ test('a service is stopped', async () => {
   expect(webhook.told()['ServiceDown']).toBe('content-cache is down: 0 of its processes answer');
 });
 
-test('everything ends, and what came of the faults was not told', async () => {
+test('every alert ends, and after-effects of the faults cause no notification', async () => {
   await until('all is over', () => webhook.firing().length === 0, 90_000);
   expect(webhook.told()).toEqual({});
   console.log(`Seconds from fault to alert, in quicker time\n${seconds.join('\n')}`);
 });
 
-test('the queries of the runbooks are queries, of metrics that are there', async () => {
+test("the runbooks' queries are valid and use existing metrics", async () => {
   const text = readFileSync(join(ROOT, 'docs', 'operations', 'runbooks.md'), 'utf8');
   const codes = [...text.matchAll(/`([^`\n]+)`/g)].map(([, code]) => code!);
   const metric = /\b(?:\w+:\w+:\w+|[a-z]+_\w+_(?:total|bytes|count|sum|bucket|seconds)|failed_jobs_open)\b/g;

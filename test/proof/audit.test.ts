@@ -1,14 +1,14 @@
-// Asks the registry, so that its answer is another one tomorrow. What could not be asked is not known, and fails.
+// Queries the registry, whose answers change over time. A failed query fails the test, because the result is unknown.
 import { expect, test } from '@jest/globals';
 import { directDependencies, knownUnmaintained, lockedPackages, projects } from '../support/dependencies.ts';
 import { audit, releases, Unasked, type Advisory } from '../support/registry.ts';
 import { writeResult } from '../support/results.ts';
 
-/** Holes that are known and bearable, by package, each with its reason. */
+/** Accepted vulnerabilities by package, each with its reason. */
 const bearable: Record<string, string> = {};
 
 const monthMs = 30.44 * 86_400_000;
-/** Without a release for so long a library counts as unmaintained. */
+/** A library without a release for so many months counts as unmaintained. */
 const months = 24;
 
 interface Dated {
@@ -26,7 +26,7 @@ function byNumber(a: string, b: string): number {
   return index < 0 ? 0 : x[index]! - y[index]!;
 }
 
-/** Patches of one minor version, x.y.z, that follow each other, and how many of them are dated before their forerunner. */
+/** Counts consecutive patches x.y.z of a minor version, and those dated before their predecessor. */
 function disorder(all: readonly Record<string, string>[]): { pairs: number; reversed: number } {
   let [pairs, reversed] = [0, 0];
   for (const times of all) {
@@ -43,7 +43,7 @@ function disorder(all: readonly Record<string, string>[]): { pairs: number; reve
   return { pairs, reversed };
 }
 
-/** The newest release that is no trial; of what has only trials the newest of those. */
+/** Returns the newest release; pre-releases count only if there is nothing else. */
 function lastRelease(name: string, used: Iterable<string>, times: Record<string, string>): Dated {
   const stable = Object.keys(times).filter((version) => !version.includes('-'));
   const versions = stable.length > 0 ? stable : Object.keys(times);
@@ -51,7 +51,7 @@ function lastRelease(name: string, used: Iterable<string>, times: Record<string,
   return { name, used: [...used], newest, date: times[newest]!.slice(0, 10) };
 }
 
-/** What was found out, or why it was not. */
+/** The result, or the reason why it is unknown. */
 type Answer<T> = { answer: T } | { unknown: string };
 
 async function ask<T>(question: () => Promise<T>): Promise<Answer<T>> {
@@ -77,7 +77,7 @@ function countLicences(): Record<string, number> {
   return counts;
 }
 
-test('npm audit: nothing, but what is bearable', async () => {
+test('npm audit reports only accepted vulnerabilities', async () => {
   const asked = await Promise.all(
     projects.map(async (project) => ({ project: project || '.', ...(await ask(() => audit(project))) })),
   );
@@ -88,7 +88,7 @@ test('npm audit: nothing, but what is bearable', async () => {
   expect(holes.filter(({ name }) => !Object.hasOwn(bearable, name))).toEqual([]);
 });
 
-test('what docs/project/dependencies.md does not call unmaintained was released in the last 24 months', async () => {
+test('every library had a release in the last 24 months unless docs/project/dependencies.md calls it unmaintained', async () => {
   const marked = knownUnmaintained();
   const direct = directDependencies();
   const all: Record<string, string>[] = [];
@@ -104,7 +104,7 @@ test('what docs/project/dependencies.md does not call unmaintained was released 
     dated.push(lastRelease(name, direct.get(name)!, asked.answer));
   }
   const order = disorder(all);
-  // A mirror may tell when it first saw a version, and not when it came out: an old library looks young there.
+  // A mirror may report when it first saw a version instead of its release: an old library then looks new.
   if (order.reversed > order.pairs / 20)
     unknown.push(
       `the dates of releases could not be asked: ${order.reversed} of ${order.pairs} patches are dated before the one they follow`,

@@ -1,6 +1,6 @@
-// Schemathesis makes requests of the OpenAPI document, well-formed and not, as everybody who may ask, and holds each reply
-// against the document: every check, every operation. SCHEMATHESIS_EXAMPLES: cases an operation beside those that the
-// document itself asks for (20, quick 1); SCHEMATHESIS_SEED: those of an earlier run again.
+// Schemathesis generates valid and invalid requests from the OpenAPI document for every caller, and checks each reply
+// against the document, with every check and every operation. SCHEMATHESIS_EXAMPLES: cases per operation in addition to
+// the document's examples (20, quick 1). SCHEMATHESIS_SEED: repeats an earlier run.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
@@ -15,12 +15,12 @@ import { stack } from '../support/stack.ts';
 const settings = {
   seed: Number(process.env['SCHEMATHESIS_SEED'] ?? randomInt(2 ** 31)),
   examples: Number(process.env['SCHEMATHESIS_EXAMPLES'] ?? proofSize(20, 1)),
-  // Coverage takes longest: two thousand requests as each of them; then ways through several operations.
+  // Coverage takes longest: two thousand requests per caller. The stateful phase chains several operations.
   phases: proofSize('examples,coverage,fuzzing,stateful', 'fuzzing'),
 };
 const roleMs = 60_000 * (10 + settings.examples);
 
-/** What nobody gets a success of here, and where it is tested. */
+/** Operations without a success in this proof, and where they are tested. */
 const neverDone: Record<string, string> = {
   identityCallback: 'needs a login that is under way at the identity service: test/contract/identity',
   updateSuborg: 'needs a session that came from the identity service: test/contract/identity',
@@ -48,7 +48,7 @@ afterAll(async () => {
   else process.env['RATE_LIMIT_SCALE'] = limits;
 });
 
-/** Whether one of the run's own people can still ask: nothing that was sent has ended what it was sent with. */
+/** Is a user of the run still logged in? If so, no request has ended the session used for them. */
 async function isStillThere({ peers }: Asker): Promise<boolean> {
   const statuses = peers.map(async ({ email, password }) => {
     const response = await fetch(`${stack().gateway}/api/login`, {
@@ -61,7 +61,7 @@ async function isStillThere({ peers }: Asker): Promise<boolean> {
   return (await Promise.all(statuses)).every((status) => status === 200);
 }
 
-describe('nothing that the document makes is answered otherwise than it says', () => {
+describe('every reply to a generated request matches the document', () => {
   test.each(roles)(
     '%s',
     async (role) => {
@@ -80,7 +80,7 @@ describe('nothing that the document makes is answered otherwise than it says', (
   );
 });
 
-test('every operation was done by somebody, but for those that say why not', () => {
+test('every operation succeeded for some caller, except those with a documented reason', () => {
   const done = new Set<string>();
   const all = new Set<string>();
   for (const { statuses } of runs.values()) {
@@ -113,6 +113,6 @@ test('every operation was done by somebody, but for those that say why not', () 
     ),
   });
   const known = Object.keys(neverDone).toSorted();
-  // A few requests need not come upon a success of each.
+  // Few requests may not reach a success of each operation.
   expect(never).toEqual(proofSize(known, expect.arrayContaining(known) as unknown as string[]));
 });

@@ -40,7 +40,7 @@ import { writeResult } from '../support/results.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
-/** Where a secret may lie, and why. */
+/** Places that may contain a secret, with the reason. */
 const mayLie: { place: RegExp; kinds: string[]; why: string }[] = [
   {
     place: /^platform devices\.device\.token$/,
@@ -77,7 +77,7 @@ let provider: { address: string; close(): void };
 let own: OwnStack;
 let identity: RequestListener | undefined;
 
-/** What the identity service gives the platform is nobody else's, either. */
+/** Records the secrets that the identity service gives to the platform. */
 function overheard(answer: RequestListener): RequestListener {
   return (request, response) => {
     const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse;
@@ -123,7 +123,7 @@ afterAll(async () => {
   if (folder) rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-/** All that is searched. */
+/** Returns all places that are searched. */
 async function places(): Promise<Place[]> {
   const platformTables = await tables('platform', stack().postgres);
   return [
@@ -139,7 +139,7 @@ async function places(): Promise<Place[]> {
   ];
 }
 
-/** `log auth.log` is one of the logs. */
+/** Groups places, for example `log auth.log` as logs. */
 const kindOf = ({ name }: Place): string =>
   /^(error replies|Redis file|command line)/.exec(name)?.[0] ?? name.split(' ')[0]!;
 
@@ -162,7 +162,7 @@ async function everythingIsWritten(): Promise<void> {
   ).catch(() => undefined);
 }
 
-test('a client does everything that there is to do, right and wrong', async () => {
+test('a client calls everything, correctly and incorrectly', async () => {
   const kept = JSON.parse(readFileSync(join(own.folder, 'secrets.json'), 'utf8')) as Secrets;
   keepTheOthers(client, {
     'password of PostgreSQL': kept.postgresPassword,
@@ -178,11 +178,11 @@ test('a client does everything that there is to do, right and wrong', async () =
   await failedJobs(client, someone);
   await runErrorScenarios(client, someone, own, redis);
   expect(client.errors.some(({ content }) => String(content).startsWith('500 '))).toBe(true);
-  // Each was refused for what it was sent for.
+  // Each request failed with the expected error.
   expect(client.surprises).toEqual([]);
 }, 300_000);
 
-test("the search finds what is there, in every place where something of a client's can come to", async () => {
+test('the search finds known values in every place that can contain client data', async () => {
   const { token } = await logIn(client, emails.admin, 'demo-password');
   const address = `10.${randomBytes(3).join('.')}`;
   const headers = { 'X-Request-Id': canary, 'X-Forwarded-For': address };
@@ -229,7 +229,7 @@ test("the search finds what is there, in every place where something of a client
   expect([...found]).toEqual(expect.arrayContaining(expected));
 });
 
-test('nothing that only one may know is anywhere else', async () => {
+test('secrets occur only in the allowed places', async () => {
   await everythingIsWritten();
   const all = await places();
   const { count, find } = createSearch(client.secrets);
@@ -267,6 +267,6 @@ test('nothing that only one may know is anywhere else', async () => {
     },
   });
   expect(Object.fromEntries(findings)).toEqual({});
-  // An exception that nothing needs is none.
+  // Every exception must be needed.
   expect(mayLie.filter((exception) => !needed.has(exception))).toEqual([]);
 }, 300_000);

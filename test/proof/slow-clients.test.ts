@@ -15,20 +15,20 @@ import { percentile } from '../bench/percentiles.ts';
 import { startTraffic } from '../support/traffic.ts';
 import { until } from '../support/wait.ts';
 
-/** Sockets that are open all the time; for a look at the test itself fewer will do. */
+/** Number of sockets open at all times; fewer suffice to try out the test. */
 const many = Number(process.env['SLOW_CLIENTS'] ?? 2_000);
-/** For how long all of them are there. */
+/** Duration of the load, in ms. */
 const heldMs = 60_000;
 const idle = Number(process.env['IDLE_CLIENTS'] ?? 10_000);
-/** The platform's target for others, in ms. */
+/** The platform's latency target for other clients, in ms. */
 const targetMs = 500;
 
-/** gateway/timeouts.ts: the limits, the time between looks at them, and that of draining. */
+/** Limits in gateway/timeouts.ts: the request limits, the check interval and the draining time, in ms. */
 const [headersMs, requestMs, closingMs] = [15_000, 180_000, 5_000 + 5_000];
 const idleMs = 15_000 + 2_800 + upload.replyWithinSeconds * 1_000 + 5_000;
 /**
- * Until when each kind is closed. A connection on which nothing goes out is looked at after the idle time, and again after
- * it when something had gone out before.
+ * Time limit until each kind is closed, in ms. A silent connection is checked after the idle time, and once more if
+ * data went out before the first check.
  */
 const closedWithinMs: Record<string, number> = {
   headers: headersMs + closingMs,
@@ -38,7 +38,7 @@ const closedWithinMs: Record<string, number> = {
   refused: closingMs,
   reader: 2 * idleMs + closingMs,
 };
-/** What a busy machine adds. */
+/** Tolerance for a busy machine, in ms. */
 const slackMs = 10_000;
 
 let own: OwnStack;
@@ -51,7 +51,7 @@ afterAll(async () => {
   await own?.stop();
 });
 
-/** Connections that a process has open, and its memory in bytes. */
+/** Returns the open connections and the memory in bytes of a process. */
 async function lookAt(name: string): Promise<{ sockets: number; rss: number }> {
   const { internal, pid } = stack().services[name]!;
   const text = await (await fetch(`${internal}/metrics`)).text();
@@ -60,14 +60,14 @@ async function lookAt(name: string): Promise<{ sockets: number; rss: number }> {
   return { sockets, rss };
 }
 
-/** Reads of a cached record, twenty a second, with the ms that each took. */
+/** Reads a cached record twenty times a second and records the latencies in ms. */
 async function startReads() {
   const id = freshId();
   await save('webform', id, 'Read meanwhile');
   const token = await tokenOf(stack().gateway, 'user');
   const path = readContent.path.replace(':model', 'webform').replace(':id', String(id));
   const times: number[] = [];
-  /** Told to come again. */
+  /** Number of 503 responses with Retry-After. */
   let refused = 0;
   const failures: string[] = [];
   let answeredInARow = 0;
@@ -87,7 +87,7 @@ async function startReads() {
     times.push(performance.now() - start);
   });
   return {
-    /** Twenty from now on, one after the other. */
+    /** Waits for twenty consecutive successful reads. */
     async areAnswered() {
       answeredInARow = 0;
       await until('twenty reads are answered', () => answeredInARow >= 20, 60_000);
@@ -104,7 +104,7 @@ async function startReads() {
 /** Larger than the buffers on the way to a client. */
 const large = Buffer.concat([newPdf(), Buffer.alloc(9_000_000, ' ')]);
 
-/** A file of each of them, and its path. */
+/** Uploads a file for each user and returns the paths. */
 async function largeFiles(tokens: readonly string[]) {
   return Promise.all(
     tokens.map(async (token) => {
@@ -114,10 +114,12 @@ async function largeFiles(tokens: readonly string[]) {
   );
 }
 
-/** Its kind; an upload that has no place is refused at once, and listened to for as long as is drained. */
+/**
+ * Returns the kind. An upload without a free slot is refused at once, and its body is read during the draining time.
+ */
 const outcome = ({ kind, status }: SlowClient) => (kind === 'upload' && status !== 408 ? 'refused' : kind);
 
-/** What became of each kind; times in s. */
+/** Summarizes the outcome of each kind; times in s. */
 function summary(clients: readonly SlowClient[]) {
   const kinds = Map.groupBy(clients, outcome);
   return Object.fromEntries(
@@ -142,12 +144,12 @@ function summary(clients: readonly SlowClient[]) {
   );
 }
 
-test(`${idle} idle connections: what each takes, and that it is given back`, async () => {
+test(`${idle} idle connections: measures their cost and expects it to be released`, async () => {
   const { hostname, port } = new URL(stack().gateway);
   const before = await lookAt('gateway');
   const reads = await startReads();
   const sockets: Socket[] = [];
-  /** Each from a loopback address of its own hundred: there are 28,000 ports to one (Linux). */
+  /** Uses a loopback address per hundred sockets: each has 28,000 ports (Linux). */
   async function openOne(index: number): Promise<void> {
     const localAddress = `127.0.${1 + (index % 100)}.1`;
     const socket = connect({ host: hostname, port: Number(port), localAddress });
@@ -183,7 +185,7 @@ test(`${idle} idle connections: what each takes, and that it is given back`, asy
   expect(bytesEach).toBeLessThan(50_000);
 }, 600_000);
 
-test(`${many} slow clients: others are answered in time, all are closed, and no connection stays`, async () => {
+test(`${many} slow clients: others get replies in time, and every slow connection is closed`, async () => {
   const people = await Promise.all(Array.from({ length: 8 }, () => newUser()));
   const tokens = people.map(({ token }) => token);
   const files = await largeFiles(tokens.slice(0, 3));
@@ -196,7 +198,7 @@ test(`${many} slow clients: others are answered in time, all are closed, and no 
   const share = (part: number) => Math.round(many * part);
   const slow = await startSlowClients(stack().gateway, [
     ...slowKinds(share, tokens),
-    // Twenty a second: what they ask for is slow to go, and not a load of its own.
+    // Twenty a second, so that the uploads' slow readers are no load by themselves.
     deafReader(share(0.09), 1, files),
   ]);
   let most = 0;
@@ -214,7 +216,7 @@ test(`${many} slow clients: others are answered in time, all are closed, and no 
   const readers = slow.clients.filter(({ kind }) => kind === 'reader');
   const others = slow.clients.filter(({ kind }) => kind !== 'reader');
   try {
-    // Who takes nothing sees the end when it looks: what has not come then never will.
+    // A client that reads nothing notices the close only when it reads again; data that is missing then was never sent.
     await sleep(closedWithinMs['reader']! + slackMs);
     for (const { socket } of readers) socket.on('data', () => undefined).resume();
     await until(
@@ -236,7 +238,7 @@ test(`${many} slow clients: others are answered in time, all are closed, and no 
   await until('the connections are gone', async () => {
     const after = { gateway: await lookAt('gateway'), 'media-upload': await lookAt('media-upload') };
     Object.assign(result['slow'] as object, { after });
-    // Those that are kept for the next request come and go.
+    // Pooled connections may come and go.
     return (
       after.gateway.sockets <= before.gateway.sockets + 5 &&
       after['media-upload'].sockets <= before['media-upload'].sockets + 5
@@ -251,16 +253,16 @@ test(`${many} slow clients: others are answered in time, all are closed, and no 
     const inTime = client.closedAt! - client.openedAt <= closedWithinMs[kind]! + slackMs;
     expect({ kind, inTime }).toEqual({ kind, inTime: true });
   }
-  // Not all of them had a place, and who has none costs nothing: some of each kind were what they are meant to be.
+  // Clients without a free slot cost nothing: of each kind, some must have got a slot.
   const inTheirPlace = (kind: string, status: number) =>
     slow.clients.filter((client) => client.kind === kind && client.status === status).length;
   expect(inTheirPlace('upload', 408)).toBeGreaterThanOrEqual(share(0.02));
   expect(inTheirPlace('reader', 200)).toBeGreaterThanOrEqual(share(0.04));
-  // The places of those that were slow are free again.
+  // The slots of the slow clients are free again.
   await uploaded(people[7]!.token, newPdf());
 }, 900_000);
 
-test('180 ask for 9 MB at once: others are answered, or told when to come again, and soon all is as before', async () => {
+test('180 clients download 9 MB each: others get replies or Retry-After, and the platform recovers soon', async () => {
   const people = await Promise.all(Array.from({ length: 3 }, () => newUser()));
   const files = await largeFiles(people.map(({ token }) => token));
   const reads = await startReads();

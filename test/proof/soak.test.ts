@@ -21,14 +21,14 @@ import { until } from '../support/wait.ts';
 import { startWebhook, type Webhook } from '../support/webhook.ts';
 
 /**
- * The whole stack under steady traffic, with a fault every minute: first the services are killed and stopped, then what
- * they stand on, so that they have lived through most of it when what they hold is compared.
+ * Runs the whole stack under steady traffic with a fault every minute. Services are killed and stopped first, then
+ * their dependencies, so that the processes are old when their resources are compared.
  */
 const minutes = proofSize(60, 1);
 const faultEveryMs = proofSize(60_000, 10_000);
-/** Not in step with what happens every 5 s: pulse's looks at all others are connections, too. */
+/** Not a multiple of 5 s: pulse probes all services every 5 s, which opens connections. */
 const sampleEveryMs = 3_700;
-/** A part of the time; the services are left alone after it. */
+/** Part of the time with faults of the services; afterwards they run undisturbed. */
 const withinPart = 1 / 3;
 
 let own: OwnStack;
@@ -49,12 +49,12 @@ afterAll(async () => {
   await own?.stop();
 });
 
-/** The part of requests that may fail: 99.9 % are to be answered. */
+/** The share of requests that may fail: the target is 99.9 %. */
 const budget = 0.001;
-/** What may be told where more than that failed. */
+/** Alerts that are allowed if more requests failed. */
 const burns = ['AvailabilityBurnFast', 'AvailabilityBurnSlow'];
 
-/** What it does, the status that it is answered with, and how it is done. */
+/** Its name, the expected status and the request. */
 type Chore = [string, number, (gateway: string, token: string) => Promise<{ status: number }>];
 const newDevice = () => ({ token: newPushToken() });
 const unknown = { model: 'webform', id: 999_999_999 } as const;
@@ -71,7 +71,7 @@ const chores: Chore[] = [
   ['unknown path', 404, (at) => fetch(`${at}/api/nothing`)],
 ];
 
-/** One of everything but reads, once a second in turn; counts what each was answered. */
+/** Sends one request per second, alternating between all operations except reads, and counts the statuses. */
 async function startChores() {
   const { gateway } = stack();
   const answers: Record<string, Record<string, number>> = {};
@@ -107,7 +107,7 @@ async function sample(start: number, samples: Sample[]): Promise<void> {
   samples.push({ seconds: Math.round((performance.now() - start) / 1_000), services });
 }
 
-/** The heap of each service after a collection, in bytes. */
+/** Returns each service's heap after a garbage collection, in bytes. */
 async function heaps(): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
   for (const name of Object.keys(stack().services)) found[name] = (await lookAt(pidOf(name))).heap;
@@ -115,8 +115,8 @@ async function heaps(): Promise<Record<string, number>> {
 }
 
 /**
- * What a service held at least during `samples`: what was under way comes and goes. Of its memory the most: what lies
- * between two large collections, minutes apart, is where they happened to be.
+ * Returns a service's minimum resources during `samples`, because requests in progress come and go. For memory it
+ * returns the maximum, because the minimum depends on when the last large collection happened.
  */
 function heldBy(service: string, samples: readonly Sample[]) {
   const all = samples.flatMap(({ services }) => services[service] ?? []);
@@ -129,7 +129,10 @@ function heldBy(service: string, samples: readonly Sample[]) {
   };
 }
 
-/** What an event was processed for, by the log of whoever did it: what is found stale later is cleared, too, but not for it. */
+/**
+ * Returns the targets of the processed events by the services' logs. Excludes clears of records that were found stale
+ * later, because no event caused them.
+ */
 function targetsOfEvents(): Set<string> {
   const lines = own.logs().matchAll(/"target":"([^"]+)","requested_by":"[^"]*","source":"kafka"/g);
   return new Set(Array.from(lines, ([, target]) => target!));
@@ -145,7 +148,7 @@ test(
     const sampling = startTraffic(1_000 / sampleEveryMs, () => sample(start, samples));
     const faults: { seconds: number; name: string }[] = [];
     const seconds = () => Math.round((performance.now() - start) / 1_000);
-    /** One after the other, and over again, until so much of the time is over. */
+    /** Causes these faults one after the other, repeatedly, until the given part of the time is over. */
     async function suffer(kinds: readonly Fault[], part: number): Promise<void> {
       for (let turn = 0; turn === 0 || seconds() < minutes * 60 * part; turn += 1) {
         const fault = kinds[turn % kinds.length]!;
@@ -179,7 +182,7 @@ test(
     );
     const poison = faults.filter(({ name }) => name === 'a poison event').length;
     const due = [...(poison > 0 ? ['FailedJobs'] : []), ...(failing > asked * budget ? burns : [])];
-    // What is idle is given back within seconds.
+    // Idle connections are closed within seconds.
     await sleep(10_000);
     await sampling.stop();
     const heapsAfter = await heaps();
@@ -208,7 +211,7 @@ test(
     expect(figures).toMatchObject({ stale: [], lost: [] });
     expect(lostEvents).toEqual([]);
     expect(figures.answers['200']! / asked).toBeGreaterThan(0.8);
-    // Half of what calm minutes have of each.
+    // Half of the figures of undisturbed minutes.
     expect(figures.hits).toBeGreaterThan(minutes * 60 * 10);
     expect(figures.clears).toBeGreaterThan(minutes * 60);
     expect(announced.length).toBeGreaterThan(minutes * 60);
@@ -219,13 +222,13 @@ test(
       expect([name, counts[status]! / all > 0.8]).toEqual([name, true]);
     }
     expect(told.filter((name) => !due.includes(name))).toEqual([]);
-    // So alerts do reach whoever is to be called; in a minute there is none yet.
+    // Proves that alerts are delivered; a run of one minute has none yet.
     if (poison > 0) expect(told).toContain('FailedJobs');
     for (const { service, before, after, restarts } of held) {
       expect([service, restarts]).toEqual([service, 0]);
       for (const key of ['files', 'sockets', 'handles'] as const)
         expect([service, key, after[key] <= before[key] + 3]).toEqual([service, key, true]);
-      // In minutes the code itself is still being compiled.
+      // In a run of minutes the JIT compiler still allocates memory.
       for (const [key, most] of [
         ['heap', 1.1],
         ['rss', 1.2],

@@ -15,7 +15,7 @@ import { isWell, stack } from '../support/stack.ts';
 import { startTraffic } from '../support/traffic.ts';
 import { until } from '../support/wait.ts';
 
-/** These tests kill and crowd the service, so they have a stack of their own. */
+/** These tests kill and overload the service, so they start their own stack. */
 let own: OwnStack;
 let token: string;
 let large: Bytes;
@@ -27,20 +27,20 @@ beforeAll(async () => {
 afterAll(() => own?.stop());
 beforeEach(() => until('all is well', isWell));
 
-/** A picture of 24 megapixels; bytes behind the end make it a new one. */
+/** Creates an upload from an image of 24 megapixels; appended bytes make it new. */
 const another = (): Bytes => Buffer.concat([large, randomBytes(16)]);
 const send = (bytes: Bytes, headers: Record<string, string> = {}, as = token) =>
   call(stack().gateway, contract.upload, { body: fileOf(bytes), token: as, headers });
 const mediaFolder = () => join(dirname(process.env['STACK_FILE']!), 'media');
 const underWay = () => readdirSync(join(mediaFolder(), 'tmp')).length;
-/** How many uploads ended so. */
+/** Returns the number of uploads with this outcome. */
 const uploads = async (outcome: string) =>
   (await scrape('media-upload')).get(`uploads_total{outcome="${outcome}"}`);
 const atWork = () => until('an upload is there', () => underWay() > 0);
 
-test('50 uploads of 24 megapixels at once: each is taken or told to come again, in little memory, and reads go on', async () => {
+test('50 simultaneous uploads of 24 megapixels succeed or get Retry-After, with bounded memory and working reads', async () => {
   const pid = own.pidOf('media-upload');
-  // One user alone has eight places.
+  // One user has eight slots.
   const users: OwnUser[] = [];
   while (users.length < 7) users.push(await newUser());
   const pictures = Array.from({ length: 50 }, another);
@@ -71,7 +71,7 @@ test('50 uploads of 24 megapixels at once: each is taken or told to come again, 
   await uploaded(token, await newPicture());
 }, 600_000);
 
-test('SIGTERM: what is under way is finished, and no child stays', async () => {
+test('SIGTERM finishes uploads in progress and leaves no worker process', async () => {
   const pid = own.pidOf('media-upload');
   const children = descendantsOf(pid);
   expect(children.length).toBeGreaterThan(0);
@@ -88,7 +88,7 @@ test('SIGTERM: what is under way is finished, and no child stays', async () => {
   }
 });
 
-test('kill -9 in the middle: no child stays, nothing half is there, and the same upload is taken then', async () => {
+test('kill -9 during an upload leaves no worker process and no partial file, and the upload can be retried', async () => {
   const pid = own.pidOf('media-upload');
   const children = descendantsOf(pid);
   const picture = another();

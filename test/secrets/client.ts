@@ -13,16 +13,16 @@ export interface Sent {
   body?: string | Buffer | FormData;
 }
 
-/** A password with signs that URLs, forms and JSON write in their own ways. */
+/** Returns a password with characters that URLs, forms and JSON encode differently. */
 export const newPassword = () => `Zq "7" ${randomBytes(15).toString('base64')} & %2B`;
 
-/** A client that remembers every secret it was given or made, and every error it was answered with. */
+/** A client that records every secret it received or created, and every error response. */
 export function createClient() {
   const secrets: Secret[] = [];
   const errors: Place[] = [];
   const surprises: string[] = [];
 
-  /** From now on nobody may find it. */
+  /** Records a secret that later searches must not find. */
   function keep(kind: string, value: string): string {
     if (!secrets.some((secret) => secret.value === value)) secrets.push({ kind, value });
     return value;
@@ -35,7 +35,7 @@ export function createClient() {
     return { body: body instanceof Buffer ? new Uint8Array(body) : (body ?? null), headers: {} };
   }
 
-  /** `target`: a path at the gateway, or an address. */
+  /** @param target a path at the gateway, or a URL */
   async function send(target: string, sent: Sent = {}) {
     const { method = sent.json || sent.form || sent.body ? 'POST' : 'GET', token, headers } = sent;
     const content = bodyOf(sent);
@@ -57,7 +57,10 @@ export function createClient() {
     return { status, headers: replied, text };
   }
 
-  /** Sends what must be answered so, and reads the answer. A refusal that is another one is no reason to go no further. */
+  /**
+   * Sends a request that must return `status`, and parses the reply. Throws if a success was expected. If another error
+   * was expected, the difference is recorded in `surprises` and the scenario continues.
+   */
   async function ask<T = Record<string, unknown>>(
     status: number,
     target: string,
@@ -82,7 +85,7 @@ interface Tokens {
   user: { id: number };
 }
 
-/** Logs in, and keeps what comes of it. */
+/** Logs in and records the tokens. */
 export async function logIn({ keep, ask }: Client, email: string, password: string): Promise<Tokens> {
   const login = await ask<Tokens>(200, '/api/login', { json: { email, password } });
   keep('access token', login.token);

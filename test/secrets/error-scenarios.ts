@@ -13,7 +13,7 @@ import { until } from '../support/wait.ts';
 import { logIn, newPassword, type Client } from './client.ts';
 import type { NewPerson } from './scenarios.ts';
 
-/** What writes to a table, by the table: with a constraint that nothing meets PostgreSQL quotes the row that it refuses. */
+/** Requests that write to each table. Under a constraint that always fails, PostgreSQL quotes the refused row. */
 function writers(client: Client, person: NewPerson): Record<string, () => Promise<unknown>> {
   const { keep, send } = client;
   const { email, password, admin } = person;
@@ -51,7 +51,7 @@ function writers(client: Client, person: NewPerson): Record<string, () => Promis
   };
 }
 
-/** Faults of every kind, while secrets are under way. */
+/** Causes every kind of fault while requests with secrets are in progress. */
 export async function runErrorScenarios(
   client: Client,
   person: NewPerson,
@@ -82,7 +82,7 @@ export async function runErrorScenarios(
   );
   await asked;
 
-  // Whoever changes Redis' password first has every process refused.
+  // Changing the password of Redis makes Redis refuse every process.
   const other = keep('password of Redis', newPassword().replaceAll(/[^A-Za-z0-9]/g, ''));
   const usual = new URL(redis.url).password;
   const { admin } = redis;

@@ -4,14 +4,14 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { stack } from '../support/stack.ts';
 
-/** Somewhere a secret could lie. */
+/** Something that may contain a secret. */
 export interface Place {
-  /** `log auth.log`, `platform auth.session.device` and the like. */
+  /** For example `log auth.log` or `platform auth.session.device`. */
   name: string;
   content: string | Buffer;
 }
 
-/** Every file below a folder. */
+/** Returns every file below a folder. */
 function filesIn(folder: string, kind: string): Place[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -22,10 +22,10 @@ function filesIn(folder: string, kind: string): Place[] {
 }
 
 export const logFiles = (stateFolder: string): Place[] => filesIn(join(stateFolder, 'logs'), 'log');
-/** Everything that Redis was ever told to keep, what is deleted by now included. */
+/** Returns all files of Redis; its append-only file also contains deleted data. */
 export const redisFiles = (folder: string): Place[] => filesIn(folder, 'Redis file');
 
-/** /metrics of every process, in each of its forms. */
+/** Returns /metrics of every process in each format. */
 export async function metrics(): Promise<Place[]> {
   const accepts = ['text/plain', 'application/openmetrics-text; version=1.0.0', 'application/json'];
   const asked = Object.entries(stack().services).flatMap(([name, { internal }]) =>
@@ -37,13 +37,13 @@ export async function metrics(): Promise<Place[]> {
   return Promise.all(asked);
 }
 
-/** The command lines of every process, which every user of the machine can read. */
+/** Returns the command line of every process, readable by every user of the machine. */
 export function commandLines(): Place[] {
   const pids = Object.values(stack().services).map(({ pid }) => pid);
   return pids.map((pid) => ({ name: 'command line', content: readFileSync(`/proc/${pid}/cmdline`) }));
 }
 
-/** Every column of every table, PostgreSQL's own list of roles included. */
+/** Returns every column of every table, including PostgreSQL's list of roles. */
 export async function tables(database: string, url: string): Promise<Place[]> {
   const client = new pg.Client(url);
   await client.connect();
@@ -67,7 +67,7 @@ export async function tables(database: string, url: string): Promise<Place[]> {
   }
 }
 
-/** Every key with its value, of whatever type: a DUMP, for which strings are not compressed. */
+/** Returns every key with its value as a DUMP, with string compression disabled. */
 export async function redisKeys(url: string): Promise<Place[]> {
   const redis = new Redis(url);
   try {

@@ -15,7 +15,7 @@ import { logIn, newPassword, type Client } from './client.ts';
 const basic = (id: string, secret: string) =>
   Buffer.from(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`).toString('base64');
 
-/** Somebody new, made by an admin with a password of their own. */
+/** Creates a user with a chosen password as an admin. */
 export async function newPerson(client: Client) {
   const { token } = await logIn(client, emails.admin, demoPassword);
   const email = `scan-${randomUUID()}@example.com`;
@@ -26,13 +26,13 @@ export async function newPerson(client: Client) {
 }
 export type NewPerson = Awaited<ReturnType<typeof newPerson>>;
 
-/** Everything that goes wrong with a password. */
+/** Sends passwords in every wrong way. */
 export async function passwords(client: Client, person: NewPerson): Promise<void> {
   const { keep, send, ask } = client;
   const { email, password, id } = person;
   const wrong = () => keep('wrong password', newPassword());
   await ask(401, '/api/login', { json: { email, password: wrong() } });
-  // Typed into the other field; and by somebody who is nobody.
+  // A password in the email field, and an unknown email.
   await ask(401, '/api/login', { json: { email: password, password: wrong() } });
   await ask(401, '/api/login', { json: { email: 'nobody@example.com', password: wrong() } });
   await ask(422, '/api/login', { json: { email, password, more: password } });
@@ -87,7 +87,7 @@ export async function passwords(client: Client, person: NewPerson): Promise<void
   await ask(200, '/api/admin/audit', { token: person.admin });
 }
 
-/** Every grant, right and wrong; tokens where they do not belong. */
+/** Uses every grant, valid and invalid, and sends tokens in wrong places. */
 export async function tokens(client: Client, person: NewPerson): Promise<void> {
   const { keep, send, ask } = client;
   const secret = keep('client secret', await admin('create-client', 'scan-client', '--scope', 'cache:clear'));
@@ -160,7 +160,7 @@ export async function tokens(client: Client, person: NewPerson): Promise<void> {
   };
   await send('/api/me', { token, headers: others });
   await send('/api/nothing', { token, headers: others });
-  // What no HTTP client would send.
+  // Requests that no HTTP client would send.
   const { gateway } = stack();
   const me = `GET /api/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n`;
   for (const raw of [
@@ -177,7 +177,7 @@ export async function tokens(client: Client, person: NewPerson): Promise<void> {
   await refresh(refresh_token, 400);
 }
 
-/** A login at the identity service, and what can go wrong on the way. */
+/** Logs in at the identity service, successfully and with every error. */
 export async function identityLogin(client: Client, subject: string): Promise<void> {
   const { keep, ask, send } = client;
   const { gateway } = stack();
@@ -202,7 +202,7 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
     keep('code of the identity service', back.searchParams.get('code')!);
     return { browser, back };
   };
-  /** Comes back with a code for tokens. */
+  /** Completes a login up to the code. */
   const land = async () => {
     const { browser, back } = await comeBack();
     const landed = new URL((await browser.go(back)).headers.get('location')!);
@@ -233,11 +233,11 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
   await send(
     `/api/identity/login/callback?state=${lost.there.searchParams.get('state')}&error=access_denied`,
   );
-  // It stays where it is.
+  // A login that is never completed.
   await begin();
 
   const code = await land();
-  // The first one was spent in another browser.
+  // The first login was completed in another browser.
   await browser.go(back);
   await exchange(400, random('code of nobody'));
   await exchanged(code);
@@ -249,7 +249,7 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
   keep('ID token', new URL(logout_url).searchParams.get('id_token_hint')!);
 }
 
-/** /pulse with its cookie. */
+/** Signs in to /pulse and uses its cookie. */
 export async function pulse(client: Client): Promise<void> {
   const { keep, send, ask } = client;
   const page = { Origin: stack().gateway, Accept: 'text/html' };
@@ -273,7 +273,7 @@ export async function pulse(client: Client): Promise<void> {
   await ask(401, '/pulse', { headers: { Cookie: cookie } });
 }
 
-/** Files, devices, letters and content, with secrets where they belong and where they do not. */
+/** Uses files, devices, letters and content, with secrets in right and wrong places. */
 export async function theRest(client: Client, person: NewPerson): Promise<void> {
   const { keep, send, ask } = client;
   const { token } = await logIn(client, person.email, person.password);
@@ -340,7 +340,7 @@ export async function theRest(client: Client, person: NewPerson): Promise<void> 
   await ask(204, '/api/logout', { json: { fcm_token: leaving }, token: gone.token });
 }
 
-/** Events that cannot be processed: their bodies are kept, as they are somebody's to look at, and go nowhere else. */
+/** Sends events that cannot be processed. Their bodies are stored for inspection and must not appear elsewhere. */
 export async function failedJobs(client: Client, person: NewPerson): Promise<void> {
   const { keep, send, ask } = client;
   const inEvent = () => keep('text of an event', randomBytes(24).toString('base64url'));
@@ -352,7 +352,7 @@ export async function failedJobs(client: Client, person: NewPerson): Promise<voi
     JSON.stringify({ model: 'webform', id: 1, [inEvent()]: inEvent() }),
     JSON.stringify({ pattern: inEvent() }),
   ];
-  // Of these one is taken all the same: fields that are not known may be those of a later version.
+  // One of these events is accepted: unknown fields may come from a later version.
   const bad = values.length - 1;
   for (const value of values) await announce(value, inEvent(), { secret: inEvent() });
   type Jobs = { items: { id: number }[] };
@@ -371,7 +371,7 @@ export async function failedJobs(client: Client, person: NewPerson): Promise<voi
   });
 }
 
-/** What was never anybody's to be told: the demo data's, and the stack's own. */
+/** Records the secrets that no client receives: those of the demo data and of the stack. */
 export function keepTheOthers({ keep }: Client, own: Record<string, string>): void {
   keep('password', demoPassword);
   keep('client secret', machine.secret);

@@ -1,11 +1,11 @@
-/** What nobody may find who was not given it. */
+/** A secret that must not appear in unexpected places. */
 export interface Secret {
-  /** Such as `access token`; the figures count by it. */
+  /** For example `access token`; the results count by kind. */
   kind: string;
   value: string;
 }
 
-/** A secret in one of its forms. */
+/** One encoded form of a secret. */
 interface Needle extends Secret {
   form: string;
   text: string;
@@ -14,14 +14,17 @@ interface Needle extends Secret {
 export interface Finding {
   kind: string;
   form: string;
-  /** Where it lies in the text, with what is beside it. */
+  /** The match with the text around it. */
   around: string;
 }
 
-/** Bytes as characters, so that any text can be searched for any bytes. */
+/** Converts bytes to characters, so that any text can be searched for any bytes. */
 const latin1 = (value: string | Buffer): string => Buffer.from(value as string).toString('latin1');
 
-/** As it is inside anything longer that is base64: by where it begins there are three, without the edges it shares. */
+/**
+ * Returns the three base64 forms of a value inside longer data, one per offset, without the characters that depend on
+ * its neighbours.
+ */
 function insideBase64(value: string, encoding: 'base64' | 'base64url'): string[] {
   return [0, 1, 2].map((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)]);
@@ -31,7 +34,7 @@ function insideBase64(value: string, encoding: 'base64' | 'base64url'): string[]
   });
 }
 
-/** Both halves of what is long, and the parts of a JWT that are its own: who has those has as good as all of it. */
+/** Returns both halves of a long secret and the unique parts of a JWT, because each part is nearly as sensitive. */
 function partsOf(value: string): [string, string][] {
   const [, payload, signature] = /^eyJ[\w-]*\.([\w-]+)\.([\w-]+)$/.exec(value) ?? [];
   if (payload && signature)
@@ -69,7 +72,7 @@ function formsOf(value: string): [string, string][] {
   ];
 }
 
-/** A needle is found by its first characters. */
+/** Patterns are indexed by their first characters. */
 const headLength = 8;
 
 /** Searches texts for all forms of all secrets at once. */
@@ -96,7 +99,7 @@ export function createSearch(secrets: readonly Secret[]) {
   }
 
   return {
-    /** Forms of secrets that are searched for. */
+    /** Number of forms that are searched for. */
     count,
     find(where: string | Buffer): Finding[] {
       const text = latin1(where);

@@ -11,7 +11,9 @@ import { database, freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
-/** Tracing is for the whole process, so these tests have a stack of their own; a request is slow after 1 ms there. */
+/**
+ * These tests start their own stack, because tracing applies to the whole process. In it, requests are slow after 1 ms.
+ */
 let collector: Collector;
 let own: OwnStack;
 let token: string;
@@ -27,7 +29,7 @@ afterAll(async () => {
 });
 
 const hex = (bytes: number) => randomBytes(bytes).toString('hex');
-/** A trace that somebody else has begun. */
+/** Returns a trace context from another system. */
 function foreignTrace() {
   const traceId = hex(16);
   return { traceId, traceparent: `00-${traceId}-${hex(8)}-01` };
@@ -35,7 +37,7 @@ function foreignTrace() {
 
 const ofTrace = (traceId: string) => collector.spans.filter((span) => span.traceId === traceId);
 
-/** Reads a record under a request id of its own; resolves with that and, once it was sent, the gateway's span. */
+/** Reads a record with a new request id. Resolves with the id and the gateway's span once the collector has it. */
 async function readTraced(id: number, headers: Record<string, string> = {}) {
   const requestId = randomUUID();
   await call(stack().gateway, readContent, {
@@ -49,13 +51,13 @@ async function readTraced(id: number, headers: Record<string, string> = {}) {
   return { requestId, root };
 }
 
-/** The names of the spans from the root of the trace down to this one, each as `service: name`. */
+/** Returns the span names from the trace's root to this span, each as `service: name`. */
 function wayTo(span: SentSpan): string[] {
   const parent = ofTrace(span.traceId).find(({ spanId }) => spanId === span.parentSpanId);
   return [...(parent ? wayTo(parent) : []), `${span.service}: ${span.name}`];
 }
 
-test('a read that misses is one trace, from the gateway to PostgreSQL and Redis', async () => {
+test('a cache miss is one trace from the gateway to PostgreSQL and Redis', async () => {
   const id = freshId();
   await save('webform', id, 'One');
   const { root } = await readTraced(id);
@@ -78,11 +80,11 @@ test('a read that misses is one trace, from the gateway to PostgreSQL and Redis'
     'db.query.text': expect.stringMatching(/^SELECT .* WHERE model = \$1 AND id = \$2$/),
   });
   expect(root.attributes).toMatchObject({ 'http.response.status_code': 200, 'http.request.method': 'GET' });
-  // A trace holds neither the record's id nor a token.
+  // A trace contains neither the record's id nor a token.
   expect(JSON.stringify(ofTrace(root.traceId))).not.toMatch(new RegExp(`${id}|eyJ`));
 });
 
-test('a logout is one trace with the service that it tells of the device', async () => {
+test('a logout is one trace that includes the call to the devices service', async () => {
   const session = await logIn(emails.user, password, stack().gateway);
   const requestId = randomUUID();
   await call(stack().gateway, logout, {
@@ -103,7 +105,7 @@ test('a logout is one trace with the service that it tells of the device', async
   expect(telling).toMatchObject({ service: 'auth' });
 });
 
-test("a client's trace is pointed to, and not joined", async () => {
+test("links to a client's trace instead of joining it", async () => {
   const { traceId, traceparent } = foreignTrace();
   const { root } = await readTraced(1, { traceparent, tracestate: 'theirs=1', baggage: 'user=1' });
   await until('the service has sent its span', () =>
@@ -117,7 +119,7 @@ test("a client's trace is pointed to, and not joined", async () => {
   expect(JSON.stringify(ours)).not.toContain('theirs=1');
 });
 
-test("an event's trace goes on to the clear, and into the log", async () => {
+test("an event's trace continues into the clear and the log", async () => {
   const id = freshId();
   const { traceId, traceparent } = foreignTrace();
   await announce(JSON.stringify({ model: 'webform', id }), `webform:${id}`, { traceparent });
@@ -148,7 +150,7 @@ test('an event that cannot be processed is a failed span of its trace', async ()
   expect(processing).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': 'not_json' } });
 });
 
-test('an event without a trace begins one', async () => {
+test('an event without a trace starts a new one', async () => {
   const before = collector.spans.length;
   await announce(JSON.stringify({ model: 'webform', id: freshId() }));
   const processing = await until('its span was sent', () =>
@@ -157,7 +159,7 @@ test('an event without a trace begins one', async () => {
   expect(processing.parentSpanId ?? '').toBe('');
 });
 
-test('slow requests and slow queries are recorded with their trace', async () => {
+test('slow requests and slow queries are recorded with their trace ids', async () => {
   const id = freshId();
   await save('webform', id, 'Slow');
   const client = await database().connect();
@@ -184,7 +186,7 @@ test('slow requests and slow queries are recorded with their trace', async () =>
   }
 });
 
-test('a duration has its trace as an exemplar, for whoever asks for OpenMetrics', async () => {
+test('OpenMetrics durations carry the trace id as an exemplar', async () => {
   const { root } = await readTraced(1);
   for (const name of ['gateway', 'content-cache']) {
     const scrape = (headers = {}) =>

@@ -11,13 +11,13 @@ import { primaries } from './nodes.ts';
 
 useStack();
 
-/** Which primary has how many keys of the pattern, as each of them says. */
+/** Returns each primary's number of keys that match the pattern. */
 const counts = async (pattern: string): Promise<number[]> => {
   const keys = (await primaries()).map(({ container }) => keysOf(container, pattern));
   return (await Promise.all(keys)).map(({ length }) => length);
 };
 
-/** Keys of another program, so many that each primary has some. */
+/** Writes keys as another program would, enough for each primary to hold some. */
 async function writeUnmanaged(model: string, id: number, count: number): Promise<void> {
   const { container } = (await primaries())[0]!;
   for (let index = 0; index < count; index += 1)
@@ -43,7 +43,7 @@ async function clearPattern(model: contract.Model): Promise<number> {
   return answer.body.keys_deleted;
 }
 
-test("a clear of a record finds its unmanaged keys on every primary, and no neighbour's", async () => {
+test("clearing a record deletes its unmanaged keys on every primary and no other record's keys", async () => {
   const id = freshId();
   await save('pathway', id, 'Cached');
   await readViews('pathway', id);
@@ -57,7 +57,7 @@ test("a clear of a record finds its unmanaged keys on every primary, and no neig
   await remove('pathway', id);
 });
 
-test('a clear of a model empties every primary of it', async () => {
+test('clearing a model deletes its keys on every primary', async () => {
   const ids = Array.from({ length: 8 }, freshId);
   await clearPattern('pathway');
   for (const id of ids) {

@@ -13,7 +13,7 @@ import { type Primary, primaries, reshard, slotOf } from './nodes.ts';
 
 const balancer = useStack();
 
-/** The slots in which a primary has records of the race, ascending. */
+/** Returns the slots of a primary that contain the race's records, ascending. */
 async function usedSlots({ container }: Primary): Promise<number[]> {
   const keys = await keysOf(container, 'condition:*');
   return (await Promise.all(keys.map((key) => slotOf(container, key)))).toSorted((a, b) => a - b);
@@ -22,7 +22,7 @@ async function usedSlots({ container }: Primary): Promise<number[]> {
 const ownerOf = async (slot: number): Promise<string> =>
   (await primaries()).find(({ slots }) => slots.includes(slot))!.id;
 
-test('a primary is killed: its replica takes over, and it comes back as one', async () => {
+test('a killed primary is replaced by its replica and returns as a replica', async () => {
   const figures = await raceWhile(traffic, async () => {
     const [old, slot] = await until('a primary holds a record', async () => {
       for (const one of await primaries()) {
@@ -39,14 +39,14 @@ test('a primary is killed: its replica takes over, and it comes back as one', as
     await until('it is back as a replica', () => isReplica(old.container));
     await sleep(3_000);
   });
-  // Reads pass the cache by.
+  // Reads bypass the cache.
   await expectNothingOld('a primary killed', figures);
 });
 
-test('slots with records move to another primary, and back', async () => {
+test('slots with records move to another primary and back', async () => {
   const figures = await raceWhile(traffic, async () => {
     const [from, to, slot] = await until('a primary holds a record', async () => {
-      // The lowest slots are moved: they come back as the lowest of one whose own are higher.
+      // The lowest slots move to a primary with higher slots, so that they can move back as its lowest.
       const [first, second, third] = await primaries();
       const [a, b] = await Promise.all([usedSlots(first!), usedSlots(second!)]);
       if (a[0] === undefined || b[0] === undefined) return undefined;
@@ -65,7 +65,7 @@ test('slots with records move to another primary, and back', async () => {
   await expectNothingOld('slots moved', figures);
 });
 
-/** By partition of the topic: who leads, and who keeps up with that. */
+/** Returns the leader and the in-sync replicas of each partition of the topic. */
 async function partitions() {
   const kafka = new Kafka({ brokers: stack().kafka!.split(','), logLevel: logLevel.NOTHING });
   const admin = kafka.admin();
@@ -80,7 +80,7 @@ async function partitions() {
 
 const isInSync = async () => (await partitions()).every(({ isr }) => isr.length === 3);
 
-test('a broker that leads partitions is killed, and comes back', async () => {
+test('a broker that leads partitions is killed and returns', async () => {
   await until('every event is on three brokers', isInSync);
   const figures = await raceWhile(traffic, async () => {
     const { leader } = (await partitions())[0]!;
@@ -92,7 +92,7 @@ test('a broker that leads partitions is killed, and comes back', async () => {
   await expectNothingOld('a broker killed', figures);
 });
 
-test('every process is restarted, one after the other: no request fails', async () => {
+test('no request fails while every process restarts in turn', async () => {
   const figures = await raceWhile(traffic, () => restartEach(balancer()));
   await expectNothingOld('every process restarted', figures);
   expect(figures.refused).toBe(0);

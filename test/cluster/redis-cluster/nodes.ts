@@ -11,7 +11,7 @@ export interface Primary {
 
 const nodes = (): Promise<string[]> => containersOf('redis-node');
 
-/** Makes a cluster of the nodes: each primary has two replicas. Resolves when every one of them follows. */
+/** Creates a cluster in which each primary has two replicas. Resolves once every replica follows. */
 export async function makeCluster(): Promise<void> {
   const all = await nodes();
   const addresses = (await Promise.all(all.map(addressOf))).map((address) => `${address}:6379`);
@@ -22,14 +22,14 @@ export async function makeCluster(): Promise<void> {
   });
 }
 
-/** `0-5460` as its numbers; a slot that is on its way is named in brackets as well. */
+/** Expands `0-5460` to numbers; skips a migrating slot, which is also listed in brackets. */
 function slotsOf(range: string): number[] {
   if (range.startsWith('[')) return [];
   const [from, to = from] = range.split('-').map(Number);
   return Array.from({ length: to! - from! + 1 }, (_, index) => from! + index);
 }
 
-/** Who owns slots, as the first node that runs says it, in the order of their slots. */
+/** Returns the primaries that the first running node reports, in the order of their slots. */
 export async function primaries(): Promise<Primary[]> {
   const running = await nodes();
   const containers = new Map(

@@ -9,7 +9,7 @@ import { expectNothingOld, traffic, useStack } from '../use-stack.ts';
 
 const balancer = useStack();
 
-/** The container that the sentinels call the primary. */
+/** Returns the container that the sentinels report as primary. */
 async function primary(): Promise<string> {
   const [sentinel] = await containersOf('sentinel');
   const asked = ['-p', '26379', 'sentinel', 'get-master-addr-by-name', 'platform'];
@@ -19,7 +19,7 @@ async function primary(): Promise<string> {
   throw new Error(`no container that runs has ${address}`);
 }
 
-test('the primary is killed: a replica takes over, and it comes back as one', async () => {
+test('a killed primary is replaced by a replica and returns as a replica', async () => {
   const figures = await raceWhile(traffic, async () => {
     await sleep(2_000);
     const old = await primary();
@@ -32,19 +32,19 @@ test('the primary is killed: a replica takes over, and it comes back as one', as
     await until('it is back as a replica', () => isReplica(old));
     await sleep(3_000);
   });
-  // Reads pass the cache by.
+  // Reads bypass the cache.
   await expectNothingOld('the primary killed', figures);
 });
 
-test('every process is restarted, one after the other: no request fails', async () => {
+test('no request fails while every process restarts in turn', async () => {
   const figures = await raceWhile(traffic, () => restartEach(balancer()));
   await expectNothingOld('every process restarted', figures);
   expect(figures.refused).toBe(0);
 }, 400_000);
 
-// That a failover then does bring back what was cleared is shown where the split is made by hand, in
-// services/content-cache/cache/redis/*.test.ts.
-test('a process that counts on no replica, at a Redis that does not either, says so once', async () => {
+// services/content-cache/cache/redis/*.test.ts creates a split by hand to show that a failover then restores cleared
+// records.
+test('logs one warning when neither the process nor Redis requires a replica', async () => {
   const setTo = async (count: number) =>
     redisCli(await primary(), 'config', 'set', 'min-replicas-to-write', String(count));
   await setTo(0);

@@ -19,18 +19,18 @@ import {
 } from '../table.ts';
 import { person, startWorld, type World } from '../world.ts';
 
-/** Some of them: FAULTS=redis,postgres. */
+/** A selection of dependencies, for example FAULTS=redis,postgres. */
 const chosen = process.env['FAULTS']?.split(',');
 const some = dependencies.filter(({ id }) => chosen?.includes(id) ?? true);
 const written = readResults();
 const results = { ...written };
 
 const backMs = 60_000;
-/** Of each client's request: an upload may take so long. */
+/** Time limit of each request in ms; long enough for an upload. */
 const longestMs = 80_000;
-/** So that what takes no time is not slow because all are asked at once. */
+/** Delay between requests in ms, so that fast responses are not slowed by simultaneous requests. */
 const apartMs = 40;
-/** Later than a fault is noticed, by which time nothing has to wait for what is known. */
+/** Time until the second round in ms: by then every process has noticed the fault. */
 const laterMs = 6_500;
 
 let world: World;
@@ -41,7 +41,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => world?.stop(), 120_000);
 
-/** Asks all groups, one shortly after the other. */
+/** Sends the requests of all groups, one shortly after the other. */
 async function askAll(turn: Turn) {
   const asked = groups.map(async (group, index) => {
     await sleep(index * apartMs);
@@ -50,7 +50,7 @@ async function askAll(turn: Turn) {
   return Object.fromEntries(await Promise.all(asked));
 }
 
-/** Throws unless every group is answered as in health. */
+/** Throws unless every group returns its healthy response. */
 async function allIsWell(scene: Scene): Promise<true> {
   if (!(await isWell())) throw new Error('a service lacks something');
   const answers = await askAll(await takeTurn(scene, person.subject));
@@ -59,7 +59,7 @@ async function allIsWell(scene: Scene): Promise<true> {
   throw new Error(wrong.map(({ name }) => `${name}: ${JSON.stringify(answers[name])}`).join(', '));
 }
 
-/** Puts the fault on, asks twice, takes it off, and waits until all is as before. */
+/** Starts the fault, sends two rounds of requests, ends it and waits for the recovery. */
 async function observe(dependency: Dependency, fault: Fault, scene: Scene): Promise<Observation> {
   const before = written[dependency.id]?.find((one) => one.fault === fault.name);
   const turns = await Promise.all([takeTurn(scene, person.subject), takeTurn(scene, person.subject)]);
@@ -79,7 +79,7 @@ async function observe(dependency: Dependency, fault: Fault, scene: Scene): Prom
   await until('all is as before', () => allIsWell(scene), limit);
   await until('it is used again', () => dependency.isBack?.(world) ?? true, limit);
   const passed = Math.round(performance.now() - ended);
-  // What was refused may be sent again, and is final then.
+  // Refused clears are sent again and must be final.
   for (const turn of turns) expect(await clearAndRead(turn)).toEqual({ status: 200 });
   const answers = groups.map(({ name }) => {
     const written = before?.answers[name];
@@ -100,7 +100,7 @@ async function observe(dependency: Dependency, fault: Fault, scene: Scene): Prom
   };
 }
 
-/** What a reader of the table would see of it. */
+/** The part of an observation that the table shows. */
 const shown = ({ answers, backWithin }: Observation) => JSON.stringify([backWithin, answers]);
 
 describe.each(some)('$title', (dependency) => {
@@ -117,7 +117,7 @@ describe.each(some)('$title', (dependency) => {
     async (fault) => {
       const before = written[dependency.id]?.find((one) => one.fault === fault.name);
       let seen = await observe(dependency, fault, scene);
-      // A busy machine may have been the reason: what has changed is looked at twice.
+      // A busy machine may be the reason: repeat an observation that has changed.
       if (before && shown(seen) !== shown(before)) seen = await observe(dependency, fault, scene);
       const all = [...(results[dependency.id] ?? []).filter((one) => one.fault !== fault.name), seen];
       const order = dependency.faults.map(({ name }) => name);
@@ -130,6 +130,6 @@ describe.each(some)('$title', (dependency) => {
   );
 });
 
-test('docs/operations/failure-modes.md says what clients get, as it is', async () => {
+test('docs/operations/failure-modes.md matches the responses', async () => {
   expectPage(docFile, render(dependencies, groups, results));
 });
