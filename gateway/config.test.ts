@@ -4,7 +4,7 @@ import { gatewayConfig } from './config.ts';
 
 const read = (env: Record<string, string>) => readConfig(gatewayConfig, env);
 
-test('everything has a default', () => {
+test('has a default for every setting', () => {
   expect(read({})).toMatchObject({
     PORT: 8080,
     AUTH_URL: 'http://127.0.0.1:8081',
@@ -16,7 +16,7 @@ test('everything has a default', () => {
   });
 });
 
-test('lists and numbers are read', () => {
+test('parses lists and numbers', () => {
   const env = {
     CORS_ORIGINS: 'https://a.example, http://localhost:3000',
     TRUSTED_PROXIES: '10.0.0.0/8,fd00::/8',

@@ -14,7 +14,7 @@ async function start(env?: Record<string, string>) {
   return started;
 }
 
-test('with nothing behind it, it starts and is not ready, says so, guards, and stops with 0', async () => {
+test('without its dependencies, starts, is not ready, refuses requests, and exits with 0', async () => {
   const { child, origin, internal, ended } = await start();
   const health = await until('it listens', () => fetch(`${origin}/health`));
   const ready = await fetch(`${internal}/health/ready`);
@@ -43,7 +43,7 @@ test('with nothing behind it, it starts and is not ready, says so, guards, and s
   expect(await ended).toBe(0);
 });
 
-test('it is ready, and degraded, without Redis', async () => {
+test('is ready but degraded without Redis', async () => {
   const auth = await startAuthStub();
   closers.push(auth.close);
   const { internal } = await start({ AUTH_URL: auth.url, AUTH_INTERNAL_URL: auth.url });
@@ -54,7 +54,7 @@ test('it is ready, and degraded, without Redis', async () => {
   expect(ready).toEqual({ status: 'degraded', checks: { tokens: 'ok', redis: 'unavailable' } });
 });
 
-test('a wrong setting is one line and exit 1', async () => {
+test('reports a wrong setting in one line and exits with 1', async () => {
   const { ended, output } = await start({ TRUSTED_PROXIES: 'everyone' });
   expect(await ended).toBe(1);
   expect(output()).toBe(

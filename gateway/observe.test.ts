@@ -6,7 +6,7 @@ import { parseServerTiming } from './observe.ts';
 import { machineToken, mint } from './testing/tokens.ts';
 import { useTestGateway } from './testing/use-test-gateway.ts';
 
-/** So much that a quick request is none on a busy machine either. */
+/** Threshold for slow requests in ms. High enough that a fast request stays below it on a busy machine. */
 const slowRequestMs = 10_000;
 const fixture = useTestGateway({ slowRequestMs, timeouts: { drain: 100 } });
 
@@ -25,7 +25,7 @@ test.each([
   expect(parseServerTiming(value)).toEqual(expected);
 });
 
-test("a slow request is one row: who asked, which template, the service's share; its trace is sent", async () => {
+test('stores a slow request as one row with caller, route and service time, and sends its trace', async () => {
   const sent = sentSpans();
   fixture.upstream.answer = (_request, response) => {
     response.setHeader('Server-Timing', 'db;dur=170.5;desc="3", cache;desc="miss"');
@@ -54,7 +54,7 @@ test("a slow request is one row: who asked, which template, the service's share;
   expect(metrics).toContain('slow_requests_total{route="/api/letters"} 0');
 });
 
-test('a quick request is no row, nor is the time in which a refused body is drained', async () => {
+test('stores no row for a fast request, also if its refused body is drained slowly', async () => {
   await (await ask('/api/me')).text();
   const head = 'POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
   const { received } = fixture.open(`${head}Content-Length: 99999\r\n\r\n`);
@@ -64,7 +64,7 @@ test('a quick request is no row, nor is the time in which a refused body is drai
   expect(fixture.gateway.slow).toEqual([]);
 });
 
-test('durations are observed under templates only, and are there from the start', async () => {
+test('observes durations only under path templates, with all series from the start', async () => {
   await (await ask('/api/content/webform/12')).text();
   await (await ask('/api/nothing/12')).text();
   await fixture.ask('/api/me', { method: 'PROPFIND' });
@@ -79,7 +79,7 @@ test('durations are observed under templates only, and are there from the start'
   expect(routes.filter((route) => /nothing|12/.test(route))).toEqual([]);
 });
 
-test('the latency limit of each route is a metric: alerts compare with it', async () => {
+test('exports the latency limit of each route as a metric for alerts', async () => {
   const metrics = await metricsText();
   for (const { method, path, latencyClass = 'usual' } of endpoints) {
     const labels = `method="${method}",route="${path}",class="${latencyClass}"`;
@@ -87,7 +87,7 @@ test('the latency limit of each route is a metric: alerts compare with it', asyn
   }
 });
 
-test('log lines hold no query, no body, no token; a 5xx is logged at info', async () => {
+test('logs no query, body or token; logs a 5xx at info', async () => {
   const token = mint();
   fixture.upstream.answer = (_request, response) =>
     response.writeHead(500, { 'X-Request-Id': 'slow-1' }).end('{}');

@@ -31,7 +31,7 @@ test.each(
   expect(at(path)).toEqual([]);
 });
 
-test('parameters do not shadow what is fixed further right', () => {
+test('prefers fixed segments to parameters, also further right', () => {
   const base = { ...endpoints[0]!, method: 'GET' as const };
   const made = createAllowlist([
     { ...base, name: 'any', path: '/a/:x/:y' },

@@ -59,12 +59,12 @@ test.each([
   expect(fixture.upstream.received).toHaveLength(status === 200 ? 1 : 0);
 });
 
-test('a public endpoint takes any Authorization, and hands it on', async () => {
+test('forwards any Authorization header to a public endpoint', async () => {
   expect((await ask('/.well-known/jwks.json', 'Basic eDp5')).status).toBe(200);
   expect(fixture.upstream.received[0]!.headers.authorization).toBe('Basic eDp5');
 });
 
-test('503, not 401, while the keys are unavailable', async () => {
+test('returns 503, not 401, while the keys are unavailable', async () => {
   const verify = () => Promise.reject(new HttpError('service_unavailable', 'No keys.'));
   await fixture.start({ tokens: { verify } });
   expect((await ask('/api/me', `Bearer ${mint()}`)).status).toBe(503);

@@ -41,31 +41,31 @@ test.each([
   expect(fixture.upstream.received).toHaveLength(status === 200 ? 1 : 0);
 });
 
-test('a POST without a body needs no type', async () => {
+test('accepts a POST without body and Content-Type', async () => {
   expect(await post({ 'Content-Length': 0 })).toMatchObject({ status: 200 });
 });
 
-test('an endpoint without a body refuses any', async () => {
+test('refuses a body at an endpoint without body', async () => {
   const raw = await fixture.send(rawPost(2).replace('POST /api/login', 'GET /health') + '{}');
   expect(raw).toMatch(/^HTTP\/1\.1 400 [^]*"error":"malformed_request".*takes no body/);
 });
 
 const whole = 'x'.repeat(limit);
 
-test('a body of the maximum size passes, by length and chunked', async () => {
+test('accepts a body of the maximum size, with Content-Length and chunked', async () => {
   expect((await post({ ...asJson, 'Content-Length': limit }, whole)).status).toBe(200);
   expect((await post(asJson, whole.slice(0, 100), whole.slice(100))).status).toBe(200);
   for (const { body, headers } of fixture.upstream.received)
     expect([body.length, headers['content-length']]).toEqual([limit, String(limit)]);
 });
 
-test('one byte more is refused, by length and counted, and nothing of it arrives', async () => {
+test('refuses a body that is one byte too large and forwards nothing of it', async () => {
   expect(await post({ ...asJson, 'Content-Length': limit + 1 }, whole, 'x')).toMatchObject({ status: 413 });
   expect(await post(asJson, whole, 'x')).toMatchObject({ status: 413, error: 'payload_too_large' });
   expect(fixture.upstream.received).toEqual([]);
 });
 
-test('a client that sends 20 MB before it reads gets its answer', async () => {
+test('sends the error to a client that sends 20 MB before it reads', async () => {
   const chunks = Array.from({ length: 20 }, () => 'x'.repeat(1_000_000));
   expect(await post(asJson, ...chunks)).toMatchObject({ status: 413, connection: 'close' });
   const counted = await post({ ...asJson, 'Content-Length': 20_000_000 }, ...chunks);
@@ -73,7 +73,7 @@ test('a client that sends 20 MB before it reads gets its answer', async () => {
   expect(await post({ 'Content-Type': 'text/plain' }, ...chunks)).toMatchObject({ status: 415 });
 });
 
-test('so does a client that reads nothing until everything is sent', async () => {
+test('sends the error to a client that reads only after sending everything', async () => {
   const socket = fixture.connect().pause();
   const bytes = 30_000_000;
   await new Promise((resolve) => {
@@ -83,7 +83,7 @@ test('so does a client that reads nothing until everything is sent', async () =>
   expect(statusOf(await text(socket))).toBe(413);
 });
 
-test('the answer comes at once, and what follows is read for a limited time only', async () => {
+test('replies immediately and drains the rest of the body for a limited time', async () => {
   await fixture.start({ timeouts: { drain: 500 } });
   const { socket, received } = fixture.open(rawPost(99_999_999));
   await until('the answer is here', () => received().includes('payload_too_large'));

@@ -14,7 +14,7 @@ const preflight = (from: string) => ({
   },
 });
 
-test('a preflight from an allowed origin is answered here', async () => {
+test('answers a preflight from an allowed origin without calling the service', async () => {
   const { status, headers } = await ask('/api/content/webform/1', preflight(origin));
   expect(status).toBe(204);
   expect(Object.fromEntries(headers)).toMatchObject({
@@ -44,7 +44,7 @@ test.each([
   }
 });
 
-test('a preflight for a path that does not exist is 404; OPTIONS that is none is 405', async () => {
+test('returns 404 for a preflight of an unknown path and 405 for other OPTIONS', async () => {
   expect((await ask('/api/nothing', preflight(origin))).status).toBe(404);
   const plain = await ask('/api/me', { method: 'OPTIONS', headers: { Origin: origin } });
   expect([plain.status, plain.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
@@ -59,7 +59,7 @@ test.each(['/.well-known/jwks.json', '/api/me', '/api/nothing'])(
   },
 );
 
-test('no origin is allowed by default', async () => {
+test('allows no origin by default', async () => {
   await fixture.start();
   const { headers } = await ask('/health', { headers: { Origin: origin } });
   expect(headers.get('access-control-allow-origin')).toBeNull();
@@ -81,7 +81,7 @@ test.each(['/.well-known/jwks.json', '/api/nothing', '/api/me', '/api/%00', '/he
   },
 );
 
-test('HSTS is sent where clients come by https', async () => {
+test('sends HSTS if the public URL is https', async () => {
   await fixture.start({ publicUrl: 'https://api.example.com' });
   const { headers } = await ask('/api/nothing');
   expect(headers.get('strict-transport-security')).toMatch(/^max-age=31536000/);

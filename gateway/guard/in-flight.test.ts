@@ -23,7 +23,7 @@ async function start(scale = 1) {
   await fixture.start({ redisUrl: redis.url, trustedProxies: ['127.0.0.0/8'], scale });
 }
 
-/** Sends requests that the service does not answer. Returns a function that disconnects. */
+/** Sends requests that the service leaves unanswered. Returns a function that disconnects them. */
 async function begin(count: number, path: string, headers: Record<string, string> = {}) {
   const before = held.length;
   const hangUp = new AbortController();
@@ -40,7 +40,7 @@ async function statusOfNext(path: string, headers: Record<string, string> = {}):
   return (await fixture.ask(path, { headers })).status;
 }
 
-test('429 for one request too many of a user, counted, and it goes no further', async () => {
+test('returns 429 above the in-flight limit of a user, and counts the refusal', async () => {
   await start();
   const hangUp = await begin(maxInFlight, content, first);
   const response = await fixture.ask(content, { headers: { ...first, 'X-Forwarded-For': '5.6.7.8' } });
@@ -60,7 +60,7 @@ test('429 for one request too many of a user, counted, and it goes no further', 
   });
 });
 
-test('without a token the requests of an address are counted', async () => {
+test('counts requests without a token per IP address', async () => {
   await start();
   const path = '/.well-known/jwks.json';
   await begin(maxInFlight, path);
@@ -68,7 +68,7 @@ test('without a token the requests of an address are counted', async () => {
   expect(await statusOfNext(path, { 'X-Forwarded-For': '5.6.7.8' })).toBe(200);
 });
 
-test('a scale of 0 switches it off', async () => {
+test('a scale of 0 disables the limit', async () => {
   await start(0);
   await begin(maxInFlight + 40, content, first);
 });

@@ -25,7 +25,7 @@ beforeEach(() => {
   usedMs = 0;
 });
 
-/** Lets load shedding check `count` times, each time that much too late, while its thread has this share of a core. */
+/** Simulates `count` checks of load shedding with the given lag and CPU share of the thread. */
 function tick(count: number, { lateMs = 0, cpuShare = 1 } = {}): void {
   for (let index = 0; index < count; index += 1) {
     passedMs += 10 + lateMs;
@@ -34,9 +34,9 @@ function tick(count: number, { lateMs = 0, cpuShare = 1 } = {}): void {
   }
 }
 
-/** The gateway itself keeps its core busy. */
+/** Simulates a lag that the gateway's own work causes. */
 const overload = () => tick(100, { lateMs: 60 });
-/** Other processes have the core: just as late, with next to no CPU time. */
+/** Simulates the same lag while other processes use the core. */
 const starve = () => tick(100, { lateMs: 60, cpuShare: 0.05 });
 
 /** Starts a gateway at which `count` requests wait for a service that does not answer. */
@@ -55,7 +55,7 @@ async function expectNoRefusal(): Promise<void> {
   expect((await fixture.gateway.metrics.requestsShed.get()).values[0]!.value).toBe(0);
 }
 
-test('refuses requests with Retry-After while its event loop is late, and sends nothing of them on', async () => {
+test('refuses requests with Retry-After while the event loop lags, and forwards none', async () => {
   await start(100);
   overload();
   const refused = await fixture.get();
@@ -79,13 +79,13 @@ test('a page of an allowed origin can read the refusal', async () => {
   expect(headers.get('vary')).toBe('Origin');
 });
 
-test('answers health meanwhile', async () => {
+test('answers /health while it sheds load', async () => {
   await start(100);
   overload();
   expect((await fixture.ask('/health')).status).toBe(200);
 });
 
-test('closes the connection after a malformed head meanwhile', async () => {
+test('closes the connection after a malformed head while it sheds load', async () => {
   await start(100);
   overload();
   const raw = await fixture.send(rawGet('Host: y\r\n') + rawGet());

@@ -48,7 +48,7 @@ async function passed(times: number, asking?: Asking): Promise<number> {
 /** /health has 600 a minute: with this scale it has 5. */
 const five = 5 / 600;
 
-test('over the limit: 429 with Retry-After in the envelope, counted by route, and nothing arrives', async () => {
+test('returns 429 with Retry-After over the limit, and counts it by route', async () => {
   await start({ scale: five });
   const path = '/.well-known/jwks.json';
   expect(await passed(5, { path })).toBe(5);
@@ -63,14 +63,14 @@ test('over the limit: 429 with Retry-After in the envelope, counted by route, an
   expect(metrics).toContain('rate_limited_total{route="/health"} 0');
 });
 
-test('HEAD counts as GET does', async () => {
+test('counts HEAD like GET', async () => {
   await start({ scale: five });
   expect(await passed(3)).toBe(3);
   expect(await passed(3, { method: 'HEAD' })).toBe(2);
   expect(await passed(1)).toBe(0);
 });
 
-test('each endpoint and each address has its own count; an IPv6 address shares it with its network', async () => {
+test('counts per endpoint and IP address, and IPv6 addresses per /64 network', async () => {
   await start({ scale: five });
   expect(await passed(6)).toBe(5);
   expect(await passed(6, { from: '1.2.3.5' })).toBe(5);
@@ -88,7 +88,7 @@ test.each([
   expect(limitedAddress(address)).toBe(expected);
 });
 
-test('with a token the user or the machine is counted, at every address', async () => {
+test('counts requests with a token per user or client, across IP addresses', async () => {
   await start({ scale: five });
   const me = { path: '/api/me', token: mint({ sub: '1' }) };
   expect(await passed(3, me)).toBe(3);
@@ -101,7 +101,7 @@ test('with a token the user or the machine is counted, at every address', async 
   expect(await passed(1, { ...content, token: mint({ sub: '1' }) })).toBe(1);
 });
 
-test('two gateways count together, in keys of their own that expire', async () => {
+test('two gateways share counts in Redis keys that expire', async () => {
   await start({ scale: five });
   expect(await passed(3)).toBe(3);
   await start({ scale: five });
@@ -114,7 +114,7 @@ test('two gateways count together, in keys of their own that expire', async () =
   expect(ttl).toBeLessThanOrEqual(60_000);
 });
 
-test('a hundred clients may refresh their tokens behind one address', async () => {
+test('allows a hundred clients behind one IP address to refresh their tokens', async () => {
   await start();
   expect(await passed(100, { path: '/api/token', body: '{}' })).toBe(100);
 });
@@ -128,7 +128,7 @@ test.each([
   expect(await passed(65, { path: '/api/login', body: '{}' })).toBe(60);
 });
 
-test('invalid tokens are limited per address; valid ones are not', async () => {
+test('limits invalid tokens per IP address, but not valid tokens', async () => {
   await start({ scale: 0.01 });
   const bad = { path: '/api/content/webform/1', token: 'a.b.c' };
   expect(await passed(5, bad)).toBe(3);
@@ -138,19 +138,19 @@ test('invalid tokens are limited per address; valid ones are not', async () => {
   expect((await ask({ path: '/api/content/webform/1' })).status).toBe(401);
 });
 
-test('tokens that cannot be checked at the moment are not counted as invalid', async () => {
+test('does not count tokens as invalid while they cannot be checked', async () => {
   const verify = () => Promise.reject(new HttpError('service_unavailable', 'No keys.'));
   await start({ scale: 0.01, tokens: { verify } });
   expect(await passed(5, { path: '/api/me', token: mint() })).toBe(5);
 });
 
 describe('without Redis', () => {
-  test('limits are counted in the process', async () => {
+  test('counts limits in the process', async () => {
     await start({ scale: five, redisUrl: 'redis://127.0.0.1:1' });
     expect(await passed(7)).toBe(5);
   });
 
-  test('while Redis hangs, one request a second waits for it; then Redis counts all again', async () => {
+  test('while Redis hangs, only one request a second waits; afterwards Redis counts again', async () => {
     await start({ scale: 10 / 600, redisTimeout: redisTimeoutMs });
     let tries = 0;
     const untilRedisCounts = () =>

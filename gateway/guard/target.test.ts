@@ -59,7 +59,7 @@ describe.each([
   });
 });
 
-test('raw controls, spaces and nothing at all are refused', () => {
+test('refuses control characters, spaces and an empty target', () => {
   const targets = [
     '',
     '/api/\0',
@@ -74,12 +74,12 @@ test('raw controls, spaces and nothing at all are refused', () => {
   for (const target of targets) expect([target, refusal(target)]).toEqual([target, 'malformed_target']);
 });
 
-/** Pieces that attacks are made of. */
+/** Fragments of path attacks. */
 const pieces = words(
   String.raw`/ . .. \ % %2 %2e %2F %5c %25 %61 %C3%A9 %c0%ae %00 %0a api me admin ; ? # & = : @ // http://x é A ~ |`,
 ).concat(' ', '\t', '\0');
 
-test('what passes means the same to every parser', () => {
+test('every parser reads an accepted target in the same way', () => {
   const targets = fc
     .array(fc.constantFrom(...pieces), { maxLength: 12 })
     .map((parts) => `/${parts.join('')}`);

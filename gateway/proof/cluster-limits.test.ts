@@ -4,7 +4,7 @@ import { createLimiter } from '../guard/rate-limit.ts';
 import { startCluster } from '../../test/support/redis-cluster.ts';
 import { until } from '../../test/support/wait.ts';
 
-test('two gateways count together in a cluster', async () => {
+test('two gateways share counts in a Redis Cluster', async () => {
   const cluster = await startCluster({ primaries: 3, replicas: 0 });
   const logger = createLogger('gateway', 'error');
   const clients = [createRedis(cluster.url, logger), createRedis(cluster.url, logger)];

@@ -12,7 +12,7 @@ import { writeResult } from '../../test/support/results.ts';
 const seed = Number(process.env['PROOF_SEED'] ?? Date.now() % 1_000_000_000);
 const count = 2_000;
 const lanes = 8;
-/** Within which the gateway has to be done with a connection: what it waits for has shorter limits here. */
+/** Time in which the gateway must close a connection. Its own timeouts are shorter in this test. */
 const limitMs = 20_000;
 const server = { headersTimeout: 3_000, requestTimeout: 3_000, connectionsCheckingInterval: 250 };
 
@@ -20,7 +20,7 @@ const victim = 'GET /.well-known/jwks.json?mark=victim HTTP/1.1\r\nHost: x\r\nCo
 const second = 'GET /.well-known/jwks.json?mark=second HTTP/1.1\r\nHost: x\r\n\r\n';
 const figures = { cases: 0, refused: 0, forwarded: 0, victims: 0, reused: 0, connections: 0, wrong: 0 };
 
-/** Sends it in two pieces, and gives every reply until the gateway closes. */
+/** Sends the bytes in two pieces and returns every reply until the gateway closes the connection. */
 async function converse(origin: string, bytes: string, cut: number): Promise<RawReply[]> {
   const { port, hostname } = new URL(origin);
   const socket = connect(Number(port), hostname).setNoDelay().setEncoding('latin1');
@@ -121,7 +121,7 @@ async function runLane(cases: (readonly [FramingCase, number])[]): Promise<strin
   return wrong;
 }
 
-test('whatever is sent in front of it, a request gets its own reply, and only whole requests arrive', async () => {
+test('a request gets its own reply after any malformed bytes, and only complete requests arrive', async () => {
   const cases = framingCases(mint(), count, seed).map((one, index) => [one, index] as const);
   const each = await Promise.all(
     Array.from({ length: lanes }, (_, lane) => runLane(cases.filter(([, index]) => index % lanes === lane))),

@@ -6,7 +6,7 @@ import { startProcess } from '../testing/process.ts';
 /** Longer than the 10 s that other processes give the requests under way. */
 const replyMs = 11_000;
 
-test('a gateway that stops waits for a reply that takes as long as that of an upload', async () => {
+test('waits during shutdown for a reply that takes as long as an upload', async () => {
   const asked = Promise.withResolvers<void>();
   const upstream = await startHttpServer((request, response) => {
     if (request.url !== '/.well-known/jwks.json') return void response.end();

@@ -4,7 +4,7 @@ import { useTestGateway } from '../testing/use-test-gateway.ts';
 
 const fixture = useTestGateway({ publicUrl: 'https://api.example.com' });
 
-test('the OpenAPI document lists every endpoint and where the API is', async () => {
+test('the OpenAPI document lists every endpoint and the public URL', async () => {
   const document = (await (await fixture.ask('/api/openapi.json')).json()) as {
     servers: unknown;
     paths: Record<string, Record<string, { operationId: string }>>;
@@ -16,11 +16,11 @@ test('the OpenAPI document lists every endpoint and where the API is', async () 
   );
 });
 
-test('the AsyncAPI document is there', async () => {
+test('returns the AsyncAPI document', async () => {
   expect(await (await fixture.ask('/api/asyncapi.json')).json()).toMatchObject({ asyncapi: '3.0.0' });
 });
 
-test("the page's policy lets in nothing from elsewhere and runs no inline script", async () => {
+test("the page's Content-Security-Policy blocks other origins and inline scripts", async () => {
   const response = await fixture.ask('/api/docs');
   expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
   expect(response.headers.get('content-security-policy')!.split('; ')).toEqual(
@@ -36,7 +36,7 @@ test("the page's policy lets in nothing from elsewhere and runs no inline script
   expect(page).not.toMatch(/https?:/);
 });
 
-test('all files that the page names exist, relative to its URL without a slash at the end', async () => {
+test('serves every file that the page links, relative to its URL without trailing slash', async () => {
   const page = await (await fixture.ask('/api/docs')).text();
   const names = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1]!);
   expect(names).toHaveLength(4);

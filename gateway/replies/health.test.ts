@@ -20,7 +20,7 @@ async function health() {
 const untilIs = (name: string, state: string) =>
   until(`${name} is ${state}`, async () => (await health()).services[name] === state);
 
-test('each service is up or down by its readiness', async () => {
+test('reports each service as up or down by its readiness', async () => {
   const [ready, unready] = [await start({ readiness: 'ready' }), await start({ readiness: 'unready' })];
   const services = { auth: ready.url, letters: unready.url, devices: 'http://127.0.0.1:1' };
   await fixture.start({ services, timeouts });
@@ -35,7 +35,7 @@ test('each service is up or down by its readiness', async () => {
   await untilIs('auth', 'down');
 });
 
-test('a service that hangs is down, and is probed once at a time, however many clients ask', async () => {
+test('reports a hanging service as down and sends it one probe at a time', async () => {
   const hanging = await start({ readiness: 'silent' });
   await fixture.start({ services: { auth: hanging.url }, timeouts });
   const answers = await Promise.all(Array.from({ length: 50 }, health));

@@ -14,7 +14,7 @@ const post = `POST /api/login HTTP/1.1\r\n${host}Connection: close\r\nContent-Ty
 const get = rawGet().slice(0, -2);
 const chunked = 'Transfer-Encoding: chunked\r\n';
 
-/** The error in the envelope, and that it is one. */
+/** Checks the error envelope and returns its error code. */
 function errorOf(raw: string): string {
   const body = raw.slice(raw.indexOf('\r\n\r\n') + 4);
   const envelope = JSON.parse(body) as { error: string; code: number; request_id: string };
@@ -25,7 +25,7 @@ function errorOf(raw: string): string {
   return envelope.error;
 }
 
-describe('framing that can be read in two ways is refused, and nothing of it arrives', () => {
+describe('refuses ambiguous framing and forwards nothing', () => {
   test.each([
     ['two lengths', 'Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}'],
     ['two lengths that differ', 'Content-Length: 2\r\nContent-Length: 30\r\n\r\n{}'],
@@ -85,7 +85,7 @@ test.each(['/\xc3\xa9', '/a\0', '/a\tb', '/a\x7f', 'api/me', '?a', 'x:80', '\\ap
   },
 );
 
-test('a chunked body arrives with its length, and trailers and chunk extensions do not', async () => {
+test('forwards a chunked body with its length, without trailers and chunk extensions', async () => {
   const body = '3;x="y"\r\n{"a\r\n3\r\n":1\r\n1\r\n}\r\n0\r\nX-User-Id: 1\r\nAuthorization: Bearer x\r\n\r\n';
   expect(statusOf(await send(`${post}${chunked}\r\n${body}`))).toBe(200);
   expect(fixture.upstream.received).toHaveLength(1);
@@ -97,7 +97,7 @@ test('a chunked body arrives with its length, and trailers and chunk extensions 
   expect(headers).not.toHaveProperty('authorization');
 });
 
-test('what follows a body is a request of its own, checked as one', async () => {
+test('checks the bytes after a body as a separate request', async () => {
   const inner = `GET /api/me HTTP/1.1\r\n${host}Connection: close\r\n\r\n`;
   const raw = await send(
     `POST /api/login HTTP/1.1\r\n${host}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}${inner}`,
@@ -106,7 +106,7 @@ test('what follows a body is a request of its own, checked as one', async () => 
   expect(fixture.upstream.received.map(({ url }) => url)).toEqual(['/api/login']);
 });
 
-test("a malformed request behind a good one gets no answer that could be taken for the first one's", async () => {
+test('sends no error for a malformed pipelined request before the reply to the first request', async () => {
   for (const first of [get, `${get}\r\n${get}`]) {
     const raw = await send(`${first}\r\nGARBAGE\r\n\r\n`);
     expect(new Set(raw.match(/HTTP\/1\.1 \d+/g))).toEqual(new Set(['HTTP/1.1 200']));
@@ -125,13 +125,13 @@ test.each([
     expect(errorOf(await send(head + body))).toBe(error);
 });
 
-test("a tunnel that is asked for behind a good request gets no answer that could be taken for that one's", async () => {
+test('sends no error for a pipelined CONNECT before the reply to the first request', async () => {
   const raw = await send(`${get}\r\nCONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`);
   expect(raw).toMatch(/^HTTP\/1\.1 200/);
   expect(raw).not.toContain('malformed');
 });
 
-test('headers over 16 KB or over 1,000 answer 431, which says so, also when much more is sent', async () => {
+test('returns 431 for headers over 16 KB or more than 1,000 headers', async () => {
   await drainLonger();
   const many = 'X: y\r\n'.repeat(1_100);
   for (const headers of [`X: ${'x'.repeat(17_000)}\r\n`, `X: ${'x'.repeat(5_000_000)}\r\n`, many]) {
@@ -158,7 +158,7 @@ test.each([
   expect(errorOf(await text(socket))).toBe(error);
 });
 
-test('a client that never stops sending is disconnected after a while', async () => {
+test('disconnects a client that never stops sending', async () => {
   const { socket } = fixture.open('noise\r\n\r\n');
   socket.allowHalfOpen = true;
   const sending = setInterval(() => socket.write('more'), 20);
@@ -167,13 +167,13 @@ test('a client that never stops sending is disconnected after a while', async ()
   clearInterval(sending);
 });
 
-test('a tunnel is not opened', async () => {
+test('refuses CONNECT', async () => {
   const raw = await send(`CONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`);
   expect(errorOf(raw)).toBe('malformed_target');
   expect(fixture.upstream.received).toEqual([]);
 });
 
-test('an upgrade is not made: the request is answered as if it had not been asked for', async () => {
+test('ignores an Upgrade header', async () => {
   const upgrade = 'Connection: Upgrade, close, X-Drop\r\nUpgrade: websocket\r\nX-Drop: 1\r\n';
   expect(statusOf(await send(`${get}${upgrade}\r\n`))).toBe(200);
   const { headers } = fixture.upstream.received[0]!;
@@ -182,14 +182,14 @@ test('an upgrade is not made: the request is answered as if it had not been aske
   expect(headers).not.toHaveProperty('x-drop');
 });
 
-test('behind a request for an upgrade nothing is read: the reply says so', async () => {
+test('closes the connection after a request with Upgrade, and announces it', async () => {
   const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
   const raw = await send(`${get}${upgrade}\r\n${get}\r\n`);
   expect(raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
   expect(raw).toMatch(/^Connection: close\r$/m);
 });
 
-test('Expect is answered here and goes no further', async () => {
+test('answers Expect and does not forward it', async () => {
   const raw = await send(`${post}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}`);
   expect(raw.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 100', 'HTTP/1.1 200']);
   expect(statusOf(await send(`${post}Expect: the-unexpected\r\nContent-Length: 2\r\n\r\n{}`))).toBe(200);
@@ -209,7 +209,7 @@ test.each([
   expect(fixture.upstream.received).toEqual([]);
 });
 
-test('nothing of a body arrives whose client disconnects in the middle', async () => {
+test('forwards nothing of a body whose client disconnects during sending', async () => {
   const { socket } = fixture.open(`${post}Content-Length: 10\r\n\r\n{`);
   await until('it is sent', () => !socket.connecting && socket.writableLength === 0);
   socket.destroy();

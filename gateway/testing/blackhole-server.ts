@@ -8,7 +8,7 @@ const server = require('node:net').createServer();
 server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port));
 `;
 
-/** A port that answers no SYN: its process is stopped and its queue is full. */
+/** A port that does not answer SYN packets, because its process is stopped and its accept queue is full. */
 export async function startBlackholeServer() {
   const child = spawn(process.execPath, ['-e', listener], { stdio: ['ignore', 'pipe', 'ignore'] });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];

@@ -18,7 +18,7 @@ import { serverOptions, timeouts, type Timeouts } from '../timeouts.ts';
 import { issuer, startKeyServer } from './tokens.ts';
 
 export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, 'timeouts'>> {
-  /** Default: nothing is limited. */
+  /** Redis for the rate limits. Default: nothing is limited. */
   redisUrl?: string;
   /** Limit of a command to Redis, in ms; the default is so long that a busy machine changes no count. */
   redisTimeout?: number;

@@ -11,9 +11,9 @@ export interface TestInstance {
   url: string;
   readiness: Readiness;
   answer: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Requests that it has got. */
+  /** Number of requests that arrived at the instance. */
   requests: number;
-  /** Connections of clients that are open. */
+  /** Open client connections. */
   connections: number;
   mostProbesAtOnce: number;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Makes another path of one; `a` and `b` decide where and how. */
+/** Mutates a path; `a` and `b` select the position and the variant. */
 type Change = (path: string, a: number, b: number) => string;
 
 const words = (text: string) => text.trim().split(/\s+/);
@@ -9,7 +9,7 @@ const insert = (path: string, at: number, text: string) => path.slice(0, at) + t
 const hexOf = (code: number, digits = 2) => code.toString(16).padStart(digits, '0');
 const utf8 = (text: string) => [...Buffer.from(text)].map((byte) => `%${hexOf(byte)}`).join('');
 
-/** A place of `path` where `pattern` matches. */
+/** Returns a position in `path` at which `pattern` matches. */
 function placeOf(path: string, pattern: RegExp, number: number): number {
   const places = [...path.matchAll(pattern)].map(({ index }) => index);
   return places.length > 0 ? one(places, number) : 0;

@@ -6,7 +6,7 @@ export interface WholeRequest {
   target: string;
   head: string;
   body: string;
-  /** Which of the connections it came on. */
+  /** Index of the connection that the request arrived on. */
   connection: number;
 }
 

@@ -22,10 +22,10 @@ export function mint(
   return `${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`;
 }
 
-/** A token that carries these scopes. */
+/** Returns a token with these scopes. */
 export const withScopes = (...scopes: string[]) => mint({ scope: scopes.join(' ') });
 
-/** A machine client's token. */
+/** Returns a token of a machine client. */
 export const machineToken = (name: string, ...scopes: string[]) =>
   mint({ sub: name, client_id: name, sid: undefined, scope: scopes.join(' ') });
 

@@ -8,11 +8,11 @@ import { sayOk, startUpstream, type RecordingUpstream } from './upstream.ts';
 
 /** The gateway of a test, in front of a service that may misbehave. Everything is closed after the test. */
 export interface GatewayFixture {
-  /** Every service, unless a test names others. */
+  /** Stands in for every service, unless a test names others. */
   upstream: RecordingUpstream;
   gateway: TestGateway;
   start(options?: Partial<TestGatewayOptions>): Promise<void>;
-  /** Starts a server that does with each connection what `accept` does. */
+  /** Starts a server that calls `accept` with each connection. */
   startTcp(accept: (socket: Socket, count: number) => void): Promise<{ url: string; connections(): number }>;
   closeLater(close: () => unknown): void;
   ask(path: string, init?: RequestInit): Promise<Response>;

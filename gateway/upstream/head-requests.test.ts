@@ -7,7 +7,7 @@ const body = 'x'.repeat(1_000);
 const rawHead = (more = '') => rawGet(more).replace('GET', 'HEAD');
 const hangUp = 'Connection: close\r\n';
 
-/** Has the service answer `status` with a body; Node's server leaves the body out for HEAD. */
+/** Makes the service return `status` with a body. For HEAD, Node's server omits the body. */
 function answerWith(status: number): void {
   fixture.upstream.answer = (_request, response) =>
     response.writeHead(status, { 'Content-Length': body.length, ETag: '"x"', 'X-Cache': 'hit' }).end(body);
@@ -63,14 +63,14 @@ test('pipelined requests get their replies in order, bodies for GET alone', asyn
   for (const reply of replies) expect(reply).toMatch(/^content-length: 1000\r$/im);
 });
 
-test('its connection to the service is kept for the next request', async () => {
+test('keeps the connection to the service for the next request', async () => {
   await fixture.start();
   for (const method of ['HEAD', 'GET', 'HEAD', 'GET'])
     expect((await headOf(method, '/.well-known/jwks.json')).status).toBe(200);
   expect(fixture.upstream.connections).toBe(1);
 });
 
-test('a kept connection that turns out dead fails no HEAD', async () => {
+test('retries HEAD if the kept connection is dead', async () => {
   const { url, connections } = await fixture.startTcp((socket) =>
     socket.once('data', () => {
       socket.write('HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n');

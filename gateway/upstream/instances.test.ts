@@ -46,12 +46,12 @@ async function untilOnly(...expected: number[]): Promise<void> {
 const noConnection = (index: number) =>
   until(`nothing is open to ${index}`, () => instances[index]!.connections === 0);
 
-test('all that are ready take turns', async () => {
+test('distributes requests over all ready instances', async () => {
   await untilOnly(0, 1, 2);
   expect(await shares(30)).toEqual([10, 10, 10]);
 });
 
-test('a busy instance gets less', async () => {
+test('sends fewer requests to a busy instance', async () => {
   await untilOnly(0, 1, 2);
   const held: (() => void)[] = [];
   instances[0]!.answer = (request, response) => held.push(() => sayOk(request, response));
@@ -75,14 +75,14 @@ test('a new instance is used once it is ready, a removed one has no connection l
   await untilOnly(1, 2);
 });
 
-test('an instance that is about to stop gets nothing new, though it still listens', async () => {
+test('sends no new requests to an instance that is stopping but still listens', async () => {
   await untilOnly(0, 1, 2);
   instances[1]!.readiness = 'unready';
   await untilOnly(0, 2);
   await noConnection(1);
 });
 
-test('a dead instance is left out, and no request fails', async () => {
+test('skips a dead instance without a failed request', async () => {
   await untilOnly(0, 1, 2);
   await instances[1]!.close();
   // Kept connections broke, and new ones are refused: repeating a POST is safe where it was never sent.
@@ -91,13 +91,13 @@ test('a dead instance is left out, and no request fails', async () => {
   await untilOnly(0, 2);
 });
 
-test('an instance that hangs is left out', async () => {
+test('skips an instance that hangs', async () => {
   await untilOnly(0, 1, 2);
   instances[1]!.readiness = 'silent';
   await untilOnly(0, 2);
 });
 
-test('if no instance is ready, requests go to all of them', async () => {
+test('if no instance is ready, sends requests to all instances', async () => {
   for (const each of instances) each.readiness = 'unready';
   await until('health knows', async () => {
     const { services } = (await (await fixture.ask('/health')).json()) as {
@@ -108,7 +108,7 @@ test('if no instance is ready, requests go to all of them', async () => {
   expect((await shares(30)).every((share) => share > 0)).toBe(true);
 });
 
-test('a name that can no longer be resolved keeps its addresses', async () => {
+test('keeps the known addresses when the name can no longer be resolved', async () => {
   await untilOnly(0, 1, 2);
   named = [];
   instances[0]!.readiness = 'unready';
@@ -128,7 +128,7 @@ test('health and requests do not wait for a lookup that hangs', async () => {
   await until('the addresses are used', async () => (await fixture.get()).status === 200);
 });
 
-test('a lookup that hangs is shared by all calls, until it has ended', async () => {
+test('all calls share one hanging lookup', async () => {
   let lookups = 0;
   const answer = Promise.withResolvers<string[]>();
   const resolve = createResolve(() => {

@@ -13,7 +13,7 @@ async function arriving(...headers: [string, string][]) {
   return fixture.upstream.received.at(-1)!.headers;
 }
 
-test('what a client says of itself, its way and other targets does not arrive; the gateway says it', async () => {
+test('replaces client headers about identity, address and target by those of the gateway', async () => {
   const dropped =
     `X-User-Id X-User-Roles X_User_Id X-Forwarded-For X-Forwarded-Proto X-Forwarded-Host X-Forwarded-Port
     X-Forwarded X_Forwarded_For X-Real-IP Forwarded traceparent tracestate baggage X-HTTP-Method-Override X-HTTP-Method
@@ -38,14 +38,14 @@ test('what a client says of itself, its way and other targets does not arrive; t
   });
 });
 
-test('a header with _, which some servers take for -, does not arrive', async () => {
+test('drops headers with _, which some servers read as -', async () => {
   const names = ['Transfer_Encoding', 'Content_Length', 'Authorization_', 'X_Anything'];
   await fixture.start();
   const headers = await arriving(...names.map((name): [string, string] => [name, '3']));
   expect(Object.keys(headers).filter((name) => name.includes('_'))).toEqual([]);
 });
 
-test('headers that Connection names do not arrive, but Connection cannot remove what the gateway sets', async () => {
+test('drops headers named in Connection, but not headers that the gateway sets', async () => {
   await fixture.start();
   const names = 'close, X-Secret, X-Forwarded-For, x-request-id, Host';
   const headers = await arriving(['Connection', names], ['X-Secret', '1']);
@@ -54,7 +54,7 @@ test('headers that Connection names do not arrive, but Connection cannot remove 
   expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-test('Authorization arrives as it was checked, also when there are two', async () => {
+test('forwards the checked Authorization header, also if there are two', async () => {
   await fixture.start();
   const token = `Bearer ${mint()}`;
   const lines = `Host: x\r\nConnection: close\r\nAuthorization: ${token}\r\nAuthorization: Bearer other\r\n`;
@@ -62,7 +62,7 @@ test('Authorization arrives as it was checked, also when there are two', async (
   expect(fixture.upstream.received[0]!.headers.authorization).toBe(token);
 });
 
-test('several X-Forwarded-For lines are one list, and the service gets the client alone', async () => {
+test('reads several X-Forwarded-For lines as one list and forwards only the client', async () => {
   await fixture.start({ trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'] });
   const headers = await arriving(['X-Forwarded-For', '6.6.6.6, 1.2.3.4'], ['X-Forwarded-For', '10.0.0.1']);
   expect(headers['x-forwarded-for']).toBe('1.2.3.4');
@@ -85,7 +85,7 @@ test.each([
   expect(fixture.upstream.received.at(-1)!.headers.cookie).toBe(pass ? 'c=3; d=4' : undefined);
 });
 
-test('headers of a reply that are for the gateway or for one connection are removed', async () => {
+test('removes reply headers for the gateway and connection headers', async () => {
   fixture.upstream.answer = (_request, response) => {
     response.writeHead(200, {
       'Server-Timing': 'db;dur=1.0;desc="1"',

@@ -7,7 +7,7 @@ import { errorOf, rawGet, useTestGateway } from '../testing/use-test-gateway.ts'
 const fixture = useTestGateway();
 const maxRequests = 4;
 
-test('only so many requests are at the service, as many wait for their turn, and more are refused', async () => {
+test('limits the requests at a service, queues as many, and refuses more', async () => {
   const held: ServerResponse[] = [];
   fixture.upstream.answer = (_request, response) => void held.push(response);
   await fixture.start({ maxRequests });
@@ -24,7 +24,7 @@ test('only so many requests are at the service, as many wait for their turn, and
   expect(statuses.filter((status) => status === 200)).toHaveLength(2 * maxRequests);
 });
 
-test('a request that waits too long for its turn is refused', async () => {
+test('refuses a request that waits too long in the queue', async () => {
   let uploads = 0;
   const { url } = await fixture.startTcp((socket) => socket.once('data', () => (uploads += 1)));
   await fixture.start({ maxRequests: 1, services: { 'media-upload': url }, timeouts: { response: 300 } });
@@ -42,7 +42,7 @@ test('a request that waits too long for its turn is refused', async () => {
   await held;
 });
 
-test('clients that disconnect before their request is sent take up no room', async () => {
+test('frees the queue position of a client that disconnects', async () => {
   let checking = 0;
   const goOn = Promise.withResolvers<void>();
   const verify = async () => {

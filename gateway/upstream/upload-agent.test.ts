@@ -19,7 +19,7 @@ async function nowhere(): Promise<string> {
 }
 
 describe('a service that is unavailable', () => {
-  test('503 with Retry-After, and the other services are unharmed', async () => {
+  test('returns 503 with Retry-After and does not affect other services', async () => {
     await startBefore(await nowhere());
     const response = await fixture.post();
     expect(response.headers.get('retry-after')).toBe('1');
@@ -29,7 +29,7 @@ describe('a service that is unavailable', () => {
     expect(fixture.gateway.log.join('')).toContain('ECONNREFUSED');
   });
 
-  test('a request is sent, once, when the second attempt to connect works', async () => {
+  test('sends the request once if the second connection attempt succeeds', async () => {
     const url = await nowhere();
     await startBefore(url);
     const answer = fixture.post();
@@ -43,7 +43,7 @@ describe('a service that is unavailable', () => {
     expect(await fixture.upstreamErrors()).toEqual({});
   });
 
-  test('503 if it does not even accept connections', async () => {
+  test('returns 503 if the service accepts no connections', async () => {
     const { url, close } = await startBlackholeServer();
     fixture.closeLater(close);
     await fixture.start({ services: { auth: url }, timeouts: { connect: 150, connectTotal: 400 } });
@@ -61,13 +61,13 @@ describe('kept connections', () => {
     });
   };
 
-  test('many requests share them', async () => {
+  test('shares connections among many requests', async () => {
     await fixture.start();
     for (let index = 0; index < 20; index += 1) await (await fixture.get()).text();
     expect(fixture.upstream.connections).toBe(1);
   });
 
-  test('a connection that turns out dead fails no GET', async () => {
+  test('retries GET if the kept connection is dead', async () => {
     const { url, connections } = await fixture.startTcp(closesAtSecond);
     await startBefore(url);
     for (let index = 0; index < 6; index += 1)
@@ -76,7 +76,7 @@ describe('kept connections', () => {
     expect(await fixture.upstreamErrors()).toEqual({});
   });
 
-  test('nor does a whole pool of them, and the request is repeated only once', async () => {
+  test('retries GET only once if all kept connections are dead', async () => {
     let requests = 0;
     const first: Socket[] = [];
     const { url, connections } = await fixture.startTcp((socket, count) => {
@@ -95,7 +95,7 @@ describe('kept connections', () => {
     expect([connections(), requests]).toEqual([6, 7]);
   });
 
-  test('a POST on a dead connection is not repeated: it may have been executed', async () => {
+  test('does not repeat a POST on a dead connection, because it may have been executed', async () => {
     const { url, connections } = await fixture.startTcp(closesAtSecond);
     await startBefore(url);
     await (await fixture.get()).text();
@@ -103,7 +103,7 @@ describe('kept connections', () => {
     expect(connections()).toBe(1);
   });
 
-  test('a new connection that breaks off is not tried again', async () => {
+  test('does not retry a new connection that breaks off', async () => {
     const { url, connections } = await fixture.startTcp((socket) =>
       socket.once('data', () => socket.destroy()),
     );
@@ -112,7 +112,7 @@ describe('kept connections', () => {
     expect(connections()).toBe(1);
   });
 
-  test('idle ones are closed by the gateway, before a Node server would close them', async () => {
+  test('closes idle connections before a Node server does', async () => {
     expect(timeouts.keepAlive).toBeLessThan(new Server().keepAliveTimeout);
     let closedByGateway = false;
     // Connection from the service: Node then leaves out Keep-Alive, which would tell the gateway how long it may wait.

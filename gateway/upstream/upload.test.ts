@@ -35,7 +35,7 @@ interface Arrived {
   bytes: number;
   ended: boolean;
   broke: boolean;
-  /** It never answers. */
+  /** The service never responds. */
   silent: boolean;
 }
 
@@ -78,7 +78,7 @@ async function answerOf(request: ClientRequest) {
   return { status: response.statusCode, error: body.error };
 }
 
-test('a body goes on as it comes: it is never held', async () => {
+test('streams a body without buffering it', async () => {
   const arrived = await start();
   const request = begin();
   for (let sent = 1; sent <= 9; sent += 1) {
@@ -90,7 +90,7 @@ test('a body goes on as it comes: it is never held', async () => {
   expect(arrived).toMatchObject({ bytes: 9 * megabyte.length, ended: true });
 });
 
-test('too large by its length: nothing of it arrives', async () => {
+test('forwards nothing of a body with a too large Content-Length', async () => {
   const arrived = await start();
   const request = begin({ 'Content-Length': limit + 1 });
   request.write(megabyte);
@@ -99,7 +99,7 @@ test('too large by its length: nothing of it arrives', async () => {
   request.destroy();
 });
 
-test('too large when it is counted: the service sees it break off, not end', async () => {
+test('aborts the request to the service when a chunked body gets too large', async () => {
   const arrived = await start();
   const request = begin();
   const answered = answerOf(request);
@@ -111,7 +111,7 @@ test('too large when it is counted: the service sees it break off, not end', asy
   request.destroy();
 });
 
-test('a client that goes away in the middle: the service sees it break off, not end', async () => {
+test('aborts the request to the service when the client disconnects', async () => {
   const arrived = await start();
   const request = begin();
   request.write(megabyte);
@@ -121,7 +121,7 @@ test('a client that goes away in the middle: the service sees it break off, not 
   expect(arrived.ended).toBe(false);
 });
 
-test('a client that sends slowly has the time for it', async () => {
+test('waits for a client that sends slowly', async () => {
   const arrived = await start({ response: 1_500 });
   const request = begin();
   const answered = answerOf(request);
@@ -135,7 +135,7 @@ test('a client that sends slowly has the time for it', async () => {
   expect(await answered).toMatchObject({ status: 200 });
 });
 
-test('504 if a service stops reading: the client could send no more', async () => {
+test('returns 504 if the service stops reading the body', async () => {
   let service: Socket | undefined;
   const { url } = await fixture.startTcp((socket) => (service = socket.pause()));
   // More than the buffers of the connections on the way hold.
@@ -166,7 +166,7 @@ async function observed(): Promise<{ whole: number; reply: number | undefined }>
   });
 }
 
-test('the time of an upload is observed also without the time in which the client sent it', async () => {
+test('observes the duration of an upload also without the sending time', async () => {
   const arrived = await start();
   const request = begin();
   const answered = answerOf(request);
@@ -180,7 +180,7 @@ test('the time of an upload is observed also without the time in which the clien
   expect(reply).toBe(0);
 });
 
-test('an upload that is refused before its last byte has no such time', async () => {
+test('observes no such duration for an upload that is refused before its last byte', async () => {
   await start({ drain: 100 });
   const request = begin({ 'Content-Length': limit + 1 });
   request.write(megabyte);
@@ -189,7 +189,7 @@ test('an upload that is refused before its last byte has no such time', async ()
   expect((await observed()).reply).toBeUndefined();
 });
 
-test('408 if the client stops sending, and the service sees the body break off', async () => {
+test('returns 408 if the client stops sending, and aborts the request to the service', async () => {
   const arrived = await start();
   const request = begin();
   request.write('chunk');
@@ -200,7 +200,7 @@ test('408 if the client stops sending, and the service sees the body break off',
   request.destroy();
 });
 
-test('504 if the service takes too long with a whole body', async () => {
+test('returns 504 if the service takes too long after the last byte', async () => {
   const arrived = await start();
   arrived.silent = true;
   const request = begin();
@@ -208,7 +208,7 @@ test('504 if the service takes too long with a whole body', async () => {
   expect(await answerOf(request)).toEqual({ status: 504, error: 'gateway_timeout' });
 });
 
-test('a reply before the body is whole reaches the client, whose further bytes are read', async () => {
+test('passes on a reply that comes before the end of the body, and drains the rest', async () => {
   const arrived = await start({ answerAt: 1 });
   const { socket, received } = fixture.open(`${rawHead}1\r\na\r\n`);
   await until('it is answered', () => received().endsWith('{"ok":true}'));
@@ -220,7 +220,7 @@ test('a reply before the body is whole reaches the client, whose further bytes a
   expect(arrived.ended).toBe(false);
 });
 
-test('a client that goes on after the reply is disconnected after a while', async () => {
+test('disconnects a client that keeps sending after the reply', async () => {
   await start({ answerAt: 1, drain: 100 });
   const { socket, received } = fixture.open(`${rawHead}1\r\na\r\n`);
   await until('it is answered', () => received().endsWith('{"ok":true}'));
@@ -229,7 +229,7 @@ test('a client that goes on after the reply is disconnected after a while', asyn
   clearInterval(sending);
 });
 
-test('a body that is malformed in the middle is answered once, and the connection ends', async () => {
+test('returns one error for a body that becomes malformed, and closes the connection', async () => {
   const arrived = await start();
   const { socket, received } = fixture.open(`${rawHead}5\r\nabcde\r\n`);
   await until('the service has the first chunk', () => arrived.bytes === 5);

@@ -7,8 +7,8 @@ import { gracePeriodMs, timeouts } from '../timeouts.ts';
 
 const fixture = useTestGateway();
 
-describe('a service that answers badly', () => {
-  test('late: 504, and the request to it has ended', async () => {
+describe('a failing service', () => {
+  test('returns 504 for a late reply and ends the request to the service', async () => {
     let ended = 0;
     const { url } = await fixture.startTcp((socket) => socket.resume().on('close', () => (ended += 1)));
     await fixture.start({ services: { auth: url }, timeouts: { response: 300 } });
@@ -18,7 +18,7 @@ describe('a service that answers badly', () => {
     expect(fixture.gateway.log.join('')).toContain('nothing came for 300 ms');
   });
 
-  test('not at all: 502', async () => {
+  test('returns 502 for a closed connection without reply', async () => {
     const { url } = await fixture.startTcp((socket) => socket.once('data', () => socket.destroy()));
     await fixture.start({ services: { auth: url } });
     expect(await errorOf(await fixture.post())).toEqual([502, 'bad_gateway']);
@@ -62,7 +62,7 @@ describe('a service that answers badly', () => {
     expect(fixture.gateway.log.join('')).toContain('a reply broke off');
   });
 
-  test("a body that stops coming ends the client's connection", async () => {
+  test("closes the client's connection when the reply body stops", async () => {
     const { url } = await fixture.startTcp((socket) =>
       socket.once('data', () => socket.write(`${head(1000)}half`)),
     );
@@ -72,11 +72,11 @@ describe('a service that answers badly', () => {
   });
 });
 
-test('a client is waited with for as long as the slowest reply may take', () => {
+test('keeps a client connected for as long as the slowest reply may take', () => {
   expect(timeouts.idle).toBeGreaterThan(timeouts.response + timeouts.connectTotal + gracePeriodMs);
 });
 
-test('a client that hangs up ends the request at the service', async () => {
+test('ends the request at the service when the client disconnects', async () => {
   let ended = false;
   fixture.upstream.answer = (_request, response) => void response.on('close', () => (ended = true));
   await fixture.start();
@@ -90,7 +90,7 @@ test('a client that hangs up ends the request at the service', async () => {
   await until('it is logged', () => fixture.gateway.log.join('').includes('"status":499'));
 });
 
-test('a client that hangs up in the middle of a reply ends it, too', async () => {
+test('ends the request at the service when the client disconnects during the reply', async () => {
   let ended = false;
   fixture.upstream.answer = (_request, response) => {
     response.on('close', () => (ended = true));
@@ -104,7 +104,7 @@ test('a client that hangs up in the middle of a reply ends it, too', async () =>
   expect(await fixture.upstreamErrors()).toEqual({});
 });
 
-test('a client that does not read its reply is left after a while, and the service is not blamed', async () => {
+test('disconnects a client that does not read, and counts no service failure', async () => {
   fixture.upstream.answer = (_request, response) => void response.end(Buffer.alloc(20_000_000, 'x'));
   await fixture.start({ timeouts: { response: 1_000, idle: 2_000 } });
   fixture.connect().pause().write(rawGet());
@@ -112,7 +112,7 @@ test('a client that does not read its reply is left after a while, and the servi
   expect(await fixture.upstreamErrors()).toEqual({});
 });
 
-test('a client that pauses in the middle of its reply gets all of it', async () => {
+test('sends the complete reply to a client that pauses', async () => {
   fixture.upstream.answer = (_request, response) => void response.end(Buffer.alloc(20_000_000, 'x'));
   await fixture.start({ timeouts: { response: 1_000, idle: 10_000 } });
   const socket = fixture.connect();
@@ -128,7 +128,7 @@ test('a client that pauses in the middle of its reply gets all of it', async () 
   expect(await fixture.upstreamErrors()).toEqual({});
 });
 
-test('a reply goes through as it is: status, body, ETag, 304 and 204', async () => {
+test('passes on status, body and ETag unchanged, also for 304 and 204', async () => {
   await fixture.start();
   fixture.upstream.answer = (_request, response) =>
     response.writeHead(201, { ETag: '"x"' }).end('é'.repeat(100_000));
@@ -145,7 +145,7 @@ test('a reply goes through as it is: status, body, ETag, 304 and 204', async () 
   }
 });
 
-test('HTTP/1.0 and Connection: close get their reply and the end of the connection', async () => {
+test('replies to HTTP/1.0 and Connection: close, then closes the connection', async () => {
   await fixture.start();
   for (const [version, more] of [
     ['1.0', ''],
