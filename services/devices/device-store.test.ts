@@ -16,13 +16,13 @@ const someone = () => randomInt(1, 2 ** 40);
 const newToken = () => `token-${randomUUID()}`;
 const tokensOf = async (userId: number) =>
   (await devices.listTokens(userId, undefined, 100)).map(({ token }) => token);
-/** As if the device had not been seen for so many days. */
+/** Makes the device last seen this number of days ago. */
 const age = (token: string, days: number) =>
   own.sql('UPDATE devices.device SET last_seen_at = now() - make_interval(days => $2) WHERE token = $1', [
     token,
     days,
   ]);
-/** A user with all the devices there can be, the longest unseen first. */
+/** Makes a user with the maximum number of devices, the least recently seen first. */
 async function fullUser() {
   const userId = someone();
   const tokens = Array.from({ length: maxDevices }, newToken);
@@ -33,7 +33,7 @@ async function fullUser() {
   return { userId, tokens };
 }
 
-test('a device is known by its token; what is not given again stays', async () => {
+test('identifies a device by its token, and keeps fields that are omitted', async () => {
   const userId = someone();
   const token = newToken();
   const first = await devices.register(userId, { token, platform: 'ios', name: 'Phone', app_version: '1.0' });
@@ -47,7 +47,7 @@ test('a device is known by its token; what is not given again stays', async () =
   ]);
 });
 
-test('a token that another had is a new device, with nothing of the old one', async () => {
+test('makes a new device, without the old data, of a token that another user had', async () => {
   const [before, after] = [someone(), someone()];
   const token = newToken();
   const old = await devices.register(before, {
@@ -75,11 +75,11 @@ test.each([
   ['abcdef', 'bcdef'],
   ['abcdefg', 'bcdefg'],
   ['x'.repeat(4_090) + '"\\$1;~', '"\\$1;~'],
-])('the whole of a token is never shown: %#', async (token, token_end) => {
+])('never shows a complete token: %#', async (token, token_end) => {
   expect(await devices.register(someone(), { token })).toMatchObject({ token_end });
 });
 
-test('tokens that differ in case, or behind thousands of equal characters, are two', async () => {
+test('distinguishes tokens that differ in case only, or after thousands of equal characters', async () => {
   const userId = someone();
   const long = randomUUID().padEnd(4_095, 'x');
   const tokens = ['a', 'A'].flatMap((end) => [long + end, `${end}-${userId}`]);
@@ -87,7 +87,7 @@ test('tokens that differ in case, or behind thousands of equal characters, are t
   expect(await tokensOf(userId)).toEqual(tokens.toReversed());
 });
 
-test('of too many devices the longest unseen goes', async () => {
+test('replaces the least recently seen of too many devices', async () => {
   const { userId, tokens } = await fullUser();
   const [first, second, third] = tokens as [string, string, string];
   await devices.register(userId, { token: first });
@@ -100,7 +100,7 @@ test('of too many devices the longest unseen goes', async () => {
   expect(left).not.toContain(second);
 });
 
-test("40 at once: 20 remain, and each round's newest is among them", async () => {
+test("keeps 20 of 40 concurrent registrations, including each round's newest", async () => {
   for (let round = 0; round < 5; round += 1) {
     const userId = someone();
     const registered = await Promise.all(
@@ -113,7 +113,7 @@ test("40 at once: 20 remain, and each round's newest is among them", async () =>
   }
 });
 
-test('two users at once, who had it or not: exactly one has the token', async () => {
+test('gives a token to exactly one of two users that register it concurrently', async () => {
   for (let round = 0; round < 50; round += 1) {
     const users = [someone(), someone()];
     const token = newToken();
@@ -127,26 +127,26 @@ test('two users at once, who had it or not: exactly one has the token', async ()
   }
 });
 
-test('a device that is just going to somebody else is not waited for', async () => {
+test('does not wait for a device that is moving to another user', async () => {
   const [one, another] = [await fullUser(), await fullUser()];
   const [leaving, coming] = [one.tokens[0]!, another.tokens[0]!];
   const release = await holdOpen(own.database, (query) =>
     query('test', 'UPDATE devices.device SET user_id = $2 WHERE token = $1', [leaving, another.userId]),
   );
-  // Waiting would end with the time limit of statements.
+  // A wait would end with the statement timeout.
   await devices.register(one.userId, { token: coming }).finally(release);
   for (const { userId } of [one, another]) expect(await tokensOf(userId)).toHaveLength(maxDevices);
   expect(await tokensOf(one.userId)).toContain(coming);
 });
 
-test('lists go from the newest down, from below an id', async () => {
+test('lists devices newest first, below an id', async () => {
   const { userId, tokens } = await fullUser();
   const newest = await devices.listTokens(userId, undefined, 7);
   const older = await devices.listTokens(userId, newest.at(-1)!.id, maxDevices);
   expect([...newest, ...older].map(({ token }) => token)).toEqual(tokens.toReversed());
 });
 
-test("only the user's own device is unregistered", async () => {
+test("unregisters only the user's own device", async () => {
   const [one, another] = [someone(), someone()];
   const token = newToken();
   await devices.register(one, { token });
@@ -157,7 +157,7 @@ test("only the user's own device is unregistered", async () => {
   expect(await tokensOf(one)).toEqual([]);
 });
 
-test('feedback removes what is gone, and counts what nobody has, each token once', async () => {
+test('feedback removes devices whose tokens are gone, and counts each unknown token once', async () => {
   const userId = someone();
   const [gone, delivered, both, stays] = [newToken(), newToken(), newToken(), newToken()];
   for (const token of [gone, delivered, both, stays]) await devices.register(userId, { token });
@@ -178,7 +178,7 @@ test('feedback removes what is gone, and counts what nobody has, each token once
   expect(await devices.takeFeedback([])).toEqual({ removed: 0, unknown: 0 });
 });
 
-test('feedback locks what goes in one order, so that two never wait for each other', async () => {
+test('feedback locks devices in a fixed order, so that two calls cannot deadlock', async () => {
   const hashOf = (token: string) => createHash('sha256').update(token).digest('hex');
   const tokens = Array.from({ length: 20 }, newToken).toSorted((a, b) => (hashOf(a) < hashOf(b) ? 1 : -1));
   for (const token of tokens) await devices.register(someone(), { token });
@@ -197,7 +197,7 @@ test('feedback locks what goes in one order, so that two never wait for each oth
   expect(await told).toEqual({ removed: 20, unknown: 0 });
 });
 
-test('feedback of the same tokens from two senders at once: all are removed, once', async () => {
+test('concurrent feedback of two senders about the same tokens removes each device once', async () => {
   for (let round = 0; round < 5; round += 1) {
     const tokens = Array.from({ length: 200 }, newToken);
     await Promise.all(tokens.map((token) => devices.register(someone(), { token })));
@@ -212,7 +212,7 @@ test('feedback of the same tokens from two senders at once: all are removed, onc
   }
 });
 
-test('feedback about a token that is just going to another user removes it there', async () => {
+test('feedback about a token that is moving to another user removes the new device', async () => {
   const [before, after] = [someone(), someone()];
   const token = newToken();
   await devices.register(before, { token });
@@ -231,7 +231,7 @@ test.each([
   [61, [{ stale: true }]],
   [269, [{ stale: true }]],
   [271, []],
-])('a device that was not seen for %i days is %j', async (days, expected) => {
+])('reports a device that was not seen for %i days as %j', async (days, expected) => {
   const userId = someone();
   const token = newToken();
   await devices.register(userId, { token });

@@ -24,7 +24,7 @@ async function tell(body: unknown): Promise<number> {
 const tokensOf = async (userId: number) =>
   (await own.devices.listTokens(userId, undefined, 10)).map(({ token }) => token);
 
-test('the device of this user with this token goes, and nothing else', async () => {
+test('removes only the device of this user with this token', async () => {
   for (const token of ['goes', 'stays']) await own.devices.register(1, { token });
   await own.devices.register(2, { token: "another's" });
   for (const token of ['goes', 'goes', "another's", "nobody's"])
@@ -33,13 +33,13 @@ test('the device of this user with this token goes, and nothing else', async () 
   expect(await tokensOf(2)).toEqual(["another's"]);
 });
 
-test('what is no JSON is refused, and nothing of it is told', async () => {
+test('refuses a body that is not JSON, without logging it', async () => {
   const headers = { 'Content-Type': 'application/json' };
   const reply = await fetch(url, { method: 'POST', headers, body: '{"user_id":1,"token":"cut' });
   expect([reply.status, await reply.text()]).toEqual([400, '']);
 });
 
-test('the longest token that a logout may bring', async () => {
+test('accepts the longest token that a logout may send', async () => {
   expect(await tell({ user_id: 1, token: '\u0001'.repeat(4_096) })).toBe(204);
 });
 
@@ -49,9 +49,9 @@ test.each([
   { user_id: 1, token: '' },
   { user_id: '1', token: 'x' },
   { user_id: 0, token: 'x' },
-])('%j: 422', async (body) => expect(await tell(body)).toBe(422));
+])('returns 422 for %j', async (body) => expect(await tell(body)).toBe(422));
 
-test('what fails is logged with the request id and without the token: 503', async () => {
+test('returns 503 for a failure, and logs it with the request ID and without the token', async () => {
   await own.sql('ALTER TABLE devices.device RENAME TO hidden');
   own.log.length = 0;
   expect(await tell({ user_id: 1, token: 'a-token-to-keep-secret' })).toBe(503);

@@ -11,7 +11,7 @@ import { startLetters, type TestLetters } from './testing.ts';
 import { createFindUser } from './users.ts';
 
 let letters: TestLetters;
-/** A stand-in for auth's internal listener, and the users that it finds. */
+/** Replaces auth's internal listener; returns the ids in `users`. */
 let auth: HttpServer;
 const users: Record<string, number> = {
   '/users?email=ann%40EXAMPLE.com': 1,

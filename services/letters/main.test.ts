@@ -46,7 +46,7 @@ async function start() {
   return { child, ended, readiness, logged };
 }
 
-test('is not ready until auth has told its keys and the revocations, and says once what it waits for', async () => {
+test('is not ready until it has the keys and revocations, and logs once what it waits for', async () => {
   auth.hangs = true;
   const { child, ended, readiness, logged } = await start();
   await until('its stores are there', async () => (await readiness()).body.checks['postgres'] === 'ok');
@@ -60,7 +60,7 @@ test('is not ready until auth has told its keys and the revocations, and says on
   });
   expect(JSON.parse(waiting!)).toMatchObject({ level: 'warn', failing: ['tokens'] });
   expect(logged('ready')).toEqual([]);
-  // More than one fetch has timed out by then.
+  // By then more than one fetch has timed out.
   const asked = auth.requests;
   await until('it asks again', () => auth.requests > asked + 2);
   auth.hangs = false;
@@ -72,7 +72,7 @@ test('is not ready until auth has told its keys and the revocations, and says on
   expect(await ended).toBe(0);
 });
 
-test('deletes nothing while it starts', async () => {
+test('deletes nothing at start', async () => {
   const id = await letters.letter();
   await letters.skip(id, {}, { 'Idempotency-Key': 'old' });
   const { query } = letters.database;

@@ -25,6 +25,6 @@ test.each([
   ['items=0-1', undefined],
   ['', undefined],
   [undefined, undefined],
-])('%s of 100 bytes', (header, range) => {
+])('parses %s for a file of 100 bytes', (header, range) => {
   expect(parseRange(header, 100)).toEqual(range);
 });

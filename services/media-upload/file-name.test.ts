@@ -19,7 +19,7 @@ describe('cleanName', () => {
     [`${'x'.repeat(500)}.jpeg`, `${'x'.repeat(145)}.jpeg`],
     ['💥'.repeat(200), '💥'.repeat(150)],
     [`a.${'b'.repeat(500)}`, `a.${'b'.repeat(148)}`],
-  ])('%j', (given, name) => {
+  ])('cleans %j', (given, name) => {
     expect(cleanName(given)).toBe(name);
   });
 });

@@ -16,7 +16,7 @@ import { receiveFile, type ReceivedFile } from './receive-file.ts';
 let folder: string;
 let server: HttpServer;
 let path: string;
-/** What came of each request. */
+/** The result of each request. */
 const ends: (ReceivedFile | Error)[] = [];
 let count = 0;
 beforeAll(async () => {
@@ -52,7 +52,7 @@ const statusOf = (end: ReceivedFile | Error) => (end instanceof HttpError ? end.
 test.each([
   ['the wrong field', [{ bytes: Buffer.alloc(2_500_000), field: 'photo' }]],
   ['a second file', [{ bytes: Buffer.alloc(2_500_000) }, { bytes: Buffer.alloc(2_500_000) }]],
-])('refuses %s while most of the body is still to come: 422', async (_, parts) => {
+])('refuses %s with 422 before most of the body has arrived', async (_, parts) => {
   const { type, body } = formOf(parts);
   expect(statusOf(await receive(body, type))).toBe(422);
 });
@@ -65,14 +65,14 @@ test('writes the file to the disk and returns its hash, size and name', async ()
   expect((await readFile(path)).equals(bytes)).toBe(true);
 });
 
-test('accepts a file of 10 MB and refuses one byte more: 413', async () => {
+test('accepts a file of 10 MB and returns 413 for one byte more', async () => {
   const form = (size: number) => formOf([{ bytes: Buffer.alloc(size) }]);
   const { type, body } = form(maxUploadBytes);
   expect(await receive(body, type)).toMatchObject({ bytes: maxUploadBytes });
   expect(statusOf(await receive(form(maxUploadBytes + 1).body, type))).toBe(413);
 });
 
-test('refuses a form that breaks off, at any place', async () => {
+test('refuses a form that is cut off at any position', async () => {
   const { type, body } = formOf([
     { bytes: Buffer.alloc(1_000, 'x') },
     { bytes: Buffer.alloc(10), field: 'other' },
@@ -83,7 +83,7 @@ test('refuses a form that breaks off, at any place', async () => {
 });
 
 test.each([{}, { 'X-Late': 'true' }])(
-  'refuses the form of a client that disconnects, also before it is read: %j',
+  'refuses the form of a client that disconnects, even before it is read: %j',
   async (more) => {
     const [before, begun] = [ends.length, count];
     const { type, body } = formOf([{ bytes: Buffer.alloc(500_000) }]);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => scene?.close());
 
 const hourMs = 3_600_000;
-/** The store, with all files older than they are. */
+/** The store, with all files older than they really are. */
 function agedStore(ageMs: number): Store {
   const { store } = scene;
   async function* list(): AsyncGenerator<StoredFile> {
@@ -30,7 +30,7 @@ async function put(key: string): Promise<string> {
   return key;
 }
 
-/** A file with all that belongs to it. */
+/** Stores a file with its variants and its row. */
 async function whole() {
   const file = newFile();
   await put(`${file.object}-original`);
@@ -85,7 +85,7 @@ test('ignores rows whose files are in another store', async () => {
   await database.query('test', `UPDATE media.file SET store = 's3:uploads' WHERE id = $1`, [elsewhere.id]);
   await scene.store.remove(`${elsewhere.object}-original`);
   expect(await findStrays(scene.files, scene.store)).toEqual({ keys: [], rows: [] });
-  // The same upload, here: its row has its files then.
+  // The same upload to this store; the row then has its files.
   const again = newFile({ checksum: elsewhere.checksum });
   expect(await scene.files.findUpload(1, elsewhere.checksum)).toBeUndefined();
   expect(await scene.files.add(again)).toMatchObject({ id: elsewhere.id, object: again.object });

@@ -10,7 +10,10 @@ const page = { Accept: 'text/html' };
 let server: HttpServer;
 let url: string;
 
-/** A pulse that is alone: auth, content-cache and the logs database do not answer. A token is the scopes it has. */
+/**
+ * A pulse without its dependencies: auth, content-cache and the logs database are unavailable. A token lists its
+ * scopes.
+ */
 beforeAll(async () => {
   const verify = async (token: string) => ({
     kind: 'user' as const,
@@ -35,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-test('where nothing else answers there is a page all the same, which says so', async () => {
+test('shows the page, with a notice, while all dependencies are unavailable', async () => {
   const Authorization = 'Bearer pulse:view,jobs:manage';
   const report = await fetch(`${url}/pulse`, { headers: { Authorization } });
   const { slow, failed_jobs: jobs, targets } = (await report.json()) as PulseReport;
@@ -46,14 +49,14 @@ test('where nothing else answers there is a page all the same, which says so', a
   expect((await shown.text()).match(/Not available at the moment/g)).toHaveLength(3);
 });
 
-test('failed jobs are not asked for without the right', async () => {
+test('does not request failed jobs for a viewer without jobs:manage', async () => {
   const headers = { ...page, Authorization: 'Bearer pulse:view' };
   expect(await fetch(`${url}/pulse`, { headers }).then((shown) => shown.text())).toContain(
-    'Who has jobs:manage sees them here.',
+    'You need the scope jobs:manage to see them.',
   );
 });
 
-test('while auth is away nobody signs in, and the form says so', async () => {
+test('refuses to sign in while auth is unavailable, and the form explains it', async () => {
   const signIn = (headers: Record<string, string>) =>
     fetch(`${url}/pulse/sign-in`, {
       method: 'POST',
@@ -63,12 +66,12 @@ test('while auth is away nobody signs in, and the form says so', async () => {
   const shown = await signIn(page);
   expect([shown.status, shown.headers.get('retry-after')]).toEqual([503, '1']);
   const text = await shown.text();
-  expect(text).toContain('Nobody can sign in at the moment.');
+  expect(text).toContain('Signing in is unavailable at the moment.');
   expect(text).toContain('action="/pulse/sign-in"');
   expect(await (await signIn({})).json()).toMatchObject({ error: 'service_unavailable', code: 503 });
 });
 
-test('a retry while content-cache is away says so', async () => {
+test('explains a failed retry while content-cache is unavailable', async () => {
   const headers = { Origin: publicUrl, Authorization: 'Bearer pulse:view,jobs:manage' };
   const send = { method: 'POST', headers, redirect: 'manual' } as const;
   const { status, headers: told } = await fetch(`${url}/pulse/failed-jobs/7/retry`, send);

@@ -10,7 +10,7 @@ let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>;
 beforeAll(async () => void (testDatabase = await createTestDatabase()));
 afterAll(() => testDatabase.drop());
 
-test('none before the first slow row; then grouped, the newest first, with the newest trace', async () => {
+test('returns nothing before the first slow row, then groups with the newest first and their newest trace', async () => {
   const database = createDatabase({ url: testDatabase.url, logger, metrics });
   const store = createSlowLogStore(database);
   expect(await store.newest()).toEqual({ requests: [], queries: [] });

@@ -21,8 +21,8 @@ const maxBcryptCost = 12;
 const maxArgon2Work = 65_536 * 4;
 
 /**
- * The forms in which a password is compared with a hash. Today's hashes are of the NFC form (RFC 8265 §4.2), which does
- * not depend on the keyboard; older and imported ones are of the password as it was typed.
+ * Returns the forms of a password to compare with a hash. New hashes use the NFC form (RFC 8265 §4.2), which does not
+ * depend on the keyboard. Older and imported hashes use the password as it was typed.
  */
 function normalizations(password: string, hash: string): Iterable<string> {
   return isOutdated(hash) ? [password] : new Set([password.normalize('NFC'), password]);

@@ -32,7 +32,7 @@ describe('skipping a webform', () => {
     ]);
   });
 
-  test('an unskipped webform is as before; only the history shows the change', async () => {
+  test('unskipping restores the webform; only the history shows the change', async () => {
     const id = await letters.letter();
     const before = (await letters.read(id)).letter;
     await letters.skip(id, { reason: 'No.' });
@@ -46,8 +46,8 @@ describe('skipping a webform', () => {
   });
 
   test.each([
-    ['skipping a webform that is skipped for this reason', { reason: 'No.' }],
-    ['skipping a webform that is skipped, without a reason', {}],
+    ['skipping a skipped webform with the same reason', { reason: 'No.' }],
+    ['skipping a skipped webform without a reason', {}],
     ['unskipping a webform that is not skipped', { webform_id: 3, skipped: false, reason: 'x' }],
     ['unskipping a required webform', { webform_id: 1, skipped: false }],
   ])('%s changes nothing', async (_, change) => {
@@ -93,7 +93,7 @@ describe('a refused request changes nothing', () => {
   });
 
   test.each(['sent', 'closed'] as const)(
-    '409 for a letter that is %s before any other error',
+    'returns 409 for a letter that is %s before any other error',
     async (state) => {
       const id = await letters.letter({ state });
       for (const webform_id of [1, 2, 99]) {
@@ -105,7 +105,7 @@ describe('a refused request changes nothing', () => {
     },
   );
 
-  test('412 for an outdated ETag before 422; accepts the current one and *', async () => {
+  test('returns 412 for an outdated ETag before 422; accepts the current ETag and *', async () => {
     const id = await letters.letter();
     const { etag } = await letters.read(id);
     await letters.skip(id, {}, { 'If-Match': etag });
@@ -121,9 +121,13 @@ describe('a refused request changes nothing', () => {
 
   test.each([
     ['a webform that the letter does not have', { webform_id: 99 }, 'validation_failed'],
-    ['unskipping one', { webform_id: 99, skipped: false }, 'validation_failed'],
+    [
+      'unskipping a webform that the letter does not have',
+      { webform_id: 99, skipped: false },
+      'validation_failed',
+    ],
     ['a required webform', { webform_id: 1 }, 'webform_required'],
-  ])('422 for %s', async (_, change, expected) => {
+  ])('returns 422 for %s', async (_, change, expected) => {
     const id = await letters.letter();
     const { error } = await letters.skip(id, change);
     expect(error).toMatchObject({ error: expected, code: 422 });
@@ -154,7 +158,7 @@ describe('with an Idempotency-Key', () => {
     ['another skip', { skipped: false }, {}],
     ['another reason', { reason: 'No.' }, {}],
     ['another If-Match', {}, { 'If-Match': '*' }],
-  ])('422 for %s', async (name, change, headers) => {
+  ])('returns 422 for %s', async (name, change, headers) => {
     const id = await letters.letter();
     const key = { 'Idempotency-Key': name };
     await letters.skip(id, {}, key);
@@ -180,7 +184,7 @@ describe('concurrent requests', () => {
   const skipAll = (id: number, headers?: Record<string, string>) =>
     Promise.all(ids.map((webform_id) => letters.skip(id, { webform_id }, headers)));
 
-  test('20 webforms are skipped at once: each is one version that contains the earlier ones', async () => {
+  test('20 concurrent skips make 20 versions, each of which contains the earlier skips', async () => {
     for (let round = 0; round < 5; round += 1) {
       const id = await letters.letter({ webforms });
       const answers = await skipAll(id);

@@ -74,19 +74,22 @@ describe('the title', () => {
     ]);
   });
 
-  test.each(['sent', 'closed'] as const)('of a letter that is %s is a 409', async (state) => {
-    const id = await letters.letter({ state });
-    const { etag } = await letters.read(id);
-    for (const change of [{ title: 'New' }, { title: 'New', state: 'closed' as const }]) {
-      const { error } = await letters.update(id, change, etag);
-      expect(error).toMatchObject({ error: 'letter_closed', details: [{ path: 'state', message: state }] });
-    }
-    expect((await letters.read(id)).letter).toMatchObject({ title: 'A letter', state, version: 1 });
-  });
+  test.each(['sent', 'closed'] as const)(
+    'cannot change in a letter that is %s: returns 409',
+    async (state) => {
+      const id = await letters.letter({ state });
+      const { etag } = await letters.read(id);
+      for (const change of [{ title: 'New' }, { title: 'New', state: 'closed' as const }]) {
+        const { error } = await letters.update(id, change, etag);
+        expect(error).toMatchObject({ error: 'letter_closed', details: [{ path: 'state', message: state }] });
+      }
+      expect((await letters.read(id)).letter).toMatchObject({ title: 'A letter', state, version: 1 });
+    },
+  );
 });
 
 describe('preconditions', () => {
-  test('a missing If-Match is 428 if the letter exists', async () => {
+  test('returns 428 without If-Match if the letter exists', async () => {
     const id = await letters.letter();
     expect((await letters.update(id, { title: 'New' })).error).toMatchObject({
       error: 'precondition_required',
@@ -96,7 +99,7 @@ describe('preconditions', () => {
     expect((await letters.read(id)).letter.version).toBe(1);
   });
 
-  test('an outdated If-Match is 412 before the change is checked', async () => {
+  test('returns 412 for an outdated If-Match before it checks the change', async () => {
     const id = await letters.letter();
     const { etag } = await letters.read(id);
     await letters.skip(id);

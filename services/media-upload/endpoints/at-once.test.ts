@@ -5,7 +5,7 @@ import { useService } from '../testing/service.ts';
 
 const current = useService();
 let service: Awaited<ReturnType<typeof current.start>>;
-/** Files go into the store once this is open. */
+/** Files are stored only once this is open. */
 let gate: PromiseWithResolvers<void>;
 beforeEach(async () => {
   gate = Promise.withResolvers();
@@ -29,7 +29,7 @@ test("accepts eight uploads of one user at a time and answers 503 to more; anoth
   expect((await theirs).status).toBe(201);
   const answers = await Promise.all(sent);
   expect(statuses(answers)).toEqual([...times(8, () => 201), ...times(42, () => 503)]);
-  // All places were given back.
+  // All slots were released.
   const more = await Promise.all(times(8, (index) => corpus.jpeg(200 + index)));
   expect(statuses(await Promise.all(more.map((picture) => service.upload(picture))))).toEqual(
     times(8, () => 201),
@@ -56,7 +56,7 @@ test('stores the same bytes of two users as two files', async () => {
   expect(answers[0]!.body.id).not.toBe(answers[1]!.body.id);
 });
 
-/** Takes a second or so. */
+/** An upload that takes about a second. */
 const slow = (cut = 0) =>
   corpus
     .picture(4_000, 3_000)

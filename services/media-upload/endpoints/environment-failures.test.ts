@@ -6,7 +6,7 @@ import type { PoolOptions } from '../processing/pool.ts';
 import { createFailingFork } from '../testing/failing-fork.ts';
 import { useService } from '../testing/service.ts';
 
-/** More than the service has worker processes, places in the queue, and places for one user. */
+/** More than the worker processes, the queue, and the slots of one user. */
 const failures = 20;
 
 const current = useService();
@@ -24,7 +24,7 @@ async function start(options: Partial<PoolOptions>): Promise<void> {
 
 const uploads = Array.from({ length: failures }, (_, index) => `upload ${index}`);
 
-/** Each upload has its own bytes, its own key and, so that several can run at once, its own user. */
+/** Each upload has its own bytes, key and user, so that several can run at once. */
 function send(name: string) {
   const bytes = Buffer.from(`until ${gate} ${name}`);
   return service.upload(bytes, uploads.indexOf(name) + 1, undefined, { 'Idempotency-Key': name });
@@ -36,7 +36,7 @@ const unavailable = {
   body: { error: 'service_unavailable' },
 };
 
-/** Repeats each failed upload with its key. */
+/** Repeats each failed upload with the same key. */
 async function expectSuccess(): Promise<void> {
   expect(await service.underWay()).toEqual([]);
   expect(await service.counted('busy')).toBe(failures);
@@ -67,7 +67,7 @@ test('returns 503 when a worker process is killed from outside, then 201 for the
   await expectSuccess();
 });
 
-test('returns 503 when the disk stalls: the time is over and next to no CPU was used; then 201 for the same key', async () => {
+test('returns 503 when the disk stalls (timed out with almost no CPU used), then 201 for the same key', async () => {
   await start({ size: 10, maxWaiting: failures, jobMs: 5_000 });
   const answers = await Promise.all(uploads.map(send));
   for (const answer of answers) expect(answer).toMatchObject(unavailable);

@@ -4,21 +4,21 @@ import { useService } from '../testing/service.ts';
 
 const current = useService();
 
-// A disk that is really full is for test/faults/proof: only root can make one.
+// test/faults/proof tests a disk that is really full, because only root can make one.
 test.each([
   ['is full', Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })],
   ['is read-only', Object.assign(new Error("EROFS: read-only file system, mkdir 'x'"), { code: 'EROFS' })],
   ['is broken', Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' })],
   [
-    'cannot be opened, as the process has too many open files',
+    'cannot be opened because of too many open files',
     Object.assign(new Error("EMFILE: too many open files, open 'x'"), { code: 'EMFILE' }),
   ],
   [
-    'is full, in the words of libvips',
+    'is full, with the message of libvips',
     new Error('wbuffer_write: write failed\nunix error: No space left on device'),
   ],
 ])(
-  'a disk that %s: returns 503 and leaves nothing behind, and uploads succeed once it works again',
+  'returns 503 and leaves nothing behind while the disk %s; uploads succeed once the disk works again',
   async (_, why) => {
     let reason: Error | undefined = why;
     const { store } = current.scene;

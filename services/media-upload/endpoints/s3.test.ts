@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 const current = useService();
 
-test('with S3: uploads a file, serves it completely and in parts, and deletes it', async () => {
+test('uploads a file to S3, serves it completely and in parts, and deletes it', async () => {
   const service = await current.start({ store });
   const { status, body } = await service.upload(await corpus.jpeg());
   expect(status).toBe(201);
@@ -31,7 +31,7 @@ test('with S3: uploads a file, serves it completely and in parts, and deletes it
   for await (const { key } of store.list()) throw new Error(`${key} is left`);
 });
 
-test('while S3 hangs: returns 503 and leaves nothing behind; afterwards uploads succeed', async () => {
+test('returns 503 and leaves nothing behind while S3 hangs; afterwards uploads succeed', async () => {
   const service = await current.start({ store });
   const bytes = await corpus.jpeg();
   server.pause();

@@ -25,7 +25,7 @@ async function pictureOf(bytes: Buffer): Promise<Picture> {
 
 const refused = (refusal: string) => ({ kind: 'refused', refusal });
 
-/** Average colour of a part of a picture: [left, top] in tenths. */
+/** Returns the average colour of a part of an image: [left, top] in tenths. */
 async function colourAt(path: string, [left, top]: readonly [number, number]): Promise<number[]> {
   const { width, height } = await sharp(path).metadata();
   const part = {
@@ -74,7 +74,7 @@ describe('accepts', () => {
     }
   });
 
-  // What a camera that was held so has stored (EXIF 2.32, tag 274): quarters of a turn, then perhaps mirrored.
+  // The stored image of a camera in each orientation (EXIF 2.32, tag 274): quarter turns, then perhaps mirrored.
   test.each([
     [1, 0, false],
     [2, 0, true],
@@ -84,7 +84,7 @@ describe('accepts', () => {
     [6, 3, false],
     [7, 3, true],
     [8, 1, false],
-  ])('EXIF orientation %d is upright', async (orientation, quarters, isMirrored) => {
+  ])('EXIF orientation %d becomes upright', async (orientation, quarters, isMirrored) => {
     const red = { create: { width: 100, height: 50, channels: 3, background: 'red' } } as const;
     const white = sharp({ create: { width: 400, height: 200, channels: 3, background: 'white' } });
     const upright = await white
@@ -136,7 +136,7 @@ describe('accepts', () => {
     }
   });
 
-  test('24 megapixels as camera makers count them, and not one row more', async () => {
+  test('24 megapixels as camera makers count them, but not one row more', async () => {
     expect(await pictureOf(await corpus.blackPng(5712, 4284))).toMatchObject({ width: 5712 });
     expect(await pool.process(corpus.blackPng(6144, 4096))).toMatchObject({ kind: 'picture' });
     expect(await pool.process(corpus.blackPng(6144, 4097))).toEqual(refused('image_too_large'));
@@ -222,7 +222,7 @@ describe('refuses', () => {
     }
   });
 
-  test('headers that lie', async () => {
+  test('headers with wrong sizes', async () => {
     expect(await pool.process(corpus.blackPng(1000, 1000, { rows: 10 }))).toEqual(refused('unreadable_file'));
     expect(await pool.process(corpus.blackPng(100, 1000, { rowWidth: 10 }))).toEqual(
       refused('unreadable_file'),
@@ -234,7 +234,7 @@ describe('refuses', () => {
     gif.writeUInt16LE(10, 6);
     gif.writeUInt16LE(10, 8);
     expect(await pool.process(gif)).toEqual(refused('unreadable_file'));
-    // A coded frame of 108 megapixels in a file that says 100 × 100.
+    // A coded frame of 108 megapixels in a file whose header says 100 × 100.
     const large = { width: 12_000, height: 9_000, channels: 3, background: 'red' } as const;
     const avif = await sharp({ create: large }).avif({ effort: 0 }).toBuffer();
     const sides = avif.indexOf('ispe') + 8;
@@ -250,14 +250,14 @@ describe('refuses', () => {
       [65_535, 65_535],
       [25_165_825, 1],
     ] as const) {
-      // inspect() does not decode; what it refuses never comes to makeVariants(), which does.
+      // inspect() does not decode. Only accepted files reach makeVariants(), which does.
       expect(await inspect(corpus.blackPng(width, height, inflated))).toEqual(refused('image_too_large'));
     }
     for (const side of [2 ** 31 - 1, 2 ** 32 - 1]) {
       const bomb = corpus.blackPng(side, side, inflated);
       expect(await pool.process(bomb)).toMatchObject({ kind: 'refused' });
     }
-    // Within the limit it is a picture like any other: a thousandth of its pixels' size.
+    // Within the limit it is accepted like any other image, with a thousandth of a byte for each pixel.
     const dense = corpus.blackPng(6_000, 4_000);
     expect(dense.length).toBeLessThan(24 * 1_100);
     expect(await pool.process(dense)).toMatchObject({ kind: 'picture' });
@@ -267,16 +267,16 @@ describe('refuses', () => {
     const png = valid['image/png']!;
     expect(await pool.process(corpus.withPacked(png, type, [100_000]))).toMatchObject({ kind: 'picture' });
     const large = corpus.withPacked(png, type, [120_000_000]);
-    // Each of them is small.
+    // Each chunk is small.
     const many = corpus.withPacked(png, type, Array<number>(100).fill(1_000_000));
     for (const bomb of [large, many]) {
-      // Refused by its chunks, so the decoder never unpacks them.
+      // The chunks cause the refusal, so the decoder never unpacks them.
       expect(isPngBomb(bomb)).toBe(true);
       expect(await pool.process(bomb)).toEqual(refused('unreadable_file'));
     }
   });
 
-  test.each(types)('anything behind the first bytes of %s', async (mime) => {
+  test.each(types)('other data after the first bytes of %s', async (mime) => {
     const noise = fc.sample(fc.uint8Array({ minLength: 1_000, maxLength: 20_000 }), { numRuns: 10, seed: 7 });
     for (const bytes of noise) {
       const outcome = await pool.process(Buffer.concat([corpus.magic[mime]!, bytes]));
@@ -284,7 +284,7 @@ describe('refuses', () => {
     }
   });
 
-  test('a page that begins like a GIF', async () => {
+  test('an HTML page that begins like a GIF', async () => {
     const page = Buffer.concat([
       Buffer.from('GIF89a/*'),
       Buffer.alloc(20, 1),

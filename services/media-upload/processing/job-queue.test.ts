@@ -7,18 +7,18 @@ const unavailable = { status: 503, headers: { 'Retry-After': expect.any(String) 
 const never = () => Promise.reject(new Error('this attempt must not run'));
 const crowded = () => Promise.resolve('crowded' as const);
 
-test('a job waits for its turn and for a slot within one limit', async () => {
+test('waits for its turn and for a slot within one time limit', async () => {
   const queue = createJobQueue({ size: 1, maxWaiting: 10, waitMs: 2_000 });
   const work = () => sleep(1_500, 'done');
   const first = queue.run(1, signal, work, never);
   const another = queue.run(2, signal, work, never);
   another.catch(() => undefined);
-  // Its turn comes when `first` is done; the slot is the other user's until later than the limit.
+  // Its turn comes when `first` ends; the other user keeps the slot for longer than the limit.
   await expect(queue.run(1, signal, work, never)).rejects.toMatchObject(unavailable);
   expect(await first).toBe('done');
 });
 
-test('a crowded job waits for all slots within one limit, and keeps none of them', async () => {
+test('waits for all slots within one time limit for a crowded job, and releases them', async () => {
   const queue = createJobQueue({ size: 2, maxWaiting: 10, waitMs: 1_000 });
   const release = Promise.withResolvers<string>();
   const blocking = queue.run(1, signal, () => release.promise, never);
@@ -29,12 +29,12 @@ test('a crowded job waits for all slots within one limit, and keeps none of them
   expect(await queue.run(2, signal, crowded, () => Promise.resolve('alone'))).toBe('alone');
 });
 
-test('a job that is crowded even when alone is unavailable', async () => {
+test('throws 503 for a job that is crowded even when alone', async () => {
   const queue = createJobQueue({ size: 2, maxWaiting: 10, waitMs: 1_000 });
   await expect(queue.run(1, signal, crowded, crowded)).rejects.toMatchObject(unavailable);
 });
 
-test('attempts that throw keep no slot and no turn', async () => {
+test('releases the slot and the turn of an attempt that throws', async () => {
   const queue = createJobQueue({ size: 1, maxWaiting: 0, waitMs: 1_000 });
   const fail = () => Promise.reject(new Error('it failed'));
   for (let count = 0; count < 20; count += 1) {

@@ -4,10 +4,10 @@ import { parse } from 'yaml';
 import { poolSizeFor } from './pool-size.ts';
 
 const MiB = 2 ** 20;
-/** What Node says of a machine without a limit: 2^64, nearly. */
+/** Node's value for a machine without a limit: almost 2^64. */
 const unlimited = 18_446_744_073_709_552_000;
 
-test.each([unlimited, 0])('starts a worker process per core where memory has no limit (%d)', (memory) => {
+test.each([unlimited, 0])('starts a worker process per core without a memory limit (%d)', (memory) => {
   expect(poolSizeFor(1, memory).size).toBe(1);
   expect(poolSizeFor(16, memory)).toEqual({ size: 16, maxBytes: (260 + 16 * 190) * MiB });
 });

@@ -37,7 +37,7 @@ test('keeps its worker process and gives it one job at a time', async () => {
   expect(outcomes).toEqual([same, same, same]);
 });
 
-test('refuses a file that crashes its worker process; other jobs go on', async () => {
+test('refuses a file that crashes its worker process; other jobs continue', async () => {
   const pool = await unrulyPool();
   const outcomes = await Promise.all(
     ['1000', 'crash', '10', '10', 'crash', '10'].map((text) => order(pool, text)),
@@ -107,7 +107,7 @@ test('a worker process has none of our environment variables', async () => {
   ]);
 });
 
-describe('failures of the machine are no fault of the file', () => {
+describe('failures of the machine do not refuse the file', () => {
   test('replaces an idle worker process that was killed from outside', async () => {
     const pool = await unrulyPool({ size: 1 });
     process.kill(await pidOf(pool), 'SIGKILL');
@@ -122,7 +122,7 @@ describe('failures of the machine are no fault of the file', () => {
     await expect(order(pool, '0')).rejects.toMatchObject(unavailable);
   });
 
-  test('an upload that cannot be read from the disk is neither damaged nor of an unknown kind', async () => {
+  test('does not report an upload as damaged or unsupported if the disk cannot read it', async () => {
     const pool = await createTestPool({ size: 1 });
     pools.push(pool);
     const job = await pool.jobOf(corpus.pdf);
@@ -131,7 +131,7 @@ describe('failures of the machine are no fault of the file', () => {
   });
 
   test.each(['event', 'throw'] as const)(
-    'is unavailable, closes, and recovers when worker processes fail to start (%s)',
+    'returns 503, recovers and closes when worker processes fail to start (%s)',
     async (failure) => {
       const { state, fork } = createFailingFork(failure);
       const pool = await unrulyPool({ size: 2, startProcess: fork });
@@ -144,7 +144,7 @@ describe('failures of the machine are no fault of the file', () => {
     },
   );
 
-  test('answers, starts a limited number of processes, and closes when the kernel does not end a killed process', async () => {
+  test('responds, limits the number of processes and closes when the kernel does not end a killed process', async () => {
     const started: ChildProcess[] = [];
     const startProcess = ((program: URL, options: object) => {
       const child = fork(program, options);
@@ -170,9 +170,13 @@ describe('failures of the machine are no fault of the file', () => {
 describe('a job that takes too long', () => {
   const jobMs = 500;
   test.each([
-    ['used a core all the time: the file is too costly', 1, { kind: 'refused', refusal: 'image_too_costly' }],
-    ['had a core for half of the time: unavailable', 0.5, unavailable],
-    ['used no core, as with a stalled disk: unavailable', 0, unavailable],
+    [
+      'refuses the file as too costly if it used a core all the time',
+      1,
+      { kind: 'refused', refusal: 'image_too_costly' },
+    ],
+    ['returns 503 if it had a core for half of the time', 0.5, unavailable],
+    ['returns 503 if it used no core, as with a stalled disk', 0, unavailable],
   ])('%s', async (_, share, expected) => {
     let reads = 0;
     const usage = { rssOf, cpuMsOf: () => (reads += 1) * share * jobMs };
@@ -181,7 +185,7 @@ describe('a job that takes too long', () => {
   });
 });
 
-// CPU time and memory of a process are read from /proc.
+// Reads CPU time and memory of a process from /proc.
 if (existsSync('/proc/self/status')) {
   test('reads the CPU time that a process has used', () => {
     const before = cpuMsOf(process.pid);
@@ -191,7 +195,7 @@ if (existsSync('/proc/self/status')) {
   });
 
   test('refuses a file that uses too much memory by itself', async () => {
-    // This process's memory depends on the tests that ran before.
+    // The memory of this process depends on the earlier tests.
     const usage = { cpuMsOf, rssOf: (pid: number) => (pid === process.pid ? 0 : rssOf(pid)) };
     const pool = await unrulyPool({ maxBytes: 300 * 2 ** 20, jobMs: 600_000, usage });
     expect(await order(pool, 'fill 400')).toEqual({ kind: 'refused', refusal: 'image_too_costly' });
@@ -232,7 +236,7 @@ describe('worker processes never outlive a parent that is killed', () => {
     const workers = descendantsOf(parent.pid!);
     expect(workers).toHaveLength(2);
     if (when !== 'loading') {
-      // A Ctrl-C and the stop of a container reach worker processes, too: the parent decides when they end.
+      // Ctrl-C and the container's stop signal reach worker processes, too, but only the parent ends them.
       for (const signal of ['SIGINT', 'SIGTERM'] as const)
         for (const pid of workers) process.kill(pid, signal);
       expect(workers.every(isAlive)).toBe(true);

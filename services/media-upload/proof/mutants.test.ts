@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => pool?.close());
 
-test('500 mutants: each is accepted or refused, and no worker process dies', async () => {
+test('accepts or refuses each of 500 mutants, and no worker process dies', async () => {
   const files = [...Object.values(await corpus.validPictures()), corpus.pdf];
   const mutation = fc.record({
     file: fc.nat(files.length - 1),
@@ -25,7 +25,7 @@ test('500 mutants: each is accepted or refused, and no worker process dies', asy
   });
   const mutants = fc.sample(mutation, { numRuns: 500, seed: 20_26 }).map(({ file, cuts }) =>
     cuts.reduce((bytes, { at, bytes: put, drop }) => {
-      // Behind the first bytes, which say what it is: most are then still looked at by a decoder.
+      // Changes only bytes after the first ones, which determine the type, so that most mutants reach a decoder.
       const place = 32 + Math.floor((at / 1_000_000) * (bytes.length - 32));
       return Buffer.concat([bytes.subarray(0, place), put, bytes.subarray(place + drop)]);
     }, files[file]!),

@@ -92,18 +92,18 @@ describe.each(Object.keys(stores))('%s', (name) => {
   });
 
   test('lists every file with its age', async () => {
-    // More than S3 tells at once.
+    // More than S3 returns in one page.
     const keys = Array.from({ length: name === 'S3' ? 1_005 : 20 }, () => `${randomUUID()}-thumb`);
     const begun = Date.now();
     const path = await fileOf(Buffer.from('x'));
     const inBatches = async (work: (key: string) => Promise<void>) => {
       for (let at = 0; at < keys.length; at += 20) await Promise.all(keys.slice(at, at + 20).map(work));
     };
-    // A folder takes the file itself.
+    // A folder moves the file itself.
     await inBatches(async (key) => store.put(key, name === 'S3' ? path : await fileOf(Buffer.of(1))));
     expect(await keysOf(store)).toEqual(keys.toSorted());
     for await (const { ageMs } of store.list()) {
-      // S3 tells seconds.
+      // S3 reports times in seconds.
       expect(ageMs).toBeGreaterThan(-2_000);
       expect(ageMs).toBeLessThan(Date.now() - begun + 2_000);
     }
@@ -139,7 +139,7 @@ test('renames a file into the folder instead of copying it, so that it is never 
   expect(await readdir(folder)).toEqual(['a-large']);
 });
 
-test('S3 with a wrong secret or a missing bucket: 503', async () => {
+test('returns 503 for S3 with a wrong secret or a missing bucket', async () => {
   const away = { status: 503, error: 'service_unavailable' };
   const wrong = s3({ secretAccessKey: 'wrong' });
   await expect(wrong.check()).rejects.toThrow();
@@ -150,7 +150,7 @@ test('S3 with a wrong secret or a missing bucket: 503', async () => {
   for (const store of [wrong, missing]) store.close();
 });
 
-test('S3 that hangs or is unreachable: 503 in time', async () => {
+test('returns 503 in time if S3 hangs or is unreachable', async () => {
   const store = s3();
   await store.put('there', await fileOf(Buffer.from('x')));
   const away = { status: 503, error: 'service_unavailable' };
@@ -214,7 +214,7 @@ describe('the configuration', () => {
 
 test('rejects when the disk fails in the middle of an upload to S3', async () => {
   const store = s3();
-  // A folder can be opened, and fails when it is read.
+  // A folder can be opened, but reading it fails.
   await expect(store.put(`${randomUUID()}-large`, root)).rejects.toThrow('EISDIR');
   store.close();
 });

@@ -1,8 +1,8 @@
-// Files that are made as the tests need them: pictures of every kind, and what only looks like one.
+// Generates test files: images of every type, and files that only look like images.
 import { crc32, deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 
-/** A picture without two equal parts, so that turning or cutting it shows. */
+/** Makes an image without two equal parts, so that rotating or cropping it is visible. */
 export function picture(width: number, height: number, channels: 1 | 2 | 3 | 4 = 3): Sharp {
   const data = Buffer.alloc(width * height * channels);
   for (let y = 0, at = 0; y < height; y += 1) {
@@ -16,11 +16,11 @@ export function picture(width: number, height: number, channels: 1 | 2 | 3 | 4 =
   return sharp(data, { raw: { width, height, channels } });
 }
 
-/** A JPEG that differs from those of other sizes. */
+/** Makes a JPEG that differs from those of other sizes. */
 export const jpeg = (width = 60, height = 40): Promise<Buffer<ArrayBuffer>> =>
   picture(width, height).jpeg().toBuffer() as Promise<Buffer<ArrayBuffer>>;
 
-/** One of each kind that is taken, by its type. */
+/** Makes an image of each accepted type, by its type. */
 export async function validPictures(width = 300, height = 200): Promise<Record<string, Buffer>> {
   const source = picture(width, height);
   return {
@@ -53,7 +53,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, body, checksum]);
 }
 
-/** A grey PNG by hand: its header says `width` × `height`, its data are `rows` black rows of `width` pixels. */
+/** Makes a grey PNG: its header says `width` × `height`, its data are `rows` black rows of `rowWidth` pixels. */
 export function blackPng(width: number, height: number, { rows = height, rowWidth = width } = {}): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
@@ -68,7 +68,7 @@ export function blackPng(width: number, height: number, { rows = height, rowWidt
   ]);
 }
 
-/** Two frames of an animation: `picture` with the chunks of one in front of its data. */
+/** Makes an animation of two frames: `picture` with the chunks of one frame in front of its data. */
 export function apng(picture: Buffer): Buffer {
   const control = Buffer.alloc(8);
   control.writeUInt32BE(2, 0);
@@ -86,7 +86,7 @@ const beforePacked = {
   iCCP: Buffer.from('profile\0\0', 'latin1'),
 };
 
-/** A PNG with texts or profiles that unpack to so many bytes. */
+/** Adds texts or profiles to a PNG that unpack to these numbers of bytes. */
 export function withPacked(picture: Buffer, type: keyof typeof beforePacked, sizes: number[]): Buffer {
   const behindHeader = signature.length + 25;
   const chunks = sizes.map((size) =>
@@ -95,7 +95,7 @@ export function withPacked(picture: Buffer, type: keyof typeof beforePacked, siz
   return Buffer.concat([picture.subarray(0, behindHeader), ...chunks, picture.subarray(behindHeader)]);
 }
 
-/** Frames of an animation, one above the other, as GIF or WebP. */
+/** Makes an animation as GIF or WebP. */
 export async function animation(format: 'gif' | 'webp'): Promise<Buffer> {
   const frames = await Promise.all([1, 2, 3].map((shade) => solid(40, 30, shade * 60)));
   const options = { delay: [100, 100, 100], loop: 0 };
@@ -110,7 +110,7 @@ async function solid(width: number, height: number, grey: number): Promise<Buffe
     .toBuffer();
 }
 
-/** Behind the first bytes of each kind: nothing of it. */
+/** The first bytes of each type, without the rest of the file. */
 export const magic: Record<string, Buffer> = {
   'image/jpeg': Buffer.from('ffd8ffe000104a46494600010101', 'hex'),
   'image/png': Buffer.concat([signature, Buffer.from('0000000d49484452', 'hex')]),
@@ -121,7 +121,7 @@ export const magic: Record<string, Buffer> = {
 
 export const html = Buffer.from('<html><script>alert(document.cookie)</script></html>');
 
-/** What is none of the kinds that are taken. */
+/** Files of types that are not accepted. */
 export const others: Record<string, Buffer> = {
   svg: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'),
   'svg with a declaration': Buffer.from('<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>'),

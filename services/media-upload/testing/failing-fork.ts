@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 
-/** How starting a worker process can fail. */
+/** The ways in which starting a worker process can fail. */
 export type ForkFailure = 'event' | 'throw';
 
 /**

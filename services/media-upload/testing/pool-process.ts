@@ -1,5 +1,5 @@
-// A process with a pool whose worker processes are busy, to be killed. Arguments: the upload of both jobs, the module
-// that the worker processes run, and 'loading' to report before the worker processes have loaded it.
+// Runs a pool whose worker processes are busy, until a test kills it. Arguments: the upload of both jobs, the module
+// that the worker processes run, and 'loading' to report before the worker processes have loaded the module.
 import { dirname } from 'node:path';
 import { createLogger } from '@content-platform/chassis';
 import { imageVariants } from '@content-platform/contract';
@@ -21,7 +21,7 @@ const both = (upload: string) =>
     const job = { path: upload, folder: dirname(path), sides: imageVariants };
     return pool.run(job, new AbortController().signal);
   });
-// This file is no image: two quick results show that both have loaded their module.
+// This file is not an image: two quick results show that both worker processes have loaded their module.
 if (when !== 'loading') await Promise.all(both(main));
 void both(path);
 process.stdout.write('busy\n');

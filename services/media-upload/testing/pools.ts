@@ -10,13 +10,13 @@ import { createPool, type Pool, type PoolOptions } from '../processing/pool.ts';
 export interface TestPool extends Pool {
   /** Processes these bytes; the variants stay until the pool is closed. */
   process(bytes: Buffer, signal?: AbortSignal, userId?: number): Promise<Outcome>;
-  /** A job whose upload is these bytes. */
+  /** Makes a job whose upload is these bytes. */
   jobOf(bytes: Buffer): Promise<Job>;
-  /** What the pool has logged. */
+  /** The log lines of the pool. */
   log: Record<string, unknown>[];
 }
 
-/** A pool with a folder of its own. */
+/** Creates a pool with its own folder. */
 export async function createTestPool(options: Partial<PoolOptions> = {}): Promise<TestPool> {
   const root = await mkdtemp(join(tmpdir(), 'pool-'));
   const log: Record<string, unknown>[] = [];

@@ -9,7 +9,7 @@ import { createLocalFolderStore } from '../stores/local-folder.ts';
 
 export type Scene = Awaited<ReturnType<typeof setScene>>;
 
-/** A database and a folder of a test file's own. */
+/** Creates a database and a folder for one test file. */
 export async function setScene() {
   const service = await openTestService('media-upload', migrateMedia);
   const folder = await mkdtemp(join(tmpdir(), 'media-'));
@@ -20,7 +20,7 @@ export async function setScene() {
     folder,
     files: createFileStore(service.database.query, store.name),
     store,
-    /** A file to be put into the store. */
+    /** Writes a file to put into the store. */
     async fileOf(bytes: Buffer): Promise<string> {
       const path = join(folder, randomUUID());
       await writeFile(path, bytes);
@@ -33,7 +33,7 @@ export async function setScene() {
   };
 }
 
-/** A PDF of user 1 that nobody has uploaded before. */
+/** Makes a PDF of user 1 with new bytes. */
 export function newFile(more: Partial<NewFile> = {}): NewFile {
   const object = randomUUID();
   const sizes = { width: null, height: null, bytes: 3 };

@@ -13,7 +13,7 @@ import type { PoolOptions } from '../processing/pool.ts';
 import { createTestPool } from './pools.ts';
 import { setScene, type Scene } from './scene.ts';
 
-/** A token is a user's id. */
+/** A token is the id of its user. */
 const tokens = {
   verify: (token: string) =>
     Promise.resolve({
@@ -32,7 +32,7 @@ interface Replaced {
   pool?: Partial<PoolOptions>;
 }
 
-/** Gives each test a scene; `start` starts the service in this process, on the scene's database. */
+/** Gives each test its own database and folder; `start` starts the service in this process on them. */
 export function useService() {
   const services: Awaited<ReturnType<typeof startService>>[] = [];
   const test = {
@@ -42,7 +42,7 @@ export function useService() {
       services.push(service);
       return service;
     },
-    /** The keys of all files in the scene's store. */
+    /** Returns the keys of all files in the store. */
     async keys(): Promise<string[]> {
       const keys: string[] = [];
       for await (const { key } of test.scene.store.list()) keys.push(key);
@@ -107,11 +107,11 @@ async function startService(scene: Scene, { store, files, pool: poolOptions }: R
       const response = await fetch(`${origin}/api/media/${id}`, { method: 'DELETE', headers: as(user) });
       return response.status;
     },
-    /** How many files the worker processes have inspected. */
+    /** Returns how many files the worker processes have inspected. */
     processed: () => processed,
-    /** Uploads that are under way, or were left behind. */
+    /** Returns the folders of uploads in progress or left behind. */
     underWay: () => readdir(root),
-    /** uploads_total{outcome}. */
+    /** Returns the value of uploads_total{outcome}. */
     async counted(outcome: string): Promise<number> {
       const { values } = (await metrics.registry.getSingleMetric('uploads_total')!.get()) as {
         values: { value: number; labels: { outcome?: string } }[];

@@ -26,14 +26,14 @@ function failure(status: number, error: ErrorEnvelope, headers: Headers): HttpEr
     const retryAfter = { 'Retry-After': headers.get('retry-after') ?? '1' };
     return new HttpError('rate_limited', error.message, { headers: retryAfter });
   }
-  return unavailable('Nobody can sign in at the moment.', error);
+  return unavailable('Signing in is unavailable at the moment.', error);
 }
 
 /** Calls the auth service at `url` for a viewer. */
 export function createAuthClient(url: string) {
   const ask = (headers: From) => ({ headers, signal: AbortSignal.timeout(timeoutMs) });
   const unreachable = (cause: unknown) =>
-    Promise.reject(unavailable('Nobody can sign in at the moment.', cause));
+    Promise.reject(unavailable('Signing in is unavailable at the moment.', cause));
 
   return {
     /** Throws 401 `invalid_credentials`, 429, or 503. */

@@ -28,7 +28,7 @@ beforeEach(() => {
   sessions = createSessions({ renew }, () => now);
 });
 
-test('a token is used while it is good, and renewed once for all who ask at once', async () => {
+test('reuses a valid token and renews it once for concurrent requests', async () => {
   const value = sessions.open(tokens(1));
   expect(value).toMatch(/^[\w-]{43}$/);
   expect(await sessions.tokenOf(value, from)).toBe('access 1');
@@ -40,7 +40,7 @@ test('a token is used while it is good, and renewed once for all who ask at once
   expect(renewed).toEqual(['refresh 1', 'refresh 2']);
 });
 
-test('after 12 hours it is over, however often it was renewed', async () => {
+test('ends a session after 12 hours, even if it was renewed', async () => {
   const value = sessions.open(tokens(1));
   for (let hour = 1; hour < 12; hour += 1) {
     now += 60 * minute;
@@ -50,7 +50,7 @@ test('after 12 hours it is over, however often it was renewed', async () => {
   expect(await sessions.tokenOf(value, from)).toBeUndefined();
 });
 
-test('it is over when auth says so, but not while auth is away', async () => {
+test('ends a session when auth reports its end, but not while auth is unavailable', async () => {
   const value = sessions.open(tokens(1));
   now += 15 * minute;
   answer = () => Promise.reject(new Error('away'));
@@ -61,7 +61,7 @@ test('it is over when auth says so, but not while auth is away', async () => {
   expect(await sessions.tokenOf(value, from)).toBeUndefined();
 });
 
-test('while auth is away the old token is used to its end', async () => {
+test('uses the old token until it expires while auth is unavailable', async () => {
   const value = sessions.open(tokens(1));
   answer = () => Promise.reject(new Error('away'));
   now += 15 * minute - 1;
@@ -70,14 +70,14 @@ test('while auth is away the old token is used to its end', async () => {
   await expect(sessions.tokenOf(value, from)).rejects.toThrow('away');
 });
 
-test('a session that was ended is not there; nor is one that never was', async () => {
+test('finds neither an ended session nor an unknown one', async () => {
   const value = sessions.open(tokens(1));
   sessions.end(value);
   expect(await sessions.tokenOf(value, from)).toBeUndefined();
   expect(await sessions.tokenOf('__proto__', from)).toBeUndefined();
 });
 
-test('of more than 1,000 the oldest goes', async () => {
+test('replaces the oldest of more than 1,000 sessions', async () => {
   const values = Array.from({ length: 1_001 }, (_, n) => sessions.open(tokens(n)));
   expect(await sessions.tokenOf(values[0]!, from)).toBeUndefined();
   expect(await sessions.tokenOf(values[1]!, from)).toBe('access 1');

@@ -14,7 +14,7 @@ export function pulseSignIn(context: PulseContext): Handler<typeof contract> {
       if (login.mustChangePassword) {
         throw new HttpError(
           'password_change_required',
-          'This was a temporary password, which is good for one login. Ask for another one, and set a password of your own with it, where you use the platform, before you come here.',
+          'This temporary password was valid for one login only. Request another one, log in to the platform with it and choose your own password. Then sign in here.',
         );
       }
       authorize(await tokens.verify(login.accessToken), { access: 'pulse:view' });

@@ -72,7 +72,7 @@ export function slowQueriesCard({ slow }: PulseReport, traces: string | undefine
 /** `mayRetry`: the viewer may see jobs and retry them. */
 export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boolean): Html {
   if (!mayRetry) {
-    return card('jobs', 'Failed jobs', null, html`<p>Who has jobs:manage sees them here.</p>`);
+    return card('jobs', 'Failed jobs', null, html`<p>You need the scope jobs:manage to see them.</p>`);
   }
   // The button's id is the class, so that it keeps the focus when a newer job replaces the example.
   const rows = jobs?.map(({ class: name, count, first_failed_at: first, last_failed_at: last, example }) => [
@@ -112,7 +112,7 @@ export function cacheCard({ cache }: PulseReport): Html {
   ]);
   const room = limit === null ? 'without a limit' : `of ${formatBytes(limit)}`;
   const memory = used === null ? '' : `Redis uses ${formatBytes(used)} ${room}.`;
-  const note = `Reads of the last 5 minutes; changes that nobody announced in the last hour. ${memory}`;
+  const note = `Reads of the last 5 minutes; missed changes of the last hour, found by the watch. ${memory}`;
   return card('cache', 'Cache by model', note, table('cache', columns, rows, ''));
 }
 
@@ -133,5 +133,5 @@ export function processesCard({ processes }: PulseReport): Html {
   ]);
   const note =
     'CPU of one core over a minute; delay of the event loop, 99th percentile; restarts in the last hour.';
-  return card('processes', 'Processes', note, table('processes', columns, rows, 'None is known.'));
+  return card('processes', 'Processes', note, table('processes', columns, rows, 'No process is known.'));
 }

@@ -21,7 +21,7 @@ const report: PulseReport = {
 const show = (more: Partial<Overview> = {}) =>
   overviewPage({ report, samples: [], links: {}, mayRetry: true, ...more }).text;
 
-test('what is missed, and what is not known, is said in words', () => {
+test('names missed and unknown targets in words', () => {
   expect(show()).toContain('1 of 2 missed: failed jobs');
   expect(show()).toContain('not known');
   const [ok] = report.targets;
@@ -29,13 +29,13 @@ test('what is missed, and what is not known, is said in words', () => {
   expect(show({ report: { ...report, at: null } })).toContain('the first look is under way');
 });
 
-test('a target with a note shows it', () => {
+test('shows the note of a target', () => {
   const note = 'HTTP only: pending clears';
   const [target] = report.targets;
   expect(show({ report: { ...report, targets: [{ ...target!, note }] } })).toContain(note);
 });
 
-test('links where they lead somewhere', () => {
+test('shows links only if their URLs are configured', () => {
   expect(show()).not.toContain('href="http');
   const text = show({
     links: { grafana: 'https://grafana.example.com', jaeger: 'https://jaeger.example.com' },
@@ -44,13 +44,13 @@ test('links where they lead somewhere', () => {
   expect(text).toContain(`href="https://jaeger.example.com/trace/${'ab'.repeat(16)}"`);
 });
 
-test('what cannot be had, or may not be seen, is said', () => {
+test('explains parts that are unavailable or not allowed', () => {
   expect(show()).toContain('Not available at the moment.');
-  expect(show({ mayRetry: false })).toContain('Who has jobs:manage sees them here.');
+  expect(show({ mayRetry: false })).toContain('You need the scope jobs:manage to see them.');
   expect(show({ report: { ...report, slow: null } }).match(/Not available/g)).toHaveLength(3);
 });
 
-test('failed jobs are a row for each class, with the newest job and its button', () => {
+test('shows a row for each class of failed jobs, with its newest job and a retry button', () => {
   const job = { id: 17, error: 'Unexpected <b>', attempts: 1, failed_at: '2026-01-02T03:04:05.000Z' };
   const group = {
     class: 'not_json' as const,
@@ -70,4 +70,4 @@ test('failed jobs are a row for each class, with the newest job and its button',
   expect(show({ report: { ...report, failed_jobs: [] } })).toContain('None is open.');
 });
 
-test('statements are text', () => expect(show()).toContain('SELECT &lt;$1&gt;'));
+test('escapes SQL statements', () => expect(show()).toContain('SELECT &lt;$1&gt;'));

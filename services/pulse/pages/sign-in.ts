@@ -44,7 +44,7 @@ export function forbiddenPage(reason: string): Html {
       <h2>Not allowed</h2>
       <p role="alert">${reason}</p>
       <form method="post" action="/pulse/sign-out">
-        <button id="sign-out">Sign in as somebody else</button>
+        <button id="sign-out">Sign in as another user</button>
       </form>
     </section>`,
   });

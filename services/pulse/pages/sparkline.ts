@@ -28,7 +28,7 @@ function path(points: readonly Point[], x: (at: number) => string, y: (value: nu
 /** Draws the known values of the hour before `now` (ms), and the goal as a second line. */
 export function sparkline(points: readonly Point[], { goal, unit }: Target, now: number): Html {
   const values = points.map(({ value }) => value).filter((value) => value !== null);
-  if (values.length < 2) return html`<p class="line note">The line begins with the second value.</p>`;
+  if (values.length < 2) return html`<p class="line note">The line appears after the second value.</p>`;
   const top = Math.max(...values, goal ?? 0) * 1.1 || 1;
   const span = Math.min(hourMs, Math.max(shortestMs, now - points[0]!.at));
   const x = (at: number) => ((1 - (now - at) / span) * width).toFixed(1);

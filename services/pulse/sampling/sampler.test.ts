@@ -17,7 +17,7 @@ async function listen(answer: RequestListener): Promise<string> {
   return origin;
 }
 
-test('processes that hang, are away or say something else are down; the others are sampled', async () => {
+test('reports processes as down if they hang, are unreachable or reply with something else, and samples the others', async () => {
   const { registry } = createMetrics('auth');
   const well = await listen(
     (_request, response) =>
@@ -35,7 +35,7 @@ const began = { name: 'process_start_time_seconds', values: [{ labels: {}, value
 const told = (name: string, ...values: unknown[]) => JSON.stringify([began, { name, values }]);
 const duration = 'http_request_duration_seconds';
 
-test('what no process of ours says ends nothing: who says it is down, and the look goes on', async () => {
+test('reports a process with a malformed reply as down, and continues the round', async () => {
   const answers = [
     '[1]',
     '[null]',
@@ -66,7 +66,7 @@ test('what no process of ours says ends nothing: who says it is down, and the lo
   expect(sampler.processes().map(({ up }) => up)).toEqual([...Array(12).fill(false), true]);
 });
 
-test('a name stands for each of its addresses, of one family', async () => {
+test('resolves a name to its addresses of one family', async () => {
   expect(await processesAt('http://localhost:9080')).toEqual(['http://127.0.0.1:9080']);
   expect(await processesAt('http://[::1]:9080')).toEqual(['http://[::1]:9080']);
   expect(await processesAt('http://nobody.invalid:9080')).toEqual(['http://nobody.invalid:9080']);

@@ -12,7 +12,7 @@ const well: Gauges = {
   memoryBytes: 10,
   memoryLimitBytes: 100,
 };
-/** How one target stands. */
+/** Returns the value and the state of one target. */
 function stand(index: number, counted: Record<string, number>, gauges: Partial<Gauges> = {}) {
   const { value, ok } = measure(new Map(Object.entries(counted)), { ...well, ...gauges }, at)[index]!;
   return [value, ok];
@@ -23,7 +23,7 @@ test.each<[string, Record<string, number>, Partial<Gauges>, unknown]>([
   ['slow', { 'request|GET /api/me|0.1': 90, 'request|GET /api/me|1': 10 }, {}, [expect.closeTo(0.75), false]],
   ['fewer than 20', { 'request|GET /api/me|1': 19 }, {}, [null, true]],
   [
-    'slow on purpose',
+    'intentionally slow',
     {
       'request|POST /api/login|1': 50,
       'request|POST /pulse/sign-in|1': 50,
@@ -34,7 +34,7 @@ test.each<[string, Record<string, number>, Partial<Gauges>, unknown]>([
   ],
   ['slower than the last bound', { 'request|GET /api/me|Infinity': 20 }, {}, [10, false]],
   ['no gateway', {}, { gateway: false }, [null, false]],
-])('the time of requests: %s', (_, counted, gauges, expected) => {
+])('request duration: %s', (_, counted, gauges, expected) => {
   expect(stand(0, counted, gauges)).toEqual(expected);
 });
 
@@ -43,11 +43,11 @@ test.each<[string, Partial<Gauges>, unknown]>([
   ['100', { queue: 100 }, [100, false]],
   ['measured too long ago', { queueMeasuredAt: at - 60_001 }, [null, false]],
   ['no Kafka', { queueMeasuredAt: 0 }, [0, true]],
-  ['no Kafka, and clears that were refused', { queueMeasuredAt: 0, queue: 100 }, [100, false]],
-  ['nobody tells', { queue: undefined, queueMeasuredAt: undefined }, [null, false]],
-])('the queue: %s', (_, gauges, expected) => expect(stand(1, {}, gauges)).toEqual(expected));
+  ['no Kafka, with refused clears', { queueMeasuredAt: 0, queue: 100 }, [100, false]],
+  ['not reported', { queue: undefined, queueMeasuredAt: undefined }, [null, false]],
+])('queue: %s', (_, gauges, expected) => expect(stand(1, {}, gauges)).toEqual(expected));
 
-test('the queue says what it counts where there is no Kafka', () => {
+test('notes what the queue counts without Kafka', () => {
   const noteOf = (queueMeasuredAt: number) => measure(new Map(), { ...well, queueMeasuredAt }, at)[1]!.note;
   expect(noteOf(0)).toMatch(/^HTTP only/);
   expect(noteOf(at)).toBeUndefined();
@@ -63,13 +63,13 @@ test.each<[string, Record<string, number>, unknown]>([
   ['81 of 100', { 'read|webform|hit': 81, 'read|pathway|miss': 19 }, [0.81, true]],
   ['80 of 100', { 'read|webform|hit': 80, 'read|webform|bypass': 20 }, [0.8, false]],
   ['fewer than 100', { 'read|webform|miss': 99 }, [null, true]],
-])('hits: %s', (_, counted, expected) => expect(stand(3, counted)).toEqual(expected));
+])('hit ratio: %s', (_, counted, expected) => expect(stand(3, counted)).toEqual(expected));
 
-test('hits: nobody tells', () => expect(stand(3, {}, { contentCache: false })).toEqual([null, false]));
+test('hit ratio: not reported', () => expect(stand(3, {}, { contentCache: false })).toEqual([null, false]));
 
 test.each<[string, Partial<Gauges>, unknown]>([
   ['89 %', { memoryBytes: 89 }, [0.89, true]],
   ['90 %', { memoryBytes: 90 }, [0.9, false]],
   ['no limit', { memoryLimitBytes: 0 }, [10, true]],
-  ['nobody tells', { memoryBytes: undefined }, [null, false]],
+  ['not reported', { memoryBytes: undefined }, [null, false]],
 ])('memory: %s', (_, gauges, expected) => expect(stand(4, {}, gauges)).toEqual(expected));

@@ -13,10 +13,10 @@ function tell(startedAt: number, missed: number): Scrape {
   ]);
 }
 
-/** Looks at the address at each of these times, and tells what was new in the last. */
+/** Scrapes the address at each of these times and returns the increase at the last one. */
 function newAfter(startedAt: number, looks: [at: number, missed: number | undefined][]) {
   const watch = watchAddresses();
-  // Long before everything.
+  // Earlier than all other times.
   watch(['http://10.0.0.2:9080'], 0);
   const counts = looks.map(([at, missed]) => {
     const [process] = watch(missed === undefined ? [] : [address], at);
@@ -26,10 +26,10 @@ function newAfter(startedAt: number, looks: [at: number, missed: number | undefi
 }
 
 test.each<[string, number, [number, number | undefined][], number]>([
-  ['of an old process that comes late', minutes(10), [[minutes(20), 50]], 0],
-  ['of a young one', minutes(18), [[minutes(20), 50]], 50],
+  ['of an old process that is first seen late', minutes(10), [[minutes(20), 50]], 0],
+  ['of a young process', minutes(18), [[minutes(20), 50]], 50],
   [
-    'of an old one whose address was gone for a moment',
+    'of an old process whose address was missing briefly',
     minutes(10),
     [
       [minutes(20), 50],
@@ -39,7 +39,7 @@ test.each<[string, number, [number, number | undefined][], number]>([
     3,
   ],
   [
-    'of a young one whose address was gone for a moment',
+    'of a young process whose address was missing briefly',
     minutes(18),
     [
       [minutes(19), 50],
@@ -49,7 +49,7 @@ test.each<[string, number, [number, number | undefined][], number]>([
     3,
   ],
   [
-    'of one whose address was gone for longer than what is judged',
+    'of a process whose address was missing for longer than the window',
     minutes(10),
     [
       [minutes(20), 50],
@@ -59,4 +59,6 @@ test.each<[string, number, [number, number | undefined][], number]>([
     ],
     0,
   ],
-])('what is new %s', (_, startedAt, looks, expected) => expect(newAfter(startedAt, looks)).toBe(expected));
+])('counts the increase %s', (_, startedAt, looks, expected) =>
+  expect(newAfter(startedAt, looks)).toBe(expected),
+);

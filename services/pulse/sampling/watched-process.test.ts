@@ -21,7 +21,7 @@ async function tell(startedAt: number, requests: number, missed: number): Promis
 const second = (at: number) => at * 1_000;
 const address = 'http://127.0.0.1:9080';
 
-test('what was counted before anybody looked is not new; what comes then is', async () => {
+test('ignores counts from before the first sample and returns later increases', async () => {
   const process = watchProcess(address, second(500));
   expect(process.take(second(501), await tell(100, 7, 3))).toEqual(new Map());
   expect(process.take(second(506), await tell(100, 9, 4))).toEqual(
@@ -32,13 +32,13 @@ test('what was counted before anybody looked is not new; what comes then is', as
   );
 });
 
-test('of a process that began a minute before, and answers late, everything is new', async () => {
+test('counts everything of a process that started a minute earlier and answers late', async () => {
   const process = watchProcess(address, second(500));
   process.take(second(501), undefined);
   expect(process.take(second(506), await tell(440, 0, 3)).get('missed|webform')).toBe(3);
 });
 
-test('of a process that began afterwards everything is new, also after a restart', async () => {
+test('counts everything of a process that started later, also after a restart', async () => {
   const process = watchProcess(address, second(500));
   const all = new Map([
     ['request|GET /api/me|0.05', 8],
@@ -46,14 +46,14 @@ test('of a process that began afterwards everything is new, also after a restart
     ['missed|webform', 3],
   ]);
   expect(process.take(second(510), await tell(501, 7, 3))).toEqual(all);
-  // It has counted more by now than before.
+  // Its count is higher than before the restart.
   expect(process.take(second(520), await tell(515, 7, 3))).toEqual(all);
   expect(process.state()).toMatchObject({ up: true, service: 'gateway', restarts: 1 });
   expect(process.take(second(3_600 + 521), await tell(515, 7, 3))).toEqual(new Map());
   expect(process.state().restarts).toBe(0);
 });
 
-test('one that does not answer is down, and goes on from where it was', async () => {
+test('reports a process that does not answer as down, and later continues from its last count', async () => {
   const process = watchProcess(address, second(500));
   expect(process.state()).toMatchObject({ up: false, service: null });
   process.take(second(510), await tell(100, 7, 3));
