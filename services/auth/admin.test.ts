@@ -27,7 +27,7 @@ async function run(args: string[], { input = '', url = own.url } = {}) {
   return { code, ...output };
 }
 
-test('a command makes the schema, reads stdin and says what it did', async () => {
+test('a command creates the schema, reads stdin and prints its result', async () => {
   const args = ['create-user', '--email', 'ann@example.com', '--name', 'Ann', '--role', 'admin'];
   const { code, stdout } = await run(args, { input: 'wooden lantern drifts past nine\nanother line\n' });
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'Created user 1, ann@example.com (admin).\n' });
@@ -42,13 +42,13 @@ test.each<[RegExp, string[], string?]>([
   [/^admin: Unknown option '--password'.*\n$/, ['create-user', '--password', 'x']],
   [/^admin: The database does not answer at the moment\.\n$/, ['import-users'], 'postgres://u@127.0.0.1:1/x'],
   [/^admin: DATABASE_URL is not set; .+\n$/, ['import-users'], ''],
-])('what cannot be done is one line and exit 1: %s', async (line, args, url = own.url) => {
+])('fails with one line and exit code 1: %s', async (line, args, url = own.url) => {
   const { code, stdout, stderr } = await run(args, { url });
   expect(stderr).toMatch(line);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
 });
 
-test('help needs no database', async () => {
+test('prints help without a database', async () => {
   const { code, stdout } = await run([], { url: '' });
   expect(code).toBe(0);
   for (const name of ['create-user', 'create-client', 'import-users']) expect(stdout).toContain(name);

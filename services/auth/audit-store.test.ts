@@ -36,7 +36,7 @@ const typed: Record<string, string> = {
   'an unknown refresh token': 'x'.repeat(43),
 };
 
-test('every step of an account is on record, and no secret, and nothing that a stranger typed', async () => {
+test('records every step of an account, but no secrets and no text from strangers', async () => {
   const { origin } = auth;
   const { logIn, refresh, askAsClient: client } = auth;
 

@@ -43,7 +43,7 @@ const addTokens = (sessionId: number, many: number) =>
     many,
   );
 
-test("a backlog goes in slices, a session's refresh tokens before it", async () => {
+test('deletes a backlog in batches, refresh tokens before their session', async () => {
   await addTokens(await session(-31, null), 2_500);
   await addOldEntries(2_000);
   const deleted: number[] = [];
@@ -57,7 +57,7 @@ test("a backlog goes in slices, a session's refresh tokens before it", async () 
   expect(await Promise.all(['session', 'refresh_token'].map(count))).toEqual([0, 0]);
 });
 
-test('all refresh tokens of a session stay until none could be good, those that were just replaced too', async () => {
+test('keeps all refresh tokens of a session until all have expired', async () => {
   const kept = [
     await session(1, null),
     await session(-29, null),
@@ -79,7 +79,7 @@ test('all refresh tokens of a session stay until none could be good, those that 
   expect(await ids(owners)).toEqual(kept);
 });
 
-test('audit entries are kept for a year, those of tokens for clients for 30 days', async () => {
+test('keeps audit entries for a year, those of client tokens for 30 days', async () => {
   await auth.sql('TRUNCATE auth.audit');
   const ages = [1, 29, 31, 364, 367];
   const text = `INSERT INTO auth.audit (event, at) SELECT $1, now() - make_interval(days => unnest($2::int[]))`;
@@ -92,7 +92,7 @@ test('audit entries are kept for a year, those of tokens for clients for 30 days
   ]);
 });
 
-test('logins at the identity service are kept for an hour, codes for a day', async () => {
+test('keeps logins at the identity provider for an hour, codes for a day', async () => {
   const { identityLogins, identityCodes, users } = auth.stores;
   const [young, old] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
   const { id: userId } = (await users.findByEmail('ann@example.com'))!;
@@ -117,7 +117,7 @@ test('logins at the identity service are kept for an hour, codes for a day', asy
 
 const over = `session WHERE ends_at < now() - interval '30 days'`;
 
-test('one that somebody holds is left for the next time, and nobody waits', async () => {
+test('skips a locked row until the next run without a wait', async () => {
   const held = await session(-31, null);
   await session(-31, null);
   const release = await holdOpen(auth.database, (query) =>
@@ -129,7 +129,7 @@ test('one that somebody holds is left for the next time, and nobody waits', asyn
   expect(await count(over)).toBe(0);
 });
 
-test('a step that fails stops none of the others, and is done the next time', async () => {
+test('a failed step does not stop the others, and is retried in the next run', async () => {
   await session(-31, null);
   const old = `audit WHERE at < now() - interval '1 year'`;
   await auth.sql('ALTER TABLE auth.refresh_token RENAME TO hidden');
@@ -143,7 +143,7 @@ test('a step that fails stops none of the others, and is done the next time', as
   await until('all is done', async () => (await count(over)) === 0);
 });
 
-test('when the process stops, no further slice begins and nothing is said', async () => {
+test('starts no further batch and logs nothing when the process stops', async () => {
   await endRetention!();
   await addOldEntries(3_000);
   auth.log.length = 0;

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const run = (command: Command, args: string[], input?: string) => runCommand(own.url, command, args, input);
 
-/** Refused with one line that matches. */
+/** Expects a CommandError with one line that matches. */
 async function expectRefusal(line: RegExp, command: Command, args: string[], input?: string) {
   const failure: unknown = await run(command, args, input).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(CommandError);
@@ -36,7 +36,7 @@ const ann = ['--email', 'ann@example.com', '--name', 'Ann'];
 const unknownScope =
   /^--scope must be of cache:clear, jobs:manage, pulse:view, users:admin, letters:write, devices:manage$/;
 
-test('create-user makes a user with the roles given, else an ordinary one', async () => {
+test('create-user creates a user with the given roles, by default a regular user', async () => {
   const said = await run(createUser, [...ann, '--role', 'sre', '--role', 'admin'], `${password}\nmore\n`);
   expect(said).toMatch(/^Created user \d+, ann@example.com \(sre, admin\)\.$/);
   const user = (await accounts.users.findByEmail('ann@example.com'))!;
@@ -46,7 +46,7 @@ test('create-user makes a user with the roles given, else an ordinary one', asyn
   expect((await accounts.users.findByEmail('bob@example.com'))!.roles).toEqual(['user']);
 });
 
-test('an address that is taken is refused, in any case', async () => {
+test('create-user refuses an email that is taken, in any case', async () => {
   const other = ['--email', 'BOB@example.com', '--name', 'B'];
   await expectRefusal(/^There is a user with the address BOB@/, createUser, other, password);
 });
@@ -82,13 +82,13 @@ test.each([
   [/^Give one NAME, not 2/, ['cms', 'cms2', '--scope', 'cache:clear']],
 ])('create-client refuses: %s', (line, args) => expectRefusal(line, createClient, args));
 
-/** The client's revocations so far. */
+/** Returns the number of the client's revocations. */
 async function revocations(name: string): Promise<number> {
   const { revocations: all } = await accounts.revocations.listAfter(0);
   return all.filter((one) => 'client' in one && one.client === name).length;
 }
 
-test('rotate-client replaces the secret and revokes what came with the old one', async () => {
+test('rotate-client replaces the secret and revokes the tokens of the old one', async () => {
   const old = (await run(createClient, ['rotating', '--scope', 'cache:clear'])).split('\n').at(-1)!;
   const said = await run(rotateClient, ['rotating']);
   expect(said).toMatch(/^The new secret of client rotating, shown only now; .+:\n[\w-]{43}$/);
@@ -99,7 +99,7 @@ test('rotate-client replaces the secret and revokes what came with the old one',
   expect(await revocations('rotating')).toBe(1);
 });
 
-test('disable-client is for good', async () => {
+test('disable-client disables a client permanently', async () => {
   await run(createClient, ['doomed', '--scope', 'cache:clear']);
   expect(await run(disableClient, ['doomed'])).toMatch(/^Disabled client doomed: /);
   const { disabled, secretHash } = (await accounts.clients.find('doomed'))!;
@@ -121,7 +121,7 @@ test.each([
   for (const command of [rotateClient, disableClient]) await expectRefusal(line, command, args);
 });
 
-test('import-users takes bcrypt and argon2id hashes as they are', async () => {
+test('import-users stores bcrypt and argon2id hashes unchanged', async () => {
   const laravel = await bcrypt.hash(password, { cost: 4, version: '2y' });
   const ours = await accounts.passwords.hash(password);
   const one = { email: 'one@example.com', name: 'One', password_hash: laravel };
@@ -146,7 +146,7 @@ test.each([
   [/^Line 2: there is a user with this address already/, { ...good, email: 'NEW@example.com' }],
   [/^Line 2: there is a user with this address already/, { ...good, email: 'ann@example.com' }],
   [/^Line 2: must be JSON/, undefined],
-])('import-users takes all or none: %s', async (line, second) => {
+])('import-users imports all users or none: %s', async (line, second) => {
   const input = `${JSON.stringify(good)}\n${second ? JSON.stringify(second) : '{"email":'}\n`;
   await expectRefusal(line, importUsers, [], input);
   expect(await accounts.users.findByEmail(good.email)).toBeUndefined();

@@ -19,19 +19,19 @@ function terminal(...typed: string[]) {
   return { password, answers, shown: () => shown };
 }
 
-test('at a terminal the password is asked for twice and not shown', async () => {
+test('asks twice for the password at a terminal and does not show it', async () => {
   const { password, answers, shown } = terminal('hushed wordz\x7fs\r', 'hushed words\r');
   await answers();
   expect(await password).toBe('hushed words');
   expect(shown()).toBe('Password: \nAgain: \n');
 });
 
-test('two that differ are refused', async () => {
+test('refuses two different passwords', async () => {
   const { password, answers } = terminal('hushed words\r', 'hushed wordz\r');
   await Promise.all([answers(), expect(password).rejects.toThrow('not the same')]);
 });
 
-test.each(['half\x03', '\x04'])('%j ends it', async (typed) => {
+test.each(['half\x03', '\x04'])('%j cancels the prompt', async (typed) => {
   const { password, answers } = terminal(typed);
   await Promise.all([answers(), expect(password).rejects.toThrow('Nothing was done.')]);
 });

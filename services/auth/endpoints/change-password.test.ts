@@ -36,7 +36,7 @@ function refusal(...paths: string[]) {
   return { status: 422, error: { error: 'validation_failed', details } };
 }
 
-test('a change is on record, without the passwords', async () => {
+test('records a change without the passwords', async () => {
   const user = await auth.person();
   expect((await change(user.token, password)).status).toBe(204);
   const text = `SELECT actor, host(address) AS address, details FROM auth.audit
@@ -46,7 +46,7 @@ test('a change is on record, without the passwords', async () => {
   ]);
 });
 
-test('what is refused says which field and why, and changes nothing', async () => {
+test('a refusal names the field and the reason, and changes nothing', async () => {
   const user = await auth.person();
   const before = await hashOf(user.id);
   expect(await change(user.token, 'a guess', 'too short')).toMatchObject(
@@ -58,7 +58,7 @@ test('what is refused says which field and why, and changes nothing', async () =
   expect((await auth.refresh(user.refreshToken)).status).toBe(200);
 });
 
-test('who guesses the current one has to wait', async () => {
+test('throttles guesses of the current password', async () => {
   const { token, email, sessionId } = await auth.person();
   const statuses = new Set<number>();
   for (let guess = 0; guess < 10; guess += 1) statuses.add((await change(token, `guess ${guess}`)).status);
@@ -66,13 +66,13 @@ test('who guesses the current one has to wait', async () => {
   const answer = await change(token, 'one guess more');
   expect(answer.error?.error).toBe('rate_limited');
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-  // They are counted together with those at the login.
+  // They are counted together with failed logins.
   await auth.sql('UPDATE auth.session SET ended_at = now() WHERE id = $1', sessionId);
   expect((await auth.logIn(email, 'a guess')).error?.error).toBe('rate_limited');
 });
 
 describe('while it is changed', () => {
-  test('it is not overwritten by somebody who knew the one before', async () => {
+  test('refuses a second change with the earlier password', async () => {
     const user = await auth.person();
     const otherHash = await auth.accounts.passwords.hash('the password of an attacker');
     const answer = await auth.whileHeld(
@@ -83,7 +83,7 @@ describe('while it is changed', () => {
     expect(await hashOf(user.id)).toBe(otherHash);
   });
 
-  test.each([password, temporary])('nobody logs in with %j from before', async (given) => {
+  test.each([password, temporary])('refuses a login with the earlier password %j', async (given) => {
     const { id, email } = await auth.person();
     await setTemporary(id);
     const newHash = await auth.accounts.passwords.hash(another);
@@ -95,7 +95,7 @@ describe('while it is changed', () => {
     expect(error?.error).toBe('invalid_credentials');
   });
 
-  test('a login that is under way ends with the others', async () => {
+  test('ends the session of a concurrent login', async () => {
     const user = await auth.person();
     const passwordHash = await hashOf(user.id);
     const session = { userId: user.id, device: 'x', address: '127.0.0.1', mustChangePassword: false };
@@ -113,7 +113,7 @@ describe('while it is changed', () => {
     ['the session expires', 'UPDATE auth.session SET ends_at = now() WHERE user_id = $1'],
     ['the user is disabled', 'UPDATE auth.user SET disabled = true WHERE id = $1'],
     ['the user is deleted', 'DELETE FROM auth.user WHERE id = $1'],
-  ])('%s: 401', async (_, statement) => {
+  ])('returns 401 if %s', async (_, statement) => {
     const user = await auth.person();
     const lockAndRun = async (query: Database['query']) => {
       await createUserStore(query).lock(user.id);
@@ -126,7 +126,7 @@ describe('while it is changed', () => {
 });
 
 describe('after a temporary password', () => {
-  test('that one is the current one, also when it has expired; it is gone then', async () => {
+  test('accepts it as the current one, even if it has expired, and deletes it', async () => {
     const user = await personWithTemporary();
     const expire = `UPDATE auth.user SET temp_password_expires_at = now() - interval '1 s' WHERE id = $1`;
     await auth.sql(expire, user.id);
@@ -137,18 +137,18 @@ describe('after a temporary password', () => {
     expect((await auth.logIn(user.email, another)).status).toBe(200);
   });
 
-  test("the person's own is, too", async () => {
+  test("accepts the user's own password as the current one, too", async () => {
     expect((await change((await personWithTemporary()).token, password)).status).toBe(204);
   });
 
-  test('who had none before gets one', async () => {
+  test('sets the first password of a user without one', async () => {
     const { id, token } = await personWithTemporary();
     await auth.sql('UPDATE auth.user SET password_hash = NULL WHERE id = $1', id);
     expect((await change(token, temporary)).status).toBe(204);
     expect(await auth.accounts.passwords.verify(await hashOf(id), another)).toBe(true);
   });
 
-  test('neither it nor the own one can be the new one', async () => {
+  test('refuses both as the new password', async () => {
     const { token } = await personWithTemporary();
     for (const [current, chosen] of [
       [temporary, temporary],
@@ -160,7 +160,7 @@ describe('after a temporary password', () => {
     }
   });
 
-  test('in a session of the own password it is nothing', async () => {
+  test("refuses it in a session that began with the user's own password", async () => {
     const { id, token } = await auth.person();
     await setTemporary(id);
     expect(await change(token, temporary)).toMatchObject(refusal('current_password'));

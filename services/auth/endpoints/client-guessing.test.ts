@@ -29,10 +29,10 @@ const refusalsWritten = async () =>
 
 test.each([
   ['a client', 'cms', '192.0.2.1'],
-  ['a client that is not there', 'nobody', '192.0.2.2'],
-  ['what is no name', 'c\u{7f}ms', '192.0.2.3'],
+  ['an unknown client', 'nobody', '192.0.2.2'],
+  ['an invalid name', 'c\u{7f}ms', '192.0.2.3'],
 ])(
-  'who guesses the secret of %s has to wait, and costs no check and no row then',
+  'throttles guesses of the secret of %s; refused guesses cause no check and no audit row',
   async (_, client, from) => {
     await exhaust(from, client);
     const before = [await queriesOf(auth, 'find_client'), await refusalsWritten()];
@@ -48,7 +48,7 @@ test.each([
   },
 );
 
-test('where the client has come from before, the right secret goes on, and wrong ones are on record', async () => {
+test('accepts the right secret from a known network, and records wrong ones', async () => {
   const [home, neighbour] = ['2001:db8:0:1::1', '2001:db8:0:1::2'];
   expect((await ask(home, 'cms', secret)).error).toBeUndefined();
   await exhaust(neighbour, 'cms');
@@ -58,7 +58,7 @@ test('where the client has come from before, the right secret goes on, and wrong
   expect((await ask(home, 'cms', secret)).error).toBeUndefined();
 });
 
-test('a wish for more than the client has is no guess', async () => {
+test('does not count a request for too many scopes as a guess', async () => {
   const from = '192.0.2.4';
   for (let n = 0; n < 11; n += 1) {
     expect((await ask(from, 'cms', secret, 'users:admin')).error).toBe('invalid_scope');
@@ -66,7 +66,7 @@ test('a wish for more than the client has is no guess', async () => {
   expect((await ask(from, 'cms', secret)).error).toBeUndefined();
 });
 
-test('a NUL is no error of ours, however often it comes', async () => {
+test('a NUL in a name never causes a 5xx', async () => {
   const Authorization = `Basic ${Buffer.from('cms%00:x').toString('base64')}`;
   const headers = { Authorization, 'X-Forwarded-For': '192.0.2.5' };
   const statuses = new Set<number>();

@@ -21,7 +21,7 @@ async function reset(id: number, body?: { expires_in: number }) {
 }
 
 describe('made', () => {
-  test('for as long as was said, on record, and shown only in the reply', async () => {
+  test('expires as announced, is recorded, and is shown only in the reply', async () => {
     const { id } = await auth.person();
     const { temporary, expiresAt } = await reset(id, { expires_in: 604_800 });
     expect(Math.abs(expiresAt.getTime() - Date.now() - 604_800_000)).toBeLessThan(60_000);
@@ -40,7 +40,7 @@ describe('made', () => {
     for (const text of [...rows.map(({ row }) => row), ...auth.log]) expect(text).not.toContain(temporary);
   });
 
-  test('another one takes the place of the first, and of a session that began with it', async () => {
+  test('a second one replaces the first and ends its session', async () => {
     const { id, email, refreshToken } = await auth.person();
     const first = (await reset(id)).temporary;
     const stranger = (await auth.logIn(email, first)).body!;
@@ -53,7 +53,7 @@ describe('made', () => {
 });
 
 describe('a login with it', () => {
-  test('opens a session that lasts no longer than it, and is marked on record and in each token', async () => {
+  test('opens a session that ends when the password expires, and marks the audit row and each token', async () => {
     const { id, email } = await auth.person();
     const { temporary, expiresAt } = await reset(id, { expires_in: 3_600 });
     const { token, refresh_token } = (await auth.logIn(email, temporary)).body!;
@@ -65,7 +65,7 @@ describe('a login with it', () => {
     expect(await auth.sql(logins, id)).toMatchObject([{ details: { password: 'temporary' } }]);
   });
 
-  test('works once, also when two come at the same time', async () => {
+  test('works once, even for two concurrent logins', async () => {
     const { id, email } = await auth.person();
     const { temporary } = await reset(id);
     const logins = await auth.whileHeld(
@@ -78,7 +78,7 @@ describe('a login with it', () => {
     expect(await auth.sql(reasons, id)).toEqual([{ reason: 'temporary password used or expired' }]);
   });
 
-  test('is for those without a password, too', async () => {
+  test('works for a user without a password', async () => {
     const { id, email } = await auth.person();
     await auth.sql('UPDATE auth.user SET password_hash = NULL WHERE id = $1', id);
     const { temporary } = await reset(id);
@@ -92,7 +92,7 @@ describe('a login with it', () => {
   const disable = 'UPDATE auth.user SET disabled = true WHERE id = $1';
   test.each([
     ['expired', 'UPDATE auth.user SET temp_password_expires_at = now() WHERE id = $1'],
-    ['of somebody disabled', disable],
+    ['of a disabled user', disable],
   ])('fails when it is %s', async (_, statement) => {
     const { id, email } = await auth.person();
     const { temporary } = await reset(id);
@@ -102,7 +102,7 @@ describe('a login with it', () => {
 
   test.each([
     ['another one is made', `UPDATE auth.user SET temp_password_hash = 'another' WHERE id = $1`],
-    ['they are disabled', disable],
+    ['the user is disabled', disable],
   ])('that is under way when %s fails', async (_, statement) => {
     const { id, email } = await auth.person();
     const { temporary } = await reset(id);
@@ -114,7 +114,7 @@ describe('a login with it', () => {
   });
 });
 
-test('wrong passwords are answered alike, whether there is a temporary one or not', async () => {
+test('returns the same reply to wrong passwords with and without a temporary password', async () => {
   const [plain, withTemporary] = [await auth.person(), await auth.person()];
   await reset(withTemporary.id);
   const equalized = auth.equalized();

@@ -25,7 +25,7 @@ describe('with a real identity service', () => {
   });
   afterAll(() => scene.stop());
 
-  test('somebody new becomes a user, and is the same one the next time', async () => {
+  test('creates a user for a new person, and finds that user at the next login', async () => {
     const { location, code, verifier } = await scene.logIn('ann');
     expect(location).toMatch(/^https:\/\/app\.test\/signed-in\?state=of\+the\+client&code=[\w-]{43}$/);
     const { body } = await scene.redeem(code!, verifier);
@@ -39,13 +39,13 @@ describe('with a real identity service', () => {
     expect(events[0]!.details).toMatchObject({ identity: scene.issuer });
   });
 
-  test('logins of somebody new at once make one user', async () => {
+  test('concurrent logins of a new person create one user', async () => {
     const tokens = await Promise.all([1, 2, 3].map(() => scene.tokensOf('ben')));
     const ids = tokens.map(({ access_token }) => decode(access_token).claims['sub']);
     expect(new Set(ids).size).toBe(1);
   });
 
-  test('an address that another user has makes nobody that user, unless it is told to', async () => {
+  test('does not link a person to the user with the same email unless configured', async () => {
     for (const subject of ['eve', 'ute', 'two']) {
       const { error, code } = await scene.logIn(subject);
       expect([error, code]).toEqual(['identity_email_taken', undefined]);
@@ -62,23 +62,23 @@ describe('with a real identity service', () => {
     });
   });
 
-  test('an address that nobody has here need not be verified there', async () => {
+  test('accepts an unverified email that no user has', async () => {
     const { access_token: token } = await scene.tokensOf('una');
     expect(await scene.me(token)).toMatchObject({ email: 'una@example.com', roles: ['user'] });
   });
 
-  test('without a usable address: told so', async () => {
+  test('reports a missing or unusable email', async () => {
     expect((await scene.logIn('odd')).error).toBe('identity_email_missing');
   });
 
-  test('who is disabled is refused: at the callback, and between callback and tokens', async () => {
+  test('refuses a disabled user at the callback and between callback and tokens', async () => {
     const before = await scene.logIn('dan');
     await scene.auth.sql(`UPDATE auth.user SET disabled = true WHERE email LIKE 'dan@%'`);
     expect(reasonOf(await scene.redeem(before.code!, before.verifier))).toBe('revoked');
     expect((await scene.logIn('dan')).error).toBe('identity_user_disabled');
   });
 
-  test('who is disabled while they come back is refused', async () => {
+  test('refuses a user who is disabled during the callback', async () => {
     await scene.tokensOf('lea');
     const disable = `UPDATE auth.user SET disabled = $1 WHERE email LIKE 'lea@%'`;
     const { error } = await scene.auth.whileHeld(
@@ -89,7 +89,7 @@ describe('with a real identity service', () => {
     await scene.auth.sql(disable, false);
   });
 
-  test('who is deleted while they come back is somebody new, as they would be later', async () => {
+  test('creates a new user if the user is deleted during the callback', async () => {
     const before = await scene.me((await scene.tokensOf('lea')).access_token);
     const text = `DELETE FROM auth.user WHERE email LIKE 'lea@%'`;
     const { code, verifier } = await scene.auth.whileHeld(
@@ -102,13 +102,13 @@ describe('with a real identity service', () => {
     expect(after!.id).not.toBe(before!.id);
   });
 
-  test('who is deleted between callback and tokens gets none', async () => {
+  test('returns no tokens to a user who is deleted after the callback', async () => {
     const { code, verifier } = await scene.logIn('lea');
     await scene.auth.sql(`DELETE FROM auth.user WHERE email LIKE 'lea@%'`);
     expect(reasonOf(await scene.redeem(code!, verifier))).toBe('unknown');
   });
 
-  test('an answer in another browser is refused, and of no use in the first one then', async () => {
+  test('refuses a callback in another browser, and later in the first one', async () => {
     const { browser, there } = await scene.begin();
     const back = await browser.logInThere(there, 'ann');
     const stranger = createBrowser();
@@ -120,7 +120,7 @@ describe('with a real identity service', () => {
     expect(attack.envelope).toBe('identity_other_browser');
   });
 
-  test('a code of the identity service that was given to another login is refused', async () => {
+  test('refuses a code of the identity provider for another login', async () => {
     const [mine, theirs] = [await scene.begin(), await scene.begin()];
     const back = await mine.browser.logInThere(mine.there, 'ann');
     const stolen = await theirs.browser.logInThere(theirs.there, 'ben');
@@ -128,7 +128,7 @@ describe('with a real identity service', () => {
     expect((await scene.finish(back, mine.browser)).error).toBe('identity_code_refused');
   });
 
-  test('a challenge that was taken off on the way makes the code useless (RFC 9700 §4.8.2)', async () => {
+  test('refuses the code if the challenge was removed from the request (RFC 9700 §4.8.2)', async () => {
     const { browser, there } = await scene.begin();
     there.searchParams.delete('code_challenge');
     there.searchParams.delete('code_challenge_method');
@@ -137,7 +137,7 @@ describe('with a real identity service', () => {
     expect((await scene.finish(back, browser)).error).toBe('identity_code_refused');
   });
 
-  test('no token and no code of the identity service is in the log', async () => {
+  test('logs no tokens and codes of the identity provider', async () => {
     const { browser, there } = await scene.begin();
     const back = await browser.logInThere(there, 'ann');
     back.searchParams.set('iss', 'https://evil.test');
@@ -150,7 +150,7 @@ describe('with a real identity service', () => {
   });
 });
 
-describe('when users are linked by their address', () => {
+describe('when users are linked by email', () => {
   let scene: Scene;
   /** Of a transaction that is open. */
   let held: Scene['auth']['database']['query'];
@@ -160,7 +160,7 @@ describe('when users are linked by their address', () => {
   });
   afterAll(() => scene.stop());
 
-  test('a verified one does, once: a second person of that address is somebody else', async () => {
+  test('links a verified email once; a second person with that email is not linked', async () => {
     const { access_token: token } = await scene.tokensOf('eve');
     expect(await scene.me(token)).toMatchObject({ email: 'taken@example.com', roles: ['sre'] });
     const events = (await scene.events()).map(({ event }) => event);
@@ -169,7 +169,7 @@ describe('when users are linked by their address', () => {
     expect((await scene.logIn('two')).error).toBe('identity_email_taken');
   });
 
-  test('a user who is deleted while somebody is linked to them is no longer there to be', async () => {
+  test('does not link a user who is deleted meanwhile', async () => {
     const { database, addUser } = scene.auth;
     await addUser('ben@example.com', 'a long password of theirs', 'sre');
     const email = 'ben@example.com';
@@ -187,7 +187,7 @@ describe('when users are linked by their address', () => {
   });
 });
 
-describe('with an identity service that does not keep to the rules', () => {
+describe('with an identity provider that violates the protocol', () => {
   let evil: EvilProvider;
   let scene: Scene;
   beforeAll(async () => {
@@ -208,7 +208,7 @@ describe('with an identity service that does not keep to the rules', () => {
   }
 
   test.each(['x'.repeat(256), 'a\0b'])(
-    'a subject that is too long, or has a NUL, is refused, and the client told (%#)',
+    'refuses a subject that is too long or has a NUL, and notifies the client (%#)',
     async (sub) => {
       evil.claims['sub'] = sub;
       evil.userinfo['sub'] = sub;
@@ -220,7 +220,7 @@ describe('with an identity service that does not keep to the rules', () => {
     },
   );
 
-  test('only true is verified: an address with the text "true" makes nobody the user who has it', async () => {
+  test('does not accept the text "true" as a verified email', async () => {
     const pat = { sub: 'pat', email: 'pat@example.com' };
     evil.claims['sub'] = 'pat';
     evil.userinfo = { ...pat, email_verified: 'true' };

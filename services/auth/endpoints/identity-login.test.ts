@@ -25,7 +25,7 @@ afterAll(async () => {
 const ask = (more: Record<string, string> = {}, headers: Record<string, string> = {}) =>
   call(scene.auth.origin, identityLogin, { params, query: { ...query, ...more }, headers });
 
-test('the browser is sent off with a request that binds the answer to this login', async () => {
+test('redirects the browser with a request that binds the response to this login', async () => {
   const there = new URL((await ask()).headers.get('location')!);
   expect(there.origin + there.pathname).toBe(`${evil.issuer}/authorize`);
   const random = expect.stringMatching(/^[\w-]{43}$/) as unknown;
@@ -45,7 +45,7 @@ test('the browser is sent off with a request that binds the answer to this login
   }
 });
 
-test('the cookie is for this host alone, and a browser keeps its own', async () => {
+test('sets a cookie for this host only, and a browser keeps its secret', async () => {
   const cookie = (await ask()).headers.get('set-cookie')!;
   expect(cookie).toMatch(
     /^__Host-identity-login=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
@@ -69,19 +69,19 @@ test.each<[string, Record<string, string>]>([
   ['the weaker method of RFC 7636', { code_challenge_method: 'plain' }],
   ['an empty state', { state: '' }],
   ['a long state', { state: 'x'.repeat(513) }],
-])('%s is refused before anything happens', async (_, more) => {
+])('refuses %s before it starts a login', async (_, more) => {
   const { status, error, headers } = await ask(more);
   expect([status, error?.error]).toEqual([422, 'validation_failed']);
   expect(headers.get('set-cookie')).toBeNull();
 });
 
-test.each(['return_to', 'state', 'code_challenge'])('without %s: refused', async (name) => {
+test.each(['return_to', 'state', 'code_challenge'])('refuses a request without %s', async (name) => {
   const left = Object.fromEntries(Object.entries(query).filter(([one]) => one !== name));
   const { error } = await call(scene.auth.origin, identityLogin, { params, query: left });
   expect(error?.details).toEqual([{ path: `query.${name}`, message: expect.any(String) as unknown }]);
 });
 
-test('while none is configured: 501, whatever is asked', async () => {
+test('returns 501 to every request if no provider is configured', async () => {
   const auth = await startAuth();
   const answer = await fetch(`${auth.origin}/api/identity/login?nonsense=1`);
   expect(answer.status).toBe(501);
@@ -89,7 +89,7 @@ test('while none is configured: 501, whatever is asked', async () => {
   await auth.stop();
 });
 
-test('while it is away: 502, and everything else goes on', async () => {
+test('returns 502 while the provider is unavailable; other endpoints work', async () => {
   const away = await startScene({ issuer: 'http://127.0.0.1:1' });
   const answer = await call(away.auth.origin, identityLogin, { params, query });
   expect([answer.status, answer.error?.error]).toEqual([502, 'identity_unavailable']);
@@ -98,7 +98,7 @@ test('while it is away: 502, and everything else goes on', async () => {
   await away.stop();
 });
 
-test('a browser can be at several logins at once', async () => {
+test('supports several logins of a browser at once', async () => {
   const browser = createBrowser();
   const [first, second] = [await scene.begin(browser), await scene.begin(browser)];
   for (const { there } of [first, second]) {

@@ -17,7 +17,7 @@ const logout = ({ auth }: Scene, token: string) =>
 
 const isOut = ({ auth }: Scene, token: string) => until('the token is refused', () => auth.isRefused(token));
 
-test('our session ends, and the address ends the one there', async () => {
+test("ends our session and returns the URL that ends the provider's session", async () => {
   const { access_token: token, refresh_token } = await scene.tokensOf('ann');
   const { status, body } = await logout(scene, token);
   expect(status).toBe(200);
@@ -31,13 +31,13 @@ test('our session ends, and the address ends the one there', async () => {
   expect((await scene.events())[0]).toMatchObject({ event: 'logout' });
 });
 
-test('a session with a password ends, too, and has no such address', async () => {
+test('ends a session with a password and returns no URL', async () => {
   const { token } = await scene.auth.person();
   expect(await logout(scene, token)).toMatchObject({ status: 200, body: {} });
   await isOut(scene, token);
 });
 
-test('an ID token of another identity service is not sent to this one', async () => {
+test('does not send an ID token of another provider to this one', async () => {
   const { access_token: token } = await scene.tokensOf('ann');
   await scene.auth.sql(
     `UPDATE auth.session SET identity_issuer = 'https://old.example' WHERE identity_issuer IS NOT NULL`,
@@ -46,9 +46,9 @@ test('an ID token of another identity service is not sent to this one', async ()
 });
 
 test.each<[string, (evil: EvilProvider) => string]>([
-  ['without such a place', ({ issuer }) => issuer],
-  ['that is away', () => 'http://127.0.0.1:1'],
-])('an identity service %s keeps nobody logged in here', async (_, issuerOf) => {
+  ['without a logout endpoint', ({ issuer }) => issuer],
+  ['that is unavailable', () => 'http://127.0.0.1:1'],
+])('ends our session with an identity provider %s', async (_, issuerOf) => {
   const evil = await startEvilProvider();
   const own = await startScene({ issuer: issuerOf(evil) });
   const { token } = await own.auth.person();

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => auth.stop());
 
-test('the published key is the one that tokens are signed with, without its private half', async () => {
+test('publishes the public part of the signing key only', async () => {
   const { token } = await auth.person();
   const { keys } = (await call(auth.origin, jwks)).body!;
   expect(keys).toHaveLength(1);

@@ -27,7 +27,7 @@ async function exhaust(email: string, address: string) {
 const failuresWritten = async () =>
   (await auth.sql(`SELECT FROM auth.audit WHERE event = 'login_failed'`)).length;
 
-test('who guesses has to wait; an address that nobody has behaves in the same way', async () => {
+test('throttles guesses, also for an unknown email', async () => {
   const before = await failuresWritten();
   await Promise.all([exhaust('ann@example.com', '192.0.2.1'), exhaust('nobody@example.com', '192.0.2.2')]);
   const equalized = auth.equalized();
@@ -49,7 +49,7 @@ test('who guesses has to wait; an address that nobody has behaves in the same wa
   expect(await failuresWritten()).toBe(before + 20);
 });
 
-test('an address with a session lets the right password in, and tells a wrong one no more than others', async () => {
+test('accepts the right password from an IP address with a session, and returns the usual 429 for a wrong one', async () => {
   const [home, neighbour, away] = ['2001:db8:0:1::1', '2001:db8:0:1::2', '192.0.2.3'];
   expect((await logIn('ben@example.com', home, password)).status).toBe(200);
   const before = await failuresWritten();
@@ -57,17 +57,17 @@ test('an address with a session lets the right password in, and tells a wrong on
   const equalized = auth.equalized();
   const answers = [await logIn('ben@example.com', home), await logIn('ben@example.com', away)];
   const [wrong, stranger] = answers.map(visible);
-  // The gateway lets nobody see how much the database did.
+  // The gateway removes server-timing, which shows the database's work.
   for (const { headers } of [wrong!, stranger!]) delete headers['server-timing'];
   expect(wrong).toEqual(stranger);
-  // It was checked, so it is on record; the stranger's was not.
+  // The known network's attempt was checked and recorded; the stranger's was not.
   expect(await failuresWritten()).toBe(before + 21);
   expect(auth.equalized()).toBe(equalized + 2);
   expect((await logIn('ben@example.com', away, password)).status).toBe(429);
   expect((await logIn('ben@example.com', neighbour, password)).status).toBe(200);
 });
 
-test('an address that was logged out is none with a session', async () => {
+test("an IP address is not known after its session's logout", async () => {
   const address = '192.0.2.4';
   expect((await logIn('ann@example.com', address, password)).status).toBe(200);
   await exhaust('ann@example.com', address);

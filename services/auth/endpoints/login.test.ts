@@ -19,7 +19,7 @@ async function addImported(email: string) {
 }
 const hashOf = async (id: number) => (await auth.stores.users.findById(id))!.passwordHash;
 
-test('a person logs in: who they are, and a token with exactly these claims', async () => {
+test('returns the user and a token with exactly these claims', async () => {
   const { token, token_type, expires_in, user } = (await auth.logIn('ann@example.com')).body!;
   expect({ token_type, expires_in }).toEqual({ token_type: 'Bearer', expires_in: 900 });
   expect(user).toMatchObject({ email: 'ann@example.com', name: 'A Person' });
@@ -40,7 +40,7 @@ test('a person logs in: who they are, and a token with exactly these claims', as
   });
 });
 
-test('each kind of failure gets the same reply after the same time', async () => {
+test('returns the same reply after the same time for each kind of failure', async () => {
   await addImported('y@x.de');
   const equalized = auth.equalized();
   const refusals = await Promise.all([
@@ -55,7 +55,7 @@ test('each kind of failure gets the same reply after the same time', async () =>
   expect(auth.equalized()).toBe(equalized + refusals.length);
 });
 
-test('a bcrypt hash becomes argon2id at login, not at a failed one', async () => {
+test('replaces a bcrypt hash by argon2id at a successful login only', async () => {
   const { id, email, passwordHash } = await addImported('c@x.de');
   expect((await auth.logIn(email, 'wrong')).status).toBe(401);
   expect(await hashOf(id)).toBe(passwordHash);
@@ -66,7 +66,7 @@ test('a bcrypt hash becomes argon2id at login, not at a failed one', async () =>
   expect(await hashOf(id)).toBe(renewed);
 });
 
-test('a login gets in though another one renews the hash while it is under way', async () => {
+test('succeeds while a concurrent login renews the hash', async () => {
   const { id, email } = await addImported('d@x.de');
   const renewed = await auth.accounts.passwords.hash(password);
   const login = await auth.whileHeld(
@@ -76,7 +76,7 @@ test('a login gets in though another one renews the hash while it is under way',
   expect(login.status).toBe(200);
 });
 
-test('a login whose user is disabled while the password is checked opens no session', async () => {
+test('opens no session for a user who is disabled during the check', async () => {
   const { id, email } = await auth.person();
   const login = await auth.whileHeld(
     (query) => query('disable', 'UPDATE auth.user SET disabled = true WHERE id = $1', [id]),
@@ -85,7 +85,7 @@ test('a login whose user is disabled while the password is checked opens no sess
   expect(login.error?.error).toBe('invalid_credentials');
 });
 
-test('a hash is renewed only while it is the one that was checked', async () => {
+test('renews a hash only if it is still the checked one', async () => {
   const { id, passwordHash } = (await auth.stores.users.findByEmail('ann@example.com'))!;
   await auth.stores.users.replacePasswordHash(id, 'another', 'new');
   expect(await hashOf(id)).toBe(passwordHash);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => auth.stop());
 
-test('a person sees who they are', async () => {
+test("returns the user's profile", async () => {
   const { id, email, token } = await auth.person({}, 'user', 'sre');
   const { createdAt } = (await auth.stores.users.findById(id))!;
   const answer = await call(auth.origin, me, { token });
@@ -21,7 +21,7 @@ test('a person sees who they are', async () => {
 test.each([
   ['deleted', 'DELETE FROM auth.user WHERE id = $1'],
   ['disabled', 'UPDATE auth.user SET disabled = true WHERE id = $1'],
-])('the token of a user who was %s meanwhile is not taken', async (_, statement) => {
+])('refuses the token of a user who was %s meanwhile', async (_, statement) => {
   const { id, token } = await auth.person();
   await auth.sql(statement, id);
   const answer = await call(auth.origin, me, { token });

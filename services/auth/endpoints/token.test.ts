@@ -26,7 +26,7 @@ function basic(id: string, key: string) {
   return { Authorization: `Basic ${Buffer.from(`${encode(id)}:${encode(key)}`).toString('base64')}` };
 }
 
-test('a machine gets a token with exactly these claims', async () => {
+test('returns a machine client a token with exactly these claims', async () => {
   const { body, headers } = await ask({ body: inBody });
   expect(headers.get('pragma')).toBe('no-cache');
   const { header, claims } = decode(body!.access_token);
@@ -44,7 +44,7 @@ test('a machine gets a token with exactly these claims', async () => {
   });
 });
 
-test('an id beside Basic is no second method, as long as it is the same', async () => {
+test('accepts the same client_id beside Basic', async () => {
   const headers = basic('cms', secret);
   expect(await ask({ body: { grant_type, client_id: 'cms' }, headers })).toMatchObject({ status: 200 });
   for (const body of [inBody, { grant_type, client_secret: secret }, { grant_type, client_id: 'idle' }]) {
@@ -66,13 +66,13 @@ test.each([
 });
 
 test.each(['users:admin', 'cache:clear users:admin', ' ', 'cache:clear  jobs:manage', 'Cache:clear'])(
-  'the scope %j is more than the client has',
+  'refuses the scope %j that the client does not have',
   async (scope) => {
     expect((await ask({ body: { ...inBody, scope } })).error?.error).toBe('invalid_scope');
   },
 );
 
-test('the grant is compared in its case', async () => {
+test('compares the grant type case-sensitively', async () => {
   const { error } = await ask({ body: { ...inBody, grant_type: 'CLIENT_CREDENTIALS' } });
   expect(error).toMatchObject({ error: 'unsupported_grant_type', code: 400 });
 });
@@ -82,7 +82,7 @@ test.each([
   'client_id=cms&client_secret=x',
   'grant_type=&client_id=cms&client_secret=x',
   '',
-])('the form %j is not a request', async (body) => {
+])('refuses the form %j', async (body) => {
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
   const response = await fetch(`${auth.origin}/api/token`, { method: 'POST', headers, body });
   expect(response.status).toBe(400);
@@ -98,13 +98,13 @@ test.each([
   ['an id alone', { body: { grant_type, client_id: 'cms' } }],
   ['a NUL in the id', { body: { grant_type }, headers: basic('cm\0s', secret) }],
   ['SQL as the id', { body: { grant_type }, headers: basic(`cms' OR '1'='1`, secret) }],
-])('%s: 401 with a challenge', async (_, options) => {
+])('returns 401 with a challenge for %s', async (_, options) => {
   const answer = await ask(options);
   expect(answer.error).toMatchObject({ error: 'invalid_client', code: 401 });
   expect(answer.headers.get('www-authenticate')).toMatch(/^Basic realm="/);
 });
 
-test("a client's wrong secret and a client that does not exist look the same", async () => {
+test('returns the same reply for a wrong secret and an unknown client', async () => {
   const texts = ['cms', 'nobody', 'gone'].map(
     async (client) => (await auth.askAsClient(client, 'wrong')).error!.message,
   );
@@ -115,7 +115,7 @@ test.each([
   ['rotated', (clients: ClientStore, name: string) => clients.replaceSecretHash(name, 'another')],
   ['disabled', (clients: ClientStore, name: string) => clients.disable(name)],
 ])(
-  'a client that is %s while it asks gets no token: it would be newer than the revocation',
+  'returns no token to a client that is %s meanwhile, because the revocation would miss it',
   async (what, change) => {
     await auth.addClient(what, secret, 'cache:clear');
     const { error } = await auth.whileHeld(

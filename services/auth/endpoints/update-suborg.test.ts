@@ -14,7 +14,7 @@ afterAll(() => scene.stop());
 const choose = (token: string, suborg: string) =>
   call(scene.auth.origin, contract.updateSuborg, { params, token, body: { suborg } });
 
-test('anything else is 403, and changes nothing', async () => {
+test('returns 403 for any other suborg and changes nothing', async () => {
   const { access_token: token } = await scene.tokensOf('ann');
   expect((await choose(token, 'south')).status).toBe(200);
   expect((await scene.events())[0]).toMatchObject({ event: 'suborg_changed', details: { suborg: 'south' } });
@@ -25,12 +25,12 @@ test('anything else is 403, and changes nothing', async () => {
   expect(await scene.me(token)).toMatchObject({ suborg: 'south' });
 });
 
-test('a session with a password has nothing to choose from', async () => {
+test('offers no suborgs to a session with a password', async () => {
   const { token } = await scene.auth.person();
   expect((await choose(token, 'north')).error?.error).toBe('suborg_not_allowed');
 });
 
-test('what the identity service has taken away since is gone at the next login, in older sessions too', async () => {
+test('removes a withdrawn suborg at the next login, in older sessions too', async () => {
   const { access_token: older } = await scene.tokensOf('ann');
   people[0] = person('ann', { suborgs: ['north'] });
   const { access_token: token } = await scene.tokensOf('ann');

@@ -43,7 +43,7 @@ describe('the last admin', () => {
     deleted: remove,
   };
 
-  test('a disabled admin does not count, and may go', async () => {
+  test('may not rely on a disabled admin, who may be removed', async () => {
     const [id, disabled] = await onlyAdmins(2);
     expect(await update(disabled!, { disabled: true })).toMatchObject({ status: 200 });
     expect((await update(id!, { disabled: true })).error?.error).toBe('last_admin');
@@ -51,13 +51,13 @@ describe('the last admin', () => {
     expect(await remove(disabled!)).toMatchObject({ status: 204 });
   });
 
-  test('may take another role beside, or another name', async () => {
+  test('may get another role or another name', async () => {
     const [id] = await onlyAdmins(1);
     const body = { name: 'Renamed', roles: ['admin' as const] };
     expect(await update(id!, body)).toMatchObject({ status: 200, body });
   });
 
-  test('one is left however many go at the same time, and in whatever way, with nothing of it on record', async () => {
+  test('stays when all admins are removed concurrently, and refused removals are not recorded', async () => {
     const all = Object.values(ways);
     for (let round = 0; round < 20; round++) {
       const ids = await onlyAdmins(4);
@@ -71,21 +71,21 @@ describe('the last admin', () => {
   });
 });
 
-test('losing a role ends the sessions', async () => {
+test('removing a role ends the sessions', async () => {
   const { id, token: access, refreshToken } = await auth.person({}, 'user', 'sre');
   expect((await update(id, { roles: ['user', 'admin'] })).status).toBe(200);
   expect(reasonOf(await auth.refresh(refreshToken))).toBe('revoked');
   await until('the access token is refused', () => auth.isRefused(access));
 });
 
-test('sessions outlast a role more, another name and nothing at all', async () => {
+test('adding a role, a new name or an empty change keeps the sessions', async () => {
   const { id, refreshToken } = await auth.person({}, 'sre');
   await update(id, { roles: ['user', 'sre', 'admin'], name: 'Another' });
   await update(id, {});
   expect((await auth.refresh(refreshToken)).body!.scope).toBe(contract.scopes.join(' '));
 });
 
-test('a login that was under way when a role is taken away has the roles that are left', async () => {
+test('a login during the removal of a role gets the remaining roles', async () => {
   const { id, email } = await auth.person({}, 'sre');
   const { body } = await auth.whileHeld(
     async (query) => {
@@ -97,20 +97,20 @@ test('a login that was under way when a role is taken away has the roles that ar
   expect(decode(body!.token).claims['scope']).toBe('');
 });
 
-test('without a password a new user cannot log in, whatever they send', async () => {
+test('a new user without a password cannot log in', async () => {
   const email = 'later@example.com';
   expect((await create({ email, name: 'Later' })).status).toBe(201);
   expect((await auth.logIn(email, 'anything')).error?.error).toBe('invalid_credentials');
 });
 
-test('a new user has no weak password', async () => {
+test('refuses a weak password of a new user', async () => {
   for (const weak of ['short', 'aaaaaaaaaaaaaaaaaaaaaaaa', 'strong@example.com']) {
     const { error } = await create({ email: 'strong@example.com', name: 'Strong', password: weak });
     expect(error).toMatchObject({ error: 'validation_failed', details: [{ path: 'body.password' }] });
   }
 });
 
-test('of many new users with one address at the same time one is made', async () => {
+test('concurrent requests with one email create one user', async () => {
   const emails = ['Same@example.com', 'same@EXAMPLE.com', 'SAME@example.com', 'same@example.com'];
   const answers = await Promise.all(emails.map((email) => create({ email, name: 'Same', password })));
   expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409, 409, 409]);
@@ -133,7 +133,7 @@ describe('searching', () => {
     ['100_', []],
     [`' OR true --`, []],
     ['@search.test', ['back\\slash', 'under_score', '100% Ünïcode']],
-  ])('%j is found in names and addresses as it stands, in any case, newest first', async (search, found) => {
+  ])('finds %j literally in names and emails, in any case, newest first', async (search, found) => {
     const { body } = await call(auth.origin, contract.listUsers, { query: { search }, token });
     expect(body!.items.map(({ name }) => name)).toEqual(found);
   });

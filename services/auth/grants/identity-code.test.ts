@@ -49,7 +49,7 @@ test('another client, which has another verifier, gets nothing, and has spent th
   expect(reasonOf(await scene.redeem(code, verifier))).toBe('reused');
 });
 
-test('a code that fails is on record with its person, once however often it comes; one that nobody has is not', async () => {
+test('records a failed code once with its user, and does not record unknown codes', async () => {
   const [taken, late, barred, spent] = [await codeOf(), await codeOf(), await codeOf(), await codeOf()];
   const age = `UPDATE auth.identity_code SET created_at = '2000-01-01' WHERE hash = $1`;
   await scene.auth.sql(age, sha256(late.code));

@@ -18,7 +18,7 @@ beforeAll(async () => void (evil = await startEvilProvider()));
 afterEach(() => evil.repent());
 afterAll(() => evil.close());
 
-/** What comes of an answer: the claims, or the code of the failure. */
+/** Returns the result of a response: the claims, or the code of the failure. */
 async function outcome(answer: { iss?: string; error?: string; code?: string } = {}) {
   const settings = { issuer: evil.issuer, clientId: client.id, clientSecret: client.secret };
   const configuration = await createProvider(settings).configuration();

@@ -46,7 +46,7 @@ test.each<[string, (told: EvilProvider) => unknown]>([
   ['has no token endpoint', ({ metadata }) => (metadata['token_endpoint'] = undefined)],
   ['has no keys', ({ metadata }) => (metadata['jwks_uri'] = undefined)],
   ['has no place to log in', ({ metadata }) => (metadata['authorization_endpoint'] = undefined)],
-])('one that %s is away', async (_, change) => {
+])('reports a provider that %s as unavailable', async (_, change) => {
   change(evil);
   await expect(provider().configuration()).rejects.toMatchObject({ code: 'identity_unavailable' });
 });

@@ -207,7 +207,7 @@ test('a process with the old secret signs with the keys it has, and says once th
   expect((await load(nextSecret)).current.kid).toBe(next);
   await until('it publishes the new one', () => published(keys).length === 2);
   expect(keys.current.kid).toBe(kid);
-  // What it signed after that would be refused everywhere.
+  // Every verifier would refuse tokens that it signs after that.
   await pass(keptSeconds);
   await until('its own one is gone', () => published(keys).length === 1);
   expect(() => keys.current).toThrow('Tokens cannot be issued at the moment.');

@@ -37,7 +37,7 @@ test('a hash that Laravel made is checked', async () => {
   expect(await passwords.verify(hash, 'password')).toBe(true);
 });
 
-test("nobody's password is checked with the work of somebody's, and is wrong", async () => {
+test('does the work of a real check for a user without a password, and returns false', async () => {
   const verify = jest.spyOn(argon2, 'verify');
   const works = [];
   for (const stored of [await passwords.hash('the password'), undefined, null]) {

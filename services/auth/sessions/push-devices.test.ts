@@ -40,7 +40,7 @@ const logged = () => log.map((line) => JSON.parse(line) as Record<string, unknow
 const staying = () =>
   logged().filter(({ message }) => message === 'a device stays registered after its logout');
 
-test('the devices service is told whose device it was, and nothing is logged', async () => {
+test('sends the user and the token to the devices service, and logs nothing', async () => {
   await start(devices.origin)();
   expect(asked).toEqual([
     { method: 'POST', url: '/unregister', requestId: 'the-logout', body: { user_id: 7, token } },
@@ -75,7 +75,7 @@ test('it hangs: a logout waits a second and the next ones do not; later it is as
   const unregister = start(devices.origin);
   await within('the logout', unregister());
   expect(asked).toHaveLength(1);
-  // What is not asked is answered in the same tick.
+  // A skipped request resolves in the same tick.
   await Promise.all(Array.from({ length: 50 }, unregister));
   expect(asked).toHaveLength(1);
   expect(staying()).toHaveLength(51);

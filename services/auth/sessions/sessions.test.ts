@@ -57,7 +57,7 @@ describe('a token that comes again within 10 s', () => {
     return { all, newest: all.at(-1)!, sessionId };
   }
 
-  test('leads to the end of the chain, which is good for longer: nobody is taken for a thief', async () => {
+  test('leads to the valid end of the chain and does not count as theft', async () => {
     const { all, newest, sessionId } = await chain(4);
     for (const token of all.slice(0, -1)) expect(await successorOf(token)).toBe(newest);
     await age(sessionId, '11 seconds');

@@ -10,7 +10,7 @@ const json = (response: ServerResponse, status: number, body: unknown) =>
 export const otherKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
 export const nonce = 'the nonce of the login';
 
-/** What a test can tell it. */
+/** The settings that a test can change. */
 const asItShouldBe = () => ({
   /** Added to what discovery answers. */
   metadata: {} as Record<string, unknown>,

@@ -71,7 +71,7 @@ export async function startScene({
       body: { grant_type: 'urn:content-platform:identity-code', code, code_verifier: verifier },
     });
 
-  /** What comes of a login there as `subject`: a code, or an error. */
+  /** Returns the result of a login there as `subject`: a code, or an error. */
   async function logIn(subject: string) {
     const { browser, verifier, there } = await begin();
     return { verifier, ...(await finish(await browser.logInThere(there, subject), browser)) };

@@ -138,7 +138,7 @@ export async function queriesOf({ metrics }: TestAuth, operation: string): Promi
   return values.find(isCount)?.value ?? 0;
 }
 
-/** What a client sees of a reply, without what differs in every reply. */
+/** Returns what a client sees of a reply, without the parts that differ in every reply. */
 export function visible({ status, error, headers }: Awaited<ReturnType<TestAuth['logIn']>>) {
   const seen = Object.fromEntries(headers);
   for (const name of ['date', 'x-request-id', 'retry-after']) delete seen[name];
