@@ -35,7 +35,7 @@ const clear = (id: number) =>
   send(clearModel.path, { method: 'POST', headers: editor, body: JSON.stringify({ model: 'pathway', id }) });
 const event = (id: number) => announce(JSON.stringify({ model: 'pathway', id }), `pathway:${id}`);
 
-/** Does `work` with each id, 16 at a time. */
+/** Runs `work` with each id, 16 in parallel. */
 async function each(ids: readonly number[], work: (id: number) => Promise<unknown>): Promise<void> {
   const left = ids.values();
   const one = async () => {
@@ -44,7 +44,7 @@ async function each(ids: readonly number[], work: (id: number) => Promise<unknow
   await Promise.all(Array.from({ length: concurrency }, one));
 }
 
-/** Records of 2 KB that nobody has read. */
+/** Creates records of 2 KB that were never read. */
 async function makeRecords(count: number): Promise<number[]> {
   const first = freshId();
   await database().query(
@@ -55,7 +55,7 @@ async function makeRecords(count: number): Promise<number[]> {
   return Array.from({ length: count }, (_, index) => first + index);
 }
 
-/** Every event so far is carried out. */
+/** Waits until every event has been processed. */
 const untilConsumed = () =>
   until('the events are carried out', async () => {
     const [length] = [...(await scrape('content-cache'))].filter(([name]) =>

@@ -1,4 +1,5 @@
-// `npm run bench -- login-timing`: whether the time of a refused login tells what was wrong, on the stack that is running.
+// `npm run bench -- login-timing`: tests on the running stack whether the duration of a refused login reveals the
+// reason.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -14,7 +15,7 @@ const concurrency = 8;
 const longestPause = 500;
 const highestArea = 0.55;
 
-/** Hashes of one password that nobody types here; who has an account was imported with one. */
+/** Hashes of a password that the benchmark never sends; the accounts were imported with them. */
 const bcrypt10 = '$2y$10$ynl63XNloIGJ0O6utdS2B.MpKhUXZ4oXvPqMztLhwXTRqQ4et5nZy';
 const bcrypt12 = '$2y$12$KJmeo8s9P4vrGxpJX6lhg.0bbBEts9XP0JdP6OPQCrEAucN6ZE5Em';
 const argon2 =

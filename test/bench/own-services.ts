@@ -20,7 +20,7 @@ const nowhere: ServiceContext = {
 const internalOf = (url: string): string =>
   url.replace(/\d+$/, (digits) => String(Number(digits) + internalPortOffset));
 
-/** One of ours as `npm start` runs it; `auth` tells the keys, and what was revoked. What it logs nobody reads. */
+/** Starts a service as `npm start` does; `auth` provides the keys and revocations. Its logs are discarded. */
 function start(
   name: ServiceName,
   port: number,
@@ -41,8 +41,8 @@ function start(
 }
 
 /**
- * Our gateway, but that its limits are a thousand times higher: they count, and refuse nothing.
- * @param upstream stands behind it, for every service but content-cache where `contentCache` is given
+ * Starts the platform's gateway with limits a thousand times higher: it counts requests and refuses none.
+ * @param upstream the upstream of every service, except content-cache if `contentCache` is given
  */
 export function startGateway(
   port: number,
@@ -63,7 +63,7 @@ export interface ContentCacheAround {
   kafka: string;
 }
 
-/** Our content-cache, with the settings it is delivered with unless others are given. */
+/** Starts the platform's content-cache, by default with its default settings. */
 export function startContentCache(
   port: number,
   { auth, postgres, logs, redis, kafka }: ContentCacheAround,
@@ -72,7 +72,7 @@ export function startContentCache(
   return start('content-cache', port, auth, { postgres, logs, redis, kafka }, settings);
 }
 
-/** Whether the process at `port`, ours or one that stands for it, lacks nothing. */
+/** Is the process at `port` ready and not degraded? */
 export async function isWell(port: number): Promise<boolean> {
   const response = await fetch(`http://127.0.0.1:${port + internalPortOffset}/health/ready`);
   return ((await response.json()) as { status: string }).status === 'ok';

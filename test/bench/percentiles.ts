@@ -1,16 +1,16 @@
-/** The value that so great a part of `values` does not exceed: 0.5 is the median, 1 the greatest. NaN of none. */
+/** Returns the value that this share of `values` does not exceed: 0.5 is the median, 1 the maximum. NaN if empty. */
 export function percentile(values: readonly number[], part: number): number {
   const sorted = Float64Array.from(values).toSorted();
   return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN;
 }
 
-/** The one in the middle, or between the two there. NaN of none. */
+/** Returns the median. NaN if empty. */
 export function median(values: readonly number[]): number {
   const sorted = Float64Array.from(values).toSorted();
   return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
 }
 
-/** What is told of times in ms. */
+/** Summarizes times in ms. */
 export const timesOf = (values: readonly number[]) => ({
   count: values.length,
   p50: percentile(values, 0.5),

@@ -1,6 +1,6 @@
 import { internalPortOffset } from '@content-platform/contract';
-// What benches of load stand on: a gateway of their own, and a content-cache behind it that is real or light, on the
-// stores of the stack that is running, with tokens of the bench's own. All of it can be held on one core.
+// The system under test of load benchmarks: a separate gateway with a real or stub content-cache, on the running
+// stack's stores, with its own tokens. All of it can run on one core.
 import { spawnSync } from 'node:child_process';
 import { Redis } from 'ioredis';
 
@@ -15,10 +15,10 @@ import { startLoad, type Load } from './load/start.ts';
 import { isWell, startContentCache, startGateway } from './own-services.ts';
 import { redisVersion } from './redis-figures.ts';
 
-/** The platform is held on this core, and everything else on the other: a load that competes with it measures itself. */
+/** The platform runs on this core, everything else on the other: a load that competes for CPU measures itself. */
 export const [platformCore, otherCore] = [0, 1];
 
-/** Holds a process and what it has started on a core (Linux). */
+/** Pins a process and its descendants to a core (Linux). */
 export function pin(pid: number, core: number): void {
   for (const each of [pid, ...descendantsOf(pid)]) {
     const { status } = spawnSync('taskset', ['-acp', String(core), String(each)]);
@@ -58,7 +58,7 @@ export async function startStand(
   };
 }
 
-/** What the stack's stores name themselves. Leaves a connection that `closeRecords` ends. */
+/** Returns the versions that the stack's stores report. Leaves a connection open for `closeRecords`. */
 export async function stackVersions(): Promise<Record<string, string>> {
   const redis = new Redis(stack().redis);
   const { rows } = await database().query<{ server_version: string }>('SHOW server_version');
@@ -68,13 +68,13 @@ export async function stackVersions(): Promise<Record<string, string>> {
   };
 }
 
-/** Holds the stand and the stores that it rests on on the one core, and all else of the stack on the other. */
+/** Pins the system under test and its stores to one core, and the rest of the stack to the other. */
 export function pinStand({ pids }: Stand): void {
   for (const name of [...Object.keys(stack().services), 'kafka']) pin(pidOf(name), otherCore);
   for (const pid of [...Object.values(pids), pidOf('redis'), pidOf('postgres')]) pin(pid, platformCore);
 }
 
-/** CPU that each of some processes took for one of what `count` says there was, in µs, and what `work` resolves with. */
+/** Returns each process's CPU per counted item in µs, and the result of `work`. */
 export async function cpuWhile<Result>(
   pids: Record<string, number>,
   work: () => Promise<Result>,
@@ -87,7 +87,7 @@ export async function cpuWhile<Result>(
   return { result, cpu: Object.fromEntries(each) as Record<string, number> };
 }
 
-/** Starts the load, in a process of its own. */
+/** Starts the load in its own process. */
 export const startPeople = () => startLoad<Job, Seen>('test/bench/load/main.ts');
 
 /** One measurement; CPU of one request in each process, in µs. */

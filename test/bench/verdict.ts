@@ -2,16 +2,16 @@ import { told } from '../../deploy/render/results/section.ts';
 import { benchmarks } from '../../deploy/render/results/benchmarks.ts';
 import { dated, writeResult } from '../support/results.ts';
 
-/** Whether a goal is held. */
+/** Was a goal met? */
 export interface Verdict {
   isHeld: boolean;
-  /** One line for a person. */
+  /** One line for a reader. */
   text: string;
 }
 
 /**
- * Keeps what a bench found, and prints its section of docs/project/benchmarks.md. The process will exit with 1 when a goal was
- * missed.
+ * Stores a benchmark's results and prints its section of docs/project/benchmarks.md. The process exits with 1 if a goal
+ * was missed.
  */
 export function conclude(
   name: string,

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { startPeer } from '../gateway/install.ts';
 import { startContentCache } from '../own-services.ts';
 
-/** What they all stand on. */
+/** The stores that all candidates use. */
 export interface Around {
   auth: string;
   postgres: string;
@@ -28,7 +28,7 @@ const peer =
   (port, around) =>
     startPeer(file, port, around, { DATABASE_URL: around.postgres, ...settings });
 
-/** For hits, storms and the race. */
+/** Candidates for hits, storms and the race. */
 export const caches: Candidate[] = [
   {
     name: 'ours',
@@ -58,7 +58,7 @@ export const caches: Candidate[] = [
 ];
 
 export interface WayToClear extends Candidate {
-  /** Whether it looks for keys that it does not know: it goes through all there are. */
+  /** Does it search for unknown keys by scanning all keys? */
   isSearch: boolean;
 }
 

@@ -8,23 +8,23 @@ import type { Records } from './records.ts';
 import type { Service } from './service.ts';
 
 const valueBytes = 32;
-/** Clears that wait for each other. */
+/** Number of simultaneous clears. */
 export const together = 100;
 
 export interface Clears {
   keys: number;
-  /** Of one clear after the other, in ms. */
+  /** Duration of sequential clears, in ms. */
   times: Times;
-  /** For one clear, in µs, less what Redis takes at rest. */
+  /** CPU of Redis per clear in µs, without its idle CPU. */
   redisCpu: number;
-  /** How long a PING waited meanwhile, in ms. */
+  /** Latency of a PING during the clears, in ms. */
   ping: { p99: number; max: number };
 }
 
 export interface Together {
   keys: number;
   ms: number;
-  /** How many times all keys were gone through. */
+  /** Number of scans of all keys. */
   scans: number;
 }
 
@@ -32,7 +32,7 @@ export interface Around {
   redis: RedisServer;
   records: Records;
   prober: ChildProcess;
-  /** CPU that Redis takes when nothing is asked of it but whether it is there, in µs a ms. */
+  /** CPU of an idle Redis, in µs per ms. */
   atRest: number;
 }
 
@@ -45,16 +45,16 @@ export async function cpuAtRest({ admin }: RedisServer): Promise<number> {
   return ((await redisCpu(admin)) - before) / (performance.now() - start);
 }
 
-/** Redis has so many keys of other records, and no more. */
+/** Sets the number of other records' keys in Redis. */
 export async function fill({ admin }: RedisServer, keys: number): Promise<void> {
-  // A million takes seconds.
+  // A million keys take seconds.
   const patient = admin.duplicate({ commandTimeout: 120_000 });
   await patient.flushall();
   await patient.call('DEBUG', 'POPULATE', keys, 'pathway', valueBytes);
   patient.disconnect();
 }
 
-/** Records that are cached in both views, each with a key of another program beside. */
+/** Caches both views of records, with another program's key for each. */
 async function cached(service: Service, { redis, records }: Around, count: number): Promise<number[]> {
   const ids = await records.make(count);
   const step = 16;
@@ -66,7 +66,7 @@ async function cached(service: Service, { redis, records }: Around, count: numbe
   return ids;
 }
 
-/** Ends what a way of clearing has left: it was not to find it, or it was to, and that is an error. */
+/** Deletes remaining keys. A search that left keys, or another clear that deleted them, is an error. */
 async function tidy({ redis: { admin } }: Around, ids: readonly number[], isSearch: boolean): Promise<void> {
   const left = await admin.del(ids.map((id) => `webform:${id}:menu`));
   const others = await admin.exists(
@@ -85,7 +85,7 @@ async function clearEach(service: Service, ids: readonly number[]): Promise<numb
   return times;
 }
 
-/** Clears one record after the other: once for the times and the CPU, once with a prober beside. */
+/** Clears records in sequence: once to measure duration and CPU, once while PINGs measure the latency. */
 export async function measureClears(
   service: Service,
   isSearch: boolean,
@@ -114,7 +114,7 @@ export async function measureClears(
   };
 }
 
-/** Clears a hundred records at once, by one process that searches. */
+/** Clears a hundred records simultaneously in one process that searches for keys. */
 export async function measureTogether(service: Service, around: Around, keys: number): Promise<Together> {
   const { admin } = around.redis;
   const [one, ...ids] = await cached(service, around, 1 + together);

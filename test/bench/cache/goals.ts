@@ -14,13 +14,13 @@ export interface Measured {
   race: Race;
   /** In one process and across two. */
   storms: Storm[];
-  /** The fewest keys first. */
+  /** Ascending by the number of keys. */
   none: Clears[];
   sweep: Clears[];
   together: Together;
 }
 
-/** What is held of the goals. */
+/** Compares the measurements with the goals. */
 export function judge({ race, storms, none, sweep, together }: Measured): Verdict[] {
   const [fewest, most] = [none[0]!, none.at(-1)!];
   const growth = most.redisCpu / fewest.redisCpu;

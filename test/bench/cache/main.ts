@@ -1,6 +1,6 @@
-// `npm run bench -- cache`: a hit, a storm of misses, a race and clears, beside what one would take in the place of
-// content-cache: services with the same contract, on the same PostgreSQL and Redis, behind gateways of the same code. Hits
-// and storms are measured in alternating rounds. What they log nobody reads.
+// `npm run bench -- cache`: compares hits, a storm of misses, a race and clears of content-cache with its alternatives.
+// All are services with the same contract on the same PostgreSQL and Redis, behind identical gateways. Hits and storms
+// are measured in alternating rounds. Logs are discarded.
 import type { ChildProcess } from 'node:child_process';
 import { freeRow } from '../../support/ports.ts';
 import { startRedis } from '../../support/redis-server.ts';
@@ -24,7 +24,7 @@ import { openRecords } from './records.ts';
 import { connectTo, type Service } from './service.ts';
 import { readers, storm, type Storm } from './storm.ts';
 
-/** What was measured of one cache. */
+/** The measurements of one cache. */
 interface CacheResult {
   name: string;
   does: string;
@@ -40,20 +40,20 @@ interface ClearResult {
   sizes: Clears[];
 }
 
-/** BENCH_SCALE=0.1: a tenth of it, to see whether it works. */
+/** Scales the workload; BENCH_SCALE=0.1 is a trial run. */
 const scale = Number(process.env['BENCH_SCALE'] ?? 1);
 const some = (count: number): number => Math.max(1, Math.round(count * scale));
 const rounds = Math.max(2, some(5));
 const warmUp = some(6_000);
 const requests = some(4_000);
-/** Records that hits are of. */
+/** Number of records for the hits. */
 const hitRecords = 1_000;
 const storms = Math.max(1, some(3));
 const raceSeconds = some(6);
 const sizes = [10_000, 100_000, 1_000_000];
-/** How many clears are timed, one after the other, for each of the sizes. */
+/** Number of timed sequential clears for each number of keys. */
 const clearCounts = { search: [100, 30, 6].map(some), known: [1_000, 1_000, 1_000].map(some) };
-/** In s: a database that is busy, and one whose answers take as long as they do. */
+/** Query times in s: a busy database for the storm, varying times for the race. */
 const slowness = { storm: { least: 0.05, most: 0.05 }, race: { least: 0, most: 0.01 } };
 
 await installPeers();
@@ -110,7 +110,7 @@ async function bringUp(candidate: Candidate): Promise<Running> {
 
 async function compareHits(running: readonly Running[]): Promise<void> {
   const load = startLoad<Job, Seen>('test/bench/gateway/load.ts');
-  // More than there are connections, as readers of one key at one moment may share an answer.
+  // More records than connections, because readers of one key may share a reply.
   const ids = await records.make(hitRecords);
   const paths = ids.map((id) => `/api/content/webform/${id}`);
   for (const { origin } of running) {

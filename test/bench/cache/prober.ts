@@ -1,5 +1,5 @@
-// Sends a Redis a PING every millisecond, from a process of its own, and tells how long the answers took, in ms: who waits
-// is behind somebody else's command.
+// Sends a PING to Redis every millisecond from its own process and reports the latencies in ms: another client's slow
+// command delays them.
 import { Redis } from 'ioredis';
 
 const redis = new Redis(process.env['REDIS_URL']!);
@@ -19,5 +19,5 @@ process.on('message', (message: 'start' | 'stop') => {
     timer = setInterval(() => void probe(), 1);
   } else process.send!(times);
 });
-// The bench is gone.
+// The benchmark process has ended.
 process.once('disconnect', () => process.exit());

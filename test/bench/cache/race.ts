@@ -4,19 +4,19 @@ import type { Service } from './service.ts';
 
 const writers = 4;
 const readers = 16;
-/** Ms, at most, from an acknowledged clear to the next change of the record. */
+/** Maximum pause between an acknowledged clear and the record's next change, in ms. */
 const pauseMs = 40;
 
 export interface Race {
   clears: number;
   reads: number;
-  /** Reads that began after a clear was acknowledged and did not see what had been committed before it was sent. */
+  /** Number of reads that began after an acknowledged clear and returned a version older than the change before it. */
   stale: number;
 }
 
 const oneOf = <T>(all: readonly T[]): T => all[Math.floor(Math.random() * all.length)]!;
 
-/** Each writer changes a record of its own and clears it, by any of the processes; readers read any of them by any. */
+/** Each writer changes and clears its own record through any process; readers read any record through any process. */
 export async function race(services: readonly Service[], records: Records, seconds: number): Promise<Race> {
   const ids = await records.make(writers);
   const acknowledged = new Map(ids.map((id) => [id, 1]));

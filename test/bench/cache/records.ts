@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** The least time that a read of one record takes in PostgreSQL, and the most, in s. */
+/** Minimum and maximum time that PostgreSQL takes to read a record, in s. */
 export interface Slowness {
   least: number;
   most: number;
@@ -16,13 +16,13 @@ const empty = {
   version: 1,
   updated_at: '2026-01-01T00:00:00.000Z',
 };
-/** With it a reply has 1 KB. */
+/** Fills the reply to 1 KB. */
 const text = 'x'.repeat(1024 - JSON.stringify(empty).length);
 
-// What the candidates ask for: nothing else is made slow or counted.
+// Matches the candidates' queries, so that other queries are neither delayed nor counted.
 const asked = 'WHERE model = $1 AND id = $2';
 
-/** Each read of one record is counted, and takes its time after it has seen the record: as a busy database's do. */
+/** Counts each read and delays it after it has seen the record, as in a busy database. */
 const slowDown = `
   CREATE SCHEMA bench;
   CREATE SEQUENCE bench.reads;
@@ -40,14 +40,14 @@ const slowDown = `
   CREATE VIEW content.record AS
     SELECT model, id, title, body, version, updated_at FROM content.every_record WHERE bench.note_read()`;
 
-/** The records that all candidates read, as the database's owner. content-cache must have made the schema. */
+/** Opens the candidates' records as the database's owner. content-cache must have created the schema. */
 export function openRecords(url: string) {
   const pool = new pg.Pool({ connectionString: url, max: 8 });
   let table = 'content.record';
   let next = 100_000;
 
   return {
-    /** So many records that nobody has read, with ids of six digits. */
+    /** Creates records that were never read, with ids of six digits. */
     async make(count: number): Promise<number[]> {
       const first = next;
       next += count;
@@ -58,7 +58,7 @@ export function openRecords(url: string) {
       );
       return Array.from({ length: count }, (_, index) => first + index);
     },
-    /** Changes a record: resolves with its new version when that is committed. */
+    /** Changes a record. Resolves with its new version once it is committed. */
     async change(id: number): Promise<number> {
       const { rows } = await pool.query<{ version: string }>(
         `UPDATE ${table} SET title = title WHERE model = 'webform' AND id = $1 RETURNING version`,
@@ -66,13 +66,13 @@ export function openRecords(url: string) {
       );
       return Number(rows[0]!.version);
     },
-    /** From now on reads of one record are counted, and take so long. */
+    /** Starts to count and delay reads. */
     async slow({ least, most }: Slowness): Promise<void> {
       if (table === 'content.record') await pool.query(slowDown);
       table = 'content.every_record';
       await pool.query('UPDATE bench.slowness SET least = $1, most = $2', [least, most]);
     },
-    /** How many reads of one record there were since it was slowed down. */
+    /** Returns the number of reads since `slow`. */
     async reads(): Promise<number> {
       const { rows } = await pool.query<{ reads: string }>(
         'SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS reads FROM bench.reads',

@@ -1,18 +1,18 @@
 import { Pool } from 'undici';
 import { clearModel } from '@content-platform/contract';
 
-/** A candidate's process, spoken to directly. */
+/** A candidate's process, called directly. */
 export interface Service {
   origin: string;
-  /** The record's version, as it answers. */
+  /** Returns the version of the record. */
   read(id: number, view?: 'full' | 'summary'): Promise<number>;
   clear(id: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** @param connections so many requests at once */
+/** @param connections maximum number of parallel requests */
 export function connectTo(origin: string, headers: Record<string, string>, connections: number): Service {
-  // Idle ones are given up before a service does it, which would break a request that is on its way.
+  // The client closes idle connections before the service does, which would break a request being sent.
   const pool = new Pool(origin, {
     connections,
     pipelining: 1,

@@ -4,18 +4,18 @@ import type { Service } from './service.ts';
 export const readers = 1_000;
 
 export interface Storm {
-  /** Of the database. */
+  /** Number of database reads. */
   reads: number;
-  /** From the first request to the last reply. */
+  /** Time from the first request to the last reply. */
   ms: number;
 }
 
-/** A thousand readers of a record that nobody has read, all at once, spread over the processes. */
+/** Sends a thousand simultaneous reads of a new record, spread over the processes. */
 export async function storm(services: readonly Service[], records: Records): Promise<Storm> {
   const [warm, cold] = (await records.make(2)) as [number, number];
   const all = (id: number) =>
     Promise.all(Array.from({ length: readers }, (_, n) => services[n % services.length]!.read(id)));
-  // Every connection is there.
+  // Opens every connection in advance.
   await services[0]!.read(warm);
   await all(warm);
   const before = await records.reads();

@@ -22,9 +22,9 @@ import { conclude } from '../verdict.ts';
 const rounds = Number(process.env['CURVES_ROUNDS'] ?? 5);
 const seconds = 2;
 const warmUpSeconds = Number(process.env['CURVES_WARM_UP'] ?? 10);
-/** Where nothing else is said: few enough that none is refused. */
+/** Default number of connections; low enough that no request is refused. */
 const connections = 16;
-/** A part of what can be answered: idle connections are what grows. */
+/** Share of the capacity for curves in which idle connections grow. */
 const calm = 0.3;
 
 const load = startPeople();
@@ -38,9 +38,9 @@ interface Point {
 
 interface Curve {
   name: string;
-  /** What grows. */
+  /** The growing quantity. */
   unit: string;
-  /** How it was asked. */
+  /** The kind of load. */
   how: string;
   points: Point[];
 }
@@ -50,7 +50,7 @@ interface Asked {
   path: string;
   pids: Record<string, number>;
   connections?: number;
-  /** 0: as many as are answered. */
+  /** 0: as fast as replies arrive. */
   perSecond?: number;
 }
 
@@ -71,7 +71,7 @@ const pointAt = (at: number, asked: Asked, prepare?: () => void): Point => ({
 const measureCurve = ({ points }: Curve): Promise<void> =>
   inTurns(points, rounds, async (point) => void point.rounds.push(await point.measure()));
 
-/** A record whose reply has so many bytes. */
+/** Creates a record whose reply has this many bytes. */
 async function makeRecord(bytes: number): Promise<string> {
   const id = freshId();
   const text = 'x'.repeat(Math.max(1, bytes - 150));
@@ -82,7 +82,7 @@ async function makeRecord(bytes: number): Promise<string> {
   return `/api/content/pathway/${id}`;
 }
 
-/** A gateway with so many routes more, in front of what costs nothing. */
+/** Starts a gateway with additional routes in front of a free upstream. */
 async function startWide(extra: number, upstream: string) {
   const child = startHelper('gateway/testing/wide-gateway.ts', { EXTRA: String(extra), UPSTREAM: upstream });
   const [{ origin, token }] = (await once(child, 'message')) as [{ origin: string; token: string }];
@@ -99,7 +99,7 @@ try {
   const all = Array.from({ length: signed }, (_, index) => sign(index + 1));
   const crowd = (count: number) => all.slice(0, Math.min(count, all.length));
   const stand = await startStand(light);
-  // Who comes once only would drive the others out of the memory.
+  // Users who send one request would evict the others from the token cache.
   const crowded = await startStand(light);
   for (const each of [stand, crowded]) pinStand(each);
   for (const each of [process.pid, load.pid, pid]) pin(each, otherCore);
@@ -146,7 +146,7 @@ try {
   ];
   for (const curve of curves) {
     if (curve.name === 'tokens') {
-      // Whoever is in the memory at all is there before it is measured.
+      // Fills the token cache before the measurement.
       load.tell(crowd(10_000));
       for (let asked = 0; asked < 10_000;) asked += (await ask(one)).perSecond * seconds;
     } else load.tell(crowd(100));
@@ -168,7 +168,7 @@ try {
   await measureCurve(routes);
 
   const settings = { rounds, seconds, connections, capacity, rateLimitScale: 1000 };
-  // What a point is measured by is no part of JSON.
+  // The measuring function is not part of the JSON.
   conclude('curves', [], { settings, curves: [...curves, routes] }, await stackVersions());
 } finally {
   await closeRecords();

@@ -1,6 +1,6 @@
-// `npm run bench -- events`: how many events one content-cache clears a second, how long after an event its record is
-// gone, and how long a call of clear-model takes, on real Kafka, Redis and PostgreSQL. Everything is on this machine, the
-// load included: whose CPU it took is told.
+// `npm run bench -- events`: measures how many events one content-cache clears per second, the delay from event to
+// clear, and the duration of a clear-model call, on real Kafka, Redis and PostgreSQL. The load runs on the same
+// machine; the results state whose CPU it used.
 import { stopAll } from '../gateway/processes.ts';
 import { redisVersion } from '../redis-figures.ts';
 import { startStores } from '../stores.ts';
@@ -11,9 +11,9 @@ import { prepare, type Ground, type UnmanagedKeys } from './ground.ts';
 import { addOthers } from './records.ts';
 import { measureThroughput } from './throughput.ts';
 
-/** BENCH_SCALE=0.1: a tenth of it, to see whether it works. */
+/** Scales the workload; BENCH_SCALE=0.1 is a trial run. */
 const scale = Number(process.env['BENCH_SCALE'] ?? 1);
-/** So many events wait when the consumer starts. */
+/** Number of events that wait when the consumer starts. */
 const waiting: Record<UnmanagedKeys, number> = { none: 200_000 * scale, sweep: 20_000 * scale };
 /** Keys of other records. */
 const others = 10_000;

@@ -4,7 +4,7 @@ import { startGateway } from '../own-services.ts';
 import { startPeer } from './install.ts';
 import { nginx, startNginx } from './nginx.ts';
 
-/** What they all stand on. */
+/** The services that all candidates use. */
 export interface Around {
   upstream: string;
   redis: string;
@@ -14,7 +14,7 @@ export interface Around {
 
 export interface Candidate {
   name: string;
-  /** What it does, and how. */
+  /** Describes the candidate's work and method. */
   does: string;
   hasDuties: boolean;
   /** Starts it on `port`; resolves with all of its processes. */

@@ -28,7 +28,10 @@ export function isCalm({ rounds }: Result): boolean {
   return Math.max(...all) - Math.min(...all) <= 0.15 * median(all);
 }
 
-/** What is held of the goals; ours is the first of `results`. nginx is no Node gateway. */
+/**
+ * Compares the measurements with the goals; the platform's gateway is the first of `results`. nginx is excluded because
+ * it is no Node gateway.
+ */
 export function judge([ours, ...others]: readonly Result[]): Verdict[] {
   const peers = others.filter(({ name }) => !/^(ours|nginx)/.test(name));
   const leanest = peers

@@ -6,17 +6,17 @@ import { runCommand } from '../../../deploy/local/run-command.ts';
 import { issuer } from '../own-services.ts';
 import { startNode } from './processes.ts';
 
-/** Where the peers are: a package of its own, so that nobody else installs them. */
+/** The peers' folder: a separate package, so that other developers do not install them. */
 const peersFolder = 'test/bench/peers';
 
-/** The versions of some of them, as they are installed. */
+/** Returns the installed versions of some packages. */
 export function versionsOf(...names: string[]): Record<string, string> {
   const file = readFileSync(join(ROOT, peersFolder, 'package.json'), 'utf8');
   const { dependencies } = JSON.parse(file) as { dependencies: Record<string, string> };
   return Object.fromEntries(names.map((name) => [name, dependencies[name]!]));
 }
 
-/** Installs what the peers' lock file says, if that was not done yet. @throws Problem with what npm said */
+/** Installs the peers' lock file if it has changed. @throws Problem with npm's output */
 export async function installPeers(): Promise<void> {
   const folder = join(ROOT, peersFolder);
   const wanted = readFileSync(join(folder, 'package-lock.json'), 'utf8');
@@ -24,7 +24,7 @@ export async function installPeers(): Promise<void> {
   try {
     if (readFileSync(note, 'utf8') === wanted) return;
   } catch {
-    // never yet
+    // not installed yet
   }
   console.log('Installing what ours is measured against (npm ci)');
   const { code, output } = await runCommand('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
@@ -34,7 +34,7 @@ export async function installPeers(): Promise<void> {
   writeFileSync(note, wanted);
 }
 
-/** Starts one of them, with what they are all told. */
+/** Starts a peer with the common settings. */
 export const startPeer = (
   file: string,
   port: number,

@@ -1,13 +1,13 @@
-/** What the load is told to do. */
+/** A job for the load generator. */
 export interface Job {
   origin: string;
-  /** They are asked for in turns. */
+  /** Requested in turns. */
   paths: readonly string[];
   headers: Record<string, string>;
   requests: number;
 }
 
-/** What it saw; times in ms. */
+/** The results of a job; times in ms. */
 export interface Seen {
   perSecond: number;
   p50: number;

@@ -1,10 +1,10 @@
-// Sends the load, in a process of its own: per message so many requests over 64 kept connections, each as soon as the one
-// before it on its connection is answered.
+// Generates load in its own process. Each message starts a number of requests over 64 persistent connections; each
+// connection sends its next request after the reply.
 import { Pool } from 'undici';
 import { percentile } from '../percentiles.ts';
 import { connections, type Job, type Seen } from './job.ts';
 
-/** They are kept between rounds. */
+/** Pools are kept between rounds. */
 const pools = new Map<string, Pool>();
 
 function poolOf(origin: string): Pool {
@@ -35,5 +35,5 @@ async function run({ origin, paths, headers, requests }: Job): Promise<Seen> {
 }
 
 process.on('message', (job: Job) => void run(job).then((seen) => process.send!(seen)));
-// The bench is gone.
+// The benchmark process has ended.
 process.once('disconnect', () => process.exit());

@@ -6,7 +6,10 @@ import { bareEnvironment } from '../../support/processes.ts';
 
 const children: ChildProcess[] = [];
 
-/** Starts a process; it has nothing of the developer's environment. What it logs nobody reads: that is not measured. */
+/**
+ * Starts a process without the developer's environment. Its logs are discarded, because reading them would distort the
+ * measurement.
+ */
 export function start(
   command: string,
   args: string[],
@@ -18,11 +21,11 @@ export function start(
   return child;
 }
 
-/** Starts a script under this Node. */
+/** Starts a script with this Node. */
 export const startNode = (script: string, env: Record<string, string>, flags: readonly string[] = []) =>
   start(process.execPath, [...flags, join(ROOT, script)], env);
 
-/** Starts a script that is sent messages. */
+/** Starts a script that receives messages. */
 export const startHelper = (script: string, env: Record<string, string> = {}) =>
   start(process.execPath, [...process.execArgv, join(ROOT, script)], env, [
     'ignore',
@@ -34,7 +37,7 @@ export const startHelper = (script: string, env: Record<string, string> = {}) =>
 process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-/** Ends everything that was started. */
+/** Ends every started process. */
 export async function stopAll(): Promise<void> {
   const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
   await Promise.all(

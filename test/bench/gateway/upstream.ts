@@ -1,6 +1,6 @@
 import { internalPortOffset } from '@content-platform/contract';
-// What stands behind every candidate, in a process of its own: 1 KB of JSON at any path. For our gateway it is also auth,
-// which tells the key and that nothing was revoked, and each service's internal listener, which says that it is ready.
+// The upstream of every candidate, in its own process: 1 KB of JSON at any path. For the platform's gateway it also
+// plays auth (key, no revocations) and the services' internal listeners (ready).
 import { createServer } from 'node:http';
 
 const port = Number(process.env['PORT']);

@@ -1,20 +1,20 @@
 import { connect, type Socket } from 'node:net';
 
-/** What came back; status 0: the connection was closed instead. */
+/** A reply; status 0: the connection was closed instead. */
 export interface Reply {
   status: number;
   retryAfter: boolean;
 }
 
 export interface Connection {
-  /** One at a time. */
+  /** Sends one request at a time. */
   send: (request: Buffer) => void;
   close: () => void;
 }
 
 /**
- * A kept connection that sends bytes that were made before, and reads of the replies no more than it must: status, length,
- * Retry-After. A load that takes the CPU of what it measures measures itself.
+ * A persistent connection that sends prepared bytes and parses only status, length and Retry-After of replies. A load
+ * generator that competes for CPU would measure itself.
  */
 export function open(origin: URL, onReply: (reply: Reply, connection: Connection) => void): Connection {
   let head = '';

@@ -1,13 +1,13 @@
-/** What the load is told to do. */
+/** A job for the load generator. */
 export interface Job {
   origin: string;
   path: string;
   seconds: number;
-  /** Requests that are due each second, whatever becomes of those before; 0: each as soon as the one before is answered. */
+  /** Requests due per second, regardless of earlier ones; 0: each after the previous reply. */
   perSecond: number;
-  /** Connections that people have before it begins. */
+  /** Number of connections opened in advance. */
   kept: number;
-  /** Connections that are open at most: who finds none free opens one. */
+  /** Maximum number of connections; opened when no other is free. */
   connections: number;
 }
 
@@ -17,31 +17,31 @@ export interface Quantiles {
   p99: number;
 }
 
-/** What it saw. */
+/** The results of a job. */
 export interface Seen {
-  /** Requests that were due. */
+  /** Number of due requests. */
   due: number;
-  /** Replies by their status. */
+  /** Number of replies by status. */
   statuses: Record<string, number>;
-  /** Replies with 200 a second, between the first moment and the last. */
+  /** Replies with 200 per second. */
   goodput: number;
-  /** The same within the platform's target of 500 ms. */
+  /** Replies with 200 per second within the platform's target of 500 ms. */
   goodputInTime: number;
   good: Quantiles | undefined;
   refused: Quantiles | undefined;
-  /** Refusals without Retry-After. */
+  /** Number of refusals without Retry-After. */
   withoutRetryAfter: number;
-  /** Requests whose client went away after `patienceMs`. */
+  /** Requests whose client disconnected after `patienceMs`. */
   gaveUp: number;
-  /** Requests that were due while all connections were taken. */
+  /** Requests that were due while all connections were busy. */
   unsent: number;
-  /** Connections that were closed under a request. */
+  /** Connections that were closed during a request. */
   broken: number;
   /** When the last request was due, in ms since 1970. */
   endedAt: number;
 }
 
-/** A client waits so long. */
+/** Time after which a client disconnects, in ms. */
 export const patienceMs = 5_000;
-/** The platform's target for a reply. */
+/** The platform's target for a reply, in ms. */
 export const targetMs = 500;

@@ -95,5 +95,5 @@ process.on('message', (message: Job | string[]) => {
   if (Array.isArray(message)) tokens = message;
   else void run(message).then((seen) => process.send!(seen));
 });
-// The bench is gone.
+// The benchmark process has ended.
 process.once('disconnect', () => process.exit());

@@ -17,7 +17,10 @@ export interface Step {
 export const peakOf = (capacity: number, steps: readonly Step[]): number =>
   Math.max(capacity, ...steps.map(({ seen }) => seen.goodput));
 
-/** What is held of the goals; the last step is the heaviest. `afterwards`: requests a second, as `capacity`. */
+/**
+ * Compares the measurements with the goals; the last step is the heaviest. `afterwards`: requests per second, like
+ * `capacity`.
+ */
 export function judge(capacity: number, steps: readonly Step[], afterwards: number): Verdict[] {
   const { seen, probed, multiple } = steps.at(-1)!;
   const part = seen.goodputInTime / peakOf(capacity, steps);

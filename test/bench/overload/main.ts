@@ -1,6 +1,6 @@
-// `npm run bench -- overload`: what becomes of reads when three times as many come as can be answered. The gateway, the
-// content-cache behind it, Redis and PostgreSQL are held on one core, and the load on the other. Then the same for a
-// gateway behind which a read costs nothing. Exits with 1 when a goal is missed.
+// `npm run bench -- overload`: measures reads at three times the capacity. The gateway, content-cache, Redis and
+// PostgreSQL share one core; the load uses the other. Repeats this for a gateway with a free upstream. Exits with 1 if
+// a goal is missed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closeRecords } from '../../support/records.ts';
 import { startAuth } from '../gateway/auth.ts';

@@ -1,5 +1,5 @@
-// bentocache, as its documentation has it. LAYERS: l2, Redis alone; l1+l2, with a memory cache in front whose entries the
-// other processes are told to drop over Redis (its bus).
+// bentocache, used as documented. LAYERS: l2 is Redis alone; l1+l2 adds a memory cache, whose entries other processes
+// drop after a message over Redis (the bus).
 import { BentoCache, bentostore } from 'bentocache';
 import { memoryDriver } from 'bentocache/drivers/memory';
 import { redisBusDriver, redisDriver } from 'bentocache/drivers/redis';

@@ -1,4 +1,4 @@
-// What every peer is told, and what those with duties share: so that they differ in their libraries alone.
+// Common settings and duties of all peers, so that only their libraries differ.
 import { createPublicKey, randomUUID } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { Redis } from 'ioredis';
@@ -8,19 +8,19 @@ const { env } = process;
 
 export const port = Number(env.PORT);
 export const upstream = env.UPSTREAM;
-/** Whether it also checks tokens, limits, logs and measures; else it forwards alone. */
+/** 1: it also checks tokens, limits, logs and measures; otherwise it only forwards. */
 export const hasDuties = env.DUTIES === '1';
 
-/** The part of the contract that is asked for. */
+/** The measured part of the contract. */
 export const route = '/api/content/:model/:id';
 export const prefix = '/api/content';
 
-/** Of the tokens; PEM, and as the object that costs nothing to use again. */
+/** The key of the tokens, as PEM and as a reusable object. */
 export const publicKeyPem = env.PUBLIC_KEY;
 export const publicKey = hasDuties ? createPublicKey(publicKeyPem) : undefined;
 export const claims = { issuer: env.ISSUER, audience: 'content-platform' };
 
-/** By fast-jwt, which remembers tokens that it has verified. @throws when the request's token is not valid */
+/** Verifies tokens with fast-jwt, which caches verified tokens. @throws if the request's token is invalid */
 export function verifierOfTokens() {
   const verify = createVerifier({
     key: publicKeyPem,
@@ -32,12 +32,12 @@ export function verifierOfTokens() {
   return ({ headers }) => verify((headers.authorization ?? '').replace(/^Bearer /, ''));
 }
 
-/** Far above what is sent: it counts each request and refuses none. */
+/** Far above the load: counts each request and refuses none. */
 export const limit = { requests: 6_000_000, seconds: 60 };
 export const connectRedis = () => new Redis(env.REDIS_URL);
 
 export const logger = pino({ base: { service: 'peer' }, messageKey: 'message' });
-/** In seconds, as the gateway's. */
+/** In seconds, like the gateway's. */
 export const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2.5, 5, 10];
 
 const acceptable = /^[\w.-]{1,128}$/;
