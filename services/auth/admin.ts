@@ -13,19 +13,20 @@ import { readDatabaseUrl } from './config.ts';
 
 const help = `Usage:
   create-user --email ADDRESS --name NAME [--role user|sre|admin]…
-      Makes a user. The password is asked for, or read from the first line of stdin: 15 to 128 characters
-      (PASSWORD_MIN_LENGTH), and not easy to guess.
+      Creates a user. The command asks for the password, or reads it from the first line of stdin: 15 to 128
+      characters (PASSWORD_MIN_LENGTH), not easy to guess.
   create-client NAME --scope SCOPE [--scope SCOPE]…
-      Makes a machine client and prints its secret, once.
+      Creates a machine client and prints its secret, once.
   rotate-client NAME
-      Gives a machine client another secret and prints it, once. The old one and its tokens are refused from now on.
+      Replaces the secret of a machine client and prints the new one, once. The old secret and its tokens are refused.
   disable-client NAME
-      Takes a machine client its secret and its tokens, for good.
+      Permanently revokes a machine client's secret and tokens.
   import-users
       Reads users from stdin, one JSON object a line: {"email", "name", "password_hash", "roles"?}.
-      Hashes may be bcrypt ($2y$, as Laravel makes them) or argon2id. All are imported, or none.
-  rotate-keys
-      Makes the key that signs access tokens from ten minutes on, and says what happens when.
+      Hashes may be bcrypt ($2y$, as Laravel stores them) or argon2id. The command imports all users, or none.
+  rotate-keys [--now]
+      Creates the key that signs access tokens from ten minutes on, and prints the times.
+      --now: a key leaked. The new key signs immediately, and within a second the old keys are refused everywhere.
   rotate-key-secret
       Encrypts all keys with AUTH_KEY_SECRET_NEW instead of AUTH_KEY_SECRET.
 The last two need AUTH_KEY_SECRET, as the auth service has it. Each secret can be given as a file: AUTH_KEY_SECRET_FILE.

@@ -8,6 +8,7 @@ const revocationQuery = z.object({
     .string()
     .regex(/^\d{1,16}$/)
     .transform(Number),
+  keys: z.literal('true').optional(),
 });
 const userQuery = z.union([
   z.strictObject({ email: multiLineText(1, 320) }),
@@ -17,16 +18,18 @@ const userQuery = z.union([
 export interface InternalDeps {
   /** Uses its own connections, so that other processes learn of a logout in time during many logins. */
   revocations: Pick<Stores['revocations'], 'listAfter'>;
+  signingKeys: Pick<Stores['signingKeys'], 'listKids'>;
   users: Pick<Stores['users'], 'findByEmail' | 'findById'>;
 }
 
 /**
  * Serves the internal listener; 422 for an invalid query, 503 while PostgreSQL is unavailable.
  *
- * - `GET /revocations?after=<id>`: the revocations after this id. Every process asks twice a second.
+ * - `GET /revocations?after=<id>`: the revocations after this id; with `&keys=true` also the kids of the valid signing
+ *   keys, so that a leaked key is refused within a second. Every process asks twice a second.
  * - `GET /users?email=<address>` or `?id=<id>`: `{id}`, or 404. Emails are compared as in a login.
  */
-export function createInternal({ revocations, users }: InternalDeps): Router {
+export function createInternal({ revocations, signingKeys, users }: InternalDeps): Router {
   const router = Router();
 
   function serve<Query>(
@@ -43,7 +46,11 @@ export function createInternal({ revocations, users }: InternalDeps): Router {
       );
     });
   }
-  serve('/revocations', revocationQuery, ({ after }) => revocations.listAfter(after));
+  serve('/revocations', revocationQuery, async ({ after, keys }) => {
+    // Read first, because a revocation may follow the withdrawal of a key.
+    const kids = keys && (await signingKeys.listKids());
+    return { ...(await revocations.listAfter(after)), ...(kids && { keys: kids }) };
+  });
   serve('/users', userQuery, async (by) => {
     const user = await ('email' in by ? users.findByEmail(by.email) : users.findById(by.id));
     return user && { id: user.id };

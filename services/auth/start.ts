@@ -14,6 +14,7 @@ import { createRevocationStore } from './sessions/revocation-store.ts';
 import { createLoginThrottle } from './throttle/login-throttle.ts';
 import { createSharedFailures } from './throttle/shared-failures.ts';
 import { loadSecret } from './keys/secret-store.ts';
+import { createSigningKeyStore } from './keys/signing-key-store.ts';
 import { loadSigningKeys } from './keys/signing-keys.ts';
 import { retention } from './retention.ts';
 import { createAuthDatabase, migrateAuth } from './stores.ts';
@@ -38,6 +39,7 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
   const feed = createDatabase({ ...service, url, slowQueryMs, maxConnections: 2 });
   onStop(feed.close);
   const feedOfRevocations = createRevocationStore(feed.query);
+  const feedOfKeys = createSigningKeyStore(feed.query);
   const revocations = watchRevocations(feedOfRevocations.listAfter, logger, metrics);
   onStop(revocations.close);
   const redis = createRedis(config.REDIS_URL, logger);
@@ -63,7 +65,11 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
       logger,
       metrics,
     }),
-    internal: createInternal({ revocations: feedOfRevocations, users: database.users }),
+    internal: createInternal({
+      revocations: feedOfRevocations,
+      signingKeys: feedOfKeys,
+      users: database.users,
+    }),
     checks: {
       postgres: { required: true, check: () => pool.ping() },
       tokens: { required: true, check: checkTokens },

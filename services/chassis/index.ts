@@ -39,7 +39,13 @@ export {
   type RedisAddress,
   sentinelLogin,
 } from './redis-address.ts';
-export { type RevocationPage, revocationPage, type Revocations, watchRevocations } from './revocations.ts';
+export {
+  type RevocationPage,
+  remoteRevocations,
+  revocationPage,
+  type Revocations,
+  watchRevocations,
+} from './revocations.ts';
 export { deleteExpired, runRetention, startRetention, type RetentionSteps } from './retention.ts';
 export { retryUntilAborted } from './retry-until-aborted.ts';
 export { comparePaths, requestMethods } from './routing.ts';

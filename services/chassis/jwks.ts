@@ -7,6 +7,8 @@ import type { Logger } from './logger.ts';
 /** A source of public keys. `get` throws 503 if it cannot tell whether the key exists. */
 export interface KeySource {
   get(kid: string): Promise<KeyObject | undefined>;
+  /** Whether the key is known and not withdrawn; never fetches. */
+  has(kid: string): boolean;
 }
 
 const keySet = z.object({
@@ -43,6 +45,11 @@ const defaultTimes = {
 export interface JwksClient extends KeySource {
   /** Whether the set was fetched at least once. */
   isLoaded(): boolean;
+  /**
+   * Sets the kids that auth publishes now, more often than it publishes the set: other keys count as withdrawn, and a
+   * missing key causes a fetch. undefined: auth is of an older release, and the set alone counts.
+   */
+  setPublished(kids: readonly string[] | undefined): void;
   close(): Promise<void>;
 }
 
@@ -58,10 +65,13 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
   let fetchedAt = -Infinity;
   let triedAt = -Infinity;
   let fetching: Promise<void> | undefined;
+  let published: ReadonlySet<string> | undefined;
 
   const isLoaded = () => fetchedAt > -Infinity;
   const failing = () => triedAt > fetchedAt;
   const isUsable = () => performance.now() - fetchedAt < times.usableFor;
+  const isWithdrawn = (kid: string) => published?.has(kid) === false;
+  const has = (kid: string) => isUsable() && keys.has(kid) && !isWithdrawn(kid);
 
   async function fetchKeys(): Promise<void> {
     try {
@@ -99,13 +109,19 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
 
   return {
     isLoaded,
+    has,
+    setPublished(kids) {
+      published = kids && new Set(kids);
+      if (kids?.some((kid) => !keys.has(kid))) void refresh();
+    },
     async get(kid) {
-      if (isUsable() && keys.has(kid)) return keys.get(kid);
+      if (has(kid)) return keys.get(kid);
+      if (keys.has(kid) && isWithdrawn(kid)) return undefined;
       // A younger set has every key that signs, because keys are published long before they sign.
       if (performance.now() - fetchedAt > times.coolDown) await refresh();
       if (!isUsable() || (failing() && !keys.has(kid)))
         throw unavailable('Tokens cannot be checked at the moment.');
-      return keys.get(kid);
+      return isWithdrawn(kid) ? undefined : keys.get(kid);
     },
     close() {
       stopping.abort();

@@ -13,8 +13,15 @@ const revocation = z.union([
 ]);
 export type Revocation = z.infer<typeof revocation>;
 
-/** Reply of the auth service: the revocations after an id. `last` is the newest id ever used; 0: none. */
-export const revocationPage = z.strictObject({ revocations: z.array(revocation), last: z.int() });
+/**
+ * Reply of the auth service: the revocations after an id. `last` is the newest id ever used; 0: none. `keys`: the kids
+ * of all signing keys that are valid now; releases before 0.1.0 omit them.
+ */
+export const revocationPage = z.strictObject({
+  revocations: z.array(revocation),
+  last: z.int(),
+  keys: z.array(z.string()).optional(),
+});
 export type RevocationPage = z.infer<typeof revocationPage>;
 
 /** Fetches the revocations after an id. Rejects if the auth service is unavailable. */
@@ -43,9 +50,15 @@ interface Entry {
 
 /**
  * Holds the revocations in force in memory and updates them twice a second (every 50 ms until the first success). While
- * `fetchSince` fails, the last list stays in use; `revocations_age_seconds` is its age.
+ * `fetchSince` fails, the last list stays in use; `revocations_age_seconds` is its age. `onKeys` gets the valid kids of
+ * each reply.
  */
-export function watchRevocations(fetchSince: FetchRevocations, logger: Logger, metrics: Metrics) {
+export function watchRevocations(
+  fetchSince: FetchRevocations,
+  logger: Logger,
+  metrics: Metrics,
+  onKeys: (kids: readonly string[] | undefined) => void = () => {},
+) {
   const entries = new Map<string, Entry>();
   const stopping = new AbortController();
   let last = 0;
@@ -81,6 +94,7 @@ export function watchRevocations(fetchSince: FetchRevocations, logger: Logger, m
       entries.set(key, { issuedUntil, heardAt: now });
     }
     forget(now);
+    onKeys(page.keys);
     last = page.last;
     heardAt = now;
   }
@@ -120,7 +134,11 @@ export function watchRevocations(fetchSince: FetchRevocations, logger: Logger, m
 export function remoteRevocations(url: string): FetchRevocations {
   return async (after) => {
     const signal = AbortSignal.timeout(fetchTimeoutMs);
-    const response = await fetch(`${url}/revocations?after=${after}`, { signal, redirect: 'error' });
+    // An auth service of an older release ignores `keys`.
+    const response = await fetch(`${url}/revocations?after=${after}&keys=true`, {
+      signal,
+      redirect: 'error',
+    });
     if (!response.ok) throw new Error(`${url}/revocations answered ${response.status}`);
     return revocationPage.parse(await response.json());
   };

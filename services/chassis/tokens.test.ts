@@ -93,6 +93,7 @@ test.each([
   ['a token of 10 KB', withClaims({ more: 'x'.repeat(10_000) }), 'The access token is malformed.'],
   ['a key that the token brings', withHeader({ jwk: theirs.jwk }), 'The access token is not one of ours.'],
   ['an expired token', withClaims({ exp: now - 1 }), 'The access token has expired.'],
+  ['a lifetime of more than 16 minutes', withClaims({ exp: now + 961 }), 'The access token is not valid.'],
   ['another issuer', withClaims({ iss: `${issuer}.evil.test` }), 'The access token is not valid.'],
   ['a token without a session', withClaims({ sid: undefined }), 'The access token is not valid.'],
   ['an empty client_id', withClaims({ sid: undefined, client_id: '' }), 'The access token is not valid.'],
@@ -104,6 +105,7 @@ test.each([
 test('remembers a valid token, but not past its exp', async () => {
   let asked = 0;
   const keys: KeySource = {
+    has: (kid) => kid === ours.kid,
     get: (kid) => Promise.resolve(++asked && kid === ours.kid ? ours.publicKey : undefined),
   };
   const counting = createTokenVerifier(issuer, keys, { include: () => false });
@@ -116,6 +118,18 @@ test('remembers a valid token, but not past its exp', async () => {
   expect(asked).toBe(1);
   jest.spyOn(Date, 'now').mockReturnValue(person.exp * 1000);
   await expect(counting.verify(token)).rejects.toMatchObject({ message: 'The access token has expired.' });
+});
+
+test('refuses a token that it remembers once its key was withdrawn', async () => {
+  let published = true;
+  const keys: KeySource = {
+    has: () => published,
+    get: async () => (published ? ours.publicKey : undefined),
+  };
+  const verifier = createTokenVerifier(issuer, keys, { include: () => false });
+  await verifier.verify(good);
+  published = false;
+  await expect(verifier.verify(good)).rejects.toMatchObject(refusal('The access token is not one of ours.'));
 });
 
 test.each([

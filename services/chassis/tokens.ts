@@ -42,9 +42,15 @@ const header = z.strictObject({
   kid: z.string().min(1).max(200),
 });
 
+/**
+ * Longest lifetime of a token in seconds: that of the auth service, 15 min, and a minute. A longer one would outlive its
+ * revocation.
+ */
+const maxLifetime = 16 * 60;
+
 const scope = z.string().transform((value) => new Set(value.split(' ').filter(Boolean) as Scope[]));
 const common = { exp: z.int(), iat: z.int(), jti: z.string().min(1), scope };
-const claims = z.union([
+const owner = z.union([
   z.object({ ...common, client_id: z.string().min(1) }).transform(({ exp, iat, client_id, scope }) => ({
     exp,
     source: { clientId: client_id, issuedAt: iat } as TokenSource,
@@ -63,6 +69,11 @@ const claims = z.union([
       caller: { kind: 'user', id: Number(sub), sessionId: sid, mustChangePassword, scopes: scope } as Caller,
     })),
 ]);
+
+const claims = z
+  .looseObject({ exp: z.int(), iat: z.int() })
+  .refine(({ exp, iat }) => exp - iat <= maxLifetime, 'The lifetime is too long.')
+  .pipe(owner);
 
 const form = /^[\w-]+\.[\w-]+\.([\w-]+)$/;
 const maxLength = 8_192;
@@ -89,15 +100,15 @@ function parseHeader(token: string): z.infer<typeof header> {
 
 /**
  * Checks access tokens: RS256 only, type at+jwt (RFC 9068), issuer, audience, times; `kid` selects one of our keys, the
- * token never brings a key (RFC 8725 §3). Results are cached by the token's SHA-256 until it expires; revocation is checked
- * each time.
+ * token never brings a key (RFC 8725 §3). Results are cached by the token's SHA-256 until it expires; each time it is
+ * checked that neither the token nor its key was revoked.
  */
 export function createTokenVerifier(
   issuer: string,
   keys: KeySource,
   revocations: Revocations,
 ): TokenVerifier {
-  const verified = new LRUCache<string, z.infer<typeof claims>>({ max: 10_000 });
+  const verified = new LRUCache<string, z.infer<typeof claims> & { kid: string }>({ max: 10_000 });
 
   async function check(token: string) {
     if (!isWellFormed(token)) throw invalid('The access token is malformed.');
@@ -105,7 +116,8 @@ export function createTokenVerifier(
     const key = await keys.get(kid);
     if (!key) throw invalid('The access token is not one of ours.');
     try {
-      return claims.parse(jwt.verify(token, key, { algorithms: ['RS256'], issuer, audience }));
+      const parsed = claims.parse(jwt.verify(token, key, { algorithms: ['RS256'], issuer, audience }));
+      return { ...parsed, kid };
     } catch (error) {
       if (error instanceof jwt.TokenExpiredError) throw invalid('The access token has expired.');
       throw Object.assign(invalid('The access token is not valid.'), { cause: error });
@@ -115,7 +127,7 @@ export function createTokenVerifier(
   async function remembered(token: string) {
     const digest = hash('sha256', token, 'base64');
     const known = verified.get(digest);
-    if (known && known.exp > Date.now() / 1000) return known;
+    if (known && known.exp > Date.now() / 1000 && keys.has(known.kid)) return known;
     const fresh = await check(token);
     verified.set(digest, fresh);
     return fresh;
@@ -172,7 +184,8 @@ export function tokensFromAuth({
   onStop,
 }: Process<Config>): TokenVerifier & { check: Check } {
   const keys = createJwksClient(`${config.AUTH_URL}/.well-known/jwks.json`, logger);
-  const revocations = watchRevocations(remoteRevocations(config.AUTH_INTERNAL_URL), logger, metrics);
+  const fetchRevocations = remoteRevocations(config.AUTH_INTERNAL_URL);
+  const revocations = watchRevocations(fetchRevocations, logger, metrics, keys.setPublished);
   onStop(() => Promise.all([keys.close(), revocations.close()]));
   const check = async () => {
     if (!keys.isLoaded() || !revocations.isLoaded()) throw new Error('tokens cannot be checked yet');

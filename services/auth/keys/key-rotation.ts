@@ -9,8 +9,8 @@ import { keptSeconds, type NewSigningKey, type StoredSigningKey } from './signin
 export const signingKeyTimes = {
   /** Time from publishing a key to signing with it: longer than verifiers cache the key set, which is 300 s. */
   ahead: 600,
-  /** Interval at which each process reads the keys. */
-  reload: 10,
+  /** Interval at which each process reads the keys, so that a leaked key is refused within a second. */
+  reload: 0.5,
   /** Minimum time between two reads that unknown kids cause, because anyone can invent a kid. */
   coolDown: 1,
 };
@@ -18,7 +18,7 @@ export const signingKeyTimes = {
 const generateRsaKey = promisify(generateKeyPair);
 
 async function generate(secret: string): Promise<NewSigningKey> {
-  const { publicKey, privateKey } = await generateRsaKey('rsa', { modulusLength: 2048 });
+  const { publicKey, privateKey } = await generateRsaKey('rsa', { modulusLength: 3072 });
   const { n, e } = publicKey.export({ format: 'jwk' }) as { n: string; e: string };
   // The thumbprint (RFC 7638) requires this order of the members.
   const kid = createHash('sha256')
@@ -42,7 +42,7 @@ export async function openPrivateKey({ kid, sealed }: StoredSigningKey, secret: 
 }
 
 /**
- * Returns the keys of the database, newest first. If there is none, it creates an RS256 key of 2048 bits that signs
+ * Returns the keys of the database, newest first. If there is none, it creates an RS256 key of 3072 bits that signs
  * immediately. A lock ensures that only one of several processes creates it.
  */
 export async function readOrMakeKeys(
@@ -89,4 +89,25 @@ export async function rotateSigningKey(
     const publishedUntil = new Date(signsFrom.getTime() + keptSeconds * 1000);
     return { kid, signsFrom, replaced: newest.kid, publishedUntil };
   });
+}
+
+/**
+ * Replaces all signing keys by a new one that signs immediately, because one of them leaked. Every process refuses the
+ * tokens of the old keys within a second. Returns the kid of the new key.
+ */
+export async function replaceSigningKeys(
+  database: Pick<AuthDatabase, 'transaction'>,
+  secret: string,
+): Promise<string> {
+  const key = await generate(secret);
+  const { kid } = key.publicJwk;
+  await database.transaction(async ({ signingKeys, audit }) => {
+    await signingKeys.lock();
+    const newest = (await signingKeys.list())[0];
+    if (newest) await openPrivateKey(newest, secret);
+    await signingKeys.deleteAll();
+    await signingKeys.add(key, 0);
+    await audit.add({ event: 'signing_key_rotated', actor: 'command', details: { kid, now: true } });
+  });
+  return kid;
 }

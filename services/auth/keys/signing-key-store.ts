@@ -49,6 +49,12 @@ export function createSigningKeyStore(query: Database['query']) {
       return rows<StoredSigningKey>('list_signing_keys', text, [keptSeconds]);
     },
 
+    /** Returns the kids of the keys that are not retired. */
+    async listKids(): Promise<string[]> {
+      const text = `SELECT kid FROM auth.signing_key AS key WHERE NOT ${retired}`;
+      return (await rows<{ kid: string }>('list_kids', text, [keptSeconds])).map(({ kid }) => kid);
+    },
+
     /** Stores a key, which is published immediately. Returns when it begins to sign. */
     async add({ publicJwk, sealed }: NewSigningKey, signsInSeconds: number): Promise<Date> {
       const text = `INSERT INTO auth.signing_key (kid, public_jwk, sealed_private_key, signs_from)
@@ -56,6 +62,9 @@ export function createSigningKeyStore(query: Database['query']) {
       const values = [publicJwk.kid, publicJwk, sealed, signsInSeconds];
       return (await first<{ at: Date }>('create_signing_key', text, values))!.at;
     },
+
+    /** Deletes all keys; their tokens become invalid. */
+    deleteAll: () => run('delete_all_signing_keys', 'DELETE FROM auth.signing_key'),
 
     /** Deletes the retired keys. */
     deleteExpired: () =>

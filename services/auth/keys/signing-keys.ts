@@ -85,6 +85,7 @@ export async function loadSigningKeys(
   const find = (kid: string) => held.find((key) => key.kid === kid)?.publicKey;
 
   return {
+    has: (kid) => find(kid) !== undefined,
     get current() {
       const now = performance.now();
       const key = held.find(({ privateKey, signsFrom }) => privateKey && signsFrom <= now);

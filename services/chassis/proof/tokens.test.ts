@@ -9,7 +9,10 @@ const seed = Number(process.env['PROOF_SEED'] ?? Date.now() % 1_000_000_000);
 const issuer = 'http://platform.test';
 const ours = createTestKey('key-1');
 const { valid, other, attacks } = tokenAttacks({ ...ours, issuer });
-const keys = { get: async (kid: string) => (kid === ours.kid ? ours.publicKey : undefined) };
+const keys = {
+  has: (kid: string) => kid === ours.kid,
+  get: async (kid: string) => (kid === ours.kid ? ours.publicKey : undefined),
+};
 const tokens = createTokenVerifier(issuer, keys, { include: () => false });
 /** In ms: for one token, on a machine that may be busy. */
 const limit = 2_000;

@@ -32,7 +32,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
     sid: 's',
     jti: 'j',
     iat: now,
-    exp: now + 3_600,
+    exp: now + 900,
     scope: '',
   };
   const admin = { ...person, scope: 'users:admin' };

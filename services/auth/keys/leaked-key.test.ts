@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import express from 'express';
+import {
+  createMetrics,
+  createTokenVerifier,
+  createJwksClient,
+  remoteRevocations,
+  watchRevocations,
+} from '@content-platform/chassis';
+import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
+import { until } from '../../../test/support/wait.ts';
+import { createAccessTokens } from '../access-tokens.ts';
+import { rotateKeys } from '../commands/rotate-keys.ts';
+import { createInternal } from '../internal.ts';
+import { issuer, keySecret, password, startAuth, type TestAuth } from '../testing/start-auth.ts';
+
+let auth: TestAuth;
+let internal: HttpServer;
+/** Checks tokens as the gateway does, with what auth publishes. */
+let gateway: { isRefused(token: string): Promise<boolean>; close(): Promise<unknown> };
+
+beforeAll(async () => {
+  auth = await startAuth();
+  internal = await startHttpServer(express().use(createInternal(auth.stores)));
+  const { logger } = auth;
+  const keys = createJwksClient(`${auth.origin}/.well-known/jwks.json`, logger);
+  const fetchRevocations = remoteRevocations(internal.origin);
+  const revocations = watchRevocations(fetchRevocations, logger, createMetrics('gateway'), keys.setPublished);
+  const verifier = createTokenVerifier(issuer, keys, revocations);
+  await until('keys and revocations are known', () => keys.isLoaded() && revocations.isLoaded());
+  gateway = {
+    isRefused: (token) =>
+      verifier.verify(token).then(
+        () => false,
+        (error: { error: string }) => error.error === 'invalid_token',
+      ),
+    close: () => Promise.all([keys.close(), revocations.close()]),
+  };
+  process.env['AUTH_KEY_SECRET'] = keySecret;
+});
+afterAll(async () => {
+  delete process.env['AUTH_KEY_SECRET'];
+  await gateway.close();
+  internal.close();
+  await auth.stop();
+});
+
+test('rotate-keys --now: every process refuses tokens of the leaked key, also those it has checked before', async () => {
+  const person = await auth.person();
+  const { current } = auth.keys;
+  const forge = () =>
+    createAccessTokens(issuer, { ...auth.keys, current }).forClient('attacker', ['users:admin']);
+  const forged = forge();
+  for (const token of [person.token, forged]) expect(await gateway.isRefused(token)).toBe(false);
+
+  expect(await auth.run(rotateKeys, ['--now'])).toMatch(/^Created signing key \S+, which signs immediately/);
+
+  for (const token of [person.token, forged, forge()]) {
+    await until('the gateway refuses it', () => gateway.isRefused(token));
+    await until('auth refuses it', () => auth.isRefused(token));
+  }
+  const { body } = await auth.logIn(person.email, password);
+  await until('the gateway knows the new key', async () => !(await gateway.isRefused(body!.token)));
+  const refreshed = await auth.refresh(person.refreshToken);
+  expect(await gateway.isRefused(refreshed.body!.access_token)).toBe(false);
+});
