@@ -3,7 +3,9 @@ import { runCommand } from '@content-platform/chassis';
 import { createClient } from './commands/create-client.ts';
 import { createUser } from './commands/create-user.ts';
 import { disableClient } from './commands/disable-client.ts';
+import { endAllSessions } from './commands/end-all-sessions.ts';
 import { importUsers } from './commands/import-users.ts';
+import { listUnverifiedIdentities } from './commands/list-unverified-identities.ts';
 import { rotateClient } from './commands/rotate-client.ts';
 import { rotateKeySecret } from './commands/rotate-key-secret.ts';
 import { rotateKeys } from './commands/rotate-keys.ts';
@@ -27,9 +29,13 @@ const help = `Usage:
   rotate-keys [--now]
       Creates the key that signs access tokens from ten minutes on, and prints the times.
       --now: a key leaked. The new key signs immediately, and within a second the old keys are refused everywhere.
+  end-all-sessions
+      Logs everyone out: ends all sessions and replaces the signing keys.
+  list-unverified-identities
+      Lists users who can log in at the identity provider with an email that it has not verified.
   rotate-key-secret
       Encrypts all keys with AUTH_KEY_SECRET_NEW instead of AUTH_KEY_SECRET.
-The last two need AUTH_KEY_SECRET, as the auth service has it. Each secret can be given as a file: AUTH_KEY_SECRET_FILE.
+The commands rotate-keys, end-all-sessions and rotate-key-secret need AUTH_KEY_SECRET, as the auth service has it. Each secret can be given as a file: AUTH_KEY_SECRET_FILE.
 DATABASE_URL (or DATABASE_URL_FILE) names the platform's database.`;
 
 const run = (command: Command) => (args: string[]) =>
@@ -46,5 +52,7 @@ await runCommand(help, {
   'disable-client': run(disableClient),
   'import-users': run(importUsers),
   'rotate-keys': run(rotateKeys),
+  'end-all-sessions': run(endAllSessions),
+  'list-unverified-identities': run(listUnverifiedIdentities),
   'rotate-key-secret': run(rotateKeySecret),
 });

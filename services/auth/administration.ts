@@ -16,10 +16,17 @@ export async function addUser({ users, audit }: Stores, user: NewUser, by: Actor
   return created;
 }
 
+/** Returns the user. Throws 404. */
+export async function findUser(users: UserStore, id: number): Promise<User> {
+  const user = await users.findById(id);
+  if (!user) throw new HttpError('not_found', `User ${id} was not found.`);
+  return user;
+}
+
 /** Locks the user until the transaction ends. Throws 404. */
 export async function lockUser(users: UserStore, id: number): Promise<User> {
   const user = await users.lock(id);
-  if (!user) throw new HttpError('not_found', `There is no user ${id}.`);
+  if (!user) throw new HttpError('not_found', `User ${id} was not found.`);
   return user;
 }
 
@@ -31,5 +38,5 @@ export function isAdmin({ roles, disabled }: Pick<User, 'roles' | 'disabled'>): 
 /** Throws 409 if no other user is an admin. Call it in the transaction that removes the user's rights. */
 export async function refuseLastAdmin(users: UserStore, id: number): Promise<void> {
   if (await users.hasOtherAdmin(id)) return;
-  throw new HttpError('last_admin', 'This is the last admin: make another one first.');
+  throw new HttpError('last_admin', 'This is the last admin. Create another one first.');
 }

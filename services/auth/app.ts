@@ -14,17 +14,21 @@ import { createUser } from './endpoints/create-user.ts';
 import { deleteSession } from './endpoints/delete-session.ts';
 import { deleteSessions } from './endpoints/delete-sessions.ts';
 import { deleteUser } from './endpoints/delete-user.ts';
+import { deleteUserIdentity } from './endpoints/delete-user-identity.ts';
+import { deleteUserSessions } from './endpoints/delete-user-sessions.ts';
 import { identityCallback } from './endpoints/identity-callback.ts';
 import { identityLogin } from './endpoints/identity-login.ts';
 import { identityLogout } from './endpoints/identity-logout.ts';
 import { jwks } from './endpoints/jwks.ts';
 import { listAudit } from './endpoints/list-audit.ts';
 import { listSessions } from './endpoints/list-sessions.ts';
+import { listUserSessions } from './endpoints/list-user-sessions.ts';
 import { listUsers } from './endpoints/list-users.ts';
 import { login } from './endpoints/login.ts';
 import { logout } from './endpoints/logout.ts';
 import { me } from './endpoints/me.ts';
 import { readUser } from './endpoints/read-user.ts';
+import { reauthenticate } from './endpoints/reauthenticate.ts';
 import { token } from './endpoints/token.ts';
 import { updateUser } from './endpoints/update-user.ts';
 import { updateSuborg } from './endpoints/update-suborg.ts';
@@ -73,6 +77,7 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.logout, logout(context)),
     handle(contract.me, me(context)),
     handle(contract.changePassword, changePassword(context)),
+    handle(contract.reauthenticate, reauthenticate(context)),
     handle(contract.listSessions, listSessions(context)),
     handle(contract.deleteSessions, deleteSessions(context)),
     handle(contract.deleteSession, deleteSession(context)),
@@ -81,6 +86,9 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.readUser, readUser(context)),
     handle(contract.updateUser, updateUser(context)),
     handle(contract.deleteUser, deleteUser(context)),
+    handle(contract.listUserSessions, listUserSessions(context)),
+    handle(contract.deleteUserSessions, deleteUserSessions(context)),
+    handle(contract.deleteUserIdentity, deleteUserIdentity(context)),
     handle(contract.createTemporaryPassword, createTemporaryPassword(context)),
     handle(contract.listAudit, listAudit(context)),
     handle(contract.identityLogin, identityLogin(context), identity.gate),

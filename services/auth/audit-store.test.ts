@@ -40,19 +40,20 @@ test('records every step of an account, but no secrets and no text from stranger
   const { origin } = auth;
   const { logIn, refresh, askAsClient: client } = auth;
 
-  typed['a secret'] = await run(createClient, ['console', '--scope', 'users:admin']);
+  typed['a secret'] = await run(createClient, ['console', '--scope', 'jobs:manage']);
   typed['a token'] = (await client('console', typed['a secret'])).body!.access_token;
   // Within the hour: no other row.
   typed['another token'] = (await client('console', typed['a secret'])).body!.access_token;
-  const token = typed['a token'];
   await client('console', typed['a wrong secret']!);
   await client(typed['an unknown client']!, typed['a secret']);
 
   await run(createUser, ['--email', 'root@example.com', '--name', 'Root', '--role', 'admin'], password);
-  const { passwordHash } = (await auth.stores.users.findByEmail('root@example.com'))!;
+  const { id: rootId, passwordHash } = (await auth.stores.users.findByEmail('root@example.com'))!;
   typed['a hash'] = passwordHash!;
   const imported = { email: 'new@example.com', name: 'New', password_hash: passwordHash };
   await run(importUsers, [], JSON.stringify(imported));
+  const token = (await logIn('root@example.com', password)).body!.token;
+  typed["an admin's token"] = token;
   const person = { email: 'ann@example.com', name: 'Ann', password };
   const { id } = (await call(origin, contract.createUser, { body: person, token })).body!;
   await logIn(person.email, typed['a wrong password']!);
@@ -89,24 +90,26 @@ test('records every step of an account, but no secrets and no text from stranger
   const user = String(id);
   const ann = { user_id: user, actor: `user:${user}` };
   const byClient = { actor: 'client:console', address: '127.0.0.1' };
+  const byRoot = { actor: `user:${rootId}`, address: '127.0.0.1' };
   const byStranger = { actor: null, address: '127.0.0.1' };
   const byCommand = { actor: 'command', address: null };
   const aSession = expect.any(Number) as unknown as number;
   const login = { ...ann, event: 'login', details: { session: aSession, device: 'node' } };
   expect(entries).toMatchObject([
-    { ...byCommand, event: 'client_created', details: { client: 'console', scopes: ['users:admin'] } },
+    { ...byCommand, event: 'client_created', details: { client: 'console', scopes: ['jobs:manage'] } },
     { ...byClient, event: 'client_token', user_id: null },
     { ...byStranger, event: 'client_refused', details: { client: 'console', reason: 'wrong secret' } },
     { ...byStranger, event: 'client_refused', details: { reason: 'unknown client' } },
     { ...byCommand, event: 'user_created', details: { roles: ['admin'] } },
     { ...byCommand, event: 'user_created', details: { roles: ['user'] } },
-    { ...byClient, event: 'user_created', user_id: user, details: { roles: ['user'] } },
+    { event: 'login', user_id: String(rootId), details: { session: aSession } },
+    { ...byRoot, event: 'user_created', user_id: user, details: { roles: ['user'] } },
     { ...byStranger, event: 'login_failed', user_id: user, details: { reason: 'wrong password' } },
     { ...byStranger, event: 'login_failed', user_id: null, details: { reason: 'unknown address' } },
     login,
     { ...byStranger, event: 'refresh_token_reused', user_id: user, details: { session: aSession } },
     {
-      ...byClient,
+      ...byRoot,
       event: 'user_changed',
       user_id: user,
       details: { name: 'changed', roles: { from: ['user'], to: ['sre'] } },
@@ -116,9 +119,9 @@ test('records every step of an account, but no secrets and no text from stranger
     { ...ann, event: 'logout', details: { session: aSession } },
     login,
     { ...ann, event: 'session_revoked', details: { session: 'all' } },
-    { ...byClient, event: 'user_changed', details: { disabled: { from: false, to: true } } },
+    { ...byRoot, event: 'user_changed', details: { disabled: { from: false, to: true } } },
     { ...byStranger, event: 'login_failed', user_id: user, details: { reason: 'disabled' } },
-    { ...byClient, event: 'user_deleted', user_id: user },
+    { ...byRoot, event: 'user_deleted', user_id: user },
     { ...byCommand, event: 'client_secret_rotated', details: { client: 'console' } },
     { ...byCommand, event: 'client_disabled', details: { client: 'console' } },
     { ...byStranger, event: 'client_refused', details: { client: 'console', reason: 'disabled or rotated' } },

@@ -122,6 +122,10 @@ export function createUserStore(query: Database['query']) {
       return (await first<{ at: Date }>('set_temporary_password', text, [id, hash, seconds]))!.at;
     },
 
+    /** Deletes the user's own password; the temporary one stays. */
+    removePassword: (id: number) =>
+      run('remove_password', 'UPDATE auth.user SET password_hash = NULL WHERE id = $1', [id]),
+
     /** Stores the user's own password and deletes the temporary one. */
     setPassword(id: number, hash: string) {
       const text = `UPDATE auth.user SET password_hash = $2, temp_password_hash = NULL, temp_password_expires_at = NULL,

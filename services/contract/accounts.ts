@@ -46,13 +46,25 @@ export const changePassword = define('changePassword', 'POST', '/api/password', 
   responses: { 204: { description: 'Password changed. All sessions have ended, including this one.' } },
 });
 
-const session = z.strictObject({
+/** A session in replies to its user and to administrators. */
+export const session = z.strictObject({
   id,
   device: z.string().meta({ description: 'User-Agent header of the login, shortened.' }),
   address: z.string().meta({ description: 'IP address of the client.' }),
   created_at: time,
   last_used_at: time,
   current: z.boolean().meta({ description: 'Whether this session sent the request.' }),
+});
+
+export const reauthenticate = define('reauthenticate', 'POST', '/api/reauthenticate', {
+  latencyClass: 'login',
+  rateLimit: { requests: 60, seconds: 60, guessing: true },
+  summary: 'Confirm your password for sensitive actions.',
+  description:
+    'Sensitive actions return 403 `reauthentication_required` unless this session logged in or was confirmed here in the last 15 minutes.',
+  body: jsonBody(z.strictObject({ password: multiLineText(1, 1024) })),
+  responses: { 204: { description: 'Confirmed. The session counts as a recent login for 15 minutes.' } },
+  errors: ['invalid_credentials'],
 });
 
 export const listSessions = define('listSessions', 'GET', '/api/sessions', {

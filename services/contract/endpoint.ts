@@ -13,6 +13,9 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
+/** The scopes that a machine client may have. Only people administer users, with a recent login. */
+export const machineScopes: readonly Scope[] = scopes.filter((scope) => scope !== 'users:admin');
+
 /**
  * Access that an endpoint requires. `public`: no token. `token`: any valid token. `user`: a valid token of a user, not of a
  * machine client. Otherwise a scope that the token must carry.
@@ -87,6 +90,8 @@ export interface Endpoint {
   noHead?: true;
   /** Accepts tokens from a login with a temporary password. Other endpoints return 403 `password_change_required`. */
   beforePasswordChange?: true;
+  /** Every call needs a login within the last 15 minutes; otherwise 403 `reauthentication_required`. */
+  recentLogin?: true;
   rateLimit: RateLimit;
   /** Seconds until the reply must be complete, counted from the end of the request. Set only if longer than the default. */
   replyWithinSeconds?: number;

@@ -26,7 +26,7 @@ test('every error has a 4xx or 5xx status and a description', () => {
 
 test.each(endpoints)('the definition of $name is complete and consistent', (endpoint) => {
   const { method, path, params, body, access, rateLimit, cookies, summary } = endpoint;
-  expect(path).toMatch(/^(\/(\.?[a-z][a-zA-Z-]*(\.json)?|:[a-z]+))+$/);
+  expect(path).toMatch(/^(\/(\.?[a-z][a-zA-Z-]*(\.json)?|:[a-z_]+))+$/);
   const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]);
   expect(Object.keys(params?.shape ?? {})).toEqual(names);
   expect(summary).toMatch(/^[A-Z].*\.$/);

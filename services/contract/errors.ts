@@ -24,6 +24,8 @@ const summaries = {
   403: {
     insufficient_scope: 'The access token lacks the required scope (RFC 6750 §3.1).',
     password_change_required: 'The user logged in with a temporary password. Change the password first.',
+    reauthentication_required:
+      'The action needs a login within the last 15 minutes. Log in again or call /api/reauthenticate.',
     identity_other_browser: 'Another browser started the identity login, or the login cookie is missing.',
     other_origin: 'The request comes from a page of another origin, or its origin is unknown.',
     suborg_not_allowed:

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { roles, user } from './accounts.ts';
+import { roles, session, user } from './accounts.ts';
 import { endpointsWith, jsonBody, optionalJsonBody } from './endpoint.ts';
 import { id, idSegment, singleLineText, page, pageQuery, queryText, multiLineText, time } from './schemas.ts';
 
@@ -12,6 +12,8 @@ export const auditEvents = [
   'refresh_token_reused',
   'password_changed',
   'password_change_failed',
+  'reauthenticated',
+  'reauthentication_failed',
   'temporary_password_created',
   'user_created',
   'user_changed',
@@ -24,6 +26,7 @@ export const auditEvents = [
   'signing_key_rotated',
   'key_secret_rotated',
   'identity_linked',
+  'identity_unlinked',
   'suborg_changed',
 ] as const;
 export const auditEvent = z.enum(auditEvents);
@@ -45,6 +48,17 @@ const rolesOfUser = z
 /** A user in replies to an administrator. */
 const account = z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), disabled: z.boolean() });
 
+/** A login at the identity provider that belongs to the user. null: no login since the upgrade. */
+const linkedIdentity = z.strictObject({
+  id,
+  issuer: z.string().meta({ description: 'Issuer URL of the identity provider.' }),
+  email: z.string().nullable(),
+  email_verified: z
+    .boolean()
+    .nullable()
+    .meta({ description: 'Whether the provider has verified the email address.' }),
+});
+
 const define = endpointsWith({
   service: 'auth',
   access: 'users:admin',
@@ -61,7 +75,8 @@ export const listUsers = define('listUsers', 'GET', '/api/admin/users', {
 
 export const createUser = define('createUser', 'POST', '/api/admin/users', {
   summary: 'Create a user.',
-  description: 'A user without a password needs a temporary password to log in.',
+  description:
+    'A user without a password needs a temporary password to log in. A role other than `user` needs a recent login.',
   body: jsonBody(
     z.strictObject({
       email,
@@ -71,19 +86,55 @@ export const createUser = define('createUser', 'POST', '/api/admin/users', {
     }),
   ),
   responses: { 201: { description: 'The new user.', schema: account } },
-  errors: ['email_taken'],
+  errors: ['email_taken', 'reauthentication_required'],
 });
 
 export const readUser = define('readUser', 'GET', '/api/admin/users/:id', {
   summary: 'Read a user.',
   params,
-  responses: { 200: { description: 'The user.', schema: account } },
+  responses: {
+    200: {
+      description: 'The user, with the linked identities.',
+      schema: z.strictObject({ ...account.shape, identities: z.array(linkedIdentity) }),
+    },
+  },
   errors: ['not_found'],
 });
 
+export const listUserSessions = define('listUserSessions', 'GET', '/api/admin/users/:id/sessions', {
+  summary: 'List the sessions of a user.',
+  params,
+  query: z.strictObject(pageQuery),
+  responses: { 200: { description: 'A page of sessions, newest first.', schema: page(session) } },
+  errors: ['not_found'],
+});
+
+export const deleteUserSessions = define('deleteUserSessions', 'DELETE', '/api/admin/users/:id/sessions', {
+  recentLogin: true,
+  summary: 'End all sessions of a user.',
+  params,
+  responses: { 204: { description: 'All sessions have ended.' } },
+  errors: ['not_found'],
+});
+
+export const deleteUserIdentity = define(
+  'deleteUserIdentity',
+  'DELETE',
+  '/api/admin/users/:id/identities/:identity_id',
+  {
+    recentLogin: true,
+    summary: 'Unlink an identity from a user.',
+    description: 'Also ends all sessions of the user.',
+    params: z.strictObject({ id: idSegment, identity_id: idSegment }),
+    responses: { 204: { description: 'The identity is unlinked.' } },
+    errors: ['not_found'],
+  },
+);
+
 export const updateUser = define('updateUser', 'PATCH', '/api/admin/users/:id', {
   summary: 'Change a user.',
-  description: 'Disabling a user or removing a role ends all sessions of the user.',
+  description:
+    'Disabling a user or removing a role ends all sessions of the user. A change of `roles` or `disabled` needs a recent login.',
   params,
   body: jsonBody(
     z.strictObject({
@@ -93,10 +144,11 @@ export const updateUser = define('updateUser', 'PATCH', '/api/admin/users/:id', 
     }),
   ),
   responses: { 200: { description: 'The user.', schema: account } },
-  errors: ['not_found', 'last_admin'],
+  errors: ['not_found', 'last_admin', 'reauthentication_required'],
 });
 
 export const deleteUser = define('deleteUser', 'DELETE', '/api/admin/users/:id', {
+  recentLogin: true,
   summary: 'Delete a user.',
   description: 'Ends all sessions of the user.',
   params,
@@ -109,9 +161,10 @@ export const createTemporaryPassword = define(
   'POST',
   '/api/admin/users/:id/temporary-password',
   {
+    recentLogin: true,
     summary: 'Create a temporary password for a user.',
     description:
-      'The temporary password is valid for one login and appears only in this reply. The old password stays valid until the user changes it.',
+      'The temporary password is valid for one login and appears only in this reply. The old password stays valid until the user changes it, unless `compromised` is true.',
     params,
     body: optionalJsonBody(
       z.strictObject({
@@ -121,6 +174,10 @@ export const createTemporaryPassword = define(
           .max(7 * 86_400)
           .default(86_400)
           .meta({ description: 'Lifetime of the temporary password in seconds, at most 7 days.' }),
+        compromised: z.boolean().default(false).meta({
+          description:
+            'Whether another person knows the password. Then the old password stops working, all sessions end, and linked identities are removed.',
+        }),
       }),
     ),
     responses: {

@@ -24,6 +24,7 @@ describeEndpoint(
         { expires_in: 604_801 },
         { expires_in: 60.5 },
         { expires_in: '60' },
+        { compromised: 'yes' },
         { password: 'chosen for them by somebody' },
       ],
     },
@@ -55,6 +56,15 @@ describeEndpoint(
       await untilRefused(own);
       const { token } = await logIn(email, new_password);
       expect((await call(gateway, contract.listSessions, { token })).status).toBe(200);
+    });
+
+    test('takes a compromised password away', async () => {
+      const { id, email, password, token } = await newUser();
+      const { body } = await ask({ params: { id }, body: { compromised: true } });
+      const guess = { body: { email, password } };
+      expect((await call(gateway, contract.login, guess)).error?.error).toBe('invalid_credentials');
+      await untilRefused(token);
+      expect((await logIn(email, body!.temporary_password)).token).toBeTruthy();
     });
 
     test('ends a session with a temporary password on logout', async () => {

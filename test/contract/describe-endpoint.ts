@@ -2,7 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import { errorsOf, type Endpoint, type ErrorCode } from '@content-platform/contract';
 import { call, checkError, isError, type Answer, type CallOptions } from '@content-platform/contract/client';
 import { stack } from '../support/stack.ts';
-import { tokenOf, type Account } from '../support/accounts.ts';
+import { emails, logIn, password, tokenOf, type Account } from '../support/accounts.ts';
+import { ageSession } from '../support/recent-login.ts';
+import { closeRecords } from '../support/records.ts';
 import { formOf } from '../support/form.ts';
 import { sendRaw, statusOf } from '../support/raw-http.ts';
 import { until } from '../support/wait.ts';
@@ -212,6 +214,15 @@ function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { sen
     test('returns 403 until the temporary password is changed', async () => {
       const { error } = await send({ ...body, as: 'temporary' });
       expect(error?.error).toBe('password_change_required');
+    });
+  }
+  if (endpoint.recentLogin) {
+    test('returns 403 if the login is over 15 minutes old', async () => {
+      const { token } = await logIn(emails.admin, password);
+      await ageSession(token);
+      const { error } = await send({ ...body, headers: { Authorization: `Bearer ${token}` } });
+      expect(error?.error).toBe('reauthentication_required');
+      await closeRecords();
     });
   }
   const outsider: Account | undefined =

@@ -1,12 +1,24 @@
-import { expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { createUser, emails, logIn, newAddress, newUser, tokenOf } from '../support/accounts.ts';
+import {
+  createUser,
+  emails,
+  logIn,
+  newAddress,
+  newUser,
+  password as demoPassword,
+  tokenOf,
+} from '../support/accounts.ts';
 import { refresh } from '../support/refresh.ts';
 import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
+import { ageSession } from '../support/recent-login.ts';
+import { closeRecords, database } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
+
+afterAll(closeRecords);
 
 const path = '/api/admin/users';
 const nobody = `${path}/9007199254740991`;
@@ -22,6 +34,13 @@ async function recordOf(event: contract.AuditEvent, userId: number) {
   const query = { event, user_id: userId, limit: 1 };
   const token = await tokenOf(gateway, 'admin');
   return (await call(gateway, contract.listAudit, { query, token })).body!.items[0];
+}
+
+/** Links the user to an identity, as a login before the upgrade did. Returns the link's id. */
+async function linkIdentity(userId: number): Promise<number> {
+  const text = `INSERT INTO auth.identity (issuer, subject, user_id) VALUES ('https://idp.example', $1, $2) RETURNING id::int`;
+  const { rows } = await database().query<{ id: number }>(text, [randomUUID(), userId]);
+  return rows[0]!.id;
 }
 
 /** Returns the demo admin as audit entries name them. */
@@ -105,6 +124,13 @@ describeEndpoint(
       }
     });
 
+    test('returns 403 for a role beyond user if the login is over 15 minutes old', async () => {
+      const { token } = await logIn(emails.admin, demoPassword);
+      await ageSession(token);
+      const { error } = await ask({ token, body: { ...fresh(), roles: ['sre'] } });
+      expect(error?.error).toBe('reauthentication_required');
+    });
+
     test('treats composed and decomposed accents in an email as equal', async () => {
       const { email, ...rest } = fresh();
       const [composed, decomposed] = ['NFC', 'NFD'].map((form) => `casé-${email}`.normalize(form));
@@ -135,9 +161,45 @@ describeEndpoint(contract.listUsers, { path, as: 'admin', invalid: { queries: ba
 });
 
 describeEndpoint(contract.readUser, { path: nobody, as: 'admin', isMissing: true }, ({ ask }) => {
-  test('returns one user', async () => {
+  test('returns one user, with the linked identities', async () => {
     const user = await create();
-    expect(await ask({ params: { id: user.id } })).toMatchObject({ status: 200, body: user });
+    const body = { ...user, identities: [] };
+    expect(await ask({ params: { id: user.id } })).toMatchObject({ status: 200, body });
+    const identities = [{ issuer: 'https://idp.example', email: null, email_verified: null }];
+    await linkIdentity(user.id);
+    expect((await ask({ params: { id: user.id } })).body).toMatchObject({ identities });
+  });
+});
+
+const sessionsOfNobody = { path: `${nobody}/sessions`, as: 'admin', isMissing: true } as const;
+
+describeEndpoint(contract.listUserSessions, sessionsOfNobody, ({ ask }) => {
+  test('lists the sessions of another user', async () => {
+    const { id, address } = await newUser();
+    const { body } = await ask({ params: { id } });
+    expect(body!.items).toMatchObject([{ address, current: false }]);
+  });
+});
+
+describeEndpoint(contract.deleteUserSessions, sessionsOfNobody, ({ ask }) => {
+  test('logs the user out everywhere', async () => {
+    const { id, token, refreshToken } = await newUser();
+    expect(await ask({ params: { id } })).toMatchObject({ status: 204 });
+    expect(await refresh(refreshToken)).toMatchObject({ reason: 'revoked' });
+    await untilRefused(token);
+  });
+});
+
+const identityOfNobody = { path: `${nobody}/identities/1`, as: 'admin', isMissing: true } as const;
+
+describeEndpoint(contract.deleteUserIdentity, identityOfNobody, ({ ask }) => {
+  test('removes the link and ends the sessions that it may have opened', async () => {
+    const { id, token } = await newUser();
+    const params = { id, identity_id: await linkIdentity(id) };
+    expect(await ask({ params })).toMatchObject({ status: 204 });
+    expect((await ask({ params })).error?.error).toBe('not_found');
+    await untilRefused(token);
+    expect(await recordOf('identity_unlinked', id)).toMatchObject({ actor: await theAdmin() });
   });
 });
 
@@ -173,7 +235,15 @@ describeEndpoint(
         details: { roles: { from: ['user'], to: ['sre', 'user'] }, disabled: { from: false, to: true } },
       });
       const token = await tokenOf(gateway, 'admin');
-      expect((await call(gateway, contract.readUser, { params, token })).body).toEqual(disabled.body);
+      const { body } = await call(gateway, contract.readUser, { params, token });
+      expect(body).toEqual({ ...disabled.body, identities: [] });
+    });
+
+    test('returns 403 for a change of roles if the login is over 15 minutes old', async () => {
+      const { token } = await logIn(emails.admin, demoPassword);
+      await ageSession(token);
+      const { error } = await ask({ token, params: { id: 1 }, body: { roles: ['sre'] } });
+      expect(error?.error).toBe('reauthentication_required');
     });
 
     test('logs a user out everywhere when a role is removed', async () => {

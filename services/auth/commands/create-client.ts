@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { scopes as known } from '@content-platform/contract';
+import { machineScopes as known } from '@content-platform/contract';
 import { ensureClient } from '../accounts.ts';
 import { randomToken } from '../sessions/opaque-token.ts';
 import { checked, clientNamed } from './arguments.ts';

@@ -2,6 +2,7 @@ import { type Caller, type Handler, HttpError } from '@content-platform/chassis'
 import type { Body, changePassword as contract } from '@content-platform/contract';
 import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
+import { isCurrentPassword } from '../passwords/current-password.ts';
 import { matchPassword } from '../passwords/temporary-password.ts';
 import { sessionEnded } from '../replies.ts';
 import type { User } from '../user-store.ts';
@@ -19,29 +20,8 @@ function refused(...complaints: Complaint[]): HttpError<'validation_failed'> {
  * Changes the caller's password (ASVS 5.0 6.2.2 and 6.2.3) and ends all sessions (7.4.3). In a session that began with
  * a temporary password, the temporary password is accepted as the current one. The user cannot keep it (6.4.1).
  */
-export function changePassword({
-  database,
-  passwords,
-  policy,
-  throttle,
-}: AuthContext): Handler<typeof contract> {
-  /**
-   * Throttled like logins, because the holder of a stolen token could guess here. Throws 429 after too many failures.
-   */
-  async function isCurrent(user: User, caller: UserCaller, password: string, address: string) {
-    const { account } = await database.users.lookUp(user.email);
-    const isKnown = (network: string) => database.sessions.isKnownNetwork(user.id, network);
-    const { outcome, limited } = await throttle.run({ account, address, isKnown }, async () => {
-      const kind = await matchPassword(passwords, user, password);
-      return { ok: kind === 'own' || (kind === 'temporary' && caller.mustChangePassword) };
-    });
-    if (!outcome.ok) {
-      const details = { reason: 'wrong password', session: Number(caller.sessionId) };
-      await database.audit.add({ ...byUser(user.id, address), event: 'password_change_failed', details });
-    }
-    if (limited) throw limited;
-    return outcome.ok;
-  }
+export function changePassword(context: AuthContext): Handler<typeof contract> {
+  const { database, passwords, policy } = context;
 
   /**
    * Compares the new password with the current one only if the policy accepts it; otherwise this would allow guessing.
@@ -54,7 +34,8 @@ export function changePassword({
   ): Promise<Complaint[]> {
     const path = 'body.new_password';
     const complaints: Complaint[] = [];
-    if (!(await isCurrent(user, caller, body.current_password, address))) complaints.push(wrong);
+    const guess = { password: body.current_password, address, failure: 'password_change_failed' } as const;
+    if (!(await isCurrentPassword(context, user, caller, guess))) complaints.push(wrong);
     const weakness = policy.complaint(body.new_password, user);
     if (weakness !== undefined) complaints.push({ path, message: weakness });
     if (complaints.length === 0 && (await matchPassword(passwords, user, body.new_password)))

@@ -3,6 +3,7 @@ import type { createUser as contract } from '@content-platform/contract';
 import { addUser } from '../administration.ts';
 import type { AuthContext } from '../context.ts';
 import { toAccount } from '../replies.ts';
+import { requireRecentLogin } from '../sessions/recent-login.ts';
 
 function taken(): HttpError<'email_taken'> {
   return new HttpError('email_taken', 'Another user has this address.');
@@ -19,6 +20,7 @@ export function createUser({ database, passwords, policy }: AuthContext): Handle
   }
 
   return async ({ caller, body: { password, ...person }, address }) => {
+    if (person.roles.some((role) => role !== 'user')) await requireRecentLogin(database.sessions, caller);
     const passwordHash =
       password === undefined ? null : await passwords.admit(() => hashOf(password, person));
     const by = { actor: actorOf(caller), address };

@@ -8,8 +8,7 @@ let admin: string;
 let person: string;
 beforeAll(async () => {
   auth = await startAuth();
-  await auth.addClient('console', 'console-secret', 'users:admin');
-  admin = (await auth.askAsClient('console', 'console-secret')).body!.access_token;
+  admin = (await auth.person({}, 'admin')).token;
   person = (await auth.person()).token;
 });
 afterAll(() => auth.stop());

@@ -32,7 +32,7 @@ export function identityCallback({ identity, database, logger }: AuthContext): H
     const { codeChallenge } = login;
     const code = randomToken();
     await database.transaction(async (stores) => {
-      const { id: userId } = await userOf(stores, person, identity.linkByEmail);
+      const { id: userId } = await userOf(stores, person, identity);
       const content = { userId, codeChallenge, issuer, idToken, suborgs };
       await stores.identityCodes.add(sha256(code), content);
     });

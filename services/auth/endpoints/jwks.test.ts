@@ -19,6 +19,6 @@ test('publishes the public part of the signing key only', async () => {
   expect(Object.keys(keys[0]!).toSorted()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);
   expect(keys[0]!.kid).toBe(decode(token).header['kid']);
   const key = createPublicKey({ key: { ...keys[0]! }, format: 'jwk' });
-  expect(key.asymmetricKeyDetails!.modulusLength).toBe(2048);
+  expect(key.asymmetricKeyDetails!.modulusLength).toBe(3072);
   expect(jwt.verify(token, key, { algorithms: ['RS256'] })).toEqual(decode(token).claims);
 });

@@ -1,21 +1,33 @@
-import { page, type Handler } from '@content-platform/chassis';
-import type { listSessions as contract } from '@content-platform/contract';
+import { type Caller, page, type Handler } from '@content-platform/chassis';
+import type { listSessions as contract, Query } from '@content-platform/contract';
 import type { AuthContext } from '../context.ts';
+import type { SessionStore } from '../sessions/session-store.ts';
+
+/** Returns a page of the user's sessions; `current` marks the one of the caller. */
+export function pageOfSessions(
+  sessions: SessionStore,
+  userId: number,
+  caller: Caller,
+  { limit, cursor }: Query<typeof contract>,
+) {
+  const current = caller.kind === 'user' ? caller.sessionId : undefined;
+  return page(
+    limit,
+    (rows) => sessions.list(userId, cursor, rows),
+    ({ id, device, address, createdAt, lastUsedAt }) => ({
+      id,
+      device,
+      address,
+      created_at: createdAt.toISOString(),
+      last_used_at: lastUsedAt.toISOString(),
+      current: String(id) === current,
+    }),
+  );
+}
 
 export function listSessions({ database }: AuthContext): Handler<typeof contract> {
-  return async ({ caller, query: { limit, cursor } }) => {
-    const body = await page(
-      limit,
-      (rows) => database.sessions.list(caller.id, cursor, rows),
-      ({ id, device, address, createdAt, lastUsedAt }) => ({
-        id,
-        device,
-        address,
-        created_at: createdAt.toISOString(),
-        last_used_at: lastUsedAt.toISOString(),
-        current: String(id) === caller.sessionId,
-      }),
-    );
-    return { status: 200, body };
-  };
+  return async ({ caller, query }) => ({
+    status: 200,
+    body: await pageOfSessions(database.sessions, caller.id, caller, query),
+  });
 }

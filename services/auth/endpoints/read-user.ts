@@ -1,12 +1,16 @@
-import { HttpError, type Handler } from '@content-platform/chassis';
+import type { Handler } from '@content-platform/chassis';
 import type { readUser as contract } from '@content-platform/contract';
+import { findUser } from '../administration.ts';
 import type { AuthContext } from '../context.ts';
 import { toAccount } from '../replies.ts';
 
 export function readUser({ database }: AuthContext): Handler<typeof contract> {
   return async ({ params: { id } }) => {
-    const user = await database.users.findById(id);
-    if (!user) throw new HttpError('not_found', `There is no user ${id}.`);
-    return { status: 200, body: toAccount(user) };
+    const user = await findUser(database.users, id);
+    const identities = (await database.identities.list(id)).map(({ emailVerified, ...identity }) => ({
+      ...identity,
+      email_verified: emailVerified,
+    }));
+    return { status: 200, body: { ...toAccount(user), identities } };
   };
 }

@@ -3,6 +3,7 @@ import { actorOf, type Handler } from '@content-platform/chassis';
 import { toAccount } from '../replies.ts';
 import { isAdmin, lockUser, refuseLastAdmin } from '../administration.ts';
 import type { AuthContext } from '../context.ts';
+import { requireRecentLogin } from '../sessions/recent-login.ts';
 import type { User } from '../user-store.ts';
 
 function changed(user: User, { name, roles, disabled }: Body<typeof contract>): User {
@@ -30,6 +31,8 @@ function differences(before: User, after: User): Record<string, unknown> {
 
 export function updateUser({ database }: AuthContext): Handler<typeof contract> {
   return async ({ caller, params: { id }, body, address }) => {
+    const isSensitive = body.roles !== undefined || body.disabled !== undefined;
+    if (isSensitive) await requireRecentLogin(database.sessions, caller);
     const user = await database.transaction(async ({ users, sessions, audit }) => {
       const before = await lockUser(users, id);
       const after = changed(before, body);

@@ -6,13 +6,12 @@ import { createUserStore } from '../user-store.ts';
 import { decode, password, reasonOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
 
 let auth: TestAuth;
-/** An administrating machine: its token outlasts what happens to admins here. */
+/** The token of an admin: its scopes outlast what happens to admins here. */
 let token: string;
 
 beforeAll(async () => {
   auth = await startAuth();
-  await auth.addClient('console', 'console-secret', 'users:admin');
-  token = (await auth.askAsClient('console', 'console-secret')).body!.access_token;
+  ({ token } = await auth.person({}, 'admin'));
 });
 afterAll(() => auth.stop());
 

@@ -1,17 +1,19 @@
 import { HttpError } from '@content-platform/chassis';
-import type { Scope } from '@content-platform/contract';
+import { machineScopes, type Scope } from '@content-platform/contract';
 import { invalidClient, readClientCredentials } from '../client-credentials.ts';
 import { clientName, type Client } from '../client-store.ts';
 import type { AuthContext } from '../context.ts';
 import type { Grant } from './grant.ts';
 
-/** Returns all scopes of the client if `wished` is missing or empty (RFC 6749 §3.1). */
-function grantedScopes(client: Client, wished: string | undefined): Scope[] {
-  if (!wished) return client.scopes;
-  const wishes = new Set(wished.split(' '));
-  const granted = client.scopes.filter((scope) => wishes.has(scope));
-  if (granted.length === wishes.size) return granted;
-  throw new HttpError('invalid_scope', `The client has: ${client.scopes.join(' ') || 'no scopes'}.`);
+/** Returns all scopes of the client if `requested` is missing or empty (RFC 6749 §3.1). */
+function grantedScopes(client: Client, requested: string | undefined): Scope[] {
+  // A client of an earlier release may have other scopes.
+  const allowed = client.scopes.filter((scope) => machineScopes.includes(scope));
+  if (!requested) return allowed;
+  const names = new Set(requested.split(' '));
+  const granted = allowed.filter((scope) => names.has(scope));
+  if (granted.length === names.size) return granted;
+  throw new HttpError('invalid_scope', `The client has: ${allowed.join(' ') || 'no scopes'}.`);
 }
 
 /** RFC 6749 §4.4. Guesses of secrets are throttled like guesses of passwords, as §2.3.1 requires. */
@@ -28,13 +30,13 @@ export function clientCredentials({ database, passwords, throttle, tokens, logge
   }
 
   /** Returns a token or a refusal, whose `reason` goes to the log and the audit log, never to the client. */
-  async function grant(name: string, secret: string, wished: string | undefined, address: string) {
+  async function grant(name: string, secret: string, requested: string | undefined, address: string) {
     const client = await database.clients.find(name);
     const valid = await passwords.verify(client?.secretHash, secret);
     if (!client) return { ok: false, reason: 'unknown client' } as const;
     if (!valid) return { ok: false, client: name, reason: 'wrong secret' } as const;
     if (!client.disabled) {
-      const scopes = grantedScopes(client, wished);
+      const scopes = grantedScopes(client, requested);
       const accessToken = await issue(client, scopes, address);
       if (accessToken !== undefined) return { ok: true, accessToken, scopes } as const;
     }

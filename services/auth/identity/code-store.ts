@@ -50,6 +50,10 @@ export function createIdentityCodeStore(query: Database['query']) {
       return run('use_identity_code', text, [hash, sessionId ?? null]);
     },
 
+    /** Deletes the codes of a user, so that a login in progress cannot open a session. */
+    deleteOf: (userId: number) =>
+      run('delete_identity_codes', 'DELETE FROM auth.identity_code WHERE user_id = $1', [userId]),
+
     delete: (hash: Buffer) =>
       run('delete_identity_code', 'DELETE FROM auth.identity_code WHERE hash = $1', [hash]),
   };

@@ -7,9 +7,24 @@ interface Subject {
   subject: string;
 }
 
+interface IdentityEmail {
+  email?: string | undefined;
+  emailVerified: boolean;
+}
+
+/** An identity of a user. null: there was no login since the columns exist. */
+export interface LinkedIdentity {
+  id: number;
+  issuer: string;
+  email: string | null;
+  emailVerified: boolean | null;
+}
+
+const columns = 'id::float8 AS id, issuer, email, email_verified AS "emailVerified"';
+
 /** Stores which user belongs to each subject. Use it in transactions. All functions throw the errors of `query`. */
 export function createIdentityStore(query: Database['query']) {
-  const { first, affects, run } = statements(query);
+  const { rows, first, affects, run } = statements(query);
   return {
     /** Makes concurrent logins of the subject wait until the transaction ends; they would create a user each. */
     lock({ issuer, subject }: Subject) {
@@ -28,5 +43,35 @@ export function createIdentityStore(query: Database['query']) {
                     ON CONFLICT (user_id, issuer) DO NOTHING`;
       return affects('add_identity', text, [issuer, subject, userId]);
     },
+
+    /** Stores the email of a login, and whether the provider verified it. */
+    noteEmail({ issuer, subject, email, emailVerified }: Subject & IdentityEmail) {
+      const text =
+        'UPDATE auth.identity SET email = $3, email_verified = $4 WHERE issuer = $1 AND subject = $2';
+      return run('note_identity_email', text, [issuer, subject, email ?? null, emailVerified]);
+    },
+
+    list(userId: number) {
+      const text = `SELECT ${columns} FROM auth.identity WHERE user_id = $1 ORDER BY identity.id`;
+      return rows<LinkedIdentity>('list_identities', text, [userId]);
+    },
+
+    /** Returns the identities whose email no login has shown to be verified. */
+    listUnverified() {
+      const text = `SELECT ${columns}, user_id::float8 AS "userId",
+                      (SELECT "user".email FROM auth.user WHERE "user".id = user_id) AS "userEmail"
+                    FROM auth.identity WHERE email_verified IS NOT TRUE ORDER BY user_id`;
+      return rows<LinkedIdentity & { userId: number; userEmail: string }>('list_unverified', text);
+    },
+
+    /** Removes a link of the user and returns its issuer; undefined if there is no such link. */
+    async unlink(userId: number, id: number): Promise<string | undefined> {
+      const text = 'DELETE FROM auth.identity WHERE user_id = $1 AND id = $2 RETURNING issuer';
+      return (await first<{ issuer: string }>('delete_identity', text, [userId, id]))?.issuer;
+    },
+
+    /** Removes all links of the user. */
+    unlinkAll: (userId: number) =>
+      run('delete_identities', 'DELETE FROM auth.identity WHERE user_id = $1', [userId]),
   };
 }

@@ -16,6 +16,7 @@ test('without the three it is switched off, with them it is on', () => {
     provider: undefined,
     returnTo: [],
     linkByEmail: false,
+    allowUnverified: false,
     suborgsClaim: 'suborgs',
   });
   const more = {
@@ -29,6 +30,7 @@ test('without the three it is switched off, with them it is on', () => {
     provider: { issuer: three.IDENTITY_ISSUER, clientId: 'platform', clientSecret: 'a secret' },
     returnTo: ['https://a.example/in', 'http://127.0.0.1:3000/in'],
     linkByEmail: true,
+    allowUnverified: false,
     suborgsClaim: 'units',
   });
 });

@@ -54,6 +54,12 @@ export const identityConfig = {
     .describe(
       'Whether a verified email of the provider logs in the existing user with that email: `true` or `false`',
     ),
+  IDENTITY_ALLOW_UNVERIFIED: z
+    .enum(['true', 'false'], 'true or false')
+    .default('false')
+    .describe(
+      'Whether a login with an email that the provider has not verified creates a user: `true` or `false`',
+    ),
   IDENTITY_SUBORGS_CLAIM: z
     .string()
     .min(1)
@@ -100,6 +106,7 @@ export function identitySettings(
     provider,
     returnTo: config.IDENTITY_RETURN_TO,
     linkByEmail: config.IDENTITY_LINK_BY_EMAIL === 'true',
+    allowUnverified: config.IDENTITY_ALLOW_UNVERIFIED === 'true',
     suborgsClaim: config.IDENTITY_SUBORGS_CLAIM,
   };
 }

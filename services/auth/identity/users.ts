@@ -2,6 +2,7 @@ import type { Stores } from '../stores.ts';
 import type { User } from '../user-store.ts';
 import { IdentityFailure } from './failure.ts';
 import type { Person } from './person.ts';
+import type { IdentitySettings } from './settings.ts';
 
 /** Returns undefined if another user has the email. */
 async function create({ users, identities, audit }: Stores, email: string, person: Person) {
@@ -31,25 +32,40 @@ async function linkByEmail({ users, identities, audit }: Stores, email: string, 
 
 /**
  * Returns the user of a person: the user linked to issuer and subject (OpenID Connect Core §5.7), else the user with
- * the same email if `linking` is allowed, else a new user. The user stays locked until the transaction ends. Rejects
+ * the same email if linking is allowed, else a new user, if the email is verified or need not be. The user stays locked until the transaction ends. Rejects
  * with IdentityFailure.
  */
-export async function userOf(stores: Stores, person: Person, linking: boolean): Promise<User> {
+export async function userOf(
+  stores: Stores,
+  person: Person,
+  { linkByEmail: linking, allowUnverified }: Pick<IdentitySettings, 'linkByEmail' | 'allowUnverified'>,
+): Promise<User> {
   await stores.identities.lock(person);
   const linked = await stores.identities.findUserId(person);
   const known = linked === undefined ? undefined : await stores.users.lock(linked);
-  const user = known ?? (await createOrLink(stores, person, linking));
+  const user = known ?? (await createOrLink(stores, person, linking, allowUnverified));
   if (user.disabled) throw new IdentityFailure('identity_user_disabled', 'disabled', user.id);
+  await stores.identities.noteEmail(person);
   return user;
 }
 
-async function createOrLink(stores: Stores, person: Person, linking: boolean): Promise<User> {
+async function createOrLink(
+  stores: Stores,
+  person: Person,
+  linking: boolean,
+  allowUnverified: boolean,
+): Promise<User> {
   const { email, emailVerified } = person;
   if (email === undefined) {
     throw new IdentityFailure('identity_email_missing', 'neither the ID token nor userinfo has one');
   }
-  const created = await create(stores, email, person);
-  if (created) return created;
+  if (emailVerified || allowUnverified) {
+    const created = await create(stores, email, person);
+    if (created) return created;
+  } else if (!(await stores.users.findByEmail(email))) {
+    // Otherwise an attacker could create the account of a victim's address, and keep a link to it.
+    throw new IdentityFailure('identity_email_unverified', 'the provider has not verified the address');
+  }
   if (linking && emailVerified) return linkByEmail(stores, email, person);
   const reason = linking ? 'the address is not verified there' : 'IDENTITY_LINK_BY_EMAIL is false';
   throw new IdentityFailure('identity_email_taken', reason);

@@ -40,6 +40,8 @@ export interface PresentedToken {
 
 /** NIST SP 800-63B-4 §2.2.3 requires both limits; the platform chose the values. */
 const lifetimeDays = { idle: 30, total: 90 };
+/** How long a login counts as recent. */
+const recentSeconds = 15 * 60;
 /** Time in which a replaced refresh token is still accepted and leads to its successor. */
 const graceSeconds = 10;
 /**
@@ -186,6 +188,30 @@ export function createSessionStore(query: Database['query']) {
       const text = `SELECT FROM auth.session
                     WHERE user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()`;
       return affects('find_live_session', text, [userId, id]);
+    },
+
+    /** Returns whether the session is live and proved the user's identity in the last 15 minutes. */
+    isRecent(userId: number, id: number) {
+      const text = `SELECT FROM auth.session
+                    WHERE user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()
+                      AND greatest(created_at, reauthenticated_at) > now() - make_interval(secs => $3)`;
+      return affects('find_recent_session', text, [userId, id, recentSeconds]);
+    },
+
+    /** Makes the session a recent login; returns false if it has ended. */
+    markRecent(userId: number, id: number) {
+      const text = `UPDATE auth.session SET reauthenticated_at = now()
+                    WHERE user_id = $1 AND id = $2 AND ended_at IS NULL AND ends_at > now()`;
+      return affects('reauthenticate_session', text, [userId, id]);
+    },
+
+    /**
+     * Ends all sessions of all users and returns their number. Does not revoke their access tokens: replace the signing
+     * keys afterwards.
+     */
+    async endEveryones(): Promise<number> {
+      const text = 'UPDATE auth.session SET ended_at = now() WHERE ended_at IS NULL AND ends_at > now()';
+      return (await query('end_all_sessions', text)).rowCount!;
     },
 
     /**

@@ -32,6 +32,7 @@ export async function startScene({
       provider: { issuer, clientId: client.id, clientSecret: client.secret },
       returnTo: [returnTo],
       linkByEmail: false,
+      allowUnverified: false,
       suborgsClaim: 'suborgs',
       ...settings,
     },

@@ -32,6 +32,7 @@ const noIdentity: IdentitySettings = {
   provider: undefined,
   returnTo: [],
   linkByEmail: false,
+  allowUnverified: false,
   suborgsClaim: 'suborgs',
 };
 

@@ -81,7 +81,7 @@ function client(name: Asker['name'], id: string, secret: string): Asker {
  * Creates all callers: anonymous, users of each role, the content server, and a machine client with every other scope.
  */
 export async function newAskers(): Promise<Asker[]> {
-  const others = contract.scopes.filter((scope) => scope !== 'cache:clear');
+  const others = contract.machineScopes.filter((scope) => scope !== 'cache:clear');
   const id = `schemathesis-${randomUUID()}`.slice(0, 30);
   const secret = await admin('create-client', id, ...others.flatMap((scope) => ['--scope', scope]));
   return [

@@ -1,0 +1,33 @@
+import type { Caller } from '@content-platform/chassis';
+import type { AuditEvent } from '@content-platform/contract';
+import { byUser } from '../audit-store.ts';
+import type { AuthContext } from '../context.ts';
+import type { User } from '../user-store.ts';
+import { matchPassword } from './temporary-password.ts';
+
+type UserCaller = Extract<Caller, { kind: 'user' }>;
+
+/**
+ * Returns whether the password is the caller's current one; in a session that began with a temporary password, that one
+ * is accepted, too. Throttled like logins, because the holder of a stolen token could guess here. A failure is recorded
+ * as `failure`. Throws 429 after too many failures.
+ */
+export async function isCurrentPassword(
+  { database, passwords, throttle }: Pick<AuthContext, 'database' | 'passwords' | 'throttle'>,
+  user: User,
+  caller: UserCaller,
+  { password, address, failure }: { password: string; address: string; failure: AuditEvent },
+): Promise<boolean> {
+  const { account } = await database.users.lookUp(user.email);
+  const isKnown = (network: string) => database.sessions.isKnownNetwork(user.id, network);
+  const { outcome, limited } = await throttle.run({ account, address, isKnown }, async () => {
+    const kind = await matchPassword(passwords, user, password);
+    return { ok: kind === 'own' || (kind === 'temporary' && caller.mustChangePassword) };
+  });
+  if (!outcome.ok) {
+    const details = { reason: 'wrong password', session: Number(caller.sessionId) };
+    await database.audit.add({ ...byUser(user.id, address), event: failure, details });
+  }
+  if (limited) throw limited;
+  return outcome.ok;
+}
