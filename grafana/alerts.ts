@@ -19,5 +19,7 @@ export const dashboardOfAlert: Record<string, string> = {
   InvalidationConsumerStalled: 'cache',
   InvalidationsMissed: 'cache',
   FailedJobs: 'cache',
+  LoginFailuresHigh: 'gateway',
+  RefreshTokenReused: 'gateway',
   MetricMissing: 'service',
 };

@@ -107,6 +107,13 @@ export const gateway: Board = {
       queries: [rates('logins_total', ['outcome'])],
     }),
     series({
+      title: 'How many refresh tokens were reused?',
+      description:
+        'Normal: 0, in one hour. Refresh tokens that were used after their replacement. RefreshTokenReused fires above 0.',
+      goal: { below: 1 },
+      queries: [{ expr: 'sum(increase(refresh_tokens_reused_total[1h]))', legend: 'reused' }],
+    }),
+    series({
       title: 'How old is the list of revoked sessions?',
       description:
         'Normal: under 1 s. It grows while auth is unavailable; access tokens revoked in that time stay valid for up to 15 min.',

@@ -34,7 +34,7 @@ import { updateUser } from './endpoints/update-user.ts';
 import { updateSuborg } from './endpoints/update-suborg.ts';
 import { createIdentityService } from './identity/identity.ts';
 import type { IdentitySettings } from './identity/settings.ts';
-import { createLogins } from './metrics.ts';
+import { createAuthMetrics } from './metrics.ts';
 import { createEqualizeFailureTime, type EqualizeFailureTime } from './passwords/failure-time.ts';
 import { createPasswordPolicy } from './passwords/password-policy.ts';
 import { createPasswords } from './passwords/passwords.ts';
@@ -60,15 +60,16 @@ export function createAuth(deps: AuthDeps) {
   const { issuer, database, keys, revocations, logger, metrics } = deps;
   const tokens = createAccessTokens(issuer, keys);
   const identity = createIdentityService(deps.identity, issuer, logger);
+  const { logins, reusedTokens } = createAuthMetrics(metrics);
   const context: AuthContext = {
     equalizeFailureTime: createEqualizeFailureTime(),
     ...deps,
     tokens,
-    sessions: createSessions(database, tokens, deps.refreshSecret),
+    sessions: createSessions(database, tokens, deps.refreshSecret, () => reusedTokens.inc()),
     passwords: createPasswords(),
     policy: createPasswordPolicy(deps.passwordMinLength),
     identity,
-    logins: createLogins(metrics),
+    logins,
   };
   const verifier = createTokenVerifier(issuer, keys, revocations);
   return createService({ name: 'auth', logger, metrics, tokens: verifier }, [

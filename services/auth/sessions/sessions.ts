@@ -21,12 +21,13 @@ export type Sessions = ReturnType<typeof createSessions>;
  * Opens and refreshes sessions. Each use replaces the refresh token (RFC 9700 §4.14.2). Its successor is derived from
  * it with `secret`. Therefore a client can repeat a refresh whose reply was lost, and two tabs stay on one chain of
  * tokens. A repeated refresh returns the end of the chain, because a successor that was already used would count as
- * stolen.
+ * stolen. `onReuse` is called for each stolen token.
  */
 export function createSessions(
   database: Pick<AuthDatabase, 'transaction'>,
   tokens: AccessTokens,
   secret: Buffer,
+  onReuse: () => void,
 ) {
   const successorOf = (token: string) => createHmac('sha256', secret).update(token).digest('base64url');
 
@@ -72,6 +73,7 @@ export function createSessions(
           const details = { session: sessionId };
           await audit.add({ event: 'refresh_token_reused', userId, address, details });
           await sessions.endOne(userId, sessionId);
+          onReuse();
         }
         if (state !== 'valid') return state;
         const user = await users.findById(userId);

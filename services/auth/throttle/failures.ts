@@ -11,6 +11,8 @@ export interface Backoff {
 export interface Subject {
   key: string;
   limit: number;
+  /** The longest wait in ms, if it is shorter than that of the backoff. */
+  longestMs?: number;
 }
 
 /** The failures of one key; times in ms. */
@@ -57,7 +59,12 @@ export async function reserve(update: UpdateFailures, subjects: readonly Subject
   const { waitMs, before, added } = await update(keys, (before, now) => {
     const waitMs = Math.max(0, ...before.map((state) => (state?.blockedUntil ?? 0) - now));
     if (waitMs > 0) return { result: { waitMs, before, added: [] } };
-    const added = subjects.map(({ limit }, index) => addFailure(before[index], limit, now, backoff));
+    const added = subjects.map(({ limit, longestMs = backoff.longestMs }, index) =>
+      addFailure(before[index], limit, now, {
+        ...backoff,
+        longestMs: Math.min(longestMs, backoff.longestMs),
+      }),
+    );
     return { states: added, result: { waitMs, before, added } };
   });
   return {

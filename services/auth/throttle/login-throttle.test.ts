@@ -107,6 +107,40 @@ test.each([
   expect(await guess(ann, another)).toBe('wrong');
 });
 
+/** Guesses once from each of `count` networks of one site, which an attacker can rent. Returns the number of checks. */
+async function guessFromSite(count: number, more: Try = {}): Promise<number> {
+  for (let n = 0; n < count; n += 1) await guess(ann, `2001:db8:7:${n.toString(16)}::1`, more);
+  return checks;
+}
+
+test('360 guesses at one account from 40 networks of one IPv6 site: 30 are checked', async () => {
+  for (let round = 0; round < 9; round += 1) await guessFromSite(40);
+  expect(checks).toBe(30);
+  expect(await guess(ann, '2001:db8:8::1')).toBe('wrong');
+});
+
+test('after 600 failures from an IPv6 site every account has to wait there', async () => {
+  for (let n = 0; n < 600; n += 1) {
+    expect(await guess(`${n}@example.com`, `2001:db8:7:${n.toString(16)}::1`)).toBe('wrong');
+  }
+  expect(await guess(bob, '2001:db8:7:ffff::1')).toBe(1);
+});
+
+test('after 100 failures of an account from everywhere, unknown networks wait at most a minute, known ones do not', async () => {
+  for (let n = 0; n < 100; n += 1) expect(await guess(ann, `198.51.100.${n}`)).toBe('wrong');
+  expect(await guess(ann, here, { right: true })).toBe(1);
+  expect(await guess(ann, here, { right: true, known: true })).toBe('in');
+  expect(await guess(bob, here, { right: true })).toBe('in');
+  let longest = 0;
+  for (let n = 100; n < 120; n += 1) {
+    const wait = Number(await guess(ann, `198.51.100.${n}`));
+    longest = Math.max(longest, wait);
+    now += wait * 1_000;
+    expect(await guess(ann, `198.51.100.${n}`)).toBe('wrong');
+  }
+  expect(longest).toBe(60);
+});
+
 test('an error of the check is not a failure', async () => {
   const isKnown = async () => false;
   for (let n = 0; n < 250; n += 1) {

@@ -5,8 +5,18 @@ import { networkOf } from './network.ts';
 
 export const loginBackoff: Backoff = { windowMs: 15 * 60_000, shortestMs: 1_000, longestMs: 15 * 60_000 };
 
-/** Failures before waits begin: of an account from one network, of a network, of an account from a known network. */
-const limits = { account: 10, network: 200, known: 100 };
+/** Failures before waits begin. A site is an IPv6 /48. */
+const limits = {
+  /** Of an account from one network, from one site, and from everywhere. */
+  account: { network: 10, site: 30, everywhere: 100 },
+  /** Of all accounts from one network, and from one site. */
+  all: { network: 200, site: 600 },
+  /** Of an account from a network that has a session of it. */
+  known: 100,
+};
+
+/** Longest wait after failures from everywhere, in ms: strangers cause it, so it must not keep the owner out for long. */
+const longestEverywhereMs = 60_000;
 
 export interface Attempt {
   /** Identifies the account regardless of how its name was typed, even if it does not exist. */
@@ -27,7 +37,7 @@ export interface ThrottledOutcome<T> {
 export type LoginThrottle = ReturnType<typeof createLoginThrottle>;
 
 function tooMany(waitMs: number): HttpError<'rate_limited'> {
-  const message = 'Too many failed attempts; Retry-After says when to come again.';
+  const message = 'Too many failed attempts. Wait for the number of seconds in Retry-After.';
   const headers = { 'Retry-After': String(Math.ceil(waitMs / 1000)) };
   return new HttpError('rate_limited', message, { headers });
 }
@@ -47,6 +57,8 @@ function tooMany(waitMs: number): HttpError<'rate_limited'> {
  * - A success removes its own count and resets the account's failures from this network. Failures of other accounts
  *   stay.
  * - All processes count together in Redis; while Redis is unavailable, each process counts in memory.
+ * - Failures of an account from everywhere make unknown networks wait, at most a minute at a time, because an attacker
+ *   can have many networks. Known networks do not wait for them.
  * - Keys contain only the SHA-256 of the account, because people type passwords into the wrong field.
  */
 export function createLoginThrottle(update: UpdateFailures, backoff = loginBackoff) {
@@ -60,12 +72,26 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
       check: () => Promise<T>,
     ): Promise<ThrottledOutcome<T>> {
       const network = networkOf(address);
-      const pair = `${createHash('sha256').update(account).digest('base64url')}:${network}`;
-      const known = { key: `known:${pair}`, limit: limits.known };
-      const own = { key: `account:${pair}`, limit: limits.account };
-      const shared = { key: `address:${network}`, limit: limits.network };
+      const site = networkOf(address, 48);
+      const hash = createHash('sha256').update(account).digest('base64url');
+      const known = { key: `known:${hash}:${network}`, limit: limits.known };
+      const own = { key: `account:${hash}:${network}`, limit: limits.account.network };
+      const others = [
+        { key: `address:${network}`, limit: limits.all.network },
+        {
+          key: `everywhere:${hash}`,
+          limit: limits.account.everywhere,
+          longestMs: longestEverywhereMs,
+        },
+        ...(site === network
+          ? []
+          : [
+              { key: `account:${hash}:${site}`, limit: limits.account.site },
+              { key: `address:${site}`, limit: limits.all.site },
+            ]),
+      ];
 
-      let reservation = await reserve(update, [own, shared], backoff);
+      let reservation = await reserve(update, [own, ...others], backoff);
       const { waitMs } = reservation;
       if (waitMs > 0) {
         if (await isKnown(network)) reservation = await reserve(update, [known], backoff);

@@ -2,6 +2,14 @@ import { expect, test } from '@jest/globals';
 import { networkOf } from './network.ts';
 
 test.each([
+  ['2001:DB8:0:1:0:ffff::2', '2001:db8:0::/48'],
+  ['::ffff:1.2.3.4', '1.2.3.4'],
+  ['1.2.3.4', '1.2.3.4'],
+])('the site of %s is %s', (address, expected) => {
+  expect(networkOf(address, 48)).toBe(expected);
+});
+
+test.each([
   ['1.2.3.4', '1.2.3.4'],
   ['::ffff:1.2.3.4', '1.2.3.4'],
   ['::FFFF:102:304', '1.2.3.4'],

@@ -33,7 +33,7 @@ type Script = (
   ...values: (string | number)[]
 ) => Promise<null | [now: number, ...values: string[]]>;
 
-/** In each round one of the competing writers succeeds. Only attempts from the same network compete. */
+/** In each round one of the competing writers succeeds. Attempts on one account, or from one network, compete. */
 const maxRounds = 100;
 
 /** Counts failures in Redis for all processes. Throws 503 after 100 lost rounds, and the errors of ioredis. */
@@ -59,7 +59,7 @@ function createRedisFailures(redis: RedisClient): UpdateFailures {
       reply = await client.compareAndSetFailures(names.length, ...names, ...writes);
       if (!reply) return result;
     }
-    throw unavailable('There is too much to do at the moment.');
+    throw unavailable('The server is overloaded. Retry later.');
   };
 }
 
