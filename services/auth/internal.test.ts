@@ -34,6 +34,18 @@ test('returns the feed of revocations, and 422 for an id that is none', async ()
   }
 });
 
+test('lists ended sessions after an id, with the newest id of the feed', async () => {
+  const { last } = await auth.stores.revocations.listAfter(0);
+  await auth.stores.transaction(({ revocations }) => revocations.add({ sessions: [41, 42] }));
+  const page = (await (await ask(`/ended-sessions?after=${last}`)).json()) as {
+    sessions: object[];
+    last: number;
+  };
+  expect(page.sessions).toMatchObject([{ session_id: 41 }, { session_id: 42 }]);
+  expect(page.last).toBeGreaterThan(last);
+  expect((await ask('/ended-sessions?after=x')).status).toBe(422);
+});
+
 test('finds a user by email or id, and takes two letters beyond A to Z for two users', async () => {
   const add = async (email: string) => {
     const person = { email, name: 'A Person', passwordHash: null, roles: ['user' as const] };

@@ -3,13 +3,12 @@ import { z } from 'zod';
 import { idSegment, multiLineText } from '@content-platform/contract';
 import type { Stores } from './stores.ts';
 
-const revocationQuery = z.object({
-  after: z
-    .string()
-    .regex(/^\d{1,16}$/)
-    .transform(Number),
-  keys: z.literal('true').optional(),
-});
+const after = z
+  .string()
+  .regex(/^\d{1,16}$/)
+  .transform(Number);
+const revocationQuery = z.object({ after, keys: z.literal('true').optional() });
+const endedSessionsQuery = z.strictObject({ after });
 const userQuery = z.union([
   z.strictObject({ email: multiLineText(1, 320) }),
   z.strictObject({ id: idSegment }),
@@ -17,7 +16,7 @@ const userQuery = z.union([
 
 export interface InternalDeps {
   /** Uses its own connections, so that other processes learn of a logout in time during many logins. */
-  revocations: Pick<Stores['revocations'], 'listAfter'>;
+  revocations: Pick<Stores['revocations'], 'listAfter' | 'listEndedSessions'>;
   signingKeys: Pick<Stores['signingKeys'], 'listKids'>;
   users: Pick<Stores['users'], 'findByEmail' | 'findById'>;
 }
@@ -27,6 +26,7 @@ export interface InternalDeps {
  *
  * - `GET /revocations?after=<id>`: the revocations after this id; with `&keys=true` also the kids of the valid signing
  *   keys, so that a leaked key is refused within a second. Every process asks twice a second.
+ * - `GET /ended-sessions?after=<id>`: up to 1,000 sessions that ended after this id of the feed, in the last 30 days.
  * - `GET /users?email=<address>` or `?id=<id>`: `{id}`, or 404. Emails are compared as in a login.
  */
 export function createInternal({ revocations, signingKeys, users }: InternalDeps): Router {
@@ -51,6 +51,7 @@ export function createInternal({ revocations, signingKeys, users }: InternalDeps
     const kids = keys && (await signingKeys.listKids());
     return { ...(await revocations.listAfter(after)), ...(kids && { keys: kids }) };
   });
+  serve('/ended-sessions', endedSessionsQuery, ({ after }) => revocations.listEndedSessions(after));
   serve('/users', userQuery, async (by) => {
     const user = await ('email' in by ? users.findByEmail(by.email) : users.findById(by.id));
     return user && { id: user.id };

@@ -12,6 +12,8 @@ beforeAll(async () => {
 });
 afterAll(() => own.close());
 
+/** The session of all registrations. */
+const session = 1;
 const someone = () => randomInt(1, 2 ** 40);
 const newToken = () => `token-${randomUUID()}`;
 const tokensOf = async (userId: number) =>
@@ -27,7 +29,7 @@ async function fullUser() {
   const userId = someone();
   const tokens = Array.from({ length: maxDevices }, newToken);
   for (const [index, token] of tokens.entries()) {
-    await devices.register(userId, { token });
+    await devices.register(userId, session, { token });
     await age(token, maxDevices - index);
   }
   return { userId, tokens };
@@ -36,10 +38,15 @@ async function fullUser() {
 test('identifies a device by its token, and keeps fields that are omitted', async () => {
   const userId = someone();
   const token = newToken();
-  const first = await devices.register(userId, { token, platform: 'ios', name: 'Phone', app_version: '1.0' });
+  const first = await devices.register(userId, session, {
+    token,
+    platform: 'ios',
+    name: 'Phone',
+    app_version: '1.0',
+  });
   await age(token, 61);
   expect(await devices.list(userId, undefined, 10)).toMatchObject([{ id: first.id, stale: true }]);
-  const again = await devices.register(userId, { token, name: 'My phone', app_version: '1.1' });
+  const again = await devices.register(userId, session, { token, name: 'My phone', app_version: '1.1' });
   expect(again).toEqual({ ...first, name: 'My phone', last_seen_at: again.last_seen_at, stale: false });
   expect(Date.parse(again.last_seen_at)).toBeGreaterThan(Date.parse(first.last_seen_at));
   expect(await own.sql('SELECT app_version FROM devices.device WHERE token = $1', [token])).toEqual([
@@ -50,14 +57,14 @@ test('identifies a device by its token, and keeps fields that are omitted', asyn
 test('makes a new device, without the old data, of a token that another user had', async () => {
   const [before, after] = [someone(), someone()];
   const token = newToken();
-  const old = await devices.register(before, {
+  const old = await devices.register(before, session, {
     token,
     platform: 'ios',
     name: 'Her phone',
     app_version: '1.0',
   });
-  const kept = await devices.register(after, { token: newToken() });
-  const moved = await devices.register(after, { token });
+  const kept = await devices.register(after, session, { token: newToken() });
+  const moved = await devices.register(after, session, { token });
   expect(moved).toMatchObject({ platform: null, name: null, token_end: token.slice(-6) });
   expect(moved.id).toBeGreaterThan(kept.id);
   expect(Date.parse(moved.registered_at)).toBeGreaterThan(Date.parse(old.registered_at));
@@ -76,24 +83,24 @@ test.each([
   ['abcdefg', 'bcdefg'],
   ['x'.repeat(4_090) + '"\\$1;~', '"\\$1;~'],
 ])('never shows a complete token: %#', async (token, token_end) => {
-  expect(await devices.register(someone(), { token })).toMatchObject({ token_end });
+  expect(await devices.register(someone(), session, { token })).toMatchObject({ token_end });
 });
 
 test('distinguishes tokens that differ in case only, or after thousands of equal characters', async () => {
   const userId = someone();
   const long = randomUUID().padEnd(4_095, 'x');
   const tokens = ['a', 'A'].flatMap((end) => [long + end, `${end}-${userId}`]);
-  for (const token of tokens) await devices.register(userId, { token });
+  for (const token of tokens) await devices.register(userId, session, { token });
   expect(await tokensOf(userId)).toEqual(tokens.toReversed());
 });
 
 test('replaces the least recently seen of too many devices', async () => {
   const { userId, tokens } = await fullUser();
   const [first, second, third] = tokens as [string, string, string];
-  await devices.register(userId, { token: first });
+  await devices.register(userId, session, { token: first });
   expect(await tokensOf(userId)).toHaveLength(maxDevices);
   const newest = newToken();
-  await devices.register(userId, { token: newest });
+  await devices.register(userId, session, { token: newest });
   const left = await tokensOf(userId);
   expect(left).toHaveLength(maxDevices);
   expect(left).toEqual(expect.arrayContaining([newest, first, third]));
@@ -104,7 +111,7 @@ test("keeps 20 of 40 concurrent registrations, including each round's newest", a
   for (let round = 0; round < 5; round += 1) {
     const userId = someone();
     const registered = await Promise.all(
-      Array.from({ length: 40 }, () => devices.register(userId, { token: newToken() })),
+      Array.from({ length: 40 }, () => devices.register(userId, session, { token: newToken() })),
     );
     const items = await devices.list(userId, undefined, 100);
     expect(items).toHaveLength(maxDevices);
@@ -117,8 +124,8 @@ test('gives a token to exactly one of two users that register it concurrently', 
   for (let round = 0; round < 50; round += 1) {
     const users = [someone(), someone()];
     const token = newToken();
-    if (round % 2) await devices.register(someone(), { token });
-    await Promise.all(users.map((userId) => devices.register(userId, { token })));
+    if (round % 2) await devices.register(someone(), session, { token });
+    await Promise.all(users.map((userId) => devices.register(userId, session, { token })));
     const owners = await own.sql<{ user_id: string }>('SELECT user_id FROM devices.device WHERE token = $1', [
       token,
     ]);
@@ -134,7 +141,7 @@ test('does not wait for a device that is moving to another user', async () => {
     query('test', 'UPDATE devices.device SET user_id = $2 WHERE token = $1', [leaving, another.userId]),
   );
   // A wait would end with the statement timeout.
-  await devices.register(one.userId, { token: coming }).finally(release);
+  await devices.register(one.userId, session, { token: coming }).finally(release);
   for (const { userId } of [one, another]) expect(await tokensOf(userId)).toHaveLength(maxDevices);
   expect(await tokensOf(one.userId)).toContain(coming);
 });
@@ -149,7 +156,7 @@ test('lists devices newest first, below an id', async () => {
 test("unregisters only the user's own device", async () => {
   const [one, another] = [someone(), someone()];
   const token = newToken();
-  await devices.register(one, { token });
+  await devices.register(one, session, { token });
   await devices.unregister(another, token);
   await devices.unregister(one, newToken());
   expect(await tokensOf(one)).toEqual([token]);
@@ -160,7 +167,7 @@ test("unregisters only the user's own device", async () => {
 test('feedback removes devices whose tokens are gone, and counts each unknown token once', async () => {
   const userId = someone();
   const [gone, delivered, both, stays] = [newToken(), newToken(), newToken(), newToken()];
-  for (const token of [gone, delivered, both, stays]) await devices.register(userId, { token });
+  for (const token of [gone, delivered, both, stays]) await devices.register(userId, session, { token });
   const [noOne, nobody] = [newToken(), newToken()];
   const feedback = [
     { token: gone, gone: true },
@@ -181,7 +188,7 @@ test('feedback removes devices whose tokens are gone, and counts each unknown to
 test('feedback locks devices in a fixed order, so that two calls cannot deadlock', async () => {
   const hashOf = (token: string) => createHash('sha256').update(token).digest('hex');
   const tokens = Array.from({ length: 20 }, newToken).toSorted((a, b) => (hashOf(a) < hashOf(b) ? 1 : -1));
-  for (const token of tokens) await devices.register(someone(), { token });
+  for (const token of tokens) await devices.register(someone(), session, { token });
   const first = tokens.at(-1)!;
   const held = await holdOpen(own.database, (query) =>
     query('test', 'SELECT FROM devices.device WHERE token = $1 FOR UPDATE', [first]),
@@ -200,7 +207,7 @@ test('feedback locks devices in a fixed order, so that two calls cannot deadlock
 test('concurrent feedback of two senders about the same tokens removes each device once', async () => {
   for (let round = 0; round < 5; round += 1) {
     const tokens = Array.from({ length: 200 }, newToken);
-    await Promise.all(tokens.map((token) => devices.register(someone(), { token })));
+    await Promise.all(tokens.map((token) => devices.register(someone(), session, { token })));
     const feedback = tokens.map((token) => ({ token, gone: true }));
     const more = Array.from({ length: 700 }, () => ({ token: newToken(), gone: true }));
     const counts = await Promise.all([
@@ -215,7 +222,7 @@ test('concurrent feedback of two senders about the same tokens removes each devi
 test('feedback about a token that is moving to another user removes the new device', async () => {
   const [before, after] = [someone(), someone()];
   const token = newToken();
-  await devices.register(before, { token });
+  await devices.register(before, session, { token });
   const text = `UPDATE devices.device SET user_id = $2, id = nextval(pg_get_serial_sequence('devices.device', 'id'))
                 WHERE token = $1`;
   const release = await holdOpen(own.database, (query) => query('test', text, [token, after]));
@@ -234,7 +241,7 @@ test.each([
 ])('reports a device that was not seen for %i days as %j', async (days, expected) => {
   const userId = someone();
   const token = newToken();
-  await devices.register(userId, { token });
+  await devices.register(userId, session, { token });
   await age(token, days);
   await forgetDevices(own.database.query);
   expect(await devices.list(userId, undefined, 10)).toMatchObject(expected);

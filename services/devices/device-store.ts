@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createSemaphore, deleteExpired, type Database } from '@content-platform/chassis';
+import { createSemaphore, deleteExpired, type Database, HttpError } from '@content-platform/chassis';
 import type { Body, Device, registerFcmToken } from '@content-platform/contract';
 
 type Query = Database['query'];
@@ -17,6 +17,9 @@ const unseenDays = { stale: 60, removed: 270 };
 
 /** Below the size of the connection pool, because registrations of one user hold a connection while they wait. */
 const maxRegistering = 5;
+
+/** Orders registrations and ends of sessions. */
+const endingLock = `hashtext('devices.ended_session')`;
 
 const hashOf = (token: string) => createHash('sha256').update(token).digest();
 
@@ -60,32 +63,62 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
   return {
     /**
      * Registers the device or updates when it was last seen; omitted fields keep their values. The token of another user
-     * becomes a new device of this user, without the data of the old one.
+     * becomes a new device of this user, without the data of the old one. The device belongs to the session and is deleted
+     * when the session ends. Throws 401 if it has ended.
      */
-    register(userId: number, registration: Body<typeof registerFcmToken>): Promise<Device> {
+    register(
+      userId: number,
+      sessionId: number,
+      registration: Body<typeof registerFcmToken>,
+    ): Promise<Device> {
       const { token, platform = null, name = null, app_version = null } = registration;
       const text = `
-        INSERT INTO devices.device AS known (user_id, token, token_hash, platform, name, app_version)
-        VALUES ($1, $2, $3, $4, $5, $6)
+        INSERT INTO devices.device AS known (user_id, session_id, token, token_hash, platform, name, app_version)
+        VALUES ($1, $7, $2, $3, $4, $5, $6)
         ON CONFLICT (token_hash) DO UPDATE SET
           id = CASE WHEN known.user_id = $1 THEN known.id ELSE excluded.id END,
           user_id = $1,
+          session_id = excluded.session_id,
           platform = coalesce(excluded.platform, CASE WHEN known.user_id = $1 THEN known.platform END),
           name = coalesce(excluded.name, CASE WHEN known.user_id = $1 THEN known.name END),
           app_version = coalesce(excluded.app_version, CASE WHEN known.user_id = $1 THEN known.app_version END),
           registered_at = CASE WHEN known.user_id = $1 THEN known.registered_at ELSE excluded.registered_at END,
           last_seen_at = excluded.last_seen_at
         RETURNING ${columns}`;
-      const values = [userId, token, hashOf(token), platform, name, app_version];
+      const values = [userId, token, hashOf(token), platform, name, app_version, sessionId];
       const work = async (ask: Query) => {
         // Serializes the registrations of a user, which would otherwise not count each other's devices.
         const lock = `SELECT pg_advisory_xact_lock(hashtextextended('devices.user ' || $1, 0))`;
         await ask('lock_devices_of_user', lock, [userId]);
+        // `endSessions` waits for this lock, and then deletes the device; or it came first, and is seen here.
+        await ask('lock_ended_sessions', `SELECT pg_advisory_xact_lock_shared(${endingLock})`);
+        const isOver = 'SELECT FROM devices.ended_session WHERE session_id = $1';
+        if ((await ask('find_ended_session', isOver, [sessionId])).rowCount) {
+          throw new HttpError('invalid_token', 'The session of this access token has ended.');
+        }
         const { rows } = await ask<Row>('register_device', text, values);
         await trim(ask, userId, rows[0]!.id);
         return toDevice(rows[0]!);
       };
       return registering.run(() => transaction(work));
+    },
+
+    /** Returns the id in auth's feed of ended sessions up to which `endSessions` was called. */
+    async endedSessionPosition(): Promise<number> {
+      const text = 'SELECT after::float8 AS after FROM devices.ended_session_position';
+      return (await query<{ after: number }>('read_ended_position', text)).rows[0]!.after;
+    },
+
+    /** Deletes the devices of sessions that ended, and stores how far the feed was read. */
+    endSessions(sessionIds: readonly number[], position: number): Promise<void> {
+      return transaction(async (ask) => {
+        await ask('lock_ended_sessions', `SELECT pg_advisory_xact_lock(${endingLock})`);
+        const add = `INSERT INTO devices.ended_session (session_id) SELECT unnest($1::bigint[]) ON CONFLICT DO NOTHING`;
+        await ask('add_ended_sessions', add, [sessionIds]);
+        const remove = 'DELETE FROM devices.device WHERE session_id = ANY ($1::bigint[])';
+        await ask('delete_devices_of_sessions', remove, [sessionIds]);
+        await ask('store_ended_position', 'UPDATE devices.ended_session_position SET after = $1', [position]);
+      });
     },
 
     /** Returns the user's devices with ids below `before`, newest first. */
@@ -147,4 +180,14 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
 export async function forgetDevices(query: Query): Promise<void> {
   const unseen = 'last_seen_at < now() - make_interval(days => $1)';
   await deleteExpired(query, 'delete_unseen_devices', 'devices.device', unseen, [unseenDays.removed]);
+}
+
+/** Deletes ended sessions after a day; their access tokens lived for 15 minutes at most. Throws the errors of `query`. */
+export async function forgetEndedSessions(query: Query): Promise<void> {
+  await deleteExpired(
+    query,
+    'delete_ended_sessions',
+    'devices.ended_session',
+    "at < now() - interval '1 day'",
+  );
 }

@@ -25,8 +25,8 @@ const tokensOf = async (userId: number) =>
   (await own.devices.listTokens(userId, undefined, 10)).map(({ token }) => token);
 
 test('removes only the device of this user with this token', async () => {
-  for (const token of ['goes', 'stays']) await own.devices.register(1, { token });
-  await own.devices.register(2, { token: "another's" });
+  for (const token of ['goes', 'stays']) await own.devices.register(1, 1, { token });
+  await own.devices.register(2, 1, { token: "another's" });
   for (const token of ['goes', 'goes', "another's", "nobody's"])
     expect(await tell({ user_id: 1, token })).toBe(204);
   expect(await tokensOf(1)).toEqual(['stays']);

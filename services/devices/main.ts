@@ -1,7 +1,15 @@
-import { createDatabase, migrate, run, startRetention, tokensFromAuth } from '@content-platform/chassis';
+import {
+  createDatabase,
+  migrate,
+  type RetentionSteps,
+  run,
+  startRetention,
+  tokensFromAuth,
+} from '@content-platform/chassis';
 import { createDevices } from './app.ts';
 import { readDevicesConfig } from './config.ts';
-import { createDeviceStore, forgetDevices } from './device-store.ts';
+import { createDeviceStore, forgetDevices, forgetEndedSessions } from './device-store.ts';
+import { followEndedSessions, remoteEndedSessions } from './ended-sessions.ts';
 import { createInternal } from './internal.ts';
 
 await run('devices', readDevicesConfig, async (process) => {
@@ -10,8 +18,13 @@ await run('devices', readDevicesConfig, async (process) => {
   await migrate({ url, schema: 'devices', folder: new URL('migrations/', import.meta.url), logger });
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => database.close());
-  onStop(startRetention(database.query, (query) => ({ devices: () => forgetDevices(query) }), logger));
+  const steps: RetentionSteps = (query) => ({
+    devices: () => forgetDevices(query),
+    'ended sessions': () => forgetEndedSessions(query),
+  });
+  onStop(startRetention(database.query, steps, logger));
   const devices = createDeviceStore(database);
+  onStop(followEndedSessions(remoteEndedSessions(config.AUTH_INTERNAL_URL), devices, logger));
   const tokens = tokensFromAuth(process);
   return {
     app: createDevices({ devices, tokens, logger, metrics }),

@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { newUser } from '../support/accounts.ts';
+import { logIn, newUser } from '../support/accounts.ts';
 import { newPushToken, pushTokensOf, register } from '../support/devices.ts';
 import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const { gateway } = stack();
@@ -34,6 +35,19 @@ describeEndpoint(
     },
   },
   ({ ask }) => {
+    test('removes the device when its session ends, without the push token', async () => {
+      const user = await newUser();
+      await ask({ token: user.token, body: { token: newPushToken() } });
+      const other = await logIn(user.email, user.password);
+      const kept = newPushToken();
+      await ask({ token: other.token, body: { token: kept } });
+      await call(gateway, contract.logout, { token: user.token });
+      await until('the device was deleted', async () => (await pushTokensOf(user.id)).length === 1);
+      expect(await pushTokensOf(user.id)).toEqual([kept]);
+      await call(gateway, contract.deleteSessions, { token: other.token });
+      await until('the other device was deleted', async () => (await pushTokensOf(user.id)).length === 0);
+    });
+
     test('registers a device and hides its push token', async () => {
       const { token } = await newUser();
       const body = {

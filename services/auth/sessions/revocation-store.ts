@@ -5,6 +5,8 @@ import { statements } from '../statements.ts';
 /** Retention of revocations: the token lifetime plus a minute of clock skew. */
 const keptSeconds = accessTokenLifetime + 60;
 
+const endedSessionsKeptSeconds = 30 * 86_400;
+
 interface Row {
   id: number;
   session: string | null;
@@ -14,7 +16,7 @@ interface Row {
 
 /** Stores the revocations of access tokens, which every service reads. All functions throw the errors of `query`. */
 export function createRevocationStore(query: Database['query']) {
-  const { rows, run } = statements(query);
+  const { rows, first, run } = statements(query);
   return {
     /**
      * Revokes the tokens of these sessions, or all tokens that the client has until now, in every process. Call it late
@@ -46,10 +48,25 @@ export function createRevocationStore(query: Database['query']) {
       return { last: found.at(-1)?.id ?? 0, revocations };
     },
 
-    /** Deletes outdated revocations except the newest one, with which readers compare their position. */
+    /** Returns up to 1,000 sessions that ended after the id `after` in the last 30 days, oldest first. */
+    async listEndedSessions(after: number) {
+      const text = `SELECT id::float8 AS id, session_id::float8 AS session_id FROM auth.revocation
+                    WHERE id > $1 AND session_id IS NOT NULL ORDER BY revocation.id LIMIT 1000`;
+      const sessions = await rows<{ id: number; session_id: number }>('list_ended_sessions', text, [after]);
+      const newest = 'SELECT coalesce(max(id), 0)::float8 AS last FROM auth.revocation';
+      const { last } = (await first<{ last: number }>('find_last_revocation', newest))!;
+      return { sessions, last };
+    },
+
+    /**
+     * Deletes outdated revocations except the newest one, with which readers compare their position. Those of sessions
+     * stay for 30 days, for services that store data of a session.
+     */
     async deleteExpired(): Promise<void> {
-      const old = 'at < now() - make_interval(secs => $1) AND id < (SELECT max(id) FROM auth.revocation)';
-      await deleteExpired(query, 'delete_revocations', 'auth.revocation', old, [keptSeconds]);
+      const old = `at < now() - make_interval(secs => CASE WHEN session_id IS NULL THEN $1 ELSE $2 END)
+                   AND id < (SELECT max(id) FROM auth.revocation)`;
+      const values = [keptSeconds, endedSessionsKeptSeconds];
+      await deleteExpired(query, 'delete_revocations', 'auth.revocation', old, values);
     },
   };
 }

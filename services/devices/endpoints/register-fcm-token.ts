@@ -4,7 +4,7 @@ import type { DeviceStore } from '../device-store.ts';
 
 export function registerFcmToken({ devices }: { devices: DeviceStore }): Handler<typeof contract> {
   return async ({ caller, body }) => {
-    const device = await devices.register(caller.id, body);
+    const device = await devices.register(caller.id, Number(caller.sessionId), body);
     return { status: 200, body: { success: true, device } };
   };
 }

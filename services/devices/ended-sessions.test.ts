@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { randomInt, randomUUID } from 'node:crypto';
+import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
+import { until } from '../../test/support/wait.ts';
+import { type EndedSessions, followEndedSessions } from './ended-sessions.ts';
+import { openDevices, type TestDevices } from './testing.ts';
+
+let own: TestDevices;
+beforeAll(async () => void (own = await openDevices()));
+afterAll(() => own.close());
+
+/** Auth's feed. */
+let ended: EndedSessions['sessions'];
+let available: boolean;
+let stop: () => Promise<void>;
+
+async function fetchAfter(after: number): Promise<EndedSessions> {
+  if (!available) throw new Error('unavailable');
+  return {
+    sessions: ended.filter(({ id }) => id > after).slice(0, 2),
+    last: ended.at(-1)?.id ?? 0,
+  };
+}
+
+beforeEach(async () => {
+  await own.sql('UPDATE devices.ended_session_position SET after = 0');
+  [ended, available] = [[], true];
+});
+
+async function following(work: () => Promise<void>): Promise<void> {
+  stop = followEndedSessions(fetchAfter, own.devices, own.logger);
+  await work().finally(() => stop());
+}
+
+/** Registers a device in a new session. */
+async function newDevice() {
+  const [userId, sessionId] = [randomInt(1, 2 ** 40), randomInt(1, 2 ** 40)];
+  await own.devices.register(userId, sessionId, { token: `token-${randomUUID()}` });
+  return { userId, sessionId };
+}
+const end = (id: number, session_id: number) => ended.push({ id, session_id });
+const countOf = async (userId: number) => (await own.devices.list(userId, undefined, 10)).length;
+
+test('deletes the devices of ended sessions and no others', () =>
+  following(async () => {
+    const [lost, kept] = [await newDevice(), await newDevice()];
+    end(1, lost.sessionId);
+    await until('the device was deleted', async () => (await countOf(lost.userId)) === 0);
+    expect(await countOf(kept.userId)).toBe(1);
+  }));
+
+test('continues where it was after auth was unavailable, also over several pages', () =>
+  following(async () => {
+    const devices = await Promise.all(Array.from({ length: 5 }, newDevice));
+    available = false;
+    devices.forEach(({ sessionId }, index) => end(index + 1, sessionId));
+    available = true;
+    for (const { userId } of devices) {
+      await until('the device was deleted', async () => (await countOf(userId)) === 0);
+    }
+    expect(await own.devices.endedSessionPosition()).toBe(5);
+  }));
+
+test("begins again if auth's database was restored from a backup", async () => {
+  await own.sql('UPDATE devices.ended_session_position SET after = 100');
+  const { userId, sessionId } = await newDevice();
+  end(3, sessionId);
+  await following(async () => {
+    await until('the device was deleted', async () => (await countOf(userId)) === 0);
+  });
+  expect(await own.devices.endedSessionPosition()).toBe(3);
+});
+
+test('refuses a registration whose session has ended', async () => {
+  const { userId, sessionId } = await newDevice();
+  await own.devices.endSessions([sessionId], 1);
+  const registration = own.devices.register(userId, sessionId, { token: `token-${randomUUID()}` });
+  await expect(registration).rejects.toMatchObject({ error: 'invalid_token', status: 401 });
+  expect(await countOf(userId)).toBe(0);
+});
+
+test('deletes the device of a registration that is under way when its session ends', async () => {
+  const [userId, sessionId] = [randomInt(1, 2 ** 40), randomInt(1, 2 ** 40)];
+  const lock = `SELECT pg_advisory_xact_lock(hashtextextended('devices.user ' || $1, 0))`;
+  const release = await holdOpen(own.database, (query) => query('test', lock, [userId]));
+  const registration = own.devices.register(userId, sessionId, { token: `token-${randomUUID()}` });
+  await untilBlocked(own.database);
+  const ending = own.devices.endSessions([sessionId], 1);
+  await release();
+  await Promise.allSettled([registration, ending]);
+  expect(await countOf(userId)).toBe(0);
+});
