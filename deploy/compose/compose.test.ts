@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { services } from '@content-platform/contract';
 import { ROOT } from '../local/config.ts';
 import { compose, composeText } from '../testing/compose.ts';
 
@@ -45,6 +46,14 @@ test('stores are only in a network without internet access', () => {
   for (const name of ['postgres', 'redis', 'kafka'])
     expect(compose.services[name]!.networks).toEqual(['data']);
   expect(compose.networks['data']).toEqual({ internal: true });
+});
+
+test("each service reads its own secrets, and only jobs read those of the databases' owner", () => {
+  const readers = (volume: string) =>
+    containers.filter(([, { volumes }]) => volumes?.some((one) => one.startsWith(`${volume}:`)));
+  for (const { name } of services)
+    expect(readers(`${name}-secrets`).map(([reader]) => reader)).toEqual([name, 'secrets']);
+  expect(readers('owner-secrets').map(([reader]) => reader)).toEqual(['demo', 'secrets', 'migrate']);
 });
 
 test('only the profile demo starts the demo', () => {

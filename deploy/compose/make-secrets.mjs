@@ -1,12 +1,30 @@
 // Creates the secrets of the stack in volumes and keeps existing secrets. Each volume is for one kind of container and
 // belongs to the user of that container.
 import { randomBytes } from 'node:crypto';
-import { chmodSync, chownSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+// Mounted beside this file.
+import { services } from './services.ts';
 
 const ROOT = '/secrets';
 /** User ID in each image. */
-const USERS = { services: 1000, auth: 1000, 'content-server': 1000, postgres: 999, redis: 999, grafana: 472 };
+const USERS = {
+  ...Object.fromEntries(services.map(({ name }) => [name, 1000])),
+  owner: 1000,
+  'owner/roles': 1000,
+  'content-server': 1000,
+  postgres: 999,
+  redis: 999,
+  grafana: 472,
+};
 
 // The marker file shows that the demo accounts exist. Their passwords are public, so only loopback is safe.
 if (
@@ -47,9 +65,16 @@ const grafana = keep('postgres', 'grafana-password', random());
 const contentServer = keep('postgres', 'content-server-password', random());
 const redis = keep('redis', 'password', random());
 keep('redis', 'redis.conf', `include /etc/redis/base.conf\nrequirepass ${redis}\n`);
-keep('services', 'database-url', `postgres://platform:${platform}@postgres:5432/platform`);
-keep('services', 'logs-database-url', `postgres://platform:${platform}@postgres:5432/logs`);
-keep('services', 'redis-url', `redis://:${redis}@redis:6379`);
+keep('owner', 'database-url', `postgres://platform:${platform}@postgres:5432/platform`);
+keep('owner', 'logs-database-url', `postgres://platform:${platform}@postgres:5432/logs`);
+mkdirSync(join(ROOT, 'owner/roles'), { recursive: true });
+for (const { name, stores } of services) {
+  const role = `platform_${name.replaceAll('-', '_')}`;
+  const logs = keep(name, 'logs-database-url', `postgres://${role}:${random()}@postgres:5432/logs`);
+  keep('owner/roles', name, logs);
+  if (stores.includes('postgres')) keep(name, 'database-url', logs.replace(/logs$/, 'platform'));
+  if (stores.includes('redis')) keep(name, 'redis-url', `redis://:${redis}@redis:6379`);
+}
 keep('content-server', 'database-url', `postgres://content_server:${contentServer}@postgres:5432/platform`);
 keep('auth', 'key-secret', random());
 keep('grafana', 'admin-password', random());

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Runs once, on an empty volume. The role `platform` owns the platform's databases and has no other rights.
+# Runs once, on an empty volume. The role `platform` owns the platform's databases, and creates a role for each service.
 set -euo pipefail
 
 psql --set=ON_ERROR_STOP=1 --quiet --dbname=postgres \
   --set=platform="$(< /run/secrets/platform-password)" \
   --set=content_server="$(< /run/secrets/content-server-password)" \
   --set=grafana="$(< /run/secrets/grafana-password)" <<'SQL'
-CREATE ROLE platform LOGIN PASSWORD :'platform';
+CREATE ROLE platform LOGIN CREATEROLE PASSWORD :'platform';
 CREATE ROLE content_server LOGIN PASSWORD :'content_server';
 CREATE ROLE grafana LOGIN PASSWORD :'grafana';
 CREATE DATABASE platform OWNER platform;

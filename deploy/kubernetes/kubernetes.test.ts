@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readConfig } from '@content-platform/chassis';
-import { cacheInvalidation, internalPortOffset, services } from '@content-platform/contract';
+import { cacheInvalidation, internalPortOffset, serviceOf, services } from '@content-platform/contract';
 import { processes } from '../render/configuration.ts';
 import { ROOT } from '../local/config.ts';
 
@@ -36,7 +36,7 @@ describe.each([
 
   describe.each(services)('$name', ({ name, port, memoryMb, stopSeconds, isSingle }) => {
     const deployment = find(resources, 'Deployment', name)!;
-    const { labels, spec, container } = podOf(deployment);
+    const { labels, spec, container, migration } = podOf(deployment);
     const isIt = { 'app.kubernetes.io/name': name };
 
     test('has labels of its own, and in production an image with a version', () => {
@@ -92,23 +92,43 @@ describe.each([
         runAsNonRoot: true,
         seccompProfile: { type: 'RuntimeDefault' },
       });
-      expect(container.securityContext).toEqual({
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ['ALL'] },
-      });
+      for (const { securityContext } of [container, migration])
+        expect(securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+    });
+
+    test("only the migration gets the owner's credentials", () => {
+      expect(migration.image).toBe(container.image);
+      const mounted = migration.volumeMounts!.map((mount) => [mount.name, mount.mountPath, mount.subPath]);
+      const key = serviceOf(name).schema ? 'database-url' : 'logs-database-url';
+      expect(mounted).toEqual([
+        ['owner', '/run/secrets/owner', undefined],
+        [name, `/run/secrets/roles/${name}`, key],
+      ]);
+      const files = migration.env!.map(({ name: setting, value }) => [setting, value]);
+      expect(files).toEqual([
+        ...(serviceOf(name).schema ? [['DATABASE_URL_FILE', '/run/secrets/owner/database-url']] : []),
+        ['LOGS_DATABASE_URL_FILE', '/run/secrets/owner/logs-database-url'],
+      ]);
+      const secrets = spec.volumes!.flatMap(({ secret }) => secret?.secretName ?? []);
+      const ofOthers = names.filter((other) => other !== name && secrets.includes(other));
+      expect(ofOthers).toEqual([]);
     });
 
     test('writes to limited volumes only and reads secrets as files', () => {
       const mounts = new Map(container.volumeMounts!.map((mount) => [mount.name, mount] as const));
-      expect([...mounts.keys()].toSorted()).toEqual(spec.volumes!.map((volume) => volume.name).toSorted());
+      expect([...mounts.keys(), 'owner'].toSorted()).toEqual(
+        spec.volumes!.map((volume) => volume.name).toSorted(),
+      );
       expect(mounts.get('tmp')?.mountPath).toBe('/tmp');
       for (const { name: volume, emptyDir, secret } of spec.volumes!) {
         if (emptyDir) expect(emptyDir.sizeLimit).toMatch(/^\d+[MG]i$/);
-        else {
-          expect(secret!.secretName).toBe(volume);
+        else expect(secret!.secretName).toBe(volume);
+        if (secret && volume !== 'owner')
           expect(mounts.get(volume)).toMatchObject({ mountPath: `/run/secrets/${volume}`, readOnly: true });
-        }
       }
       const { MEDIA_FOLDER: folder } = environmentOf(deployment, resources);
       if (folder) expect(mounts.get('files')?.mountPath).toBe(folder);
@@ -147,9 +167,7 @@ describe.each([
           expect(setting).not.toMatch(/^(DATABASE|LOGS_DATABASE|REDIS)_URL$|(SECRET|PASSWORD|ACCESS_KEY)$/);
           continue;
         }
-        const [, volume, key] = /^\/run\/secrets\/([a-z0-9]+)\/([a-z-]+)$/.exec(value)!;
-        const items = spec.volumes!.find((one) => one.name === volume)!.secret!.items;
-        if (items) expect(items).toContainEqual({ key, path: key });
+        const [, volume, key] = /^\/run\/secrets\/([a-z0-9-]+)\/([a-z-]+)$/.exec(value)!;
         expect(page).toMatch(new RegExp(`\\| *${volume} *\\|.*\`${key}\``));
       }
     });

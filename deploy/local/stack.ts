@@ -1,7 +1,9 @@
+import { createHmac } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import type { External } from './config.ts';
 import { CREDENTIALS_FILE, type Credentials, type Settings } from './content-server/settings.ts';
 import { DEMO_CLIENT } from './demo-accounts.ts';
+import type { Databases } from './databases.ts';
 import { prepareIdentityDemo } from './identity-demo/demo.ts';
 import { readableLine } from './log-view.ts';
 import { isFree } from './ports.ts';
@@ -9,6 +11,8 @@ import { Problem, Stopped } from './problem.ts';
 import { createProcessTiers, type ProcessTiers } from './process-tiers.ts';
 import { admitContentServer, refuseDemoDataElsewhere, seed } from './seed.ts';
 import { addressesOf, portsOf, serviceSpec } from './service-process.ts';
+import type { ServiceContext } from './services.ts';
+import { createLogger, prepareDatabases } from '@content-platform/chassis';
 import { type Service, services } from '@content-platform/contract';
 import type { Stack } from './stack-file.ts';
 import { openState, type State, writePrivate } from './state.ts';
@@ -152,6 +156,8 @@ async function startEverything(
     step('Kafka', (report) => startKafka(context, report)),
   ]);
   const stores = { postgres: databases.platform, logs: databases.logs, redis, kafka };
+  const asRole = createAsRole(databases.platform, state.secrets.postgresPassword);
+  await step('schemas and roles', () => prepareStores(databases, asRole, end.signal));
   const overrides = await startProxies(options, stores);
   const identity = options.identityDemo ? await startIdentityDemo(run) : undefined;
   const known = {
@@ -161,6 +167,7 @@ async function startEverything(
     trustedProxies: options.trustedProxies,
     identity,
     media: state.path('media'),
+    asRole,
     secretsFile: state.path('secrets.json'),
   };
   const startService = (service: Service): Promise<void> =>
@@ -174,6 +181,30 @@ async function startEverything(
   await together(end, services.map(startService));
   const credentials = await step('demo data', () => addDemoData(databases.platform, state));
   return { stores, credentials };
+}
+
+type AsRole = NonNullable<ServiceContext['asRole']>;
+
+/** Roles belong to the whole server, so their names begin with the database's. Each has a password derived from `secret`. */
+function createAsRole(platform: string, secret: string): AsRole {
+  const database = new URL(platform).pathname.slice(1);
+  return (name, url) => {
+    const own = new URL(url);
+    own.username = `${database}_${name}`.replaceAll('-', '_');
+    own.password = createHmac('sha256', secret).update(`role ${name}`).digest('base64url');
+    return own.href;
+  };
+}
+
+/** Migrates the databases and creates a role for each service. */
+async function prepareStores(
+  { platform, logs }: Databases,
+  asRole: AsRole,
+  signal: AbortSignal,
+): Promise<void> {
+  const logger = createLogger('launcher', 'error');
+  for (const { name } of services)
+    await prepareDatabases(name, { platform, logs, role: asRole(name, platform), logger, signal });
 }
 
 /** Waits for all steps. If one fails, aborts the others and waits for them, so that no process starts after a stop. */

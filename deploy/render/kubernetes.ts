@@ -13,32 +13,49 @@ const urlOf = (name: Service['name'], listener: 'public' | 'internal'): string =
 };
 
 function environment(service: Service): string {
-  const { port, stores } = service;
+  const { name: own, port, stores } = service;
   const settings = {
     PORT: String(port),
     ...addressSettings(service, urlOf),
-    ...(stores.includes('postgres') && { DATABASE_URL_FILE: '/run/secrets/postgres/database-url' }),
-    LOGS_DATABASE_URL_FILE: '/run/secrets/postgres/logs-database-url',
-    ...(stores.includes('redis') && { REDIS_URL_FILE: '/run/secrets/redis/redis-url' }),
+    ...(stores.includes('postgres') && { DATABASE_URL_FILE: `/run/secrets/${own}/database-url` }),
+    LOGS_DATABASE_URL_FILE: `/run/secrets/${own}/logs-database-url`,
+    ...(stores.includes('redis') && { REDIS_URL_FILE: `/run/secrets/${own}/redis-url` }),
   };
   return Object.entries(settings)
     .map(([name, value]) => `            - name: ${name}\n              value: '${value}'\n`)
     .join('');
 }
 
-/** A service that does not use the platform's database gets the key of the logs database only. */
-const postgresVolume = ({ stores }: Service): string =>
-  stores.includes('postgres')
-    ? '        - { name: postgres, secret: { secretName: postgres } }\n'
-    : `        - name: postgres
-          secret:
-            secretName: postgres
-            items: [{ key: logs-database-url, path: logs-database-url }]
+/** Migrates with the owner's credentials, which the process does not get, and creates the role of the process. */
+function migration({ name, schema }: Service): string {
+  const settings = {
+    ...(schema && { DATABASE_URL_FILE: 'database-url' }),
+    LOGS_DATABASE_URL_FILE: 'logs-database-url',
+  };
+  const environment = Object.entries(settings).map(
+    ([setting, key]) => `            - { name: ${setting}, value: /run/secrets/owner/${key} }\n`,
+  );
+  const role = schema ? 'database-url' : 'logs-database-url';
+  return `      initContainers:
+        - name: migrate
+          image: content-platform/${name}
+          command: [node, services/chassis/migrate.ts]
+          env:
+${environment.join('')}          resources:
+            requests: { cpu: 100m, memory: 128Mi }
+            limits: { memory: 128Mi }
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities: { drop: [ALL] }
+          volumeMounts:
+            - { name: owner, mountPath: /run/secrets/owner, readOnly: true }
+            - { name: ${name}, mountPath: /run/secrets/roles/${name}, subPath: ${role}, readOnly: true }
 `;
+}
 
 function deployment(service: Service): string {
-  const { name, port, memoryMb, stopSeconds, stores, isSingle } = service;
-  const usesRedis = stores.includes('redis');
+  const { name, port, memoryMb, stopSeconds, isSingle } = service;
   return `apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -50,7 +67,7 @@ ${isSingle ? '  replicas: 1\n' : ''}  selector: { matchLabels: { app.kubernetes.
       labels: { app.kubernetes.io/name: ${name} }
     spec:
       terminationGracePeriodSeconds: ${stopSeconds}
-      containers:
+${migration(service)}      containers:
         - name: process
           image: content-platform/${name}
           ports:
@@ -64,9 +81,11 @@ ${environment(service)}          resources:
             requests: { cpu: 100m, memory: ${memoryMb}Mi }
             limits: { memory: ${memoryMb}Mi }
           volumeMounts:
-            - { name: postgres, mountPath: /run/secrets/postgres, readOnly: true }
-${usesRedis ? '            - { name: redis, mountPath: /run/secrets/redis, readOnly: true }\n' : ''}      volumes:
-${postgresVolume(service)}${usesRedis ? '        - { name: redis, secret: { secretName: redis } }\n' : ''}`;
+            - { name: ${name}, mountPath: /run/secrets/${name}, readOnly: true }
+      volumes:
+        - { name: owner, secret: { secretName: owner } }
+        - { name: ${name}, secret: { secretName: ${name} } }
+`;
 }
 
 /** Headless: the gateway resolves every process and spreads requests itself. */

@@ -8,6 +8,7 @@ export interface Container {
   build?: { args?: { SERVICE?: string } };
   environment?: Record<string, string | number | undefined>;
   networks: string[];
+  volumes?: string[];
   ports?: string[];
   profiles?: string[];
   command?: string[];

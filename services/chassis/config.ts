@@ -146,3 +146,15 @@ export function readConfig<S extends z.ZodRawShape>(
   const shown = secret.test(name) ? 'what it is set to' : JSON.stringify(given.slice(0, 100));
   throw new ConfigError(`${name} must be ${issue.message}, not ${shown}`);
 }
+
+/** Reads the settings of migrate.ts. Throws ConfigError. */
+export function readMigrationConfig() {
+  const shape = {
+    // Both with the owner's credentials. A process without the platform's database needs only the second.
+    DATABASE_URL: databaseUrl.optional(),
+    LOGS_DATABASE_URL: databaseUrl.optional(),
+    // One file for each service, with its name and one of its database URLs.
+    ROLES_FOLDER: z.string().default('/run/secrets/roles'),
+  };
+  return readConfig(shape, process.env);
+}

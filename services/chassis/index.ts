@@ -31,6 +31,7 @@ export {
 export { migrate } from './migrations.ts';
 export { page } from './page.ts';
 export { createDatabase, type Database } from './postgres.ts';
+export { prepareDatabases } from './prepare-databases.ts';
 export { createRedis, type RedisClient, redisTimeoutMs } from './redis.ts';
 export {
   type HostPort,

@@ -1,4 +1,6 @@
+import { readdirSync } from 'node:fs';
 import { runner } from 'node-pg-migrate';
+import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isUnavailable } from './database-errors.ts';
@@ -26,14 +28,46 @@ function lockValue(schema: string): number {
   return [...schema].reduce((hash, character) => (hash * 31 + character.codePointAt(0)!) % 2 ** 31, 7);
 }
 
+/** Connects to `url` during `work`. */
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 2_000,
+    query_timeout: lockTimeoutMs,
+  });
+  // The query under way reports the error.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return await work(client);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** Whether every migration of the folder was applied. The role of a service may read this, but not migrate. */
+async function isCurrent({ url, schema, folder, table = 'migration' }: MigrationOptions): Promise<boolean> {
+  const names = readdirSync(folder).map((file) => file.replace(/\.sql$/, ''));
+  return withClient(url, async (client) => {
+    const { rows } = await client.query<{ name: string }>(`SELECT name FROM ${schema}.${table}`);
+    return names.every((name) => rows.some((row) => row.name === name));
+  }).catch((error: { code?: string }) => {
+    // There is no such table, or this role may not read it.
+    if (error.code === '42P01' || error.code === '3F000' || error.code === '42501') return false;
+    throw error;
+  });
+}
+
 /**
  * Creates or updates a schema, under an advisory lock so that several processes may start at once. Retries while
- * PostgreSQL is unavailable. Throws ConfigError if PostgreSQL refuses the login or the database.
+ * PostgreSQL is unavailable. A role without the right to migrate waits until the owner has migrated (migrate.ts). Throws
+ * ConfigError if PostgreSQL refuses the login or the database.
  */
 export async function migrate(options: MigrationOptions): Promise<void> {
   const { url, schema, folder, table = 'migration', logger, signal } = options;
   for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
     try {
+      if (await isCurrent(options)) return;
       await runner({
         databaseUrl: { connectionString: url, connectionTimeoutMillis: 2_000, lock_timeout: lockTimeoutMs },
         dir: fileURLToPath(folder),
@@ -47,12 +81,14 @@ export async function migrate(options: MigrationOptions): Promise<void> {
       });
       return;
     } catch (error) {
-      const { code = '', message } = error as Error & { code?: string };
+      const { code = '', message: reason } = error as Error & { code?: string };
       // 28: wrong user or password; 3D: no such database.
-      if (/^(28|3D)/.test(code)) throw new ConfigError(`PostgreSQL refuses the login: ${message}`);
-      // 55P03: another process has been migrating for longer than lockTimeoutMs.
-      if (!isUnavailable(error) && code !== '55P03') throw error;
-      logger.warn({ error }, `the schema ${schema} cannot be migrated yet; trying again in ${pauseMs} ms`);
+      if (/^(28|3D)/.test(code)) throw new ConfigError(`PostgreSQL refuses the login: ${reason}`);
+      // 55P03: another process has been migrating for longer than lockTimeoutMs. 42501: only the owner may migrate.
+      if (!isUnavailable(error) && code !== '55P03' && code !== '42501') throw error;
+      const advice = code === '42501' ? ' (run services/chassis/migrate.ts as its owner)' : '';
+      const message = `the schema ${schema} cannot be migrated yet${advice}; trying again in ${pauseMs} ms`;
+      logger.warn({ error }, message);
       await sleep(pauseMs, undefined, signal ? { signal } : {});
     }
   }

@@ -1,6 +1,15 @@
 /** A store that a process may need. In addition, every process writes to the logs database. */
 export type Store = 'postgres' | 'redis' | 'kafka';
 
+/** A schema of the platform's database. Only its service has rights on it. */
+export interface Schema {
+  name: string;
+  /** The schema has the table idempotency_key of the chassis. */
+  idempotency?: true;
+  /** Rights of the service on single tables; on each other table it may SELECT, INSERT, UPDATE and DELETE. */
+  rights?: Readonly<Record<string, string>>;
+}
+
 interface Description {
   name: string;
   /** Port of the public listener; the internal listener (health, metrics) is `internalPortOffset` above it. */
@@ -10,6 +19,7 @@ interface Description {
   /** Grace period in seconds between SIGTERM and SIGKILL. It must fit the longest request in flight. */
   stopSeconds: number;
   stores: readonly Store[];
+  schema?: Schema;
   /** Other services whose public listener this process calls; every service also calls auth. */
   calls?: 'all' | readonly string[];
   /** Other services whose internal listener this process calls. */
@@ -53,6 +63,7 @@ const list = [
     stores: ['postgres', 'redis'],
     callsInternal: ['devices'],
     connections: { platform: 12, logs: 1 },
+    schema: { name: 'auth' },
     tag: 'Accounts',
     description: 'Login, sessions, tokens and user administration.',
   },
@@ -62,6 +73,7 @@ const list = [
     port: 8082,
     stores: ['postgres', 'redis', 'kafka'],
     connections: { platform: 15, logs: 1 },
+    schema: { name: 'content', rights: { record: 'SELECT' } },
     tag: 'Content',
     description: 'Content records, cache clears and failed jobs.',
   },
@@ -72,6 +84,7 @@ const list = [
     memoryMb: 700,
     // An upload in progress may take this long.
     stopSeconds: 80,
+    schema: { name: 'media', idempotency: true },
     tag: 'Media',
     description: 'Uploaded files and their variants.',
   },
@@ -79,6 +92,7 @@ const list = [
     ...usual,
     name: 'devices',
     port: 8084,
+    schema: { name: 'devices' },
     tag: 'Devices',
     description: 'Phones and browsers that receive push messages.',
   },
@@ -86,6 +100,7 @@ const list = [
     ...usual,
     name: 'letters',
     port: 8085,
+    schema: { name: 'letters', idempotency: true },
     tag: 'Letters',
     description: 'Letters and their webforms.',
   },

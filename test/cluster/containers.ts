@@ -4,11 +4,11 @@ import { services } from '@content-platform/contract';
 import { writePrivate } from '../../deploy/local/state.ts';
 import type { Stack } from '../../deploy/local/stack-file.ts';
 import {
+  asOwner,
   compose,
   containersOf,
   describeProcess,
   docker,
-  outside,
   published,
   untilHealthy,
 } from '../compose/docker.ts';
@@ -45,14 +45,14 @@ async function describeProcesses(): Promise<Stack['services']> {
 
 /** Writes the current stack.json with the balancer as gateway, and lets the balancer use every gateway. */
 export async function lookAgain(balancer: Balancer): Promise<void> {
-  const postgres = `127.0.0.1:${process.env['TEST_POSTGRES_PORT']}`;
+  const [platform, logs] = await asOwner(`127.0.0.1:${process.env['TEST_POSTGRES_PORT']}`);
   const brokers = ['TEST_KAFKA_PORT', 'TEST_KAFKA_2_PORT', 'TEST_KAFKA_3_PORT'].flatMap((name) =>
     process.env[name] ? [`127.0.0.1:${process.env[name]}`] : [],
   );
   const stack: Stack = {
     gateway: balancer.url,
-    postgres: await outside('letters', 'database-url', postgres),
-    logs: await outside('letters', 'logs-database-url', postgres),
+    postgres: platform,
+    logs,
     redis: process.env['TEST_REDIS_URL']!,
     kafka: brokers.join(','),
     services: await describeProcesses(),

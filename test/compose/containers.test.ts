@@ -31,9 +31,9 @@ test('every container is healthy, without restarts and OOM kills', () => {
   for (const { Name, RestartCount, State } of containers) {
     expect([Name, RestartCount, State.OOMKilled]).toEqual([Name, 0, false]);
     if (State.Running && State.Health) expect([Name, State.Health.Status]).toEqual([Name, 'healthy']);
-    // The secrets job has finished; the demo was stopped.
+    // The secrets and migrations jobs have finished; the demo was stopped.
     if (!State.Running)
-      expect([Name, State.ExitCode]).toEqual([expect.stringMatching(/-(secrets|demo)-1$/), 0]);
+      expect([Name, State.ExitCode]).toEqual([expect.stringMatching(/-(secrets|migrate|demo)-1$/), 0]);
   }
 });
 
@@ -62,7 +62,7 @@ test('publishes every port on loopback only', () => {
 
 test('images, environments and command lines contain no secret', async () => {
   const files: [string, string[]][] = [
-    ['auth', ['/run/secrets/database-url', '/run/secrets/redis-url', '/run/auth-secrets/key-secret']],
+    ['auth', ['/run/secrets/database-url', '/run/secrets/redis-url', '/run/secrets/key-secret']],
     [
       'postgres',
       ['superuser-password', 'platform-password', 'grafana-password'].map((name) => `/run/secrets/${name}`),

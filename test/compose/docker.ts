@@ -41,6 +41,13 @@ export async function outside(service: string, secret: string, address: string):
   return url.href;
 }
 
+/** Returns the URLs of both databases with the owner's credentials. */
+export async function asOwner(address: string): Promise<[platform: string, logs: string]> {
+  const password = await compose('exec', '-T', 'postgres', 'cat', '/run/secrets/platform-password');
+  const urlOf = (database: string) => `postgres://platform:${password}@${address}/${database}`;
+  return [urlOf('platform'), urlOf('logs')];
+}
+
 /** Returns the stack.json entry of a process. */
 export async function describeProcess(container: string, port: number): Promise<Stack['services'][string]> {
   const [open, internal] = await Promise.all(
@@ -53,13 +60,14 @@ export async function describeProcess(container: string, port: number): Promise<
 export async function describeStack(): Promise<Stack> {
   const first = async (service: string) => (await containersOf(service))[0]!;
   const postgres = await published(await first('postgres'), 5432);
+  const [platform, logs] = await asOwner(postgres);
   const addresses = services.map(
     async ({ name, port }) => [name, await describeProcess(await first(name), port)] as const,
   );
   return {
     gateway: `http://${await published(await first('gateway'), 8080)}`,
-    postgres: await outside('letters', 'database-url', postgres),
-    logs: await outside('letters', 'logs-database-url', postgres),
+    postgres: platform,
+    logs,
     redis: await outside('gateway', 'redis-url', await published(await first('redis'), 6379)),
     kafka: await published(await first('kafka'), 19092),
     services: Object.fromEntries(await Promise.all(addresses)),

@@ -36,15 +36,18 @@ export function find<K extends Kind>(
   return allOf(resources, kind).find(({ metadata }) => metadata?.name === name);
 }
 
-/** The pod template of a Deployment, with its labels and its only container. */
+/** The pod template of a Deployment, with its labels, its process and the container that migrates before. */
 export function podOf(deployment: Deployment): {
   labels: Record<string, string>;
   spec: PodSpec;
   container: Container;
+  migration: Container;
 } {
   const { metadata, spec } = deployment.spec!.template;
   if (spec!.containers.length !== 1) throw new Error(`${deployment.metadata?.name} has several containers`);
-  return { labels: metadata?.labels ?? {}, spec: spec!, container: spec!.containers[0]! };
+  const [migration, ...others] = spec!.initContainers ?? [];
+  if (!migration || others.length > 0) throw new Error(`${deployment.metadata?.name} has not one migration`);
+  return { labels: metadata?.labels ?? {}, spec: spec!, container: spec!.containers[0]!, migration };
 }
 
 /** The number of a container's port. */

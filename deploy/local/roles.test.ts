@@ -1,0 +1,69 @@
+import { afterAll, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+import { serviceOf, type ServiceName, services } from '@content-platform/contract';
+import { stack } from '../../test/support/stack.ts';
+
+/** Returns the environment of a running process, which an intruder in that process reads. */
+function environmentOf(name: ServiceName): Record<string, string> {
+  const text = readFileSync(`/proc/${stack().services[name]!.pid}/environ`, 'utf8');
+  return Object.fromEntries(text.split('\0').map((line) => line.split(/=(.*)/s).slice(0, 2)));
+}
+
+const clients: pg.Client[] = [];
+afterAll(() => Promise.all(clients.map((client) => client.end())));
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client(url);
+  clients.push(client);
+  await client.connect();
+  return client;
+}
+
+const refused = { code: '42501' };
+const withSchema = services.filter(({ schema }) => schema);
+
+test.each(withSchema)(
+  '$name reads its own tables and those of no other service',
+  async ({ name, schema }) => {
+    const client = await connect(environmentOf(name).DATABASE_URL!);
+    const text = `SELECT table_schema AS schema, format('%I.%I', table_schema, table_name) AS name
+                FROM information_schema.tables WHERE table_schema = ANY ($1)`;
+    const owner = await connect(stack().postgres);
+    const schemas = withSchema.map((service) => service.schema!.name);
+    const { rows } = await owner.query<{ schema: string; name: string }>(text, [schemas]);
+    expect(new Set(rows.map((row) => row.schema))).toEqual(new Set(schemas));
+    for (const row of rows) {
+      const read = client.query(`SELECT FROM ${row.name} LIMIT 1`);
+      if (row.schema === schema!.name) await read;
+      else await expect(read).rejects.toMatchObject(refused);
+    }
+    await expect(client.query(`CREATE TABLE ${schema!.name}.planted ()`)).rejects.toMatchObject(refused);
+    await expect(client.query('CREATE SCHEMA planted')).rejects.toMatchObject(refused);
+  },
+);
+
+test('content-cache cannot change content records', async () => {
+  const client = await connect(environmentOf('content-cache').DATABASE_URL!);
+  await expect(client.query(`UPDATE content.record SET title = 'x'`)).rejects.toMatchObject(refused);
+});
+
+test.each(services)('$name writes the slow log', async ({ name }) => {
+  const client = await connect(environmentOf(name).LOGS_DATABASE_URL!);
+  await client.query(
+    'INSERT INTO logs.slow_query (at, service, statement, duration_ms) SELECT now(), $1, $1, 1 LIMIT 0',
+    [name],
+  );
+});
+
+test.each(services)('$name does not get the password of the owner or of another service', ({ name }) => {
+  const passwords = (service: ServiceName) =>
+    Object.entries(environmentOf(service)).flatMap(([setting, value]) =>
+      /^(LOGS_)?DATABASE_URL$/.test(setting) ? [new URL(value).password] : [],
+    );
+  const own = JSON.stringify(environmentOf(name));
+  expect(own).not.toContain(new URL(stack().postgres).password);
+  for (const other of services.filter((service) => service.name !== name))
+    for (const password of passwords(other.name)) expect(own).not.toContain(password);
+  if (!serviceOf(name).stores.includes('postgres')) expect(environmentOf(name).DATABASE_URL).toBeUndefined();
+});

@@ -1,0 +1,25 @@
+// Migrates the databases with the owner's credentials, and creates a role for each service. Compose and Kubernetes run it
+// before the processes of a release start; they never get the owner's credentials.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { services } from '@content-platform/contract/services';
+import { ConfigError, readMigrationConfig } from './config.ts';
+import { createLogger } from './logger.ts';
+import { prepareDatabases } from './prepare-databases.ts';
+
+try {
+  const config = readMigrationConfig();
+  const found = readdirSync(config.ROLES_FOLDER);
+  for (const { name } of services.filter((service) => found.includes(service.name))) {
+    await prepareDatabases(name, {
+      platform: config.DATABASE_URL,
+      logs: config.LOGS_DATABASE_URL,
+      role: readFileSync(join(config.ROLES_FOLDER, name), 'utf8').trim(),
+      logger: createLogger(name),
+    });
+    console.log(`${name}: the databases are ready`);
+  }
+} catch (error) {
+  console.error(error instanceof ConfigError ? `migrate: ${error.message}` : error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,111 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { serviceOf, type Schema, type ServiceName } from '@content-platform/contract/services';
+import { ConfigError } from './config.ts';
+import { migrateIdempotency } from './idempotency.ts';
+import type { Logger } from './logger.ts';
+import { migrate, withClient } from './migrations.ts';
+
+/** URLs for preparing the databases of one service. */
+export interface PrepareOptions {
+  /** The platform's database with the owner's credentials. */
+  platform?: string | undefined;
+  /** The logs database with the owner's credentials. */
+  logs?: string | undefined;
+  /** Any of the service's own URLs: it names the role and its password. */
+  role: string;
+  logger: Logger;
+  signal?: AbortSignal;
+}
+
+const logsSchema: Schema = { name: 'logs' };
+const usualRights = 'SELECT, INSERT, UPDATE, DELETE';
+
+const credentialsOf = (url: string) => {
+  const { username, password } = new URL(url);
+  return { user: decodeURIComponent(username), password: decodeURIComponent(password) };
+};
+
+/** Returns the stored form of a password (RFC 5803), so that the password is in no statement and in no log of the server. */
+function scramVerifier(password: string): string {
+  const [salt, iterations] = [randomBytes(16), 4_096];
+  const salted = pbkdf2Sync(password, salt, iterations, 32, 'sha256');
+  const keyOf = (name: string) => createHmac('sha256', salted).update(`${name} Key`).digest();
+  const stored = createHash('sha256').update(keyOf('Client')).digest('base64');
+  return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${stored}:${keyOf('Server').toString('base64')}`;
+}
+
+async function canLogIn(url: string): Promise<boolean> {
+  return withClient(url, async () => true).catch((error: { code?: string }) => {
+    if (error.code?.startsWith('28')) return false;
+    throw error;
+  });
+}
+
+/** Creates the role of the URL, or sets its password if the role cannot log in with it. */
+async function ensureRole(owner: pg.Client, url: string): Promise<void> {
+  const { user, password } = credentialsOf(url);
+  const login = `${pg.escapeIdentifier(user)} LOGIN PASSWORD ${pg.escapeLiteral(scramVerifier(password))}`;
+  try {
+    const { rowCount } = await owner.query('SELECT FROM pg_roles WHERE rolname = $1', [user]);
+    if (rowCount === 0) await owner.query(`CREATE ROLE ${login}`);
+    await owner.query(
+      `GRANT CONNECT ON DATABASE ${pg.escapeIdentifier(owner.database!)} TO ${pg.escapeIdentifier(user)}`,
+    );
+    if (!(await canLogIn(url))) await owner.query(`ALTER ROLE ${login}`);
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    if (code !== '42501') throw error;
+    throw new ConfigError(
+      `${owner.user} may not create the role ${user} or set its password (${message}): ALTER ROLE ${owner.user} CREATEROLE, or do it as a superuser`,
+    );
+  }
+}
+
+/** Gives the role the rights on each table of the schema, and takes all others. */
+async function grant(owner: pg.Client, { name, rights }: Schema, role: string): Promise<void> {
+  const user = pg.escapeIdentifier(role);
+  const text = 'SELECT tablename AS table FROM pg_tables WHERE schemaname = $1';
+  const { rows } = await owner.query<{ table: string }>(text, [name]);
+  const statements = rows.map(({ table }) => {
+    const allowed = table.endsWith('migration') ? 'SELECT' : (rights?.[table] ?? usualRights);
+    const target = `${name}.${pg.escapeIdentifier(table)}`;
+    return `REVOKE ALL ON ${target} FROM ${user}; GRANT ${allowed} ON ${target} TO ${user};`;
+  });
+  // One transaction, so that a running process never lacks a right.
+  await owner.query(`BEGIN; GRANT USAGE ON SCHEMA ${name} TO ${user}; ${statements.join(' ')} COMMIT`);
+}
+
+async function prepareRole(url: string, schema: Schema, role: string): Promise<void> {
+  const { user } = credentialsOf(role);
+  // An installation may use the owner's role for every service.
+  if (user === credentialsOf(url).user) return;
+  const own = new URL(role);
+  own.pathname = new URL(url).pathname;
+  await withClient(url, async (owner) => {
+    // PostgreSQL refuses concurrent changes of one database's or schema's rights. The end of the session unlocks.
+    await owner.query(`SELECT pg_advisory_lock(hashtext('content-platform roles'))`);
+    await ensureRole(owner, own.href);
+    await grant(owner, schema, user);
+  });
+}
+
+/**
+ * Migrates the databases of a service, and creates its role with rights on its own tables only. Retries while PostgreSQL
+ * is unavailable. @throws ConfigError if PostgreSQL refuses the owner's login, or the owner may not create the role
+ */
+export async function prepareDatabases(name: ServiceName, options: PrepareOptions): Promise<void> {
+  const { platform, logs, role, logger, signal } = options;
+  const { schema } = serviceOf(name);
+  if (schema && platform) {
+    const folder = new URL(`../${name}/migrations/`, import.meta.url);
+    const common = { url: platform, schema: schema.name, logger, ...(signal && { signal }) };
+    await migrate({ ...common, folder });
+    if (schema.idempotency) await migrateIdempotency(common);
+    await prepareRole(platform, schema, role);
+  }
+  if (!logs) return;
+  const folder = new URL('migrations/', import.meta.url);
+  await migrate({ url: logs, schema: logsSchema.name, folder, logger, ...(signal && { signal }) });
+  await prepareRole(logs, logsSchema, role);
+}
