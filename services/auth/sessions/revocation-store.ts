@@ -63,7 +63,7 @@ export function createRevocationStore(query: Database['query']) {
      * stay for 30 days, for services that store data of a session.
      */
     async deleteExpired(): Promise<void> {
-      const old = `at < now() - make_interval(secs => CASE WHEN session_id IS NULL THEN $1 ELSE $2 END)
+      const old = `at < now() - make_interval(secs => CASE WHEN session_id IS NULL THEN $1::float8 ELSE $2::float8 END)
                    AND id < (SELECT max(id) FROM auth.revocation)`;
       const values = [keptSeconds, endedSessionsKeptSeconds];
       await deleteExpired(query, 'delete_revocations', 'auth.revocation', old, values);
