@@ -19,6 +19,7 @@ export const dashboardOfAlert: Record<string, string> = {
   InvalidationConsumerStalled: 'cache',
   InvalidationsMissed: 'cache',
   FailedJobs: 'cache',
+  DiskSpaceLow: 'media',
   LoginFailuresHigh: 'gateway',
   RefreshTokenReused: 'gateway',
   MetricMissing: 'service',

@@ -61,6 +61,17 @@ export const media: Board = {
       queries: quantiles('http_response_duration_seconds_bucket', [50, 95]),
     }),
     series({
+      title: 'How much space is free for files?',
+      description: 'Normal: over 15 % of the disk with MEDIA_FOLDER. DiskSpaceLow fires below.',
+      unit: 'percentunit',
+      queries: [
+        {
+          expr: 'min by (instance) (media_folder_free_bytes / media_folder_size_bytes)',
+          legend: '{{instance}}',
+        },
+      ],
+    }),
+    series({
       title: 'How long does it take to serve a file?',
       description:
         'Normal: 95 % under 100 ms, apart from slow clients. If all downloads are slow, the file store is slow.',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { login as endpoint } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
-import { createIdempotency, migrateIdempotency, type Idempotency } from './idempotency.ts';
+import { createIdempotency, maxKeys, migrateIdempotency, type Idempotency } from './idempotency.ts';
 import type { Database } from './postgres.ts';
 import { openTestService } from './testing/open-test-service.ts';
 import type { Caller } from './tokens.ts';
@@ -85,19 +85,36 @@ test('concurrent requests get 409, and one of them does the work', async () => {
   expect(slow).toHaveBeenCalledTimes(1);
 });
 
-test('repeats an error below 500', async () => {
-  const details = [{ path: 'state', message: 'sent' }];
-  const fail = async () => Promise.reject(new HttpError('letter_closed', 'Too late.', { details }));
-  await expect(idempotency.once(request, fail)).rejects.toMatchObject({ status: 409 });
-  const replayed = idempotency.once(request, work);
-  await expect(replayed).rejects.toMatchObject({
-    status: 409,
-    error: 'letter_closed',
-    message: 'Too late.',
-    details,
+test('stores no error: a repetition, or another request with the key, does its work', async () => {
+  const fail = async () => Promise.reject(new HttpError('letter_closed', 'Too late.'));
+  await expect(idempotency.once(request, fail)).rejects.toMatchObject({ error: 'letter_closed' });
+  expect((await sql('SELECT FROM letters.idempotency_key')).rowCount).toBe(0);
+  expect(await idempotency.once({ ...request, fingerprint: 'y' }, work)).toEqual(done);
+});
+
+test('replaces an error that an earlier release stored', async () => {
+  await idempotency.once(request, work);
+  await sql(
+    `UPDATE letters.idempotency_key SET reply = '{"error":{"error":"letter_closed","message":"Too late."}}'`,
+  );
+  expect(await idempotency.once(request, async () => again)).toEqual(again);
+});
+
+test('a caller with 1,000 keys in 24 hours gets 429 for a new one, and replies for the old ones', async () => {
+  await idempotency.once(request, work);
+  await sql(`INSERT INTO letters.idempotency_key
+             SELECT caller, endpoint, n::text, fingerprint, run, held_until, reply, created_at
+             FROM letters.idempotency_key, generate_series(2, ${maxKeys}) AS n`);
+  const more = idempotency.once({ ...request, key: 'more' }, work);
+  await expect(more).rejects.toMatchObject({
+    error: 'rate_limited',
+    headers: { 'Retry-After': expect.any(String) },
   });
-  await expect(replayed).rejects.toBeInstanceOf(HttpError);
-  expect(work).not.toHaveBeenCalled();
+  expect(await idempotency.once(request, work)).toEqual(done);
+  expect(work).toHaveBeenCalledTimes(1);
+  expect(await idempotency.once({ ...request, caller: person(2) }, async () => again)).toEqual(again);
+  await sql(`UPDATE letters.idempotency_key SET created_at = now() - interval '25 hours' WHERE key = '7'`);
+  expect(await idempotency.once({ ...request, key: 'more' }, async () => again)).toEqual(again);
 });
 
 test('does the work again after a 5xx', async () => {

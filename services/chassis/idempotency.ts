@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Endpoint, ErrorEnvelope } from '@content-platform/contract';
+import type { Endpoint } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
 import { migrate, type MigrationOptions } from './migrations.ts';
 import type { Database } from './postgres.ts';
@@ -17,15 +17,12 @@ export interface RepeatableRequest {
   fingerprint: string;
 }
 
-/** A stored reply, or an error that is thrown again. */
-type Kept = { reply: AnyReply } | { error: Pick<HttpError, 'error' | 'message' | 'details' | 'headers'> };
-
 export interface Idempotency {
   /**
-   * Does `work`, or returns the reply (or throws the error below 500) of the request that did it with the same key in the
-   * last 24 hours. `work` must be repeatable: if a process dies in it, a request after `holdSeconds` does it again. Throws
-   * 422 if the key is malformed or belongs to another request, 409 while the first request is under way, and the errors of
-   * `work`.
+   * Does `work`, or returns the reply of the request that did it with the same key in the last 24 hours. Errors are not
+   * stored: a repetition does the work again. `work` must be repeatable: if a process dies in it, a request after
+   * `holdSeconds` does it again. Throws 422 if the key is malformed or belongs to another request, 409 while the first
+   * request is under way, 429 if the caller has too many keys, and the errors of `work`.
    */
   once<R extends AnyReply>(request: RepeatableRequest, work: () => Promise<R>): Promise<R>;
   /** Deletes keys older than 24 hours. */
@@ -34,6 +31,8 @@ export interface Idempotency {
 
 /** Longer than the longest request, an upload, which may take 75 s. */
 const holdSeconds = 90;
+/** Maximum number of stored keys of a caller, so that replies cannot fill the disk. */
+export const maxKeys = 1_000;
 const wellFormed = /^[\x20-\x7e]{1,255}$/;
 
 function malformed(): HttpError<'validation_failed'> {
@@ -41,16 +40,6 @@ function malformed(): HttpError<'validation_failed'> {
     { path: 'header.Idempotency-Key', message: 'Must be 1 to 255 printable ASCII characters.' },
   ];
   return new HttpError('validation_failed', 'The request is not valid.', { details });
-}
-
-function keptError({ error, message, details, headers }: HttpError): Kept {
-  return { error: { error, message, details, headers } };
-}
-
-function restore(kept: Kept): AnyReply {
-  if ('reply' in kept) return kept.reply;
-  const { error, message, details, headers } = kept.error;
-  throw new HttpError(error, message, { details: details as ErrorEnvelope['details'], headers });
 }
 
 /** Creates the table of `createIdempotency` in the service's schema. */
@@ -62,24 +51,48 @@ export async function migrateIdempotency(options: Omit<MigrationOptions, 'folder
 /** Stores replies by Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07) in the schema's idempotency_key. */
 export function createIdempotency(query: Database['query'], schema: string): Idempotency {
   const table = `${schema}.idempotency_key`;
+  const recent = `caller = $1 AND created_at > now() - interval '24 hours'`;
   const mine = 'caller = $1 AND endpoint = $2 AND key = $3';
 
-  /** Takes the key if it is new, has expired, or its first request was abandoned. */
+  /**
+   * Takes the key if it is new, has expired, or its first request was abandoned; not beyond the caller's maximum. Replaces
+   * errors, which earlier releases stored.
+   */
   async function take(id: string[], fingerprint: string, run: string): Promise<boolean> {
     const text = `INSERT INTO ${table} AS held (caller, endpoint, key, fingerprint, run, held_until)
-                  VALUES ($1, $2, $3, $4, $5, now() + interval '${holdSeconds} s')
+                  SELECT $1, $2, $3, $4, $5::uuid, now() + interval '${holdSeconds} s'
+                  WHERE (SELECT count(*) FROM ${table} WHERE ${recent}) < ${maxKeys} OR EXISTS (
+                    SELECT FROM ${table} WHERE ${mine})
                   ON CONFLICT (caller, endpoint, key) DO UPDATE
                   SET fingerprint = excluded.fingerprint, run = excluded.run, held_until = excluded.held_until,
                       reply = NULL, created_at = now()
                   WHERE held.created_at < now() - interval '24 hours'
+                     OR held.reply -> 'error' IS NOT NULL
                      OR (held.reply IS NULL AND held.held_until < now() AND held.fingerprint = excluded.fingerprint)`;
     const { rowCount } = await query('take_idempotency_key', text, [...id, fingerprint, run]);
     return rowCount === 1;
   }
 
-  async function keep(id: string[], run: string, kept: Kept): Promise<void> {
+  async function keep(id: string[], run: string, reply: AnyReply): Promise<void> {
     const text = `UPDATE ${table} SET reply = $5 WHERE ${mine} AND run = $4`;
-    await query('keep_reply', text, [...id, run, JSON.stringify(kept)]);
+    await query('keep_reply', text, [...id, run, JSON.stringify({ reply })]);
+  }
+
+  /** Throws 429 if the caller has the maximum number of keys. */
+  async function refuseTooMany([caller]: string[]): Promise<void> {
+    const text = `SELECT count(*)::int AS keys,
+                    ceil(extract(epoch FROM min(created_at) + interval '24 hours' - now()))::int AS seconds
+                  FROM ${table} WHERE ${recent}`;
+    const { rows } = await query<{ keys: number; seconds: number }>('count_idempotency_keys', text, [caller]);
+    const { keys, seconds } = rows[0]!;
+    if (keys < maxKeys) return;
+    throw new HttpError(
+      'rate_limited',
+      `You have used ${maxKeys} idempotency keys in 24 hours. Retry later.`,
+      {
+        headers: { 'Retry-After': String(Math.max(1, seconds)) },
+      },
+    );
   }
 
   async function release(id: string[], run: string): Promise<void> {
@@ -87,28 +100,27 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
   }
 
   /** Returns the stored reply of the first request; undefined if its key was released meanwhile. */
-  async function lookUp(id: string[], fingerprint: string): Promise<Kept | undefined> {
-    type Row = { fingerprint: string; reply: Kept | null };
+  async function lookUp(id: string[], fingerprint: string): Promise<AnyReply | undefined> {
+    type Row = { fingerprint: string; reply: { reply: AnyReply } | null };
     const text = `SELECT fingerprint, reply FROM ${table} WHERE ${mine}`;
     const { rows } = await query<Row>('find_idempotency_key', text, id);
     if (!rows[0]) return undefined;
     if (rows[0].fingerprint !== fingerprint) {
-      throw new HttpError('idempotency_key_reused', 'This key came with another request.');
+      throw new HttpError('idempotency_key_reused', 'Another request used this key.');
     }
-    if (rows[0].reply) return rows[0].reply;
-    const message = 'The first request with this key is under way.';
+    if (rows[0].reply) return rows[0].reply.reply;
+    const message = 'The first request with this key is in progress.';
     throw new HttpError('idempotency_key_in_use', message, { headers: { 'Retry-After': '1' } });
   }
 
   async function carryOut<R extends AnyReply>(id: string[], run: string, work: () => Promise<R>): Promise<R> {
     try {
       const reply = await work();
-      await keep(id, run, { reply });
+      await keep(id, run, reply);
       return reply;
     } catch (error) {
-      if (error instanceof HttpError && error.status < 500) await keep(id, run, keptError(error));
-      // A repetition may succeed. If the release fails, the key is free after holdSeconds.
-      else await release(id, run).catch(() => undefined);
+      // If the release fails, the key is free after holdSeconds.
+      await release(id, run).catch(() => undefined);
       throw error;
     }
   }
@@ -121,7 +133,8 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
       const run = randomUUID();
       while (!(await take(id, fingerprint, run))) {
         const kept = await lookUp(id, fingerprint);
-        if (kept) return restore(kept) as never;
+        if (kept) return kept as never;
+        await refuseTooMany(id);
       }
       return carryOut(id, run, work);
     },

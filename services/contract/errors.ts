@@ -55,6 +55,7 @@ const summaries = {
     precondition_failed: 'The object has changed since the version in If-Match. Read it again.',
   },
   413: {
+    quota_exceeded: 'The user stores as many files or bytes as allowed. Delete files first.',
     payload_too_large: 'The body is larger than the limit of this endpoint.',
   },
   415: {

@@ -4,7 +4,7 @@ import type { ErrorCode } from './errors.ts';
 export const idempotencyHeader = {
   'Idempotency-Key': {
     description:
-      'Unique key of up to 255 printable ASCII characters. For 24 hours, a repeated request with the same key returns the first reply and has no further effect.',
+      'Unique key of up to 255 printable ASCII characters. For 24 hours, a repeated request with the same key returns the first successful reply and has no further effect. Errors are not stored. A caller can store 1,000 keys in 24 hours; more return 429.',
     // HTTP strips leading and trailing spaces from header values.
     pattern: /^[!-~](?:[ -~]{0,253}[!-~])?$/,
   },

@@ -68,6 +68,7 @@ export const upload = define('upload', 'POST', '/api/upload', {
   errors: [
     ...idempotencyErrors,
     'malformed_request',
+    'quota_exceeded',
     'animated_image',
     'image_too_large',
     'image_too_costly',

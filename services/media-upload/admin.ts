@@ -22,7 +22,7 @@ async function open(): Promise<Opened> {
       store.close();
       await database.close();
     };
-    return { files: createFileStore(database.query, store.name), store, close };
+    return { files: createFileStore(database, store.name), store, close };
   } catch (error) {
     store.close();
     throw error;

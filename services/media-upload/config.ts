@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { portOf } from '@content-platform/contract';
-import { commonConfig, databaseUrl, readConfig, tokenConfig, url } from '@content-platform/chassis';
+import { commonConfig, databaseUrl, integer, readConfig, tokenConfig, url } from '@content-platform/chassis';
 
 /** The settings of the file store. */
 export const storeConfig = {
@@ -31,6 +31,14 @@ export const mediaUploadConfig = {
   ...tokenConfig,
   DATABASE_URL: databaseUrl,
   ...storeConfig,
+  MEDIA_QUOTA_MB: integer(0, 10_000_000)
+    .default(1_000)
+    .describe(
+      'Megabytes (1,000,000 bytes) that each user may store, with all variants, 0 to 10,000,000; 0: no limit',
+    ),
+  MEDIA_QUOTA_FILES: integer(0, 10_000_000)
+    .default(1_000)
+    .describe('Files that each user may store, 0 to 10,000,000; 0: no limit'),
 };
 
 /** Throws ConfigError. */

@@ -1,5 +1,6 @@
 import type { Database } from '@content-platform/chassis';
 import type { VariantName } from '@content-platform/contract';
+import { checkQuota, type Quota, unlimited } from './quota.ts';
 
 export interface Variant {
   name: VariantName;
@@ -41,24 +42,39 @@ function fileOf({ id, user_id, created_at, ...row }: Row): File {
   return { ...row, id: Number(id), userId: Number(user_id), createdAt: created_at };
 }
 
+/** Returns the size of the upload and its variants; the variants of a PDF are the original itself. */
+function storedBytes({ bytes, variants }: NewFile): number {
+  const others = variants.filter(({ name }) => name !== 'original');
+  return others.reduce((sum, variant) => sum + variant.bytes, bytes);
+}
+
 export type FileStore = ReturnType<typeof createFileStore>;
 
 /**
  * Stores rows of the table media.file. Each row names the store that has its files; `store` is the name of the current
- * one. All functions throw the errors of `query`.
+ * one. `quota` limits what `add` accepts. All functions throw the errors of `query`.
  */
-export function createFileStore(query: Database['query'], store: string) {
-  async function one(operation: string, text: string, values: readonly unknown[]): Promise<File | undefined> {
-    const { rows } = await query<Row>(operation, text, values);
+export function createFileStore(
+  { query, transaction }: Pick<Database, 'query' | 'transaction'>,
+  store: string,
+  quota: Quota = unlimited,
+) {
+  async function one(
+    operation: string,
+    text: string,
+    values: readonly unknown[],
+    ask = query,
+  ): Promise<File | undefined> {
+    const { rows } = await ask<Row>(operation, text, values);
     return rows[0] && fileOf(rows[0]);
   }
 
-  async function findUpload(userId: number, checksum: Buffer): Promise<File | undefined> {
+  async function findUpload(userId: number, checksum: Buffer, ask = query): Promise<File | undefined> {
     const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND checksum = $2 AND store = $3`;
-    return one('find_upload', text, [userId, checksum, store]);
+    return one('find_upload', text, [userId, checksum, store], ask);
   }
 
-  async function insert(file: NewFile): Promise<File | undefined> {
+  async function insert(file: NewFile, ask: Database['query']): Promise<File | undefined> {
     // If the files of the row are in another store, the new ones replace them.
     const text = `INSERT INTO media.file
                     (user_id, object, checksum, mime, bytes, name, width, height, placeholder, variants, store)
@@ -70,19 +86,37 @@ export function createFileStore(query: Database['query'], store: string) {
                   RETURNING ${columns}`;
     const { userId, object, checksum, mime, bytes, name, width, height, placeholder, variants } = file;
     const values = [userId, object, checksum, mime, bytes, name, width, height, placeholder];
-    return one('add_file', text, [...values, JSON.stringify(variants), store]);
+    return one('add_file', text, [...values, JSON.stringify(variants), store], ask);
   }
 
   return {
     /** Returns the file that this user uploaded with this checksum. */
     findUpload,
-    /** Adds a file. If the user already has one with the same bytes, returns that one, which has another `object`. */
+    /** Throws 413 if an upload of this size would exceed the user's quota. Concurrent uploads may use it up meanwhile. */
+    checkQuota: (userId: number, bytes: number) => checkQuota(query, { userId, bytes }, quota),
+
+    /**
+     * Adds a file. If the user already has one with the same bytes, returns that one, which has another `object`. Throws
+     * 413 if the file exceeds the user's quota.
+     */
     async add(file: NewFile): Promise<File> {
-      for (;;) {
-        const added = (await insert(file)) ?? (await findUpload(file.userId, file.checksum));
-        // If neither was found, the existing file was deleted in between.
-        if (added) return added;
-      }
+      const { userId, checksum } = file;
+      return transaction(async (ask) => {
+        // Each upload of a user counts the files of the others.
+        await ask(
+          'lock_files_of_user',
+          `SELECT pg_advisory_xact_lock(hashtextextended('media.user ' || $1, 0))`,
+          [userId],
+        );
+        for (;;) {
+          const known = await findUpload(userId, checksum, ask);
+          if (known) return known;
+          await checkQuota(ask, { userId, bytes: storedBytes(file) }, quota);
+          // If nothing was added, the existing file was deleted in between.
+          const added = await insert(file, ask);
+          if (added) return added;
+        }
+      });
     },
     async find(userId: number, id: number): Promise<File | undefined> {
       const text = `SELECT ${columns} FROM media.file WHERE user_id = $1 AND id = $2`;

@@ -1,4 +1,6 @@
-import { Counter } from 'prom-client';
+import type { StatsFs } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { Counter, Gauge } from 'prom-client';
 import { durations, type Metrics } from '@content-platform/chassis';
 
 /**
@@ -10,7 +12,8 @@ export type UploadOutcome = (typeof uploadOutcomes)[number];
 
 export type UploadMetrics = ReturnType<typeof createUploadMetrics>;
 
-export function createUploadMetrics({ registry }: Metrics) {
+/** @param folder MEDIA_FOLDER, whose disk is measured at each scrape */
+export function createUploadMetrics({ registry }: Metrics, folder: string) {
   const registers = [registry];
   const uploads = new Counter({
     name: 'uploads_total',
@@ -20,9 +23,27 @@ export function createUploadMetrics({ registry }: Metrics) {
   });
   const processing = durations(registry, {
     name: 'upload_processing_seconds',
-    help: 'Time in which a file was looked at and its variants were made, without waiting for it',
+    help: 'Time of inspecting a file and creating its variants, without the wait for a worker process',
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20],
   });
+  const gauge = (name: string, help: string, valueOf: (disk: StatsFs) => number) => {
+    const metric: Gauge = new Gauge({
+      name,
+      help,
+      registers,
+      collect: async () => metric.set(valueOf(await statfs(folder))),
+    });
+  };
+  gauge(
+    'media_folder_free_bytes',
+    'Free bytes of the disk with MEDIA_FOLDER',
+    (disk) => disk.bavail * disk.bsize,
+  );
+  gauge(
+    'media_folder_size_bytes',
+    'Size in bytes of the disk with MEDIA_FOLDER',
+    (disk) => disk.blocks * disk.bsize,
+  );
   for (const outcome of uploadOutcomes) uploads.inc({ outcome }, 0);
   return { uploads, processing };
 }

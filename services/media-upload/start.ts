@@ -18,6 +18,7 @@ import { createFileStore } from './file-store.ts';
 import { createUploadMetrics } from './metrics.ts';
 import { createPool, type PoolOptions } from './processing/pool.ts';
 import { poolSizeFor } from './processing/pool-size.ts';
+import { quotaOf } from './quota.ts';
 import { migrateMedia, schema } from './schema.ts';
 import { storeFromConfig } from './stores/from-config.ts';
 import { createWorkspace } from './workspace.ts';
@@ -43,7 +44,7 @@ export async function startMediaUpload(
 
   const store = await storeFromConfig(config);
   onStop(() => store.close());
-  const files = createFileStore(database.query, store.name);
+  const files = createFileStore(database, store.name, quotaOf(config));
   await files.adopt();
   const workspace = await createWorkspace(join(folder, 'tmp'));
   const idempotency = createIdempotency(database.query, schema);
@@ -51,7 +52,7 @@ export async function startMediaUpload(
 
   const abandoned = () => ({ 'abandoned uploads': () => workspace.removeAbandoned() });
   onStop(startRetention(database.query, abandoned, logger, { everyMs: 60_000 }));
-  const uploadMetrics = createUploadMetrics(metrics);
+  const uploadMetrics = createUploadMetrics(metrics, folder);
   const { size, maxBytes } = poolSizeFor(availableParallelism(), constrainedMemory());
   const pool = createPool({
     size,

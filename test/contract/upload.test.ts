@@ -1,10 +1,11 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash, randomUUID } from 'node:crypto';
 import { maxUploadBytes, upload, type MediaFile } from '@content-platform/contract';
 import sharp from 'sharp';
 import { newUser, tokenOf } from '../support/accounts.ts';
 import { formOf, type FormPart } from '../support/form.ts';
 import { download, fileOf, largePicture, newPdf, newPicture, type Bytes } from '../support/media.ts';
+import { closeRecords, database } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
@@ -13,6 +14,8 @@ let token: string;
 beforeAll(async () => {
   token = await tokenOf(stack().gateway, 'user');
 });
+
+afterAll(closeRecords);
 
 describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ ask, send }) => {
   const sendForm = (parts: FormPart[], headers: Record<string, string> = {}) => {
@@ -106,6 +109,17 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
       const { error } = await send({ body, headers });
       expect(error?.details?.[0]?.path).toBe('header.Idempotency-Key');
     });
+  });
+
+  test('returns 413 for a user who stores 1,000 files', async () => {
+    const { id, token } = await newUser();
+    const rows = `INSERT INTO media.file (user_id, object, checksum, mime, bytes, name, variants, store)
+                  SELECT $1, gen_random_uuid(), sha256(n::text::bytea), 'application/pdf', 1, 'x.pdf', '[]', 'none'
+                  FROM generate_series(1, 1000) AS n`;
+    await database().query(rows, [id]);
+    const { error } = await ask({ body: fileOf(await newPicture()), token });
+    expect(error).toMatchObject({ error: 'quota_exceeded', code: 413 });
+    await database().query('DELETE FROM media.file WHERE user_id = $1', [id]);
   });
 
   test.each<[string, FormPart[]]>([

@@ -35,10 +35,10 @@ const maxUploads = 64;
 const maxUploadsPerUser = 8;
 
 const refusals: Record<Refusal, string> = {
-  unsupported_media_type: 'The file is no JPEG, PNG, WebP, AVIF, GIF or PDF.',
-  animated_image: 'The picture has more than one frame.',
-  image_too_large: 'The picture has too many megapixels, or a side that is too long.',
-  image_too_costly: 'The picture takes more than 20 seconds, or too much memory.',
+  unsupported_media_type: 'The file is not a JPEG, PNG, WebP, AVIF, GIF or PDF.',
+  animated_image: 'The image has more than one frame.',
+  image_too_large: 'The image has too many megapixels, or a side that is too long.',
+  image_too_costly: 'Processing the image takes more than 20 seconds, or too much memory.',
   unreadable_file: 'The file is damaged.',
 };
 
@@ -114,7 +114,10 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
   async function keep(userId: number, received: ReceivedFile, path: string, outcome: Processed) {
     const file = newFile(userId, received, outcome);
     await putAll(file, path, outcome);
-    const kept = await files.add(file);
+    const kept = await files.add(file).catch(async (error: unknown) => {
+      if (error instanceof HttpError && error.error === 'quota_exceeded') await removeAll(file);
+      throw error;
+    });
     const isNew = kept.object === file.object;
     if (!isNew) await removeAll(file);
     return { kept, isNew };
@@ -132,6 +135,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
         const { value, joined } = await shareUpload(`${caller.id} ${fingerprint}`, signal, async () => {
           const known = await files.findUpload(caller.id, received.checksum);
           if (known) return { kept: known, isNew: false };
+          await files.checkQuota(caller.id, received.bytes);
           const job = { path, folder, sides: imageVariants };
           const outcome = accepted(await pool.run(job, signal, caller.id));
           return keep(caller.id, received, path, outcome);
@@ -144,7 +148,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
     const count = (outcome: UploadOutcome) => uploadMetrics.uploads.inc({ outcome });
     const release = admit(call.caller.id);
     try {
-      if (!release) throw unavailable('There is too much to do at the moment.');
+      if (!release) throw unavailable('The server is overloaded. Retry later.');
       const answer = await receive(call);
       count(answer.status === 201 ? 'created' : 'existing');
       return answer;

@@ -18,7 +18,7 @@ export async function setScene() {
     ...service,
     /** MEDIA_FOLDER. */
     folder,
-    files: createFileStore(service.database.query, store.name),
+    files: createFileStore(service.database, store.name),
     store,
     /** Writes a file to put into the store. */
     async fileOf(bytes: Buffer): Promise<string> {

@@ -4,8 +4,9 @@ import { afterEach, beforeEach } from '@jest/globals';
 import { createIdempotency, type TokenVerifier } from '@content-platform/chassis';
 import { startHttpServer } from '../../../test/support/http-server.ts';
 import { createMediaUpload } from '../app.ts';
-import type { FileStore } from '../file-store.ts';
+import { createFileStore, type FileStore } from '../file-store.ts';
 import { createUploadMetrics } from '../metrics.ts';
+import type { Quota } from '../quota.ts';
 import { schema } from '../schema.ts';
 import type { Store } from '../stores/store.ts';
 import { createWorkspace } from '../workspace.ts';
@@ -30,6 +31,7 @@ interface Replaced {
   store?: Partial<Store>;
   files?: Partial<FileStore>;
   pool?: Partial<PoolOptions>;
+  quota?: Quota;
 }
 
 /** Gives each test its own database and folder; `start` starts the service in this process on them. */
@@ -59,18 +61,18 @@ export function useService() {
   return test;
 }
 
-async function startService(scene: Scene, { store, files, pool: poolOptions }: Replaced) {
+async function startService(scene: Scene, { store, files, pool: poolOptions, quota }: Replaced) {
   const { database, folder, logger, metrics } = scene;
   let processed = 0;
   const pool = await createTestPool({ onDone: () => (processed += 1), ...poolOptions });
   const root = join(folder, 'tmp');
   const app = createMediaUpload({
-    files: { ...scene.files, ...files },
+    files: { ...createFileStore(database, scene.store.name, quota), ...files },
     store: { ...scene.store, ...store },
     pool,
     workspace: await createWorkspace(root),
     idempotency: createIdempotency(database.query, schema),
-    uploadMetrics: createUploadMetrics(metrics),
+    uploadMetrics: createUploadMetrics(metrics, folder),
     publicUrl: 'http://platform.test',
     tokens,
     logger,
