@@ -48,12 +48,13 @@ test('content-cache cannot change content records', async () => {
   await expect(client.query(`UPDATE content.record SET title = 'x'`)).rejects.toMatchObject(refused);
 });
 
-test.each(services)('$name writes the slow log', async ({ name }) => {
+test.each(services)('$name writes the slow log, and cannot change it', async ({ name }) => {
   const client = await connect(environmentOf(name).LOGS_DATABASE_URL!);
   await client.query(
     'INSERT INTO logs.slow_query (at, service, statement, duration_ms) SELECT now(), $1, $1, 1 LIMIT 0',
     [name],
   );
+  await expect(client.query(`UPDATE logs.slow_query SET statement = ''`)).rejects.toMatchObject(refused);
 });
 
 test.each(services)('$name does not get the password of the owner or of another service', ({ name }) => {
@@ -66,4 +67,20 @@ test.each(services)('$name does not get the password of the owner or of another 
   for (const other of services.filter((service) => service.name !== name))
     for (const password of passwords(other.name)) expect(own).not.toContain(password);
   if (!serviceOf(name).stores.includes('postgres')) expect(environmentOf(name).DATABASE_URL).toBeUndefined();
+});
+
+test('auth adds to the audit log, and can neither change nor delete its entries', async () => {
+  const client = await connect(environmentOf('auth').DATABASE_URL!);
+  const text = `INSERT INTO auth.audit (event, actor) VALUES ('client_disabled', 'command') RETURNING id`;
+  const { id } = (await client.query<{ id: string }>(text)).rows[0]!;
+  for (const attack of [
+    `UPDATE auth.audit SET actor = 'user:1'`,
+    'DELETE FROM auth.audit',
+    'TRUNCATE auth.audit',
+    'ALTER TABLE auth.audit DISABLE TRIGGER ALL',
+    'DROP TABLE auth.audit',
+  ])
+    await expect(client.query(attack)).rejects.toMatchObject(refused);
+  await client.query('SELECT auth.delete_expired_audit(1000)');
+  expect((await client.query('SELECT FROM auth.audit WHERE id = $1', [id])).rowCount).toBe(1);
 });

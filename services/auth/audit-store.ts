@@ -1,4 +1,4 @@
-import { deleteExpired, type Database } from '@content-platform/chassis';
+import { deleteWith, type Database } from '@content-platform/chassis';
 import type { AuditEvent } from '@content-platform/contract';
 import { statements } from './statements.ts';
 
@@ -16,9 +16,6 @@ export interface AuditEntry extends Actor {
   /** Must not contain secrets, or text that an unauthenticated client sent. */
   details?: Record<string, unknown>;
 }
-
-/** Retention of entries. Clients request tokens all day, so their entries would soon outnumber all others. */
-const kept = { clientToken: '30 days', other: '1 year' };
 
 export interface AuditRecord {
   id: number;
@@ -78,10 +75,10 @@ export function createAuditStore(query: Database['query']) {
       return affects('find_client_use', text, [`client:${name}`, network]);
     },
 
-    async deleteExpired(): Promise<void> {
-      const tokens = `event = 'client_token' AND at < now() - interval '${kept.clientToken}'`;
-      await deleteExpired(query, 'delete_client_token_audit', 'auth.audit', tokens);
-      await deleteExpired(query, 'delete_audit', 'auth.audit', `at < now() - interval '${kept.other}'`);
-    },
+    /**
+     * Deletes entries that are a year old; of `client_token` 30 days, because clients request tokens all day and their
+     * entries would soon outnumber all others.
+     */
+    deleteExpired: () => deleteWith(query, 'delete_audit', 'auth.delete_expired_audit'),
   };
 }

@@ -47,7 +47,7 @@ export {
   type Revocations,
   watchRevocations,
 } from './revocations.ts';
-export { deleteExpired, runRetention, startRetention, type RetentionSteps } from './retention.ts';
+export { deleteExpired, deleteWith, runRetention, startRetention, type RetentionSteps } from './retention.ts';
 export { retryUntilAborted } from './retry-until-aborted.ts';
 export { comparePaths, requestMethods } from './routing.ts';
 export { run, type Process, type Running } from './run.ts';

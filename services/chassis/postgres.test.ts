@@ -216,7 +216,10 @@ test('processes that start together migrate once', async () => {
   await Promise.all([1, 2, 3].map(() => migrate({ url: empty.url, schema: 'logs', folder, logger })));
   const client = new pg.Client(empty.url);
   await client.connect();
-  expect((await client.query('SELECT name FROM logs.migration')).rows).toEqual([{ name: '001-slow-logs' }]);
+  expect((await client.query('SELECT name FROM logs.migration')).rows).toEqual([
+    { name: '001-slow-logs' },
+    { name: '002-append-only' },
+  ]);
   await client.end();
   await empty.drop();
 });

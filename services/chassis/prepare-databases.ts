@@ -18,7 +18,6 @@ export interface PrepareOptions {
   signal?: AbortSignal;
 }
 
-const logsSchema: Schema = { name: 'logs' };
 const usualRights = 'SELECT, INSERT, UPDATE, DELETE';
 
 const credentialsOf = (url: string) => {
@@ -96,7 +95,7 @@ async function prepareRole(url: string, schema: Schema, role: string): Promise<v
  */
 export async function prepareDatabases(name: ServiceName, options: PrepareOptions): Promise<void> {
   const { platform, logs, role, logger, signal } = options;
-  const { schema } = serviceOf(name);
+  const { schema, readsSlowLog } = serviceOf(name);
   if (schema && platform) {
     const folder = new URL(`../${name}/migrations/`, import.meta.url);
     const common = { url: platform, schema: schema.name, logger, ...(signal && { signal }) };
@@ -106,6 +105,7 @@ export async function prepareDatabases(name: ServiceName, options: PrepareOption
   }
   if (!logs) return;
   const folder = new URL('migrations/', import.meta.url);
-  await migrate({ url: logs, schema: logsSchema.name, folder, logger, ...(signal && { signal }) });
-  await prepareRole(logs, logsSchema, role);
+  const rights = readsSlowLog ? 'SELECT, INSERT' : 'INSERT';
+  await migrate({ url: logs, schema: 'logs', folder, logger, ...(signal && { signal }) });
+  await prepareRole(logs, { name: 'logs', rights: { slow_request: rights, slow_query: rights } }, role);
 }

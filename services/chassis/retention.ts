@@ -28,6 +28,18 @@ export async function deleteExpired(
 }
 
 /**
+ * Deletes rows with `deletes`, a function of the database that deletes up to as many rows as its argument says and returns
+ * their number. Throws what `query` throws.
+ */
+export async function deleteWith(query: Query, operation: string, deletes: string): Promise<void> {
+  const rowsPerStatement = 1_000;
+  const text = `SELECT ${deletes}($1)::float8 AS deleted`;
+  let deleted: number;
+  do deleted = (await query<{ deleted: number }>(operation, text, [rowsPerStatement])).rows[0]!.deleted;
+  while (deleted >= rowsPerStatement);
+}
+
+/**
  * Runs all deletions once, until `signal` is aborted: a backlog is many statements. A failed step is logged and does not
  * stop the other steps.
  */

@@ -4,7 +4,7 @@ import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { migrate } from './migrations.ts';
 import type { Database } from './postgres.ts';
-import { deleteExpired, firstRetentionMs } from './retention.ts';
+import { deleteWith, firstRetentionMs } from './retention.ts';
 import { activeSpan } from './tracing.ts';
 
 export interface SlowRequest {
@@ -34,7 +34,6 @@ type Row = { table: 'slow_request' | 'slow_query'; values: Record<string, unknow
 const maxQueue = 1_000;
 const maxBatch = 100;
 const flushEveryMs = 1_000;
-const keepDays = 30;
 
 function insert(table: Row['table'], rows: readonly Row[]) {
   const columns = Object.keys(rows[0]!.values).join(', ');
@@ -77,14 +76,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
     if (!ready || performance.now() < cleanAt) return;
     cleanAt = performance.now() + 3_600_000;
     try {
-      for (const table of ['slow_request', 'slow_query'])
-        await deleteExpired(
-          query,
-          `delete_${table}`,
-          `logs.${table}`,
-          'at < now() - make_interval(days => $1)',
-          [keepDays],
-        );
+      await deleteWith(query, 'delete_slow_log', 'logs.delete_expired');
     } catch (error) {
       if (!closing.signal.aborted)
         logger.warn({ error }, 'old slow log rows were not deleted; the next try is in an hour');

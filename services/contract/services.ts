@@ -20,6 +20,8 @@ interface Description {
   stopSeconds: number;
   stores: readonly Store[];
   schema?: Schema;
+  /** Reads the slow log; every process writes it. */
+  readsSlowLog?: true;
   /** Other services whose public listener this process calls; every service also calls auth. */
   calls?: 'all' | readonly string[];
   /** Other services whose internal listener this process calls. */
@@ -63,7 +65,7 @@ const list = [
     stores: ['postgres', 'redis'],
     callsInternal: ['devices'],
     connections: { platform: 12, logs: 1 },
-    schema: { name: 'auth' },
+    schema: { name: 'auth', rights: { audit: 'SELECT, INSERT' } },
     tag: 'Accounts',
     description: 'Login, sessions, tokens and user administration.',
   },
@@ -109,6 +111,7 @@ const list = [
     name: 'pulse',
     port: 8086,
     stores: [],
+    readsSlowLog: true,
     calls: ['content-cache'],
     callsInternal: 'all',
     connections: { platform: 0, logs: 3 },
