@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../deploy/local/config.ts';
 import {
@@ -50,6 +51,16 @@ const exceptions: { name: string; licence: string; reason: string }[] = [
   })),
 ];
 
+/**
+ * Binaries whose integrity is still unknown, because the registry did not have their versions when they were locked.
+ * Run `npm run lock-integrity` with a registry that has them.
+ */
+const withoutIntegrity = [
+  /^@node-rs\/bcrypt-.*@2\.0\.0$/,
+  /^@oxlint\/binding-.*@1\.94\.0$/,
+  /^@unrs\/resolver-binding-.*@1\.13\.0$/,
+];
+
 const packages = lockedPackages();
 
 /**
@@ -98,6 +109,25 @@ test('package.json allows or denies the install script of every package that has
     (wanted) => !packages.some(({ name, hasInstallScript }) => hasInstallScript && name === wanted),
   );
   expect(idle).toEqual([]);
+});
+
+test('every downloaded package has an integrity, except binaries that the registry did not have', () => {
+  const unverified = packages.filter(({ integrity }) => !/^sha512-[\w+/]{86}==$/.test(integrity ?? ''));
+  const isBinary = ({ name, version, optional, os }: Package) =>
+    optional && os && withoutIntegrity.some((pattern) => pattern.test(`${name}@${version}`));
+  expect(unverified.filter((one) => !isBinary(one)).map(({ name }) => name)).toEqual([]);
+  const idle = withoutIntegrity.filter(
+    (pattern) => !unverified.some(({ name, version }) => pattern.test(`${name}@${version}`)),
+  );
+  expect(idle).toEqual([]);
+});
+
+test('the workflows name every action by its commit', () => {
+  const folder = join(ROOT, '.github', 'workflows');
+  const texts = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'));
+  const actions = texts.flatMap((text) => [...text.matchAll(/uses: (.*)/g)].map(([, action]) => action!));
+  expect(actions.filter((action) => !/^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(action))).toEqual([]);
+  expect(actions).not.toEqual([]);
 });
 
 test('every version is exact, and the same in all workspaces', () => {

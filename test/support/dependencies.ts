@@ -11,6 +11,8 @@ interface Manifest {
 /** A package entry in package-lock.json. */
 export interface Locked {
   version?: string;
+  integrity?: string;
+  optional?: true;
   license?: string;
   link?: true;
   hasInstallScript?: true;

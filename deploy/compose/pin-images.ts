@@ -1,0 +1,45 @@
+// `npm run pin-images`: writes docker-compose.digests.yml, a Compose override that names each image by its digest.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { ROOT } from '../local/config.ts';
+import { Problem } from '../local/problem.ts';
+import { lastLines, runCommand } from '../local/run-command.ts';
+import { untilStopped } from '../local/until-stopped.ts';
+
+const read = (...path: string[]): string => readFileSync(join(ROOT, ...path), 'utf8');
+
+/**
+ * Returns the image with the digest that its tag has in the registry, for all platforms.
+ * @throws Problem if the registry or Docker is unavailable
+ */
+async function pin(image: string, signal: AbortSignal): Promise<string> {
+  const args = ['buildx', 'imagetools', 'inspect', image, '--format', '{{.Manifest.Digest}}'];
+  const { code, output } = await runCommand('docker', args, { signal, within: 60_000 });
+  const digest = /^sha256:[0-9a-f]{64}$/m.exec(output)?.[0];
+  if (code === 0 && digest) return `${image}@${digest}`;
+  throw new Problem(
+    `The digest of ${image} cannot be read: check Docker and the network.`,
+    lastLines(output, 3),
+  );
+}
+
+await untilStopped(async (signal) => {
+  const { services } = parse(read('docker-compose.yml'), { merge: true }) as {
+    services: Record<string, { image?: string }>;
+  };
+  const base = /^ARG NODE_IMAGE=(\S+)$/m.exec(read('deploy', 'Dockerfile'))![1]!;
+  const pinned = new Map<string, string>();
+  for (const image of new Set(Object.values(services).map((service) => service.image ?? base)))
+    pinned.set(image, await pin(image, signal));
+  const overrides = Object.entries(services).map(([name, { image }]) => [
+    name,
+    image ? { image: pinned.get(image) } : { build: { args: { NODE_IMAGE: pinned.get(base) } } },
+  ]);
+  const text = stringify(
+    { services: Object.fromEntries(overrides) },
+    { lineWidth: 0, aliasDuplicateObjects: false },
+  );
+  writeFileSync('docker-compose.digests.yml', text);
+  return 0;
+}, 1);
