@@ -1,6 +1,6 @@
 // Creates the secrets of the stack in volumes and keeps existing secrets. Each volume is for one kind of container and
 // belongs to the user of that container.
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
@@ -39,16 +39,20 @@ if (
 
 const random = () => randomBytes(24).toString('hex');
 
-/** Writes the secret atomically unless it exists; returns the stored secret. */
+/** Writes the file atomically. */
+function write(owner, name, value) {
+  const file = join(ROOT, owner, name);
+  const next = `${file}.next`;
+  // fsync before rename: data encrypted with the secret may survive a power loss, so the secret must survive it too.
+  writeFileSync(next, value, { mode: 0o400, flush: true });
+  chownSync(next, USERS[owner], USERS[owner]);
+  renameSync(next, file);
+}
+
+/** Writes the secret unless it exists; returns the stored secret. */
 function keep(owner, name, value) {
   const file = join(ROOT, owner, name);
-  if (!existsSync(file)) {
-    const next = `${file}.next`;
-    // fsync before rename: data encrypted with the secret may survive a power loss, so the secret must survive it too.
-    writeFileSync(next, value, { mode: 0o400, flush: true });
-    chownSync(next, USERS[owner], USERS[owner]);
-    renameSync(next, file);
-  }
+  if (!existsSync(file)) write(owner, name, value);
   const secret = readFileSync(file, 'utf8');
   if (secret === '') {
     console.error(
@@ -64,17 +68,21 @@ const platform = keep('postgres', 'platform-password', random());
 const grafana = keep('postgres', 'grafana-password', random());
 const contentServer = keep('postgres', 'content-server-password', random());
 const redis = keep('redis', 'password', random());
-keep('redis', 'redis.conf', `include /etc/redis/base.conf\nrequirepass ${redis}\n`);
 keep('owner', 'database-url', `postgres://platform:${platform}@postgres:5432/platform`);
 keep('owner', 'logs-database-url', `postgres://platform:${platform}@postgres:5432/logs`);
 mkdirSync(join(ROOT, 'owner/roles'), { recursive: true });
-for (const { name, stores } of services) {
+const redisUsers = [];
+for (const { name, stores, redis: rules } of services) {
   const role = `platform_${name.replaceAll('-', '_')}`;
   const logs = keep(name, 'logs-database-url', `postgres://${role}:${random()}@postgres:5432/logs`);
   keep('owner/roles', name, logs);
   if (stores.includes('postgres')) keep(name, 'database-url', logs.replace(/logs$/, 'platform'));
-  if (stores.includes('redis')) keep(name, 'redis-url', `redis://:${redis}@redis:6379`);
+  if (!rules) continue;
+  const { password } = new URL(keep(name, 'redis-url', `redis://${name}:${random()}@redis:6379`));
+  redisUsers.push(`user ${name} on #${createHash('sha256').update(password).digest('hex')} ${rules}\n`);
 }
+// Written at each start, because a release may change the rights. Redis reads it when it starts.
+write('redis', 'users.conf', `include /etc/redis/base.conf\nrequirepass ${redis}\n${redisUsers.join('')}`);
 keep('content-server', 'database-url', `postgres://content_server:${contentServer}@postgres:5432/platform`);
 keep('auth', 'key-secret', random());
 keep('grafana', 'admin-password', random());

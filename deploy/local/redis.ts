@@ -1,11 +1,12 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { Redis } from 'ioredis';
+import { services } from '@content-platform/contract';
 import { aptInstall, canInstall } from './apt.ts';
 import { containerSpec, hasImage } from './docker.ts';
 import { HOST, usualOrFree } from './ports.ts';
 import { Problem } from './problem.ts';
 import { onPath, runCommand } from './run-command.ts';
-import type { State } from './state.ts';
+import { derivedSecret, type Secrets, type State } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 import type { Report } from './terminal.ts';
 
@@ -36,6 +37,38 @@ async function pingRedis(url: string): Promise<string> {
   }
 }
 
+/**
+ * Creates the users of the services on a server that has just started, and gives the user `default`, who may do
+ * everything, the password of `url`.
+ */
+async function ensureUsers(url: string, secrets: Secrets): Promise<void> {
+  const { port, password } = new URL(url);
+  const client = new Redis({ host: HOST, port: Number(port), lazyConnect: true, retryStrategy: () => null });
+  client.on('error', () => {}); // the command under way reports the error
+  try {
+    await client.connect();
+    for (const { name, redis } of services) {
+      if (!redis) continue;
+      const rules = redis.split(' ');
+      await client.call(
+        'ACL',
+        'SETUSER',
+        name,
+        'on',
+        `>${derivedSecret(secrets, `redis ${name}`)}`,
+        ...rules,
+      );
+    }
+    await client.call('ACL', 'SETUSER', 'default', 'resetpass', `>${password}`);
+  } catch (error) {
+    // The server has its users already.
+    if (!(error as Error).message.startsWith('NOAUTH')) throw error;
+  } finally {
+    client.disconnect();
+  }
+  await pingRedis(url);
+}
+
 /** Checks the server at REDIS_URL. @throws Problem if it does not respond or is too old */
 export async function externalRedis(url: string): Promise<string> {
   const version = await pingRedis(url).catch((error: Error) => {
@@ -60,8 +93,8 @@ export async function prepareRedis(
   report: Report,
 ): Promise<{ spec: ProcessSpec; url: string }> {
   const port = await usualOrFree(usual);
-  const url = `redis://${HOST}:${port}`;
-  const ready = async (): Promise<void> => void (await pingRedis(url));
+  const url = `redis://:${derivedSecret(state.secrets, 'redis')}@${HOST}:${port}`;
+  const ready = (): Promise<void> => ensureUsers(url, state.secrets);
   const local = (binary: string): { spec: ProcessSpec; url: string } => ({
     url,
     spec: serverSpec(state, binary, port, ready),

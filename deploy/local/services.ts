@@ -16,8 +16,8 @@ export interface ServiceContext {
   identity?: Record<string, string> | undefined;
   /** Returns the URL of a process's listener. */
   urlOf: (name: ServiceName, listener: 'public' | 'internal') => string;
-  /** Returns a database URL with the role of the service; without it the process gets `postgres` and `logs` as they are. */
-  asRole?: ((name: ServiceName, url: string) => string) | undefined;
+  /** Returns the URL of a store with the user of the service; without it the process gets the URLs above. */
+  asUser?: ((name: ServiceName, url: string) => string) | undefined;
   /** Read at each start, because `npm run admin -- rotate-key-secret` changes the secrets. */
   secretsFile: string;
 }
@@ -40,10 +40,11 @@ function ownSettings(name: ServiceName, context: ServiceContext): Record<string,
 /** Returns the environment of a service without HOST, PORT and PUBLIC_URL. */
 export function environmentOf(service: Service, context: ServiceContext): Record<string, string> {
   const { name } = service;
-  const { asRole = (_, url) => url } = context;
-  const stores = { ...context, postgres: asRole(name, context.postgres) };
+  const { asUser = (_, url) => url } = context;
+  const { postgres, redis } = context;
+  const stores = { ...context, postgres: asUser(name, postgres), redis: asUser(name, redis) };
   return {
-    LOGS_DATABASE_URL: asRole(name, context.logs),
+    LOGS_DATABASE_URL: asUser(name, context.logs),
     ...Object.fromEntries(service.stores.map((store) => [storeVariable[store], stores[store]])),
     ...addressSettings(service, context.urlOf),
     ...ownSettings(name, context),

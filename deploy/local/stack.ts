@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import type { External } from './config.ts';
 import { CREDENTIALS_FILE, type Credentials, type Settings } from './content-server/settings.ts';
@@ -15,7 +14,7 @@ import type { ServiceContext } from './services.ts';
 import { createLogger, prepareDatabases } from '@content-platform/chassis';
 import { type Service, services } from '@content-platform/contract';
 import type { Stack } from './stack-file.ts';
-import { openState, type State, writePrivate } from './state.ts';
+import { derivedSecret, openState, type Secrets, type State, writePrivate } from './state.ts';
 import { type StackContext, startKafka, startPostgres, type StartProxy, startRedis } from './stores.ts';
 import type { Report, Terminal } from './terminal.ts';
 
@@ -156,8 +155,8 @@ async function startEverything(
     step('Kafka', (report) => startKafka(context, report)),
   ]);
   const stores = { postgres: databases.platform, logs: databases.logs, redis, kafka };
-  const asRole = createAsRole(databases.platform, state.secrets.postgresPassword);
-  await step('schemas and roles', () => prepareStores(databases, asRole, end.signal));
+  const asUser = createAsUser(databases.platform, options.external, state.secrets);
+  await step('schemas and roles', () => prepareStores(databases, asUser, end.signal));
   const overrides = await startProxies(options, stores);
   const identity = options.identityDemo ? await startIdentityDemo(run) : undefined;
   const known = {
@@ -167,7 +166,7 @@ async function startEverything(
     trustedProxies: options.trustedProxies,
     identity,
     media: state.path('media'),
-    asRole,
+    asUser,
     secretsFile: state.path('secrets.json'),
   };
   const startService = (service: Service): Promise<void> =>
@@ -183,15 +182,17 @@ async function startEverything(
   return { stores, credentials };
 }
 
-type AsRole = NonNullable<ServiceContext['asRole']>;
+type AsUser = NonNullable<ServiceContext['asUser']>;
 
-/** Roles belong to the whole server, so their names begin with the database's. Each has a password derived from `secret`. */
-function createAsRole(platform: string, secret: string): AsRole {
+/** Database roles belong to the whole server, so their names begin with the database's. */
+function createAsUser(platform: string, { redisUrl }: External, secrets: Secrets): AsUser {
   const database = new URL(platform).pathname.slice(1);
   return (name, url) => {
+    if (url === '' || url === redisUrl) return url;
     const own = new URL(url);
-    own.username = `${database}_${name}`.replaceAll('-', '_');
-    own.password = createHmac('sha256', secret).update(`role ${name}`).digest('base64url');
+    const isRedis = own.protocol === 'redis:';
+    own.username = isRedis ? name : `${database}_${name}`.replaceAll('-', '_');
+    own.password = derivedSecret(secrets, `${isRedis ? 'redis' : 'role'} ${name}`);
     return own.href;
   };
 }
@@ -199,12 +200,12 @@ function createAsRole(platform: string, secret: string): AsRole {
 /** Migrates the databases and creates a role for each service. */
 async function prepareStores(
   { platform, logs }: Databases,
-  asRole: AsRole,
+  asUser: AsUser,
   signal: AbortSignal,
 ): Promise<void> {
   const logger = createLogger('launcher', 'error');
   for (const { name } of services)
-    await prepareDatabases(name, { platform, logs, role: asRole(name, platform), logger, signal });
+    await prepareDatabases(name, { platform, logs, role: asUser(name, platform), logger, signal });
 }
 
 /** Waits for all steps. If one fails, aborts the others and waits for them, so that no process starts after a stop. */

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -132,6 +132,10 @@ function keptSecrets(file: string, data: string): Secrets {
 
 /** 192 bits as 32 characters. */
 export const randomSecret = (): string => randomBytes(24).toString('base64url');
+
+/** Returns a secret of the stack for one purpose, which is the same in every start. */
+export const derivedSecret = ({ postgresPassword }: Secrets, purpose: string): string =>
+  createHmac('sha256', postgresPassword).update(purpose).digest('base64url');
 
 const runRecords = (folder: string): RunRecord[] =>
   readdirSync(folder)

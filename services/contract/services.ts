@@ -20,6 +20,8 @@ interface Description {
   stopSeconds: number;
   stores: readonly Store[];
   schema?: Schema;
+  /** ACL rules of the service's Redis user: its keys and commands. */
+  redis?: string;
   /** Reads the slow log; every process writes it. */
   readsSlowLog?: true;
   /** Other services whose public listener this process calls; every service also calls auth. */
@@ -36,6 +38,10 @@ interface Description {
   description: string;
 }
 
+/** Commands of every Redis user: connecting, health checks, and finding the nodes of a cluster. */
+const redisCommands =
+  'resetchannels -@all +@connection -@admin -@dangerous +info +cluster|slots +cluster|shards +cluster|info';
+
 const usual = {
   memoryMb: 256,
   stopSeconds: 15,
@@ -51,6 +57,7 @@ const list = [
     // An upload that media-upload processes may take this long.
     stopSeconds: 80,
     stores: ['redis'],
+    redis: `~rate:* ${redisCommands} +set +incrby +pttl +expire +multi +exec`,
     calls: 'all',
     connections: { platform: 0, logs: 1 },
     tag: 'Platform',
@@ -63,6 +70,8 @@ const list = [
     // A password hash takes 19 MB, several run in parallel, and admin commands run in the same container.
     memoryMb: 384,
     stores: ['postgres', 'redis'],
+    // In a cluster the keys begin with {guesses}, so that all are in one slot.
+    redis: `~guesses:* ~{guesses}:* ${redisCommands} +eval +evalsha +time +get +set +unlink`,
     callsInternal: ['devices'],
     connections: { platform: 12, logs: 1 },
     schema: { name: 'auth', rights: { audit: 'SELECT, INSERT' } },
@@ -74,6 +83,7 @@ const list = [
     name: 'content-cache',
     port: 8082,
     stores: ['postgres', 'redis', 'kafka'],
+    redis: `~webform:* ~pathway:* ~accesscode:* ~condition:* ${redisCommands} +eval +evalsha +time +hmget +hset +hdel +pttl +pexpire +unlink +scan +config|get +cluster|nodes`,
     connections: { platform: 15, logs: 1 },
     schema: { name: 'content', rights: { record: 'SELECT' } },
     tag: 'Content',

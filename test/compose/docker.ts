@@ -31,16 +31,6 @@ export async function freePorts(): Promise<Record<string, string>> {
 export const published = async (container: string, port: number): Promise<string> =>
   (await docker(['port', container, String(port)])).split('\n')[0]!;
 
-/**
- * Reads a connection URL with its password from the secrets volume and replaces the host and port by the published
- * ones.
- */
-export async function outside(service: string, secret: string, address: string): Promise<string> {
-  const url = new URL(await compose('exec', '-T', service, 'cat', `/run/secrets/${secret}`));
-  url.host = address;
-  return url.href;
-}
-
 /** Returns the URLs of both databases with the owner's credentials. */
 export async function asOwner(address: string): Promise<[platform: string, logs: string]> {
   const password = await compose('exec', '-T', 'postgres', 'cat', '/run/secrets/platform-password');
@@ -60,6 +50,7 @@ export async function describeProcess(container: string, port: number): Promise<
 export async function describeStack(): Promise<Stack> {
   const first = async (service: string) => (await containersOf(service))[0]!;
   const postgres = await published(await first('postgres'), 5432);
+  const redis = await published(await first('redis'), 6379);
   const [platform, logs] = await asOwner(postgres);
   const addresses = services.map(
     async ({ name, port }) => [name, await describeProcess(await first(name), port)] as const,
@@ -68,7 +59,7 @@ export async function describeStack(): Promise<Stack> {
     gateway: `http://${await published(await first('gateway'), 8080)}`,
     postgres: platform,
     logs,
-    redis: await outside('gateway', 'redis-url', await published(await first('redis'), 6379)),
+    redis: `redis://:${await compose('exec', '-T', 'redis', 'cat', '/run/secrets/password')}@${redis}`,
     kafka: await published(await first('kafka'), 19092),
     services: Object.fromEntries(await Promise.all(addresses)),
   };
