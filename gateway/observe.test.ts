@@ -33,7 +33,7 @@ test('stores a slow request as one row with caller, route and service time, and 
     response.end('{}');
   };
   await (await ask('/api/content/webform/12?view=full')).text();
-  await (await ask('/api/content/webform/13', machineToken('cms'))).text();
+  await (await ask('/api/content/webform/13', machineToken('cms', 'content:read'))).text();
   const { slow } = fixture.gateway;
   await until('both rows are there', () => slow.length === 2);
   expect(slow[0]).toMatchObject({

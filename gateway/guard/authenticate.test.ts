@@ -38,7 +38,9 @@ test.each([
   ['the scope', '/api/admin/failed-jobs', withScopes('cache:clear', 'jobs:manage'), 200],
   ['a machine, where a person is required', '/api/me', machineToken('cms', 'cache:clear'), 403],
   ['a person', '/api/me', mint(), 200],
-  ['a machine, where any token is accepted', '/api/content/webform/1', machineToken('cms'), 200],
+  ['a machine without the scope to read', '/api/content/webform/1', machineToken('cms', 'cache:clear'), 403],
+  ['a machine with the scope to read', '/api/content/webform/1', machineToken('cms', 'content:read'), 200],
+  ['a user without scopes, to read', '/api/content/webform/1', mint(), 200],
 ])('%s', async (_, path, token, status) => {
   expect((await ask(path, `Bearer ${token}`)).status).toBe(status);
   expect(fixture.upstream.received).toHaveLength(status === 200 ? 1 : 0);

@@ -106,12 +106,12 @@ test('no spelling of a path bypasses the token check or is read differently by a
     endpoints.filter(({ service, access }) => service !== 'gateway' && list.includes(access)).length;
   const unknown = await sendAll((index) => invalid[index % invalid.length], ['public']);
   const [user, admin] = [`Bearer ${mint()}`, `Bearer ${withScopes(...scopes)}`];
-  const plain = await sendAll(() => user, ['public', 'token', 'user']);
-  const all = ['public', 'token', 'user', ...scopes] as Access[];
+  const plain = await sendAll(() => user, ['public', 'reader', 'user']);
+  const all = ['public', 'reader', 'user', ...scopes] as Access[];
   const every = await sendAll(() => admin, all);
   // Plain requests must arrive; otherwise the other checks would prove nothing.
   expect(unknown).toBeGreaterThanOrEqual(count(['public']));
-  expect(plain).toBeGreaterThanOrEqual(count(['public', 'token', 'user']));
+  expect(plain).toBeGreaterThanOrEqual(count(['public', 'reader', 'user']));
   expect(every).toBeGreaterThanOrEqual(count(all));
 }, 180_000);
 afterAll(() =>

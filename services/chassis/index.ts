@@ -62,6 +62,7 @@ export {
   authorize,
   bearerToken,
   createTokenVerifier,
+  requireScope,
   tokensFromAuth,
   type Caller,
   type TokenVerifier,

@@ -156,10 +156,12 @@ test.each([
 
 test('allows each access to exactly the callers that have it', async () => {
   const [user, client] = [await tokens.verify(good), await tokens.verify(sign(machine))];
-  for (const caller of [user, client]) expect(() => authorize(caller, { access: 'token' })).not.toThrow();
+  const reader = await tokens.verify(sign({ ...machine, scope: 'content:read' }));
+  for (const caller of [user, reader]) expect(() => authorize(caller, { access: 'reader' })).not.toThrow();
   expect(() => authorize(user, { access: 'user' })).not.toThrow();
   const forbidden = expect.objectContaining({ status: 403, error: 'insufficient_scope' });
   expect(() => authorize(client, { access: 'user' })).toThrow(forbidden);
+  expect(() => authorize(client, { access: 'reader' })).toThrow(forbidden);
   for (const scope of scopes) {
     for (const caller of [user, client]) {
       if (caller.scopes.has(scope)) expect(() => authorize(caller, { access: scope })).not.toThrow();
@@ -173,7 +175,7 @@ test('allows a person with a temporary password only the endpoints that lead to 
   expect(restricted).toMatchObject({ mustChangePassword: true });
   expect(() => authorize(restricted, { access: 'user', beforePasswordChange: true })).not.toThrow();
   const forbidden = expect.objectContaining({ status: 403, error: 'password_change_required' });
-  for (const access of ['token', 'user', ...scopes] as const) {
+  for (const access of ['reader', 'user', ...scopes] as const) {
     expect(() => authorize(restricted, { access })).toThrow(forbidden);
   }
   await expect(tokens.verify(withClaims({ must_change_password: 'true' }))).rejects.toMatchObject({

@@ -160,14 +160,20 @@ export function authorize(
   if (caller.kind === 'user' && caller.mustChangePassword && !beforePasswordChange) {
     throw new HttpError('password_change_required', 'Set a password of your own first: POST /api/password.');
   }
-  if (access === 'public' || access === 'token') return;
-  if (access === 'user') {
+  if (access === 'public') return;
+  if (access === 'user' || access === 'reader') {
     if (caller.kind === 'user') return;
+    if (access === 'reader') return requireScope(caller, 'content:read');
     throw new HttpError('insufficient_scope', 'This is for people; the token belongs to a machine client.');
   }
-  if (caller.scopes.has(access)) return;
-  throw new HttpError('insufficient_scope', `The access token lacks the scope ${access}.`, {
-    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${access}"` },
+  requireScope(caller, access);
+}
+
+/** Throws 403 if the caller's token lacks the scope. */
+export function requireScope({ scopes }: Caller, scope: Scope): void {
+  if (scopes.has(scope)) return;
+  throw new HttpError('insufficient_scope', `The access token lacks the scope ${scope}.`, {
+    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
   });
 }
 

@@ -9,7 +9,7 @@ import { deleteFailedJob } from './endpoints/delete-failed-job.ts';
 import { deleteFailedJobs } from './endpoints/delete-failed-jobs.ts';
 import { listFailedJobClasses } from './endpoints/list-failed-job-classes.ts';
 import { listFailedJobs } from './endpoints/list-failed-jobs.ts';
-import { readContent } from './endpoints/read-content.ts';
+import { readContent, type ReadContentDeps } from './endpoints/read-content.ts';
 import { readFailedJob } from './endpoints/read-failed-job.ts';
 import { retryFailedJob } from './endpoints/retry-failed-job.ts';
 import { retryFailedJobs } from './endpoints/retry-failed-jobs.ts';
@@ -26,15 +26,16 @@ export interface ContentCacheDeps extends Omit<ServiceOptions, 'name'> {
   pending: PendingClears;
   jobs: FailedJobStore;
   cacheMetrics: CacheMetrics;
+  restricted: ReadContentDeps['restricted'];
 }
 
 export function createContentCacheApp(deps: ContentCacheDeps) {
-  const { records, cache, invalidator, pending, jobs, cacheMetrics, ...options } = deps;
+  const { records, cache, invalidator, pending, jobs, cacheMetrics, restricted, ...options } = deps;
   const { logger } = options;
   const clear = createClearForCaller({ clearer: cache, invalidator, pending, logger });
   const retries = createJobRetry(jobs, invalidator, cache);
   return createService({ name: 'content-cache', ...options }, [
-    handle(contract.readContent, readContent({ cache, records, metrics: cacheMetrics })),
+    handle(contract.readContent, readContent({ cache, records, metrics: cacheMetrics, restricted })),
     handle(contract.clearModel, clearModel({ clear })),
     handle(contract.clearPattern, clearPattern({ clear })),
     handle(contract.retryFailedJobs, retryFailedJobs({ jobs, retries })),

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { portOf } from '@content-platform/contract';
+import { models, portOf } from '@content-platform/contract';
 import {
   commonConfig,
   databaseUrl,
   integer,
+  list,
   readConfig,
   redisUrl,
   tokenConfig,
@@ -11,6 +12,7 @@ import {
 import { kafkaConfig } from './kafka.ts';
 
 const aDay = 86_400;
+const modelNames = `a list of ${models.join(', ')}, separated by commas`;
 
 export const contentCacheConfig = {
   ...commonConfig(portOf('content-cache')),
@@ -19,6 +21,12 @@ export const contentCacheConfig = {
   REDIS_URL: redisUrl,
   ...kafkaConfig,
   ...tokenConfig,
+  CONTENT_RESTRICTED_MODELS: list()
+    .pipe(z.array(z.enum(models, modelNames)))
+    .default([])
+    .describe(
+      `Models that only tokens with the scope \`content:restricted\` can read, separated by commas: ${models.join(', ')}; empty: none`,
+    ),
   CACHE_TTL: integer(1, aDay)
     .default(300)
     .describe('Time that a record is cached, in s, 1 to 86400; varied by 10 %'),

@@ -123,6 +123,7 @@ export async function startContentCache(
       pending,
       jobs,
       cacheMetrics,
+      restricted: config.CONTENT_RESTRICTED_MODELS,
       tokens,
       logger,
       metrics,

@@ -17,9 +17,11 @@ const full = z.strictObject({ ...summary.shape, body: z.unknown().meta({ descrip
 const define = endpointsWith({ service: 'content-cache' });
 
 export const readContent = define('readContent', 'GET', '/api/content/:model/:id', {
-  access: 'token',
+  access: 'reader',
   rateLimit: { requests: 6000, seconds: 60 },
   summary: 'Read a content record through the cache.',
+  description:
+    'Machine clients need the scope `content:read`. An installation can restrict models to callers with the scope `content:restricted`.',
   params: z.strictObject({ model, id: idSegment }),
   query: z.strictObject({ view: z.enum(views).default('full') }),
   headers: ifNoneMatch,

@@ -10,6 +10,9 @@ export const scopes = [
   'users:admin',
   'letters:write',
   'devices:manage',
+  'content:read',
+  'content:list',
+  'content:restricted',
 ] as const;
 export type Scope = (typeof scopes)[number];
 
@@ -17,10 +20,10 @@ export type Scope = (typeof scopes)[number];
 export const machineScopes: readonly Scope[] = scopes.filter((scope) => scope !== 'users:admin');
 
 /**
- * Access that an endpoint requires. `public`: no token. `token`: any valid token. `user`: a valid token of a user, not of a
- * machine client. Otherwise a scope that the token must carry.
+ * Access that an endpoint requires. `public`: no token. `user`: a valid token of a user, not of a machine client. `reader`:
+ * a valid token of a user, or of a machine client with the scope content:read. Otherwise a scope that the token must carry.
  */
-export type Access = 'public' | 'token' | 'user' | Scope;
+export type Access = 'public' | 'user' | 'reader' | Scope;
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

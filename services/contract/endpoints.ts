@@ -28,7 +28,6 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   // Load shedding exempts the health check.
   if (endpoint !== health) add('overloaded');
   if (endpoint.access !== 'public') add('token_required', 'invalid_token', 'insufficient_scope');
-  if (endpoint.access === 'token') codes.delete('insufficient_scope');
   if (endpoint.access !== 'public' && !endpoint.beforePasswordChange) add('password_change_required');
   if (endpoint.body) add('unsupported_media_type', endpoint.invalidBody ?? 'validation_failed');
   if (endpoint.body?.kinds.includes('json')) add('malformed_json');

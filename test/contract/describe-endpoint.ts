@@ -225,14 +225,11 @@ function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { sen
       await closeRecords();
     });
   }
-  const outsider: Account | undefined =
-    endpoint.access === 'user' ? 'machine' : endpoint.access === 'token' ? undefined : 'user';
-  if (outsider) {
-    test(`returns 403 for the token of ${outsider}`, async () => {
-      const { error } = await send({ ...body, as: outsider });
-      expect(error?.error).toBe('insufficient_scope');
-    });
-  }
+  const outsider: Account = ['user', 'reader'].includes(endpoint.access) ? 'machine' : 'user';
+  test(`returns 403 for the token of ${outsider}`, async () => {
+    const { error } = await send({ ...body, as: outsider });
+    expect(error?.error).toBe('insufficient_scope');
+  });
 }
 
 /** Headers that differ between replies, and connection headers: fetch closes the connection after HEAD. */

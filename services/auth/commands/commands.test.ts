@@ -34,7 +34,7 @@ async function expectRefusal(line: RegExp, command: Command, args: string[], inp
 
 const ann = ['--email', 'ann@example.com', '--name', 'Ann'];
 const unknownScope =
-  /^--scope must be of cache:clear, jobs:manage, pulse:view, letters:write, devices:manage$/;
+  /^--scope must be of cache:clear, jobs:manage, pulse:view, letters:write, devices:manage, content:read, content:list, content:restricted$/;
 
 test('create-user creates a user with the given roles, by default a regular user', async () => {
   const said = await run(createUser, [...ann, '--role', 'sre', '--role', 'admin'], `${password}\nmore\n`);

@@ -1,5 +1,12 @@
-import { currentContext, etagOf, HttpError, isCurrent, type Handler } from '@content-platform/chassis';
-import type { readContent as contract } from '@content-platform/contract';
+import {
+  currentContext,
+  etagOf,
+  HttpError,
+  isCurrent,
+  requireScope,
+  type Handler,
+} from '@content-platform/chassis';
+import type { Model, readContent as contract } from '@content-platform/contract';
 import type { ContentCache } from '../cache/index.ts';
 import type { ContentStore } from '../content-store.ts';
 import type { CacheMetrics } from '../metrics.ts';
@@ -8,10 +15,14 @@ export interface ReadContentDeps {
   cache: Pick<ContentCache, 'read'>;
   records: ContentStore;
   metrics: CacheMetrics;
+  /** Models whose reads need the scope content:restricted. */
+  restricted: readonly Model[];
 }
 
-export function readContent({ cache, records, metrics }: ReadContentDeps): Handler<typeof contract> {
-  return async ({ params: { model, id }, query: { view }, header }) => {
+export function readContent(deps: ReadContentDeps): Handler<typeof contract> {
+  const { cache, records, metrics, restricted } = deps;
+  return async ({ params: { model, id }, query: { view }, header, caller }) => {
+    if (restricted.includes(model)) requireScope(caller, 'content:restricted');
     const { outcome, record } = await cache.read(model, id, view, () => records.load(model, id, view));
     metrics.reads.inc({ model, outcome });
     const context = currentContext();

@@ -9,6 +9,8 @@ export interface TestService {
   url: string;
   /** Signs a token of a machine client with these scopes. */
   token(...scopes: string[]): string;
+  /** Signs a token of a user with these scopes. */
+  userToken(...scopes: string[]): string;
   /** The log lines so far. */
   log: Record<string, unknown>[];
   /** Returns the scraped value of a series: `name` or `name{label="value"}`. */
@@ -56,6 +58,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   return {
     url: server.origin,
     token: tokens.token,
+    userToken: tokens.userToken,
     log,
     async metric(series) {
       const line = (await metrics.registry.metrics())

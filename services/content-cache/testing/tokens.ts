@@ -14,20 +14,23 @@ export async function createTestTokens() {
     const isKeys = url === '/.well-known/jwks.json';
     response.end(JSON.stringify(isKeys ? { keys: [jwk] } : { revocations: [], last: 0 }));
   });
+  const sign = (subject: string, claims: Record<string, string>, scopes: string[]): string =>
+    jwt.sign({ ...claims, scope: scopes.join(' ') }, privateKey, {
+      algorithm: 'RS256',
+      header: { alg: 'RS256', typ: 'at+jwt', kid },
+      issuer,
+      audience,
+      subject,
+      jwtid: 'test',
+      expiresIn: 900,
+    });
   return {
     authUrl: origin,
     issuer,
     /** Signs a token of the machine client `cms`. */
-    token: (...scopes: string[]) =>
-      jwt.sign({ client_id: 'cms', scope: scopes.join(' ') }, privateKey, {
-        algorithm: 'RS256',
-        header: { alg: 'RS256', typ: 'at+jwt', kid },
-        issuer,
-        audience,
-        subject: 'cms',
-        jwtid: 'test',
-        expiresIn: 900,
-      }),
+    token: (...scopes: string[]) => sign('cms', { client_id: 'cms' }, scopes),
+    /** Signs a token of user 7. */
+    userToken: (...scopes: string[]) => sign('7', { sid: '1' }, scopes),
     close,
   };
 }

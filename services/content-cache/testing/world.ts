@@ -57,11 +57,12 @@ export async function read(
   model: contract.Model,
   id: number,
   view: contract.View = 'full',
+  token = service.userToken(),
 ) {
   const { status, headers, body, error } = await call(service.url, contract.readContent, {
     params: { model, id },
     query: { view },
-    token: service.token(),
+    token,
   });
   return { status, body, error, headers, cache: headers.get('x-cache'), etag: headers.get('etag') };
 }
