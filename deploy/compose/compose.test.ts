@@ -34,12 +34,15 @@ test('images contain no tests and no test dependencies', () => {
   expect(left).toEqual(expect.arrayContaining(['**/*.test.ts', '**/testing', '**/proof']));
 });
 
-test('publishes only the ports that users open, on loopback by default', () => {
+test('publishes the gateway and the operations tools on addresses of their own, both loopback by default', () => {
   const published = containers.filter(([, { ports }]) => ports);
   const names = ['gateway', 'prometheus', 'alertmanager', 'grafana', 'jaeger'];
   expect(published.map(([name]) => name)).toEqual(names);
-  for (const [, { ports = [] }] of published)
-    for (const port of ports) expect(port).toMatch(/^\$\{BIND_ADDRESS:-127\.0\.0\.1\}:/);
+  for (const [name, { ports = [] }] of published)
+    for (const port of ports) {
+      const setting = name === 'gateway' ? 'BIND_ADDRESS' : 'OPERATIONS_BIND_ADDRESS';
+      expect(port.startsWith(`\${${setting}:-127.0.0.1}:`)).toBe(true);
+    }
 });
 
 test('stores are only in a network without internet access', () => {

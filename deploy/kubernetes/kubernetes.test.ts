@@ -181,6 +181,12 @@ const samples: Record<string, string> = {
   REDIS_URL: 'redis://:x@redis.data:6379',
 };
 
+test('the production example trusts only a network that exists in no installation', () => {
+  const gateway = environmentOf(find(production, 'Deployment', 'gateway')!, production);
+  // RFC 5737 reserves it for documentation.
+  expect(gateway).toMatchObject({ TRUSTED_PROXIES: '192.0.2.0/24' });
+});
+
 test.each(names)('in production %s has every required setting', (name) => {
   const folder = mkdtempSync(join(tmpdir(), 'secrets-'));
   const [, host] = /\bHOST=(\S+)/.exec(dockerfile)!;

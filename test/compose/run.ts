@@ -24,6 +24,7 @@ await untilStopped(async (signal) => {
     ...ports,
     COMPOSE_PROFILES: 'demo',
     BIND_ADDRESS: '127.0.0.1',
+    OPERATIONS_BIND_ADDRESS: '127.0.0.1',
     PUBLIC_URL: `http://127.0.0.1:${ports['GATEWAY_PORT']}`,
     ADMIN_COMMAND: 'docker compose exec -T auth node services/auth/admin.ts',
   };
