@@ -37,6 +37,8 @@ export interface GatewayOptions {
   services: Readonly<Record<string, string>>;
   tokens: TokenVerifier;
   limits: RateLimits;
+  /** Browsers use https for the subdomains of `publicUrl`, too; default false. */
+  hstsIncludeSubdomains?: boolean;
   corsOrigins: readonly string[];
   trustedProxies: readonly string[];
   slowRequestMs: number;
@@ -118,7 +120,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       head.inspect,
       shedding.admit, // 503
       startContext,
-      createSecurityHeaders(publicUrl),
+      createSecurityHeaders(publicUrl, options.hstsIncludeSubdomains ?? false),
       createObserver(options),
       createClientAddress(options.trustedProxies),
       head.refuse, // 400

@@ -13,6 +13,7 @@ test('has a default for every setting', () => {
     CORS_ORIGINS: [],
     TRUSTED_PROXIES: [],
     RATE_LIMIT_SCALE: 1,
+    HSTS_INCLUDE_SUBDOMAINS: false,
   });
 });
 
@@ -21,11 +22,13 @@ test('parses lists and numbers', () => {
     CORS_ORIGINS: 'https://a.example, http://localhost:3000',
     TRUSTED_PROXIES: '10.0.0.0/8,fd00::/8',
     RATE_LIMIT_SCALE: '0.5',
+    HSTS_INCLUDE_SUBDOMAINS: 'true',
   };
   expect(read(env)).toMatchObject({
     CORS_ORIGINS: ['https://a.example', 'http://localhost:3000'],
     TRUSTED_PROXIES: ['10.0.0.0/8', 'fd00::/8'],
     RATE_LIMIT_SCALE: 0.5,
+    HSTS_INCLUDE_SUBDOMAINS: true,
   });
   expect(read({ RATE_LIMIT_SCALE: '0' }).RATE_LIMIT_SCALE).toBe(0);
 });
@@ -40,6 +43,7 @@ test.each([
   ['TRUSTED_PROXIES', '10.0.0.1'],
   ['TRUSTED_PROXIES', '10.0.0.0/33'],
   ['RATE_LIMIT_SCALE', '-1'],
+  ['HSTS_INCLUDE_SUBDOMAINS', 'yes'],
   ['RATE_LIMIT_SCALE', '1e9'],
   ['RATE_LIMIT_SCALE', 'off'],
 ])('%s=%s is refused in one line that names it', (name, value) => {

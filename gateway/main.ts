@@ -18,6 +18,7 @@ await run('gateway', readGatewayConfig, async (process) => {
     services,
     tokens,
     limits: createRateLimits(redis, endpoints, config.RATE_LIMIT_SCALE, metrics, logger),
+    hstsIncludeSubdomains: config.HSTS_INCLUDE_SUBDOMAINS,
     corsOrigins: config.CORS_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     slowRequestMs: config.SLOW_REQUEST_MS,

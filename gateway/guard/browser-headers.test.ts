@@ -81,8 +81,11 @@ test.each(['/.well-known/jwks.json', '/api/nothing', '/api/me', '/api/%00', '/he
   },
 );
 
-test('sends HSTS if the public URL is https', async () => {
-  await fixture.start({ publicUrl: 'https://api.example.com' });
+test.each([
+  [{}, 'max-age=31536000'],
+  [{ hstsIncludeSubdomains: true }, 'max-age=31536000; includeSubDomains'],
+])('sends HSTS if the public URL is https, with %j', async (options, expected) => {
+  await fixture.start({ publicUrl: 'https://api.example.com', ...options });
   const { headers } = await ask('/api/nothing');
-  expect(headers.get('strict-transport-security')).toMatch(/^max-age=31536000/);
+  expect(headers.get('strict-transport-security')).toBe(expected);
 });

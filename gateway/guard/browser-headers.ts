@@ -6,7 +6,7 @@ import type { Allowlist } from './allowlist.ts';
 const oneYearSeconds = 31_536_000;
 
 /** Creates the step that sets headers for browsers' protection; HSTS only if `publicUrl` is https. */
-export function createSecurityHeaders(publicUrl: string): EarlyStep {
+export function createSecurityHeaders(publicUrl: string, includeSubDomains: boolean): EarlyStep {
   const set = helmet({
     // Replies of an API are data: a browser that shows one must load and run nothing. Pages set their own policy.
     contentSecurityPolicy: {
@@ -16,7 +16,7 @@ export function createSecurityHeaders(publicUrl: string): EarlyStep {
     xFrameOptions: { action: 'deny' },
     strictTransportSecurity: publicUrl.startsWith('https:') && {
       maxAge: oneYearSeconds,
-      includeSubDomains: false,
+      includeSubDomains,
     },
   });
   return (request, response) => set(request, response, () => undefined);

@@ -2,9 +2,18 @@ import { expect, test } from '@jest/globals';
 import { createCookie } from './cookie.ts';
 import { createOriginCheck } from './same-origin.ts';
 
-test('sends the cookie over https only if the public URL is https', () => {
-  expect(createCookie('https://api.example.com').give('x')).toContain('; Secure');
-  expect(createCookie('http://127.0.0.1:8080').give('x')).not.toContain('Secure');
+test('under an https URL, no other host of the domain can set the cookie', () => {
+  const cookie = createCookie('https://api.example.com');
+  // Browsers accept the prefix only with Secure and the path /, and without a domain.
+  for (const sent of [cookie.give('x'), cookie.take()])
+    expect(sent).toMatch(/^__Host-pulse=x?; Max-Age=\d+; Path=\/; HttpOnly; Secure; SameSite=Strict$/);
+  expect(cookie.read('pulse=planted; __Host-pulse=own')).toBe('own');
+  expect(cookie.read('pulse=planted')).toBeUndefined();
+});
+
+test('under an http URL, browsers accept the cookie without TLS', () => {
+  const sent = createCookie('http://127.0.0.1:8080').give('x');
+  expect(sent).toMatch(/^pulse=x; Max-Age=\d+; Path=\/pulse; HttpOnly; SameSite=Strict$/);
 });
 
 test.each([

@@ -1,17 +1,15 @@
 import { parseCookie, stringifySetCookie } from 'cookie';
 import { sessionMs } from './sessions.ts';
 
-const name = 'pulse';
-
-/** The cookie of a viewer's session, sent to /pulse only and, if `publicUrl` is https, over https only. */
+/**
+ * The cookie of a viewer's session. Under an https URL its name has the prefix `__Host-`, so that no other host of the
+ * domain can set it; browsers require the path / for that. The gateway passes it to pulse only.
+ */
 export function createCookie(publicUrl: string) {
-  const shape = {
-    name,
-    httpOnly: true,
-    secure: publicUrl.startsWith('https:'),
-    sameSite: 'strict',
-    path: '/pulse',
-  } as const;
+  const secure = publicUrl.startsWith('https:');
+  const name = secure ? '__Host-pulse' : 'pulse';
+  const path = secure ? '/' : '/pulse';
+  const shape = { name, httpOnly: true, secure, sameSite: 'strict', path } as const;
   return {
     /** Returns the value in a Cookie header. */
     read: (header: string | undefined): string | undefined => parseCookie(header ?? '')[name],
