@@ -61,6 +61,17 @@ test.each([
   expect(fixture.upstream.received).toHaveLength(status === 200 ? 1 : 0);
 });
 
+test.each([
+  ['GET', '/api/content/webform/1', 403],
+  ['GET', '/api/admin/users', 403],
+  ['GET', '/api/me', 200],
+  ['POST', '/api/mfa/totp', 200],
+])('with the token of a user who must set up a second factor %s %s is %i', async (method, path, status) => {
+  const token = mint({ mfa_enrollment_required: true, scope: 'users:admin jobs:manage' });
+  const answer = await ask(path, `Bearer ${token}`, method);
+  expect(answer).toMatchObject({ status, ...(status === 403 && { error: 'mfa_enrollment_required' }) });
+});
+
 test('forwards any Authorization header to a public endpoint', async () => {
   expect((await ask('/.well-known/jwks.json', 'Basic eDp5')).status).toBe(200);
   expect(fixture.upstream.received[0]!.headers.authorization).toBe('Basic eDp5');

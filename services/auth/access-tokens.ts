@@ -1,7 +1,7 @@
 import jwt from 'jsonwebtoken';
 import { randomUUID } from 'node:crypto';
 import { audience } from '@content-platform/chassis';
-import type { Scope } from '@content-platform/contract';
+import type { Role, Scope } from '@content-platform/contract';
 import { accessTokenLifetime } from './access-token-lifetime.ts';
 import { scopesOf } from './rights.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
@@ -9,8 +9,11 @@ import type { User } from './user-store.ts';
 
 export type AccessTokens = ReturnType<typeof createAccessTokens>;
 
-/** Makes access tokens in the profile of RFC 9068: RS256, type at+jwt. */
-export function createAccessTokens(issuer: string, keys: SigningKeys) {
+/**
+ * Makes access tokens in the profile of RFC 9068: RS256, type at+jwt. Users with one of `mfaRoles` and without a second
+ * factor get tokens that can only set one up.
+ */
+export function createAccessTokens(issuer: string, keys: SigningKeys, mfaRoles: readonly Role[] = []) {
   function sign(subject: string, scopes: readonly Scope[], claims: Record<string, string | boolean>): string {
     // Read for each token, because keys are rotated while the process runs.
     const { kid, privateKey } = keys.current;
@@ -27,10 +30,13 @@ export function createAccessTokens(issuer: string, keys: SigningKeys) {
 
   return {
     /** Makes a token for a user's session. */
-    forUser: ({ id, roles, suborg }: User, sessionId: number, mustChangePassword: boolean) =>
+    forUser: ({ id, roles, suborg, hasMfa }: User, sessionId: number, mustChangePassword: boolean) =>
       sign(String(id), scopesOf(roles), {
         sid: String(sessionId),
         ...(suborg === null ? {} : { suborg }),
+        ...(!hasMfa && roles.some((role) => mfaRoles.includes(role))
+          ? { mfa_enrollment_required: true }
+          : {}),
         ...(mustChangePassword ? { must_change_password: true } : {}),
       }),
     forClient: (name: string, scopes: readonly Scope[]) => sign(name, scopes, { client_id: name }),

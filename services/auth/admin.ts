@@ -6,6 +6,7 @@ import { disableClient } from './commands/disable-client.ts';
 import { endAllSessions } from './commands/end-all-sessions.ts';
 import { importUsers } from './commands/import-users.ts';
 import { listUnverifiedIdentities } from './commands/list-unverified-identities.ts';
+import { resetMfa } from './commands/reset-mfa.ts';
 import { rotateClient } from './commands/rotate-client.ts';
 import { rotateKeySecret } from './commands/rotate-key-secret.ts';
 import { rotateKeys } from './commands/rotate-keys.ts';
@@ -31,6 +32,8 @@ const help = `Usage:
       --now: a key leaked. The new key signs immediately, and within a second the old keys are refused everywhere.
   end-all-sessions
       Logs everyone out: ends all sessions and replaces the signing keys.
+  reset-mfa EMAIL
+      Removes the second factor of a user who has lost it.
   list-unverified-identities
       Lists users who can log in at the identity provider with an email that it has not verified.
   rotate-key-secret
@@ -53,6 +56,7 @@ await runCommand(help, {
   'import-users': run(importUsers),
   'rotate-keys': run(rotateKeys),
   'end-all-sessions': run(endAllSessions),
+  'reset-mfa': run(resetMfa),
   'list-unverified-identities': run(listUnverifiedIdentities),
   'rotate-key-secret': run(rotateKeySecret),
 });

@@ -23,6 +23,13 @@ export async function findUser(users: UserStore, id: number): Promise<User> {
   return user;
 }
 
+/** Removes the second factor of a locked user; returns false if there is none. */
+export async function removeMfa({ mfa, audit }: Stores, userId: number, by: Actor): Promise<boolean> {
+  const removed = await mfa.remove(userId);
+  if (removed) await audit.add({ ...by, event: 'mfa_disabled', userId });
+  return removed;
+}
+
 /** Locks the user until the transaction ends. Throws 404. */
 export async function lockUser(users: UserStore, id: number): Promise<User> {
   const user = await users.lock(id);

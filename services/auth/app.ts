@@ -8,13 +8,17 @@ import {
 } from '@content-platform/chassis';
 import { createAccessTokens } from './access-tokens.ts';
 import type { AuthContext } from './context.ts';
+import { beginTotp } from './endpoints/begin-totp.ts';
 import { changePassword } from './endpoints/change-password.ts';
+import { confirmTotp } from './endpoints/confirm-totp.ts';
 import { createTemporaryPassword } from './endpoints/create-temporary-password.ts';
 import { createUser } from './endpoints/create-user.ts';
 import { deleteSession } from './endpoints/delete-session.ts';
 import { deleteSessions } from './endpoints/delete-sessions.ts';
+import { deleteTotp } from './endpoints/delete-totp.ts';
 import { deleteUser } from './endpoints/delete-user.ts';
 import { deleteUserIdentity } from './endpoints/delete-user-identity.ts';
+import { deleteUserMfa } from './endpoints/delete-user-mfa.ts';
 import { deleteUserSessions } from './endpoints/delete-user-sessions.ts';
 import { identityCallback } from './endpoints/identity-callback.ts';
 import { identityLogin } from './endpoints/identity-login.ts';
@@ -24,6 +28,7 @@ import { listAudit } from './endpoints/list-audit.ts';
 import { listSessions } from './endpoints/list-sessions.ts';
 import { listUserSessions } from './endpoints/list-user-sessions.ts';
 import { listUsers } from './endpoints/list-users.ts';
+import { loginMfa } from './endpoints/login-mfa.ts';
 import { login } from './endpoints/login.ts';
 import { logout } from './endpoints/logout.ts';
 import { me } from './endpoints/me.ts';
@@ -42,7 +47,7 @@ import { createSessions } from './sessions/sessions.ts';
 
 export interface AuthDeps extends Pick<
   AuthContext,
-  'database' | 'keys' | 'throttle' | 'pushDevices' | 'logger'
+  'database' | 'keys' | 'throttle' | 'totpKey' | 'pushDevices' | 'logger'
 > {
   /** PUBLIC_URL, the issuer of the tokens. */
   issuer: string;
@@ -51,6 +56,8 @@ export interface AuthDeps extends Pick<
   revocations: Revocations;
   /** PASSWORD_MIN_LENGTH */
   passwordMinLength: number;
+  /** MFA_REQUIRED_ROLES */
+  mfaRoles: readonly contract.Role[];
   identity: IdentitySettings;
   equalizeFailureTime?: EqualizeFailureTime;
   metrics: Metrics;
@@ -58,7 +65,7 @@ export interface AuthDeps extends Pick<
 
 export function createAuth(deps: AuthDeps) {
   const { issuer, database, keys, revocations, logger, metrics } = deps;
-  const tokens = createAccessTokens(issuer, keys);
+  const tokens = createAccessTokens(issuer, keys, deps.mfaRoles);
   const identity = createIdentityService(deps.identity, issuer, logger);
   const { logins, reusedTokens } = createAuthMetrics(metrics);
   const context: AuthContext = {
@@ -74,11 +81,15 @@ export function createAuth(deps: AuthDeps) {
   const verifier = createTokenVerifier(issuer, keys, revocations);
   return createService({ name: 'auth', logger, metrics, tokens: verifier }, [
     handle(contract.login, login(context)),
+    handle(contract.loginMfa, loginMfa(context)),
     handle(contract.token, token(context)),
     handle(contract.logout, logout(context)),
     handle(contract.me, me(context)),
     handle(contract.changePassword, changePassword(context)),
     handle(contract.reauthenticate, reauthenticate(context)),
+    handle(contract.beginTotp, beginTotp(context)),
+    handle(contract.confirmTotp, confirmTotp(context)),
+    handle(contract.deleteTotp, deleteTotp(context)),
     handle(contract.listSessions, listSessions(context)),
     handle(contract.deleteSessions, deleteSessions(context)),
     handle(contract.deleteSession, deleteSession(context)),
@@ -90,6 +101,7 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.listUserSessions, listUserSessions(context)),
     handle(contract.deleteUserSessions, deleteUserSessions(context)),
     handle(contract.deleteUserIdentity, deleteUserIdentity(context)),
+    handle(contract.deleteUserMfa, deleteUserMfa(context)),
     handle(contract.createTemporaryPassword, createTemporaryPassword(context)),
     handle(contract.listAudit, listAudit(context)),
     handle(contract.identityLogin, identityLogin(context), identity.gate),

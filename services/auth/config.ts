@@ -1,6 +1,14 @@
 import { z } from 'zod';
-import { portOf } from '@content-platform/contract';
-import { commonConfig, databaseUrl, integer, readConfig, redisUrl, url } from '@content-platform/chassis';
+import { portOf, roles } from '@content-platform/contract';
+import {
+  commonConfig,
+  databaseUrl,
+  integer,
+  list,
+  readConfig,
+  redisUrl,
+  url,
+} from '@content-platform/chassis';
 import { identityConfig, identitySettings } from './identity/settings.ts';
 
 const message = 'a secret of 32 or more characters';
@@ -17,6 +25,11 @@ export const authConfig = {
     'Secret that encrypts the signing keys in the database, at least 32 characters; with another one the service does not start',
   ),
   PASSWORD_MIN_LENGTH: passwordMinLength,
+  MFA_REQUIRED_ROLES: list(z.enum(roles, `roles of ${roles.join(', ')}, separated by commas`))
+    .default([])
+    .describe(
+      'Roles whose users must set up a second factor before they can do anything else: `user`, `sre` or `admin`, separated by commas',
+    ),
   DEVICES_INTERNAL_URL: url('http:', 'https:')
     .optional()
     .describe(

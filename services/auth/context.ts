@@ -22,6 +22,8 @@ export interface AuthContext {
   throttle: LoginThrottle;
   equalizeFailureTime: EqualizeFailureTime;
   identity: IdentityService;
+  /** Key that encrypts the secrets of second factors. */
+  totpKey: Buffer;
   pushDevices: PushDevices;
   logins: Logins;
   logger: Logger;

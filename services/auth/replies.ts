@@ -1,14 +1,33 @@
 import { HttpError } from '@content-platform/chassis';
+import { accessTokenLifetime } from './access-token-lifetime.ts';
 import type { User } from './user-store.ts';
 
+interface OpenedSession {
+  accessToken: string;
+  refreshToken: string;
+}
+
+/** Returns the reply of a login. `mustChange`: the password was temporary. */
+export function toLogin({ id, email, name, createdAt }: User, opened: OpenedSession, mustChange: boolean) {
+  return {
+    token: opened.accessToken,
+    token_type: 'Bearer' as const,
+    expires_in: accessTokenLifetime,
+    refresh_token: opened.refreshToken,
+    user: { id, email, name, created_at: createdAt.toISOString() },
+    ...(mustChange && { must_change_password: true as const }),
+  };
+}
+
 /** Returns the user for replies to that user. */
-export function toProfile({ id, email, name, roles, suborg, createdAt }: User) {
+export function toProfile({ id, email, name, roles, suborg, createdAt, hasMfa }: User) {
   return {
     id,
     email,
     name,
     roles,
     created_at: createdAt.toISOString(),
+    mfa_enabled: hasMfa,
     ...(suborg === null ? {} : { suborg }),
   };
 }

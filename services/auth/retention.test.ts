@@ -98,7 +98,7 @@ test('keeps logins at the identity provider for an hour, codes for a day', async
   const [young, old] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
   const { id: userId } = (await users.findByEmail('ann@example.com'))!;
   const login = { nonce: '', codeVerifier: '', returnTo: '', clientState: '', codeChallenge: '' };
-  const code = { userId, codeChallenge: '', issuer: '', idToken: '', suborgs: [] };
+  const code = { userId, codeChallenge: '', issuer: '', idToken: '', suborgs: [], mfa: false };
   for (const hash of [young, old]) {
     await identityLogins.begin(hash, { ...login, browserHash: hash });
     await identityCodes.add(hash, code);

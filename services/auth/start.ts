@@ -35,6 +35,7 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
   const keys = await loadSigningKeys(database, keySecret, logger);
   onStop(keys.close);
   const refreshSecret = await loadSecret(database.secrets, 'refresh_token', keySecret);
+  const totpKey = await loadSecret(database.secrets, 'totp', keySecret);
   // Separate connections, so that other processes learn of a logout in time during many logins.
   const feed = createDatabase({ ...service, url, slowQueryMs, maxConnections: 2 });
   onStop(feed.close);
@@ -60,6 +61,8 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
       revocations,
       throttle: createLoginThrottle(createSharedFailures(redis, logger)),
       passwordMinLength,
+      mfaRoles: config.MFA_REQUIRED_ROLES,
+      totpKey,
       identity,
       pushDevices: createPushDevices(config.DEVICES_INTERNAL_URL, logger),
       logger,

@@ -6,6 +6,7 @@ import { createIdentityStore } from './identity/identity-store.ts';
 import { createIdentityLoginStore } from './identity/login-store.ts';
 import { createSecretStore } from './keys/secret-store.ts';
 import { createSigningKeyStore } from './keys/signing-key-store.ts';
+import { createMfaStore } from './mfa/mfa-store.ts';
 import { createRevocationStore } from './sessions/revocation-store.ts';
 import { createSessionStore } from './sessions/session-store.ts';
 import { createUserStore } from './user-store.ts';
@@ -29,6 +30,7 @@ export function createStores(query: Database['query']) {
     identityCodes: createIdentityCodeStore(query),
     signingKeys: createSigningKeyStore(query),
     secrets: createSecretStore(query),
+    mfa: createMfaStore(query),
     audit: createAuditStore(query),
   };
 }

@@ -16,13 +16,16 @@ export interface User {
   /** One of the suborgs that the identity provider named. */
   suborg: string | null;
   createdAt: Date;
+  /** Whether logins need a second factor. */
+  hasMfa: boolean;
 }
 
 export type NewUser = Pick<User, 'email' | 'name' | 'passwordHash'> & { roles: readonly Role[] };
 
 // PostgreSQL returns bigint as text, and float8 as a number.
 const columns = `id::float8 AS id, email, name, password_hash AS "passwordHash", temp_password_hash AS "tempPasswordHash",
-  temp_password_expires_at AS "tempPasswordExpiresAt", roles, disabled, suborg, created_at AS "createdAt"`;
+  temp_password_expires_at AS "tempPasswordExpiresAt", roles, disabled, suborg, created_at AS "createdAt",
+  EXISTS (SELECT FROM auth.totp WHERE totp.user_id = "user".id AND confirmed_at IS NOT NULL) AS "hasMfa"`;
 
 /**
  * Returns the SQL form in which emails are compared, independent of the database's locale. It must equal the expression
@@ -112,6 +115,13 @@ export function createUserStore(query: Database['query']) {
                     WHERE id = $1 AND NOT disabled AND temp_password_hash = $2
                       AND temp_password_used_at IS NULL AND temp_password_expires_at > now() RETURNING ${columns}`;
       return first<User>('spend_temporary_password', text, [id, hash]);
+    },
+
+    /** Returns whether the temporary password with this hash can be used for a login. */
+    hasTemporaryPassword(id: number, hash: string | null) {
+      const text = `SELECT FROM auth.user WHERE id = $1 AND temp_password_hash = $2
+                      AND temp_password_used_at IS NULL AND temp_password_expires_at > now()`;
+      return affects('find_temporary_password', text, [id, hash]);
     },
 
     /** Replaces an earlier temporary password. Returns when the new one expires. */

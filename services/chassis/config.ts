@@ -32,7 +32,7 @@ export function url(...schemes: string[]) {
 }
 
 /** Comma-separated values; empty means none. */
-export function list(item: z.ZodType<string, string> = z.string()) {
+export function list<T extends string = string>(item: z.ZodType<T, string> = z.string() as never) {
   return z
     .string()
     .transform((value) =>

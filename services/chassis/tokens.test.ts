@@ -53,6 +53,7 @@ test("returns the caller of a person's token", async () => {
     id: 12,
     sessionId: 's-1',
     mustChangePassword: false,
+    mustEnrollMfa: false,
     scopes: new Set(['jobs:manage']),
   };
   expect(await tokens.verify(good)).toEqual(caller);
@@ -167,6 +168,17 @@ test('allows each access to exactly the callers that have it', async () => {
       if (caller.scopes.has(scope)) expect(() => authorize(caller, { access: scope })).not.toThrow();
       else expect(() => authorize(caller, { access: scope })).toThrow(forbidden);
     }
+  }
+});
+
+test('allows a person who must set up a second factor only the endpoints that lead to one', async () => {
+  const restricted = await tokens.verify(
+    withClaims({ mfa_enrollment_required: true, scope: scopes.join(' ') }),
+  );
+  expect(() => authorize(restricted, { access: 'user', beforeMfaEnrollment: true })).not.toThrow();
+  const forbidden = expect.objectContaining({ status: 403, error: 'mfa_enrollment_required' });
+  for (const access of ['token', 'user', ...scopes] as const) {
+    expect(() => authorize(restricted, { access })).toThrow(forbidden);
   }
 });
 

@@ -18,6 +18,8 @@ export type Caller =
       sessionId: string;
       /** Logged in with a temporary password: only setting a new password is allowed. */
       mustChangePassword: boolean;
+      /** A role of the user requires a second factor, which the user has not set up. */
+      mustEnrollMfa?: boolean;
       scopes: ReadonlySet<Scope>;
     }
   | { kind: 'machine'; clientId: string; scopes: ReadonlySet<Scope> };
@@ -62,11 +64,19 @@ const owner = z.union([
       sub: z.string().regex(/^[1-9]\d{0,15}$/),
       sid: z.string().min(1),
       must_change_password: z.boolean().default(false),
+      mfa_enrollment_required: z.boolean().default(false),
     })
-    .transform(({ exp, sub, sid, must_change_password: mustChangePassword, scope }) => ({
+    .transform(({ exp, sub, sid, scope, ...required }) => ({
       exp,
       source: { sessionId: sid } as TokenSource,
-      caller: { kind: 'user', id: Number(sub), sessionId: sid, mustChangePassword, scopes: scope } as Caller,
+      caller: {
+        kind: 'user',
+        id: Number(sub),
+        sessionId: sid,
+        mustChangePassword: required.must_change_password,
+        mustEnrollMfa: required.mfa_enrollment_required,
+        scopes: scope,
+      } as Caller,
     })),
 ]);
 
@@ -155,10 +165,20 @@ export function bearerToken(authorization: string | undefined): string {
 /** Throws 403 if the caller may not call the endpoint. */
 export function authorize(
   caller: Caller,
-  { access, beforePasswordChange }: Pick<Endpoint, 'access' | 'beforePasswordChange'>,
+  {
+    access,
+    beforePasswordChange,
+    beforeMfaEnrollment,
+  }: Pick<Endpoint, 'access' | 'beforePasswordChange' | 'beforeMfaEnrollment'>,
 ): void {
   if (caller.kind === 'user' && caller.mustChangePassword && !beforePasswordChange) {
     throw new HttpError('password_change_required', 'Set a password of your own first: POST /api/password.');
+  }
+  if (caller.kind === 'user' && caller.mustEnrollMfa && !beforeMfaEnrollment) {
+    throw new HttpError(
+      'mfa_enrollment_required',
+      'Set up a second factor first: POST /api/mfa/totp. Then refresh the access token.',
+    );
   }
   if (access === 'public') return;
   if (access === 'user' || access === 'reader') {

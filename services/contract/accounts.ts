@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpointsWith, jsonBody } from './endpoint.ts';
-import { id, idSegment, page, pageQuery, multiLineText, time } from './schemas.ts';
+import { eitherOf, id, idSegment, page, pageQuery, multiLineText, time, totpCode } from './schemas.ts';
 
 export const roles = ['user', 'sre', 'admin'] as const;
 export type Role = (typeof roles)[number];
@@ -12,6 +12,7 @@ export const user = z.strictObject({ id, email: z.string(), name: z.string(), cr
 export const profile = z.strictObject({
   ...user.shape,
   roles: z.array(z.enum(roles)),
+  mfa_enabled: z.boolean(),
   suborg: z.string().optional(),
 });
 
@@ -19,6 +20,7 @@ const define = endpointsWith({ service: 'auth', access: 'user' });
 
 export const me = define('me', 'GET', '/api/me', {
   beforePasswordChange: true,
+  beforeMfaEnrollment: true,
   summary: 'Read your profile.',
   responses: {
     200: {
@@ -31,6 +33,7 @@ export const me = define('me', 'GET', '/api/me', {
 
 export const changePassword = define('changePassword', 'POST', '/api/password', {
   beforePasswordChange: true,
+  beforeMfaEnrollment: true,
   rateLimit: { requests: 60, seconds: 60, guessing: true },
   summary: 'Change your password.',
   description:
@@ -57,12 +60,13 @@ export const session = z.strictObject({
 });
 
 export const reauthenticate = define('reauthenticate', 'POST', '/api/reauthenticate', {
+  beforeMfaEnrollment: true,
   latencyClass: 'login',
   rateLimit: { requests: 60, seconds: 60, guessing: true },
-  summary: 'Confirm your password for sensitive actions.',
+  summary: 'Confirm your password or code.',
   description:
     'Sensitive actions return 403 `reauthentication_required` unless this session logged in or was confirmed here in the last 15 minutes.',
-  body: jsonBody(z.strictObject({ password: multiLineText(1, 1024) })),
+  body: jsonBody(eitherOf({}, { password: multiLineText(1, 1024), code: totpCode })),
   responses: { 204: { description: 'Confirmed. The session counts as a recent login for 15 minutes.' } },
   errors: ['invalid_credentials'],
 });

@@ -8,6 +8,21 @@ const noStore = { 'Cache-Control': 'no-store' };
 
 const define = endpointsWith({ service: 'auth' });
 
+/** The reply of a completed login. */
+export const loginReply = {
+  description:
+    'Logged in. `expires_in` is the lifetime of the access token in seconds. If `must_change_password` is true, the password is temporary: the token is valid only for /api/password, /api/logout and /api/me.',
+  schema: z.strictObject({
+    token: z.string(),
+    token_type: tokenType,
+    expires_in: z.int(),
+    refresh_token: z.string(),
+    user,
+    must_change_password: z.literal(true).optional(),
+  }),
+  headers: noStore,
+};
+
 export const login = define('login', 'POST', '/api/login', {
   access: 'public',
   latencyClass: 'login',
@@ -19,22 +34,8 @@ export const login = define('login', 'POST', '/api/login', {
       password: multiLineText(1, 1024),
     }),
   ),
-  responses: {
-    200: {
-      description:
-        'Logged in. `expires_in` is the lifetime of the access token in seconds. If `must_change_password` is true, the password is temporary: the token is valid only for /api/password, /api/logout and /api/me.',
-      schema: z.strictObject({
-        token: z.string(),
-        token_type: tokenType,
-        expires_in: z.int(),
-        refresh_token: z.string(),
-        user,
-        must_change_password: z.literal(true).optional(),
-      }),
-      headers: noStore,
-    },
-  },
-  errors: ['invalid_credentials'],
+  responses: { 200: loginReply },
+  errors: ['invalid_credentials', 'mfa_required'],
 });
 
 /** Supported grant types. Any other type returns 400 `unsupported_grant_type`. */
@@ -84,12 +85,13 @@ export const token = define('token', 'POST', '/api/token', {
       headers: noStore,
     },
   },
-  errors: ['unsupported_grant_type', 'invalid_scope', 'invalid_client', 'invalid_grant'],
+  errors: ['unsupported_grant_type', 'invalid_scope', 'invalid_client', 'invalid_grant', 'mfa_required'],
 });
 
 export const logout = define('logout', 'POST', '/api/logout', {
   access: 'user',
   beforePasswordChange: true,
+  beforeMfaEnrollment: true,
   summary: 'Log out of this session.',
   description: 'All services refuse the tokens of the session within a second.',
   body: optionalJsonBody(

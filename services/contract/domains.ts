@@ -8,6 +8,7 @@ export * from './failed-jobs.ts';
 export * from './identity.ts';
 export * from './letters.ts';
 export * from './media.ts';
+export * from './mfa.ts';
 export * from './platform.ts';
 export * from './pulse.ts';
 export * from './users.ts';

@@ -93,6 +93,8 @@ export interface Endpoint {
   noHead?: true;
   /** Accepts tokens from a login with a temporary password. Other endpoints return 403 `password_change_required`. */
   beforePasswordChange?: true;
+  /** Accepts tokens of users who must set up a second factor first. Other endpoints return 403 `mfa_enrollment_required`. */
+  beforeMfaEnrollment?: true;
   /** Every call needs a login within the last 15 minutes; otherwise 403 `reauthentication_required`. */
   recentLogin?: true;
   rateLimit: RateLimit;

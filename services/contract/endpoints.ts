@@ -34,6 +34,7 @@ export function errorsOf(endpoint: Endpoint): ErrorCode[] {
   if (endpoint.service !== 'gateway') {
     add('validation_failed', 'bad_gateway', 'service_unavailable', 'gateway_timeout');
   }
+  if (endpoint.access !== 'public' && !endpoint.beforeMfaEnrollment) add('mfa_enrollment_required');
   if (endpoint.recentLogin) add('reauthentication_required');
   add(...(endpoint.errors ?? []));
   return [...codes];

@@ -18,12 +18,16 @@ const summaries = {
   401: {
     invalid_credentials: 'The email or the password is wrong.',
     invalid_client: 'The client is unknown or its secret is wrong (RFC 6749 §5.2).',
+    mfa_required:
+      'The password is right, and the user has a second factor. Send `mfa_token` of `details` to /api/login/mfa.',
     token_required: 'The request has no access token.',
     invalid_token: 'The access token is malformed, expired, revoked or from another issuer (RFC 6750 §3.1).',
   },
   403: {
     insufficient_scope: 'The access token lacks the required scope (RFC 6750 §3.1).',
     password_change_required: 'The user logged in with a temporary password. Change the password first.',
+    mfa_enrollment_required:
+      'A role of the user requires a second factor. Set one up (/api/mfa/totp), then refresh the access token.',
     reauthentication_required:
       'The action needs a login within the last 15 minutes. Log in again or call /api/reauthenticate.',
     identity_other_browser: 'Another browser started the identity login, or the login cookie is missing.',
@@ -43,6 +47,7 @@ const summaries = {
   },
   409: {
     email_taken: 'Another user has this email address.',
+    mfa_enabled: 'The user has a second factor already.',
     last_admin: 'The change would leave no enabled administrator.',
     retry_failed: 'The retry of the job failed.',
     idempotency_key_in_use:
@@ -71,6 +76,7 @@ const summaries = {
     image_too_costly: 'Processing the image takes more than 20 seconds or too much memory.',
     unreadable_file: 'The file is damaged: truncated, wrong checksums or an inconsistent header.',
     idempotency_key_reused: 'A different request used this Idempotency-Key in the last 24 hours.',
+    invalid_code: 'The code of the second factor is wrong, expired or was used before.',
     webform_required: 'The letter requires this webform, so it cannot be skipped.',
     validation_failed: 'The request is well-formed but invalid. `details` lists the fields.',
   },

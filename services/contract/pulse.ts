@@ -159,6 +159,9 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
     schema: z.strictObject({
       email: multiLineText(1, 254).normalize('NFC'),
       password: multiLineText(1, 1024),
+      code: multiLineText(0, 100).optional().meta({
+        description: 'Code of the authenticator app, or a recovery code, if the user has a second factor.',
+      }),
     }),
   },
   responses: {
@@ -171,7 +174,14 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
     429: signInPage,
     503: signInPage,
   },
-  errors: ['other_origin', 'invalid_credentials', 'insufficient_scope', 'password_change_required'],
+  errors: [
+    'other_origin',
+    'invalid_credentials',
+    'mfa_required',
+    'insufficient_scope',
+    'password_change_required',
+    'mfa_enrollment_required',
+  ],
 });
 
 export const pulseSignOut = define('pulseSignOut', 'POST', '/pulse/sign-out', {

@@ -62,6 +62,9 @@ export const idSegment = z
 /** An ISO 8601 time in UTC, for example 2026-01-31T09:30:00.000Z. */
 export const time = z.iso.datetime();
 
+/** A code of an authenticator app (RFC 6238). */
+export const totpCode = z.string().regex(/^\d{6}$/, 'Must be 6 digits.');
+
 export const models = ['webform', 'pathway', 'accesscode', 'condition'] as const;
 export const model = z.enum(models);
 export type Model = z.infer<typeof model>;
@@ -93,3 +96,21 @@ export const errorEnvelope = z.strictObject({
   details: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
 });
 export type ErrorEnvelope = z.infer<typeof errorEnvelope>;
+
+/**
+ * Returns the schema of an object with exactly one of these fields, beside the fields of `common`. The message of a
+ * violation names them.
+ */
+export function eitherOf<Common extends z.ZodRawShape, Choice extends Record<string, z.ZodType>>(
+  common: Common,
+  choice: Choice,
+) {
+  const names = Object.keys(choice);
+  const optional = z.object(choice).partial().shape;
+  return z
+    .strictObject({ ...common, ...optional })
+    .refine(
+      (value) => names.filter((name) => (value as Record<string, unknown>)[name] !== undefined).length === 1,
+      { message: `Send either ${names.join(' or ')}.` },
+    );
+}

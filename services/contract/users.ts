@@ -15,6 +15,9 @@ export const auditEvents = [
   'reauthenticated',
   'reauthentication_failed',
   'temporary_password_created',
+  'mfa_enabled',
+  'mfa_disabled',
+  'mfa_failed',
   'user_created',
   'user_changed',
   'user_deleted',
@@ -95,7 +98,11 @@ export const readUser = define('readUser', 'GET', '/api/admin/users/:id', {
   responses: {
     200: {
       description: 'The user, with the linked identities.',
-      schema: z.strictObject({ ...account.shape, identities: z.array(linkedIdentity) }),
+      schema: z.strictObject({
+        ...account.shape,
+        mfa_enabled: z.boolean(),
+        identities: z.array(linkedIdentity),
+      }),
     },
   },
   errors: ['not_found'],

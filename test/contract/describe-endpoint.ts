@@ -9,7 +9,7 @@ import { formOf } from '../support/form.ts';
 import { sendRaw, statusOf } from '../support/raw-http.ts';
 import { until } from '../support/wait.ts';
 
-/** Errors that need a failed dependency or a high load; test/faults and the gateway's tests cover them. */
+/** Errors that need a failed dependency, a high load or another configuration; test/faults and the gateway's tests cover them. */
 const elsewhere: readonly ErrorCode[] = [
   'internal_error',
   'bad_gateway',
@@ -20,6 +20,8 @@ const elsewhere: readonly ErrorCode[] = [
   'identity_unavailable',
   'rate_limited',
   'image_too_costly',
+  'mfa_enrollment_required',
+  'mfa_required',
 ];
 
 export interface Subject<E extends Endpoint> {

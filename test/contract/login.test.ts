@@ -1,6 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { login } from '@content-platform/contract';
-import { emails, password } from '../support/accounts.ts';
+import { emails, newUser, password } from '../support/accounts.ts';
+import { stack } from '../support/stack.ts';
+import { enrol } from '../support/totp.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const body = { email: emails.user, password };
@@ -17,6 +19,14 @@ describeEndpoint(login, { path: '/api/login', body }, ({ ask, send }) => {
 
   test('ignores the case of the email', async () => {
     expect(await ask({ body: { ...body, email: emails.user.toUpperCase() } })).toMatchObject({ status: 200 });
+  });
+
+  test('asks a user with a second factor for the code', async () => {
+    const { email, password, token } = await newUser();
+    await enrol(stack().gateway, token);
+    const { status, error } = await ask({ body: { email, password } });
+    expect([status, error?.error]).toEqual([401, 'mfa_required']);
+    expect(error?.details?.map(({ path }) => path)).toEqual(['mfa_token', 'expires_in']);
   });
 
   test('returns the same error for a wrong password and an unknown email', async () => {

@@ -3,6 +3,7 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { emails, logIn, newAddress, newUser, password, tokenOf } from '../support/accounts.ts';
 import { stack } from '../support/stack.ts';
+import { codeOf, enrol } from '../support/totp.ts';
 import { browser, cookieOf, onThePage } from '../support/pulse.ts';
 import { read } from '../support/platform.ts';
 import { until } from '../support/wait.ts';
@@ -122,6 +123,18 @@ describeEndpoint(
       const body = form(emails.sre, 'wrong password');
       expect((await send({ body, headers: own() })).error?.error).toBe('invalid_credentials');
       expect((await send({ body, headers: { ...own(), ...browser } })).status).toBe(401);
+    });
+
+    test('asks for the code of a user with a second factor', async () => {
+      const user = await newUser('sre');
+      const { secret } = await enrol(gateway, user.token);
+      const body = form(user.email, user.password);
+      expect((await send({ body, headers: own() })).error?.error).toBe('mfa_required');
+      const page = await signIn(user.email, user.password);
+      expect(await page.text()).toContain('Enter the code of your authenticator app');
+      const withCode = `${body}&code=${codeOf(secret)}`;
+      expect((await send({ body: withCode, headers: own() })).status).toBe(303);
+      expect((await send({ body: withCode, headers: own() })).error?.error).toBe('invalid_credentials');
     });
 
     test('returns 403 without pulse:view and ends the new session', async () => {

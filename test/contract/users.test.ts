@@ -236,7 +236,7 @@ describeEndpoint(
       });
       const token = await tokenOf(gateway, 'admin');
       const { body } = await call(gateway, contract.readUser, { params, token });
-      expect(body).toEqual({ ...disabled.body, identities: [] });
+      expect(body).toEqual({ ...disabled.body, mfa_enabled: false, identities: [] });
     });
 
     test('returns 403 for a change of roles if the login is over 15 minutes old', async () => {

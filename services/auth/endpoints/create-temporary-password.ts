@@ -4,7 +4,7 @@ import { lockUser } from '../administration.ts';
 import type { AuthContext } from '../context.ts';
 import { requireRecentLogin } from '../sessions/recent-login.ts';
 import type { Stores } from '../stores.ts';
-import { makeTemporaryPassword } from '../passwords/temporary-password.ts';
+import { makeRandomCode } from '../passwords/temporary-password.ts';
 
 /** Removes everything with which a thief of the password could log in or stay logged in. */
 async function removeAccess({ users, identities, identityCodes, sessions }: Stores, userId: number) {
@@ -19,7 +19,7 @@ export function createTemporaryPassword({ database, passwords }: AuthContext): H
   return async ({ caller, params: { id: userId }, body, address }) => {
     const { expires_in: seconds, compromised } = contract.body.schema.parse(body ?? {});
     await requireRecentLogin(database.sessions, caller);
-    const password = makeTemporaryPassword();
+    const password = makeRandomCode();
     const hash = await passwords.hash(password);
     const expiresAt = await database.transaction(async (stores) => {
       const { users, sessions, audit } = stores;

@@ -28,12 +28,12 @@ export function identityCallback({ identity, database, logger }: AuthContext): H
     const configuration = await identity.provider.configuration();
     const { idToken, claims } = await exchange(configuration, identity.redirectUri, answer, login);
     const person = personOf(claims, identity.suborgsClaim);
-    const { issuer, suborgs } = person;
+    const { issuer, suborgs, mfa } = person;
     const { codeChallenge } = login;
     const code = randomToken();
     await database.transaction(async (stores) => {
       const { id: userId } = await userOf(stores, person, identity);
-      const content = { userId, codeChallenge, issuer, idToken, suborgs };
+      const content = { userId, codeChallenge, issuer, idToken, suborgs, mfa };
       await stores.identityCodes.add(sha256(code), content);
     });
     return code;

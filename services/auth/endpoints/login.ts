@@ -1,10 +1,11 @@
 import { HttpError, type Handler } from '@content-platform/chassis';
 import type { login as contract } from '@content-platform/contract';
-import { accessTokenLifetime } from '../access-token-lifetime.ts';
 import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
+import { mfaRequired } from '../mfa/second-factor.ts';
 import { isOutdated } from '../passwords/passwords.ts';
 import { matchPassword, type PasswordKind } from '../passwords/temporary-password.ts';
+import { toLogin } from '../replies.ts';
 import { deviceName } from '../sessions/device-name.ts';
 import type { User } from '../user-store.ts';
 
@@ -38,7 +39,8 @@ export function login(context: AuthContext): Handler<typeof contract> {
       const current = isTemporary
         ? await stores.users.spendTemporaryPassword(user.id, user.tempPasswordHash)
         : await stores.users.lockIfUnchanged(user.id, user.passwordHash);
-      if (!current) return undefined;
+      // The user may have set up a second factor since the check.
+      if (!current || current.hasMfa) return undefined;
       const endsAt = isTemporary ? current.tempPasswordExpiresAt! : undefined;
       const session = { device, address, mustChangePassword: isTemporary, endsAt };
       const opened = await sessions.open(stores, current, session);
@@ -48,12 +50,22 @@ export function login(context: AuthContext): Handler<typeof contract> {
     });
   }
 
+  /** Throws 401 `mfa_required`, which is not a failed guess; or refuses a temporary password that is used or expired. */
+  async function requireMfa(user: User, kind: PasswordKind) {
+    const { id: userId, passwordHash, tempPasswordHash } = user;
+    if (kind === 'own') throw await mfaRequired(database, { userId, first: { passwordHash: passwordHash! } });
+    if (!(await database.users.hasTemporaryPassword(userId, tempPasswordHash)))
+      return refused('temporary password used or expired', user);
+    throw await mfaRequired(database, { userId, first: { tempPasswordHash: tempPasswordHash! } });
+  }
+
   /** Does the same work for an unknown user as for a known one. */
   async function logIn(user: User | undefined, password: string, client: Client) {
     const kind = await matchPassword(passwords, user, password);
     if (!user) return refused('unknown address');
     if (!kind) return refused('wrong password', user);
     if (user.disabled) return refused('disabled', user);
+    if (user.hasMfa) return requireMfa(user, kind);
     const opened = await openSession(user, kind, client);
     if (opened) return { ok: true, user, kind, opened } as const;
     return refused(kind === 'own' ? 'changed meanwhile' : 'temporary password used or expired', user);
@@ -118,14 +130,7 @@ export function login(context: AuthContext): Handler<typeof contract> {
     logger.info({ user_id: user.id }, 'logged in');
     return {
       status: 200,
-      body: {
-        token: opened.accessToken,
-        token_type: 'Bearer',
-        expires_in: accessTokenLifetime,
-        refresh_token: opened.refreshToken,
-        user: { id: user.id, email: user.email, name: user.name, created_at: user.createdAt.toISOString() },
-        ...(kind === 'temporary' && { must_change_password: true }),
-      },
+      body: toLogin(user, opened, kind === 'temporary'),
     };
   };
 }

@@ -15,7 +15,14 @@ test("returns the user's profile", async () => {
   const { createdAt } = (await auth.stores.users.findById(id))!;
   const answer = await call(auth.origin, me, { token });
   const roles = ['user', 'sre'];
-  expect(answer.body).toEqual({ id, email, name: 'A Person', roles, created_at: createdAt.toISOString() });
+  expect(answer.body).toEqual({
+    id,
+    email,
+    name: 'A Person',
+    roles,
+    created_at: createdAt.toISOString(),
+    mfa_enabled: false,
+  });
 });
 
 test.each([

@@ -11,6 +11,6 @@ export function readUser({ database }: AuthContext): Handler<typeof contract> {
       ...identity,
       email_verified: emailVerified,
     }));
-    return { status: 200, body: { ...toAccount(user), identities } };
+    return { status: 200, body: { ...toAccount(user), mfa_enabled: user.hasMfa, identities } };
   };
 }

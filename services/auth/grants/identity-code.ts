@@ -1,8 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
+import { HttpError } from '@content-platform/chassis';
 import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
 import { deviceName } from '../sessions/device-name.ts';
 import type { PresentedCode } from '../identity/code-store.ts';
+import { mfaRequired } from '../mfa/second-factor.ts';
 import { isToken, sha256 } from '../sessions/opaque-token.ts';
 import { scopesOf } from '../rights.ts';
 import { invalidGrant } from '../sessions/sessions.ts';
@@ -66,6 +68,10 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
     }
     if (user.suborg !== null && !suborgs.includes(user.suborg)) await dropSuborg(stores, user);
     const origin = { issuer, idToken, suborgs };
+    if (user.hasMfa && !code.mfa) {
+      await codes.use(hash);
+      return mfaRequired(stores, { userId, first: { origin } });
+    }
     const opened = await sessions.open(stores, user, { device, address, mustChangePassword: false, origin });
     await codes.use(hash, opened.sessionId);
     const details = { session: opened.sessionId, device, identity: issuer };
@@ -82,6 +88,7 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
       redeem(stores, sha256(code), verifier, device, address),
     );
     if (typeof outcome === 'string') throw invalidGrant(outcome);
+    if (outcome instanceof HttpError) throw outcome;
     return outcome;
   };
 }

@@ -11,6 +11,8 @@ export interface IdentityCode {
   issuer: string;
   idToken: string;
   suborgs: string[];
+  /** Whether the provider checked a second factor. */
+  mfa: boolean;
 }
 
 export interface PresentedCode extends IdentityCode {
@@ -23,10 +25,10 @@ export interface PresentedCode extends IdentityCode {
 export function createIdentityCodeStore(query: Database['query']) {
   const { first, run } = statements(query);
   return {
-    add(hash: Buffer, { userId, codeChallenge, issuer, idToken, suborgs }: IdentityCode) {
-      const text = `INSERT INTO auth.identity_code (hash, user_id, code_challenge, issuer, id_token, suborgs)
-                    VALUES ($1, $2, $3, $4, $5, $6)`;
-      return run('add_identity_code', text, [hash, userId, codeChallenge, issuer, idToken, suborgs]);
+    add(hash: Buffer, { userId, codeChallenge, issuer, idToken, suborgs, mfa }: IdentityCode) {
+      const text = `INSERT INTO auth.identity_code (hash, user_id, code_challenge, issuer, id_token, suborgs, mfa)
+                    VALUES ($1, $2, $3, $4, $5, $6, $7)`;
+      return run('add_identity_code', text, [hash, userId, codeChallenge, issuer, idToken, suborgs, mfa]);
     },
 
     /** Looks up a code and locks it until the transaction ends. */
@@ -36,7 +38,7 @@ export function createIdentityCodeStore(query: Database['query']) {
         'SELECT FROM auth.user WHERE id = (SELECT user_id FROM auth.identity_code WHERE hash = $1) FOR UPDATE';
       await run('lock_user_of_code', user, [hash]);
       const text = `SELECT user_id::float8 AS "userId", code_challenge AS "codeChallenge", issuer,
-          id_token AS "idToken", suborgs, session_id::float8 AS "sessionId",
+          id_token AS "idToken", suborgs, mfa, session_id::float8 AS "sessionId",
           CASE WHEN used_at IS NOT NULL THEN 'reused'
                WHEN created_at < now() - make_interval(secs => $2) THEN 'expired'
                ELSE 'valid' END AS state

@@ -14,6 +14,7 @@ const form = z.object({
   email: email.optional().catch(undefined),
   email_verified: z.literal(true).optional().catch(undefined),
   name: personName.optional().catch(undefined),
+  amr: z.array(z.string()).catch([]),
 });
 
 const suborg = multiLineText(1, 200);
@@ -29,13 +30,15 @@ export function personOf(claims: Record<string, unknown>, suborgsClaim: string) 
   const result = form.safeParse(claims);
   if (!result.success)
     throw new IdentityFailure('identity_token_invalid', 'iss or sub has not the right form');
-  const { iss, sub, email: address, email_verified: verified, name } = result.data;
+  const { iss, sub, email: address, email_verified: verified, name, amr } = result.data;
   return {
     issuer: iss,
     subject: sub,
     email: address,
     emailVerified: verified === true,
     name,
+    /** Whether the provider checked a second factor (RFC 8176). */
+    mfa: amr.includes('mfa'),
     /** The suborgs that the user may choose from. */
     suborgs: suborgsIn(claims[suborgsClaim]),
   };

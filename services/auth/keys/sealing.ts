@@ -12,25 +12,33 @@ function deriveKey(secret: string, salt: Buffer): Promise<Buffer> {
 }
 
 /**
- * Encrypts with AES-256-GCM under a key derived from the secret by scrypt (RFC 7914). `context` is authenticated but
- * not stored; `unseal` needs the same value. Returns salt, nonce, tag and ciphertext.
+ * Encrypts with AES-256-GCM under a 256-bit key. `context` is authenticated but not stored; `decrypt` needs the same
+ * value. Returns nonce, tag and ciphertext.
  */
+export function encrypt(plain: Buffer, key: Buffer, context: string): Buffer {
+  const nonce = randomBytes(sizes.nonce);
+  const cipher = createCipheriv(algorithm, key, nonce).setAAD(Buffer.from(context));
+  const ciphertext = Buffer.concat([cipher.update(plain), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
+}
+
+/** Decrypts the result of `encrypt`. Throws if the key, the context or any bit differs. */
+export function decrypt(encrypted: Buffer, key: Buffer, context: string): Buffer {
+  const ciphertextAt = sizes.nonce + sizes.tag;
+  const nonce = encrypted.subarray(0, sizes.nonce);
+  const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: sizes.tag });
+  decipher.setAAD(Buffer.from(context)).setAuthTag(encrypted.subarray(sizes.nonce, ciphertextAt));
+  return Buffer.concat([decipher.update(encrypted.subarray(ciphertextAt)), decipher.final()]);
+}
+
+/** Encrypts under a key derived from the secret by scrypt (RFC 7914). Returns the salt and the result of `encrypt`. */
 export async function seal(plain: Buffer, secret: string, context: string): Promise<Buffer> {
   const salt = randomBytes(sizes.salt);
-  const nonce = randomBytes(sizes.nonce);
-  const cipher = createCipheriv(algorithm, await deriveKey(secret, salt), nonce).setAAD(Buffer.from(context));
-  const ciphertext = Buffer.concat([cipher.update(plain), cipher.final()]);
-  return Buffer.concat([salt, nonce, cipher.getAuthTag(), ciphertext]);
+  return Buffer.concat([salt, encrypt(plain, await deriveKey(secret, salt), context)]);
 }
 
 /** Decrypts the result of `seal`. Throws if the secret, the context or any bit differs. */
 export async function unseal(sealed: Buffer, secret: string, context: string): Promise<Buffer> {
-  const [nonceAt, tagAt] = [sizes.salt, sizes.salt + sizes.nonce];
-  const ciphertextAt = tagAt + sizes.tag;
-  const key = await deriveKey(secret, sealed.subarray(0, nonceAt));
-  const decipher = createDecipheriv(algorithm, key, sealed.subarray(nonceAt, tagAt), {
-    authTagLength: sizes.tag,
-  });
-  decipher.setAAD(Buffer.from(context)).setAuthTag(sealed.subarray(tagAt, ciphertextAt));
-  return Buffer.concat([decipher.update(sealed.subarray(ciphertextAt)), decipher.final()]);
+  const key = await deriveKey(secret, sealed.subarray(0, sizes.salt));
+  return decrypt(sealed.subarray(sizes.salt), key, context);
 }

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { createPasswordPolicy } from './password-policy.ts';
 import type { Passwords } from './passwords.ts';
-import { makeTemporaryPassword, matchPassword } from './temporary-password.ts';
+import { makeRandomCode, matchPassword } from './temporary-password.ts';
 
 test('80 bits that can be read aloud and mistaken for nothing', () => {
-  const made = Array.from({ length: 500 }, makeTemporaryPassword);
+  const made = Array.from({ length: 500 }, makeRandomCode);
   for (const password of made) expect(password).toMatch(/^([2-9a-km-np-z]{4}-){3}[2-9a-km-np-z]{4}$/);
   expect(new Set(made).size).toBe(500);
   // 8,000 characters: each of the 32 is there, some 250 times.
@@ -17,7 +17,7 @@ test('it is as good as what people may choose', () => {
   const policy = createPasswordPolicy(15);
   const ann = { email: 'ann@example.com', name: 'Ann' };
   for (let round = 0; round < 5; round += 1) {
-    expect(policy.complaint(makeTemporaryPassword(), ann)).toBeUndefined();
+    expect(policy.complaint(makeRandomCode(), ann)).toBeUndefined();
   }
 });
 
@@ -31,12 +31,12 @@ function noting() {
   return { hashed, passwords: { verify } as Passwords };
 }
 
-const given = makeTemporaryPassword();
+const given = makeRandomCode();
 const people = {
   nobody: undefined,
   'without any': { passwordHash: null, tempPasswordHash: null },
   'with their own': { passwordHash: 'own', tempPasswordHash: null },
-  'with both': { passwordHash: 'own', tempPasswordHash: makeTemporaryPassword() },
+  'with both': { passwordHash: 'own', tempPasswordHash: makeRandomCode() },
 };
 
 test.each(['a wrong password', given])(

@@ -8,16 +8,19 @@ const length = 16;
 const form = new RegExp(`^[${alphabet}]{${length}}$`);
 const inGroups = (characters: string) => characters.match(/.{4}/g)!.join('-');
 
-/** Returns 80 random bits as `k7mp-x2dw-94hr-vbt3`. ASVS 5.0 6.4.1: as strong as a password that users may choose. */
-export function makeTemporaryPassword(): string {
+/**
+ * Returns 80 random bits as `k7mp-x2dw-94hr-vbt3`, for temporary passwords and recovery codes. ASVS 5.0 6.4.1: as strong
+ * as a password that users may choose.
+ */
+export function makeRandomCode(): string {
   return inGroups(Array.from(randomBytes(length), (byte) => alphabet[byte % alphabet.length]).join(''));
 }
 
 /**
- * Restores the original form of a temporary password: users may type capitals, add spaces or omit the dashes. Returns
- * undefined if the text cannot be a temporary password.
+ * Restores the original form of such a code: users may type capitals, add spaces or omit the dashes. Returns undefined if
+ * the text cannot be one.
  */
-function normalizeTemporary(typed: string): string | undefined {
+export function normalizeCode(typed: string): string | undefined {
   const characters = typed.toLowerCase().replace(/[\s-]/g, '');
   return form.test(characters) ? inGroups(characters) : undefined;
 }
@@ -35,7 +38,7 @@ export async function matchPassword(
   password: string,
 ): Promise<PasswordKind | undefined> {
   if (await passwords.verify(user?.passwordHash, password)) return 'own';
-  const temporary = normalizeTemporary(password);
+  const temporary = normalizeCode(password);
   if (temporary === undefined) return undefined;
   return (await passwords.verify(user?.tempPasswordHash, temporary)) ? 'temporary' : undefined;
 }

@@ -46,13 +46,18 @@ export function runCommand(databaseUrl: string, command: Command, args: string[]
 }
 
 /** Starts the service in this process, on a new database. */
-export async function startAuth({ identity = noIdentity, backoff = loginBackoff } = {}) {
+export async function startAuth({
+  identity = noIdentity,
+  backoff = loginBackoff,
+  mfaRoles = [] as readonly contract.Role[],
+} = {}) {
   const service = await openTestService('auth', migrateAuth);
   const { database, logger, metrics } = service;
   const stores = createAuthDatabase(database);
   const accounts = { ...stores, passwords: createPasswords(), close: async () => {} };
   const keys = await loadSigningKeys(stores, keySecret, logger);
   const refreshSecret = await loadSecret(stores.secrets, 'refresh_token', keySecret);
+  const totpKey = await loadSecret(stores.secrets, 'totp', keySecret);
   const revocations = watchRevocations(stores.revocations.listAfter, logger, metrics);
   let equalized = 0;
   const app = createAuth({
@@ -63,6 +68,8 @@ export async function startAuth({ identity = noIdentity, backoff = loginBackoff 
     revocations,
     throttle: createLoginThrottle(createMemoryFailures(), backoff),
     passwordMinLength: 15,
+    mfaRoles,
+    totpKey,
     identity,
     pushDevices: createPushDevices(undefined, logger),
     equalizeFailureTime: async () => void (equalized += 1),

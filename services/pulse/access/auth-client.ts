@@ -1,5 +1,5 @@
 import { HttpError, unavailable } from '@content-platform/chassis';
-import { login, logout, token, type ErrorEnvelope } from '@content-platform/contract';
+import { login, loginMfa, logout, token, type ErrorEnvelope } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 
 /** Tokens that auth returned for a password or a refresh token. */
@@ -12,6 +12,13 @@ export interface Tokens {
 
 export interface Login extends Tokens {
   mustChangePassword: boolean;
+}
+
+export interface Credentials {
+  email: string;
+  password: string;
+  /** Code of the second factor, or a recovery code. */
+  code?: string | undefined;
 }
 
 /** Headers that identify the viewer: auth limits guesses by IP address and names the session's device. */
@@ -36,9 +43,16 @@ export function createAuthClient(url: string) {
     Promise.reject(unavailable('Signing in is unavailable at the moment.', cause));
 
   return {
-    /** Throws 401 `invalid_credentials`, 429, or 503. */
-    async logIn(credentials: { email: string; password: string }, from: From): Promise<Login> {
-      const answer = await call(url, login, { body: credentials, ...ask(from) }).catch(unreachable);
+    /** Throws 401 `invalid_credentials`, or `mfa_required` if the code is missing; 429, or 503. */
+    async logIn({ code, ...credentials }: Credentials, from: From): Promise<Login> {
+      let answer = await call(url, login, { body: credentials, ...ask(from) }).catch(unreachable);
+      const mfaToken = answer.error?.details?.find(({ path }) => path === 'mfa_token')?.message;
+      if (mfaToken !== undefined) {
+        if (!code) throw new HttpError('mfa_required', 'Enter the code of your authenticator app, too.');
+        const proof = /^\d{6}$/.test(code) ? { code } : { recovery_code: code };
+        const body = { mfa_token: mfaToken, ...proof };
+        answer = await call(url, loginMfa, { body, ...ask(from) }).catch(unreachable);
+      }
       if (answer.error) throw failure(answer.status, answer.error, answer.headers);
       const { token: accessToken, refresh_token: refreshToken, expires_in, ...rest } = answer.body;
       const lifetime = expires_in * 1_000;

@@ -31,6 +31,8 @@ export function signInPage(problem?: string, fromElsewhere = false): Html {
         required
         maxlength="1024"
       />
+      <label for="code">Code of your authenticator app, if you use one</label>
+      <input id="code" name="code" autocomplete="one-time-code" maxlength="100" />
       <button id="sign-in">Sign in</button>
     </form>`,
   });

@@ -1,0 +1,81 @@
+import { HttpError, type Handler } from '@content-platform/chassis';
+import type { loginMfa as contract } from '@content-platform/contract';
+import { byUser } from '../audit-store.ts';
+import type { AuthContext } from '../context.ts';
+import type { FirstFactor, PendingLogin } from '../mfa/mfa-store.ts';
+import { acceptProof, type Proof, throttleProof } from '../mfa/second-factor.ts';
+import { toLogin } from '../replies.ts';
+import { deviceName } from '../sessions/device-name.ts';
+import { isToken, sha256 } from '../sessions/opaque-token.ts';
+import type { Stores } from '../stores.ts';
+import type { User } from '../user-store.ts';
+
+const refused = { ok: false } as const;
+
+/** Locks the user if the first factor is still valid. Uses up a temporary password. */
+async function confirmFirst(
+  { users }: Stores,
+  userId: number,
+  first: FirstFactor,
+): Promise<User | undefined> {
+  if ('passwordHash' in first) return users.lockIfUnchanged(userId, first.passwordHash);
+  if ('tempPasswordHash' in first) return users.spendTemporaryPassword(userId, first.tempPasswordHash);
+  const user = await users.lock(userId);
+  return user?.disabled ? undefined : user;
+}
+
+/** Completes a login with the second factor. A wrong code leaves the login open for another attempt. */
+export function loginMfa(context: AuthContext): Handler<typeof contract> {
+  const { database, sessions, totpKey, logins, logger, equalizeFailureTime } = context;
+
+  function complete(token: string, login: PendingLogin, proof: Proof, device: string, address: string) {
+    const { userId, first } = login;
+    return database.transaction(async (stores) => {
+      if (!(await acceptProof(stores, totpKey, userId, proof))) return refused;
+      if (!(await stores.mfa.deleteLogin(sha256(token)))) return refused;
+      const user = await confirmFirst(stores, userId, first);
+      if (!user) return refused;
+      const isTemporary = 'tempPasswordHash' in first;
+      const opened = await sessions.open(stores, user, {
+        device,
+        address,
+        mustChangePassword: isTemporary,
+        endsAt: isTemporary ? user.tempPasswordExpiresAt! : undefined,
+        origin: 'origin' in first ? first.origin : undefined,
+      });
+      const factor = proof.code !== undefined ? 'totp' : 'recovery code';
+      const details = {
+        session: opened.sessionId,
+        device,
+        factor,
+        ...(isTemporary && { password: 'temporary' }),
+        ...('origin' in first && { identity: first.origin.issuer }),
+      };
+      await stores.audit.add({ ...byUser(userId, address), event: 'login', details });
+      return { ok: true, user, opened, isTemporary } as const;
+    });
+  }
+
+  return async ({ body: { mfa_token: token, ...proof }, header, address }) => {
+    const start = performance.now();
+    const login = isToken(token) ? await database.mfa.findLogin(sha256(token)) : undefined;
+    const device = deviceName(header('user-agent'));
+    const outcome = login
+      ? await throttleProof(context, login.userId, address, () =>
+          complete(token, login, proof, device, address),
+        )
+      : refused;
+    if (!outcome.ok) {
+      logins.inc({ outcome: 'failure' });
+      logger.info(
+        { reason: login ? 'wrong code' : 'unknown mfa_token', user_id: login?.userId },
+        'a login failed',
+      );
+      await equalizeFailureTime(start);
+      throw new HttpError('invalid_credentials', 'The code is wrong or expired, or the login took too long.');
+    }
+    logins.inc({ outcome: 'success' });
+    logger.info({ user_id: outcome.user.id }, 'logged in');
+    return { status: 200, body: toLogin(outcome.user, outcome.opened, outcome.isTemporary) };
+  };
+}

@@ -1,0 +1,108 @@
+import type { Database } from '@content-platform/chassis';
+import type { SessionOrigin } from '../sessions/session-store.ts';
+import { statements } from '../statements.ts';
+
+export interface StoredTotp {
+  encrypted: Buffer;
+  confirmed: boolean;
+  lastStep: number | null;
+}
+
+/** What the first factor of a login was checked against. */
+export type FirstFactor = { passwordHash: string } | { tempPasswordHash: string } | { origin: SessionOrigin };
+
+export interface PendingLogin {
+  userId: number;
+  first: FirstFactor;
+}
+
+/** Time in which a login must be completed with the second factor. */
+export const mfaLoginSeconds = 300;
+
+interface LoginRow {
+  userId: number;
+  passwordHash: string | null;
+  tempPasswordHash: string | null;
+  issuer: string;
+  idToken: string;
+  suborgs: string[];
+}
+
+function firstFactorOf({ passwordHash, tempPasswordHash, ...origin }: Omit<LoginRow, 'userId'>): FirstFactor {
+  if (passwordHash !== null) return { passwordHash };
+  return tempPasswordHash !== null ? { tempPasswordHash } : { origin };
+}
+
+/** Stores second factors, and logins that wait for one. Use it in transactions. All functions throw the errors of `query`. */
+export function createMfaStore(query: Database['query']) {
+  const { first, affects, run } = statements(query);
+  return {
+    /** Stores a secret that is not confirmed yet; returns false if the user has a confirmed one. */
+    begin(userId: number, encrypted: Buffer) {
+      const text = `INSERT INTO auth.totp (user_id, encrypted_secret) VALUES ($1, $2)
+                    ON CONFLICT (user_id) DO UPDATE SET encrypted_secret = excluded.encrypted_secret
+                    WHERE totp.confirmed_at IS NULL`;
+      return affects('begin_totp', text, [userId, encrypted]);
+    },
+
+    /** Returns the user's secret and locks it until the transaction ends. */
+    lock(userId: number) {
+      const text = `SELECT encrypted_secret AS encrypted, confirmed_at IS NOT NULL AS confirmed,
+                      last_step::float8 AS "lastStep"
+                    FROM auth.totp WHERE user_id = $1 FOR UPDATE`;
+      return first<StoredTotp>('lock_totp', text, [userId]);
+    },
+
+    /** Stores the step of an accepted code, which also confirms the secret. */
+    accept(userId: number, step: number) {
+      const text = `UPDATE auth.totp SET last_step = $2, confirmed_at = coalesce(confirmed_at, now())
+                    WHERE user_id = $1`;
+      return run('accept_totp', text, [userId, step]);
+    },
+
+    addRecoveryCodes(userId: number, hashes: readonly Buffer[]) {
+      const text = 'INSERT INTO auth.recovery_code (user_id, hash) SELECT $1, unnest($2::bytea[])';
+      return run('add_recovery_codes', text, [userId, hashes]);
+    },
+
+    /** Uses up a recovery code; returns false if the user has no such code. */
+    useRecoveryCode(userId: number, hash: Buffer) {
+      const text = 'DELETE FROM auth.recovery_code WHERE user_id = $1 AND hash = $2';
+      return affects('use_recovery_code', text, [userId, hash]);
+    },
+
+    /** Removes the second factor with its recovery codes; returns false if there is none. */
+    remove: (userId: number) => affects('delete_totp', 'DELETE FROM auth.totp WHERE user_id = $1', [userId]),
+
+    async addLogin(tokenHash: Buffer, { userId, first: factor }: PendingLogin): Promise<void> {
+      const origin = 'origin' in factor ? factor.origin : undefined;
+      const text = `INSERT INTO auth.mfa_login
+                      (token_hash, user_id, password_hash, temp_password_hash, identity_issuer, id_token, suborgs)
+                    VALUES ($1, $2, $3, $4, $5, $6, $7)`;
+      await run('add_mfa_login', text, [
+        tokenHash,
+        userId,
+        'passwordHash' in factor ? factor.passwordHash : null,
+        'tempPasswordHash' in factor ? factor.tempPasswordHash : null,
+        origin?.issuer ?? null,
+        origin?.idToken ?? null,
+        origin?.suborgs ?? null,
+      ]);
+    },
+
+    /** Returns a login in time. */
+    async findLogin(tokenHash: Buffer): Promise<PendingLogin | undefined> {
+      const text = `SELECT user_id::float8 AS "userId", password_hash AS "passwordHash",
+                      temp_password_hash AS "tempPasswordHash", identity_issuer AS issuer, id_token AS "idToken", suborgs
+                    FROM auth.mfa_login WHERE token_hash = $1 AND created_at > now() - make_interval(secs => $2)`;
+      const row = await first<LoginRow>('find_mfa_login', text, [tokenHash, mfaLoginSeconds]);
+      if (!row) return undefined;
+      const { userId, ...factors } = row;
+      return { userId, first: firstFactorOf(factors) };
+    },
+
+    /** Returns false if the login was completed meanwhile. */
+    deleteLogin: (tokenHash: Buffer) =>
+      affects('delete_mfa_login', 'DELETE FROM auth.mfa_login WHERE token_hash = $1', [tokenHash]),
+  };
+}

@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
+import { resetMfa } from '../commands/reset-mfa.ts';
+import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
+import { type Scene, startScene } from '../testing/identity-scene.ts';
+import { longBackoff, startAuth, type TestAuth } from '../testing/start-auth.ts';
+
+let auth: TestAuth;
+let user: Awaited<ReturnType<TestAuth['person']>> & Awaited<ReturnType<typeof enrol>>;
+
+beforeAll(async () => {
+  auth = await startAuth({ backoff: longBackoff });
+});
+afterAll(() => auth.stop());
+beforeEach(async () => {
+  const person = await auth.person();
+  user = { ...person, ...(await enrol(auth.origin, person.token)) };
+});
+
+const complete = (mfa_token: string, proof: { code?: string; recovery_code?: string }) =>
+  call(auth.origin, contract.loginMfa, { body: { mfa_token, ...proof } });
+const begin = async () => mfaTokenOf(await auth.logIn(user.email));
+const refused = { status: 401, error: { error: 'invalid_credentials' } };
+
+test('a login needs the code, and each code is accepted once', async () => {
+  const [first, second] = [await begin(), await begin()];
+  const code = codeOf(user.secret);
+  const { body } = await complete(first, { code });
+  expect(body).toMatchObject({ user: { id: user.id }, expires_in: 900 });
+  expect(await complete(second, { code })).toMatchObject(refused);
+  expect(await complete(first, { code: codeOf(user.secret, 30) })).toMatchObject(refused);
+  expect((await call(auth.origin, contract.me, { token: body!.token })).body).toMatchObject({
+    mfa_enabled: true,
+  });
+});
+
+test('accepts one of two concurrent logins with the same code', async () => {
+  const tokens = [await begin(), await begin()];
+  const code = codeOf(user.secret);
+  const replies = await Promise.all(tokens.map((token) => complete(token, { code })));
+  expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 401]);
+});
+
+test.each([
+  ['of a minute ago', -60],
+  ['of the next minute', 60],
+])('refuses a code %s, and keeps the login open', async (_, seconds) => {
+  const token = await begin();
+  expect(await complete(token, { code: codeOf(user.secret, seconds) })).toMatchObject(refused);
+  expect((await complete(token, { code: codeOf(user.secret) })).status).toBe(200);
+});
+
+test("refuses another user's code, and another user's mfa_token", async () => {
+  const person = await auth.person();
+  const other = { ...person, ...(await enrol(auth.origin, person.token)) };
+  const token = await begin();
+  expect(await complete(token, { code: codeOf(other.secret) })).toMatchObject(refused);
+  const theirs = mfaTokenOf(await auth.logIn(other.email));
+  expect(await complete(theirs, { code: codeOf(user.secret) })).toMatchObject(refused);
+});
+
+test.each(['x', 'x'.repeat(43), ''.padEnd(200, 'é')])('refuses the mfa_token %.10j', async (token) => {
+  expect(await complete(token, { code: codeOf(user.secret) })).toMatchObject(refused);
+});
+
+test('refuses a login that took more than five minutes, or whose password was changed meanwhile', async () => {
+  const late = await begin();
+  await auth.sql(
+    `UPDATE auth.mfa_login SET created_at = now() - interval '301 s' WHERE user_id = $1`,
+    user.id,
+  );
+  expect(await complete(late, { code: codeOf(user.secret) })).toMatchObject(refused);
+  const changed = await begin();
+  await auth.sql(`UPDATE auth.user SET password_hash = password_hash || ' ' WHERE id = $1`, user.id);
+  expect(await complete(changed, { code: codeOf(user.secret) })).toMatchObject(refused);
+});
+
+test('a recovery code replaces the code, once, in any spelling', async () => {
+  const [recovery_code] = user.recoveryCodes as [string];
+  const typed = recovery_code.toUpperCase().replaceAll('-', ' ');
+  expect((await complete(await begin(), { recovery_code: typed })).status).toBe(200);
+  expect(await complete(await begin(), { recovery_code })).toMatchObject(refused);
+});
+
+test('guesses of codes are limited, and a known password does not reset their count', async () => {
+  const wrong = String((Number(codeOf(user.secret)) + 1) % 1_000_000).padStart(6, '0');
+  for (let guess = 0; guess < 10; guess += 1) {
+    expect(await complete(await begin(), { code: wrong })).toMatchObject(refused);
+  }
+  expect((await complete(await begin(), { code: wrong })).error?.error).toBe('rate_limited');
+  const failures = `SELECT FROM auth.audit WHERE user_id = $1 AND event = 'mfa_failed'`;
+  expect((await auth.sql(failures, user.id)).length).toBeGreaterThanOrEqual(10);
+});
+
+test('mfa_required is no failed login', async () => {
+  for (let times = 0; times < 15; times += 1) await begin();
+  expect((await complete(await begin(), { code: codeOf(user.secret) })).status).toBe(200);
+});
+
+test('a temporary password opens one session, after the code', async () => {
+  const admin = await auth.person({}, 'admin');
+  const options = { params: { id: user.id }, token: admin.token };
+  const { body } = await call(auth.origin, contract.createTemporaryPassword, options);
+  const temporary = body!.temporary_password;
+  const [one, two] = [
+    mfaTokenOf(await auth.logIn(user.email, temporary)),
+    mfaTokenOf(await auth.logIn(user.email, temporary)),
+  ];
+  const { body: login } = await complete(one, { code: codeOf(user.secret) });
+  expect(login).toMatchObject({ must_change_password: true });
+  expect(await complete(two, { code: codeOf(user.secret, 30) })).toMatchObject(refused);
+  expect(await auth.logIn(user.email, temporary)).toMatchObject(refused);
+});
+
+test('stores the secret encrypted, and recovery codes as hashes', async () => {
+  const rows = await auth.sql<{ row: string }>(
+    'SELECT totp::text AS row FROM auth.totp UNION ALL SELECT recovery_code::text FROM auth.recovery_code',
+  );
+  const text = rows.map(({ row }) => row).join();
+  for (const secret of [user.secret, ...user.recoveryCodes]) {
+    expect(text).not.toContain(secret);
+    expect(text).not.toContain(Buffer.from(secret).toString('hex'));
+  }
+});
+
+test('a code makes the session a recent login', async () => {
+  await auth.sql(
+    `UPDATE auth.session SET created_at = now() - interval '16 minutes' WHERE user_id = $1`,
+    user.id,
+  );
+  const reauthenticate = (code: string) =>
+    call(auth.origin, contract.reauthenticate, { body: { code }, token: user.token });
+  const old = await call(auth.origin, contract.beginTotp, { token: user.token });
+  expect(old.error?.error).toBe('reauthentication_required');
+  const code = codeOf(user.secret);
+  expect((await reauthenticate(code)).status).toBe(204);
+  expect(await reauthenticate(code)).toMatchObject(refused);
+  const recent = await call(auth.origin, contract.beginTotp, { token: user.token });
+  expect(recent.error?.error).toBe('mfa_enabled');
+});
+
+test('reset-mfa removes the second factor', async () => {
+  expect(await auth.run(resetMfa, [user.email])).toMatch(/^Removed the second factor of /);
+  expect((await auth.logIn(user.email)).status).toBe(200);
+  await expect(auth.run(resetMfa, [user.email])).rejects.toThrow('has no second factor');
+  await expect(auth.run(resetMfa, ['nobody@example.com'])).rejects.toThrow('was not found');
+});
+
+test('users of MFA_REQUIRED_ROLES can only set up a second factor', async () => {
+  const strict = await startAuth({ mfaRoles: ['admin'] });
+  try {
+    const admin = await strict.person({}, 'admin');
+    const listUsers = (token: string) => call(strict.origin, contract.listUsers, { token });
+    expect((await listUsers(admin.token)).error?.error).toBe('mfa_enrollment_required');
+    expect((await call(strict.origin, contract.me, { token: admin.token })).status).toBe(200);
+    await enrol(strict.origin, admin.token);
+    const { body } = await strict.refresh(admin.refreshToken);
+    expect((await listUsers(body!.access_token)).status).toBe(200);
+    const other = await strict.person();
+    expect((await call(strict.origin, contract.listSessions, { token: other.token })).status).toBe(200);
+  } finally {
+    await strict.stop();
+  }
+});
+
+describe('after a login at the identity provider', () => {
+  let evil: EvilProvider;
+  let scene: Scene;
+  beforeAll(async () => {
+    evil = await startEvilProvider();
+    scene = await startScene({ issuer: evil.issuer });
+    const idi = { sub: 'idi', email: 'idi@example.com', email_verified: true };
+    Object.assign(evil.claims, idi);
+    evil.userinfo = idi;
+  });
+  afterAll(async () => {
+    await scene.stop();
+    evil.close();
+  });
+
+  /** Logs in at the provider, which claims these methods. */
+  async function redeem(amr?: unknown) {
+    const { browser, there, verifier } = await scene.begin();
+    Object.assign(evil.claims, { amr, nonce: there.searchParams.get('nonce') });
+    const back = new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer);
+    const { code } = await scene.finish(back, browser);
+    return scene.redeem(code!, verifier);
+  }
+
+  test('the code is needed unless the provider has checked a second factor', async () => {
+    const { body } = await redeem();
+    const { secret } = await enrol(scene.auth.origin, body!.access_token);
+    for (const amr of [undefined, ['pwd'], 'mfa', [['mfa']]]) mfaTokenOf(await redeem(amr));
+    expect((await redeem(['pwd', 'mfa'])).status).toBe(200);
+    const mfa_token = mfaTokenOf(await redeem());
+    const login = await call(scene.auth.origin, contract.loginMfa, {
+      body: { mfa_token, code: codeOf(secret) },
+    });
+    expect(login.body).toMatchObject({ user: { email: 'idi@example.com' } });
+    const events = await scene.events();
+    expect(events[0]).toMatchObject({ event: 'login', details: { identity: evil.issuer, factor: 'totp' } });
+  });
+});

@@ -1,0 +1,79 @@
+import { HttpError } from '@content-platform/chassis';
+import { byUser } from '../audit-store.ts';
+import type { AuthContext } from '../context.ts';
+import { decrypt } from '../keys/sealing.ts';
+import { normalizeCode } from '../passwords/temporary-password.ts';
+import { randomToken, sha256 } from '../sessions/opaque-token.ts';
+import type { Stores } from '../stores.ts';
+import { mfaLoginSeconds, type PendingLogin } from './mfa-store.ts';
+import { stepOfCode } from './totp.ts';
+
+/** The code of an authenticator app, or one of the recovery codes. */
+export interface Proof {
+  code?: string | undefined;
+  recovery_code?: string | undefined;
+}
+
+/** The associated data of an encrypted TOTP secret, so that a secret cannot be moved to another user. */
+export const totpContext = (userId: number) => `totp ${userId}`;
+
+export function invalidCode(): HttpError<'invalid_code'> {
+  return new HttpError('invalid_code', 'The code is wrong, expired or was used before.');
+}
+
+/**
+ * Uses up a code or a recovery code of the user. Returns false, and changes nothing, if it is wrong or was used before.
+ * Call it in a transaction. Throws the errors of the store.
+ */
+export async function acceptProof(
+  { mfa }: Stores,
+  totpKey: Buffer,
+  userId: number,
+  proof: Proof,
+): Promise<boolean> {
+  const totp = await mfa.lock(userId);
+  if (!totp?.confirmed) return false;
+  if (proof.code === undefined) {
+    const code = normalizeCode(proof.recovery_code ?? '');
+    return code !== undefined && mfa.useRecoveryCode(userId, sha256(code));
+  }
+  const step = stepOfCode(decrypt(totp.encrypted, totpKey, totpContext(userId)), proof.code);
+  if (step === undefined || step <= (totp.lastStep ?? -1)) return false;
+  await mfa.accept(userId, step);
+  return true;
+}
+
+/**
+ * Runs `attempt`, which resolves with `ok: false` if the proof was wrong. Guesses are limited as those of passwords, and
+ * counted separately, so that a known password does not reset their count. Throws 429 after too many failures.
+ */
+export async function throttleProof<T extends { ok: boolean }>(
+  { database, throttle }: Pick<AuthContext, 'database' | 'throttle'>,
+  userId: number,
+  address: string,
+  attempt: () => Promise<T>,
+): Promise<T> {
+  const isKnown = (network: string) => database.sessions.isKnownNetwork(userId, network);
+  const { outcome, limited } = await throttle.run({ account: `mfa:${userId}`, address, isKnown }, attempt);
+  if (!outcome.ok) {
+    const details = { reason: 'wrong code' };
+    await database.audit.add({ ...byUser(userId, address), event: 'mfa_failed', details });
+  }
+  if (limited) throw limited;
+  return outcome;
+}
+
+/**
+ * Stores a login whose first factor was checked. Returns the error that tells the client to send the second factor to
+ * POST /api/login/mfa.
+ */
+export async function mfaRequired(stores: Pick<Stores, 'mfa'>, login: PendingLogin) {
+  const token = randomToken();
+  await stores.mfa.addLogin(sha256(token), login);
+  return new HttpError('mfa_required', 'Send the code of your authenticator app to POST /api/login/mfa.', {
+    details: [
+      { path: 'mfa_token', message: token },
+      { path: 'expires_in', message: String(mfaLoginSeconds) },
+    ],
+  });
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { loginReply } from './auth.ts';
+import { endpointsWith, jsonBody } from './endpoint.ts';
+import { eitherOf, idSegment, multiLineText, totpCode } from './schemas.ts';
+
+const recoveryCode = multiLineText(1, 100).meta({
+  description: 'One of the 10 recovery codes. Each is valid once.',
+});
+const proof = { code: totpCode, recovery_code: recoveryCode };
+const guessing = { requests: 60, seconds: 60, guessing: true } as const;
+
+const define = endpointsWith({ service: 'auth', rateLimit: guessing });
+
+export const loginMfa = define('loginMfa', 'POST', '/api/login/mfa', {
+  access: 'public',
+  latencyClass: 'login',
+  summary: 'Complete a login with a second factor.',
+  description:
+    'Send the `mfa_token` of the 401 `mfa_required` within 5 minutes, with a code of the authenticator app or a recovery code. Each code is accepted once. After a wrong code, try again with the same `mfa_token`.',
+  body: jsonBody(eitherOf({ mfa_token: multiLineText(1, 200) }, proof)),
+  responses: { 200: loginReply },
+  errors: ['invalid_credentials'],
+});
+
+const defineOwn = endpointsWith({
+  service: 'auth',
+  access: 'user',
+  rateLimit: guessing,
+  beforeMfaEnrollment: true,
+});
+
+export const beginTotp = defineOwn('beginTotp', 'POST', '/api/mfa/totp', {
+  recentLogin: true,
+  summary: 'Begin to set up a second factor.',
+  description:
+    'Returns a new secret for an authenticator app (TOTP). Logins need a code after POST /api/mfa/totp/confirm.',
+  responses: {
+    201: {
+      description: 'The secret in base32, and an `otpauth` URI to show as a QR code.',
+      schema: z.strictObject({ secret: z.string(), uri: z.string() }),
+      headers: { 'Cache-Control': 'no-store' },
+    },
+  },
+  errors: ['mfa_enabled'],
+});
+
+export const confirmTotp = defineOwn('confirmTotp', 'POST', '/api/mfa/totp/confirm', {
+  summary: 'Turn on the second factor.',
+  description: 'Send the first code of the authenticator app. The recovery codes appear only in this reply.',
+  body: jsonBody(z.strictObject({ code: totpCode })),
+  responses: {
+    200: {
+      description: 'Later logins need a code. Ask the user to store the recovery codes.',
+      schema: z.strictObject({ recovery_codes: z.array(z.string()).length(10) }),
+      headers: { 'Cache-Control': 'no-store' },
+    },
+  },
+  errors: ['invalid_code', 'mfa_enabled'],
+});
+
+export const deleteTotp = defineOwn('deleteTotp', 'DELETE', '/api/mfa/totp', {
+  summary: 'Turn off your second factor.',
+  body: jsonBody(eitherOf({}, proof)),
+  responses: { 204: { description: 'Logins need no code.' } },
+  errors: ['invalid_code', 'not_found'],
+});
+
+export const deleteUserMfa = endpointsWith({ service: 'auth' })(
+  'deleteUserMfa',
+  'DELETE',
+  '/api/admin/users/:id/mfa',
+  {
+    access: 'users:admin',
+    recentLogin: true,
+    summary: 'Remove the second factor of a user.',
+    description: 'For a user who has lost the device and the recovery codes.',
+    params: z.strictObject({ id: idSegment }),
+    responses: { 204: { description: 'The next login needs no code.' } },
+    errors: ['not_found'],
+  },
+);
