@@ -177,7 +177,7 @@ test('allows a person who must set up a second factor only the endpoints that le
   );
   expect(() => authorize(restricted, { access: 'user', beforeMfaEnrollment: true })).not.toThrow();
   const forbidden = expect.objectContaining({ status: 403, error: 'mfa_enrollment_required' });
-  for (const access of ['token', 'user', ...scopes] as const) {
+  for (const access of ['reader', 'user', ...scopes] as const) {
     expect(() => authorize(restricted, { access })).toThrow(forbidden);
   }
 });
