@@ -28,6 +28,7 @@ function wantedInCompose(service: Service): Record<string, string> {
   const environment = {
     PORT: String(service.port),
     ...addressSettings(service, urlOf),
+    ...(service.hasSecret && { SERVICE_SECRET_FILE: '/run/secrets/service-secret' }),
     ...Object.assign({}, ...service.stores.map((store) => storeSettings[store])),
   };
   return {

@@ -83,6 +83,11 @@ for (const { name, stores, redis: rules } of services) {
 }
 // Written at each start, because a release may change the rights. Redis reads it when it starts.
 write('redis', 'users.conf', `include /etc/redis/base.conf\nrequirepass ${redis}\n${redisUsers.join('')}`);
+const pairs = services
+  .filter(({ hasSecret }) => hasSecret)
+  .map(({ name }) => `${name}:${keep(name, 'service-secret', random())}`);
+// Written at each start, because a release may add services.
+write('auth', 'service-secrets', pairs.join(','));
 keep('content-server', 'database-url', `postgres://content_server:${contentServer}@postgres:5432/platform`);
 keep('auth', 'key-secret', random());
 keep('grafana', 'admin-password', random());

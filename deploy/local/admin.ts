@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { environmentWith, readLauncherConfig, ROOT, stackFilePath } from './config.ts';
 import { adoptKeySecret, noteNextKeySecret, readSecrets } from './key-secret.ts';
 import { printProblem } from './problem.ts';
+import { serviceSecret } from './services.ts';
 import { readStack, type Stack } from './stack-file.ts';
 import { readJson } from './state.ts';
 
@@ -82,9 +83,15 @@ async function run(args: string[]): Promise<number> {
   const { secretsFile, authInternalUrl } = stack;
   const added = { DATABASE_URL: database, AUTH_INTERNAL_URL: authInternalUrl };
   if (command === 'rotate-key-secret') return rotateStackSecret(args, database, secretsFile);
-  const { authKeySecret: AUTH_KEY_SECRET } = readSecrets(secretsFile);
+  const secrets = readSecrets(secretsFile);
+  const { authKeySecret: AUTH_KEY_SECRET } = secrets;
+  const SERVICE_SECRET = serviceSecret('letters', secrets);
   const MEDIA_FOLDER = join(dirname(secretsFile), 'media');
-  return runCommand(owner, args, environmentWith({ ...added, AUTH_KEY_SECRET, MEDIA_FOLDER }));
+  return runCommand(
+    owner,
+    args,
+    environmentWith({ ...added, AUTH_KEY_SECRET, SERVICE_SECRET, MEDIA_FOLDER }),
+  );
 }
 
 try {

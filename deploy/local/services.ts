@@ -1,5 +1,13 @@
-import { addressSettings, type Service, type ServiceName, type Store } from '@content-platform/contract';
+import {
+  addressSettings,
+  type Service,
+  type ServiceName,
+  serviceOf,
+  services,
+  type Store,
+} from '@content-platform/contract';
 import { finishKeySecretRotation, readSecrets } from './key-secret.ts';
+import { derivedSecret, type Secrets } from './state.ts';
 
 /** The parts of a stack that a process needs for its settings. */
 export interface ServiceContext {
@@ -31,11 +39,22 @@ const storeVariable: Record<Store, string> = {
 function ownSettings(name: ServiceName, context: ServiceContext): Record<string, string> {
   if (name === 'gateway' && context.trustedProxies !== undefined)
     return { TRUSTED_PROXIES: context.trustedProxies };
-  if (name === 'auth')
-    return { AUTH_KEY_SECRET: readSecrets(context.secretsFile).authKeySecret, ...context.identity };
+  if (name === 'auth') {
+    const secrets = readSecrets(context.secretsFile);
+    const pairs = services
+      .filter(({ hasSecret }) => hasSecret)
+      .map((one) => `${one.name}:${serviceSecret(one.name, secrets)}`);
+    return { AUTH_KEY_SECRET: secrets.authKeySecret, SERVICE_SECRETS: pairs.join(','), ...context.identity };
+  }
   if (name === 'media-upload') return { MEDIA_FOLDER: context.media };
+  if (serviceOf(name).hasSecret)
+    return { SERVICE_SECRET: serviceSecret(name, readSecrets(context.secretsFile)) };
   return {};
 }
+
+/** Returns the secret with which auth gives a service tokens for internal listeners. */
+export const serviceSecret = (name: ServiceName, secrets: Secrets): string =>
+  derivedSecret(secrets, `service ${name}`);
 
 /** Returns the environment of a service without HOST, PORT and PUBLIC_URL. */
 export function environmentOf(service: Service, context: ServiceContext): Record<string, string> {

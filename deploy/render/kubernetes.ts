@@ -19,6 +19,7 @@ function environment(service: Service): string {
     ...addressSettings(service, urlOf),
     ...(stores.includes('postgres') && { DATABASE_URL_FILE: `/run/secrets/${own}/database-url` }),
     LOGS_DATABASE_URL_FILE: `/run/secrets/${own}/logs-database-url`,
+    ...(service.hasSecret && { SERVICE_SECRET_FILE: `/run/secrets/${own}/service-secret` }),
     ...(stores.includes('redis') && { REDIS_URL_FILE: `/run/secrets/${own}/redis-url` }),
   };
   return Object.entries(settings)

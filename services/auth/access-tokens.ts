@@ -1,6 +1,6 @@
 import jwt from 'jsonwebtoken';
 import { randomUUID } from 'node:crypto';
-import { audience } from '@content-platform/chassis';
+import { audience, internalScope } from '@content-platform/chassis';
 import type { Role, Scope } from '@content-platform/contract';
 import { accessTokenLifetime } from './access-token-lifetime.ts';
 import { scopesOf } from './rights.ts';
@@ -14,7 +14,11 @@ export type AccessTokens = ReturnType<typeof createAccessTokens>;
  * factor get tokens that can only set one up.
  */
 export function createAccessTokens(issuer: string, keys: SigningKeys, mfaRoles: readonly Role[] = []) {
-  function sign(subject: string, scopes: readonly Scope[], claims: Record<string, string | boolean>): string {
+  function sign(
+    subject: string,
+    scopes: readonly (Scope | typeof internalScope)[],
+    claims: Record<string, string | boolean>,
+  ): string {
     // Read for each token, because keys are rotated while the process runs.
     const { kid, privateKey } = keys.current;
     return jwt.sign({ ...claims, scope: scopes.join(' ') }, privateKey, {
@@ -40,5 +44,7 @@ export function createAccessTokens(issuer: string, keys: SigningKeys, mfaRoles: 
         ...(mustChangePassword ? { must_change_password: true } : {}),
       }),
     forClient: (name: string, scopes: readonly Scope[]) => sign(name, scopes, { client_id: name }),
+    /** Makes a token for internal listeners. No machine client has such a name. */
+    forService: (name: string) => sign(`service:${name}`, [internalScope], { client_id: `service:${name}` }),
   };
 }

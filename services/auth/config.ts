@@ -15,6 +15,7 @@ const message = 'a secret of 32 or more characters';
 const passwordMinLength = integer(8, 64)
   .default(15)
   .describe('Minimum length of passwords in characters, 8 to 64');
+const serviceSecrets = 'pairs of a service and its secret of 32 or more characters, <name>:<secret>';
 const keySecret = z.string(message).min(32, message);
 
 export const authConfig = {
@@ -24,6 +25,11 @@ export const authConfig = {
   AUTH_KEY_SECRET: keySecret.describe(
     'Secret that encrypts the signing keys in the database, at least 32 characters; with another one the service does not start',
   ),
+  SERVICE_SECRETS: list(z.string().regex(/^[a-z-]+:[\w-]{32,}$/, serviceSecrets))
+    .default([])
+    .describe(
+      'SERVICE_SECRET of each service that gets tokens for internal listeners, `<name>:<secret>`, separated by commas',
+    ),
   PASSWORD_MIN_LENGTH: passwordMinLength,
   MFA_REQUIRED_ROLES: list(z.enum(roles, `roles of ${roles.join(', ')}, separated by commas`))
     .default([])

@@ -1,23 +1,60 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import express from 'express';
-import { revocationPage } from '@content-platform/chassis';
+import { createServiceFetch, revocationPage } from '@content-platform/chassis';
+import { listSessions, logout, type Scope } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
 import { type HttpServer, startHttpServer } from '../../test/support/http-server.ts';
 import { createInternal } from './internal.ts';
-import { startAuth, type TestAuth } from './testing/start-auth.ts';
+import { devicesSecret, startAuth, type TestAuth } from './testing/start-auth.ts';
 
 let auth: TestAuth;
 let internal: HttpServer;
 beforeAll(async () => {
   auth = await startAuth();
-  internal = await startHttpServer(express().use(createInternal(auth.stores)));
+  internal = await startHttpServer(express().use(createInternal(auth.internal)));
 });
 afterAll(async () => {
   internal.close();
   await auth.stop();
 });
 
-const ask = (target: string) => fetch(internal.origin + target);
+const send = (target: string, authorization?: string, method = 'GET') =>
+  fetch(internal.origin + target, { method, headers: authorization ? { authorization } : {} });
+const ask = (target: string) => send(target, `Bearer ${auth.tokens.forService('letters')}`);
 const find = (query: Record<string, string>) => ask(`/users?${new URLSearchParams(query)}`);
+const basic = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`;
+
+test('only services with a token read users and ended sessions', async () => {
+  const { token: person } = await auth.person({}, 'admin');
+  const client = auth.tokens.forClient('laravel', ['cache:clear']);
+  for (const target of ['/users?id=1', '/ended-sessions?after=0']) {
+    expect((await send(target)).status).toBe(401);
+    expect((await send(target, 'Bearer x')).status).toBe(401);
+    for (const token of [person, client]) expect((await send(target, `Bearer ${token}`)).status).toBe(403);
+    expect((await ask(target)).status).toBe(200);
+  }
+  expect((await send('/revocations?after=0')).status).toBe(200);
+});
+
+test('a service gets a token for its secret only', async () => {
+  for (const pair of ['devices:', 'devices:wrong', `letters:${devicesSecret}`, devicesSecret, ''])
+    expect((await send('/service-token', basic(pair), 'POST')).status).toBe(401);
+  expect((await send('/service-token', undefined, 'POST')).status).toBe(401);
+  const asDevices = createServiceFetch(internal.origin, 'devices', devicesSecret);
+  expect((await asDevices(`${internal.origin}/users?id=1`, {})).status).toBe(200);
+});
+
+test("a service's token is refused by the API, and no client can be granted its scope", async () => {
+  const { error } = await call(auth.origin, listSessions, { token: auth.tokens.forService('devices') });
+  expect(error?.error).toBe('insufficient_scope');
+  const { error: logoutError } = await call(auth.origin, logout, {
+    token: auth.tokens.forService('devices'),
+  });
+  expect(logoutError?.error).toBe('insufficient_scope');
+  await auth.addClient('intruder', 'a-secret-of-an-intruder', 'internal' as Scope);
+  const { body } = await auth.askAsClient('intruder', 'a-secret-of-an-intruder');
+  expect(body?.scope).toBe('');
+});
 
 test('returns the feed of revocations, and 422 for an id that is none', async () => {
   const page = revocationPage.parse(await (await ask('/revocations?after=0')).json());

@@ -1,6 +1,9 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { Router } from 'express';
 import { z } from 'zod';
 import { idSegment, multiLineText } from '@content-platform/contract';
+import { requireService, type TokenVerifier } from '@content-platform/chassis';
+import { accessTokenLifetime } from './access-token-lifetime.ts';
 import type { Stores } from './stores.ts';
 
 const after = z
@@ -19,17 +22,34 @@ export interface InternalDeps {
   revocations: Pick<Stores['revocations'], 'listAfter' | 'listEndedSessions'>;
   signingKeys: Pick<Stores['signingKeys'], 'listKids'>;
   users: Pick<Stores['users'], 'findByEmail' | 'findById'>;
+  /** SERVICE_SECRETS */
+  serviceSecrets: readonly string[];
+  /** Makes the token of a service. */
+  issueToken: (service: string) => string;
+  tokens: TokenVerifier;
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest();
+
+/** Returns the service whose `<name>:<secret>` the Authorization header has; undefined: it has none of these pairs. */
+function serviceOf(authorization = '', pairs: readonly string[]): string | undefined {
+  const [, encoded = ''] = /^Basic (\S+)$/i.exec(authorization) ?? [];
+  const given = sha256(Buffer.from(encoded, 'base64').toString());
+  return pairs.find((pair) => timingSafeEqual(sha256(pair), given))?.split(':')[0];
 }
 
 /**
- * Serves the internal listener; 422 for an invalid query, 503 while PostgreSQL is unavailable.
+ * Serves the internal listener; 422 for an invalid query, 503 while PostgreSQL is unavailable. Except for the first two
+ * endpoints, the caller needs the token of a service: otherwise 401 or 403.
  *
  * - `GET /revocations?after=<id>`: the revocations after this id; with `&keys=true` also the kids of the valid signing
  *   keys, so that a leaked key is refused within a second. Every process asks twice a second.
+ * - `POST /service-token` with the pair of a service as Basic credentials: `{token, expires_in}`, or 401.
  * - `GET /ended-sessions?after=<id>`: up to 1,000 sessions that ended after this id of the feed, in the last 30 days.
  * - `GET /users?email=<address>` or `?id=<id>`: `{id}`, or 404. Emails are compared as in a login.
  */
-export function createInternal({ revocations, signingKeys, users }: InternalDeps): Router {
+export function createInternal(deps: InternalDeps): Router {
+  const { revocations, signingKeys, users, serviceSecrets, issueToken, tokens } = deps;
   const router = Router();
 
   function serve<Query>(
@@ -51,6 +71,13 @@ export function createInternal({ revocations, signingKeys, users }: InternalDeps
     const kids = keys && (await signingKeys.listKids());
     return { ...(await revocations.listAfter(after)), ...(kids && { keys: kids }) };
   });
+  router.post('/service-token', (request, response) => {
+    const service = serviceOf(request.get('authorization'), serviceSecrets);
+    if (service === undefined) return void response.status(401).end();
+    response.set('Cache-Control', 'no-store');
+    response.json({ token: issueToken(service), expires_in: accessTokenLifetime });
+  });
+  router.use(['/ended-sessions', '/users'], requireService(tokens));
   serve('/ended-sessions', endedSessionsQuery, ({ after }) => revocations.listEndedSessions(after));
   serve('/users', userQuery, async (by) => {
     const user = await ('email' in by ? users.findByEmail(by.email) : users.findById(by.id));

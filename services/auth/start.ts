@@ -1,11 +1,13 @@
 import {
   createDatabase,
   createRedis,
+  createTokenVerifier,
   type Process,
   type Running,
   startRetention,
   watchRevocations,
 } from '@content-platform/chassis';
+import { createAccessTokens } from './access-tokens.ts';
 import { createAuth } from './app.ts';
 import type { readAuthConfig } from './config.ts';
 import { createInternal } from './internal.ts';
@@ -51,6 +53,7 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
     void keys.current;
     if (!revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
   };
+  const tokens = createAccessTokens(config.PUBLIC_URL, keys);
   const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength, identity } = config;
   return {
     app: createAuth({
@@ -64,7 +67,7 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
       mfaRoles: config.MFA_REQUIRED_ROLES,
       totpKey,
       identity,
-      pushDevices: createPushDevices(config.DEVICES_INTERNAL_URL, logger),
+      pushDevices: createPushDevices(config.DEVICES_INTERNAL_URL, () => tokens.forService('auth'), logger),
       logger,
       metrics,
     }),
@@ -72,6 +75,9 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
       revocations: feedOfRevocations,
       signingKeys: feedOfKeys,
       users: database.users,
+      serviceSecrets: config.SERVICE_SECRETS,
+      issueToken: tokens.forService,
+      tokens: createTokenVerifier(issuer, keys, revocations),
     }),
     checks: {
       postgres: { required: true, check: () => pool.ping() },

@@ -107,8 +107,16 @@ const authInternalUrl = url('http:', 'https:')
 /** The settings of processes that check tokens. */
 export const tokenConfig = { AUTH_URL: authUrl, AUTH_INTERNAL_URL: authInternalUrl };
 
+const serviceSecretForm = 'a secret of 32 or more characters';
+export const serviceSecret = z
+  .string(serviceSecretForm)
+  .regex(/^[\w-]{32,}$/, serviceSecretForm)
+  .describe(
+    'Secret with which the service gets tokens for internal listeners, 32 or more characters of A-Z, a-z, 0-9, - and _; SERVICE_SECRETS of auth has it too',
+  );
+
 /** Settings whose value must not be shown in an error, and that can be given as a file. */
-const secret = /(_SECRET|_SECRET_NEW|_PASSWORD|_URL|_ACCESS_KEY)$/;
+const secret = /(_SECRET|_SECRETS|_SECRET_NEW|_PASSWORD|_URL|_ACCESS_KEY)$/;
 
 function withFiles(env: NodeJS.ProcessEnv, names: string[]): Record<string, string | undefined> {
   const values: Record<string, string | undefined> = {};

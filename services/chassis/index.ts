@@ -6,6 +6,7 @@ export {
   list,
   readConfig,
   redisUrl,
+  serviceSecret,
   serviceUrl,
   tokenConfig,
   url,
@@ -52,6 +53,7 @@ export { retryUntilAborted } from './retry-until-aborted.ts';
 export { comparePaths, requestMethods } from './routing.ts';
 export { run, type Process, type Running } from './run.ts';
 export { createService, handle, type Call, type Gate, type Handler, type ServiceOptions } from './service.ts';
+export { createServiceFetch, requireService, type ServiceFetch } from './service-tokens.ts';
 export { createSemaphore, type Release, type Semaphore } from './semaphore.ts';
 export { singleFlight } from './single-flight.ts';
 export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
@@ -62,6 +64,7 @@ export {
   authorize,
   bearerToken,
   createTokenVerifier,
+  internalScope,
   requireScope,
   tokensFromAuth,
   type Caller,

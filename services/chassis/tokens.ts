@@ -29,6 +29,13 @@ export function actorOf(caller: Caller): string {
   return caller.kind === 'user' ? `user:${caller.id}` : `client:${caller.clientId}`;
 }
 
+/** Scope of the tokens with which services call each other's internal listeners. It cannot be granted to a caller of the API. */
+export const internalScope = 'internal';
+
+/** Whether the caller is another process of the platform. */
+export const isService = ({ kind, scopes }: Caller): boolean =>
+  kind === 'machine' && (scopes as ReadonlySet<string>).has(internalScope);
+
 /** The `aud` of every access token. */
 export const audience = 'content-platform';
 

@@ -28,6 +28,8 @@ interface Description {
   calls?: 'all' | readonly string[];
   /** Other services whose internal listener this process calls. */
   callsInternal?: 'all' | readonly string[];
+  /** The service has a secret with which auth gives it tokens for internal listeners. */
+  hasSecret?: true;
   /** Maximum number of PostgreSQL connections of one process. */
   connections: { platform: number; logs: number };
   /** Exactly one process runs, because its state is in memory. */
@@ -104,6 +106,7 @@ const list = [
     ...usual,
     name: 'devices',
     port: 8084,
+    hasSecret: true,
     schema: { name: 'devices' },
     tag: 'Devices',
     description: 'Phones and browsers that receive push messages.',
@@ -112,6 +115,7 @@ const list = [
     ...usual,
     name: 'letters',
     port: 8085,
+    hasSecret: true,
     schema: { name: 'letters', idempotency: true },
     tag: 'Letters',
     description: 'Letters and their webforms.',

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Logger } from '@content-platform/chassis';
+import type { Logger, ServiceFetch } from '@content-platform/chassis';
 import type { DeviceStore } from './device-store.ts';
 
 const pollMs = 1_000;
@@ -15,10 +15,13 @@ const page = z.strictObject({
 export type EndedSessions = z.infer<typeof page>;
 
 /** Fetches ended sessions from auth's internal listener at `url`. Rejects if auth is unavailable. */
-export function remoteEndedSessions(url: string) {
+export function remoteEndedSessions(url: string, fetchAsService: ServiceFetch) {
   return async (after: number): Promise<EndedSessions> => {
     const signal = AbortSignal.timeout(fetchTimeoutMs);
-    const response = await fetch(`${url}/ended-sessions?after=${after}`, { signal, redirect: 'error' });
+    const response = await fetchAsService(`${url}/ended-sessions?after=${after}`, {
+      signal,
+      redirect: 'error',
+    });
     if (!response.ok) throw new Error(`${url}/ended-sessions answered ${response.status}`);
     return page.parse(await response.json());
   };

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import express from 'express';
+import { type Caller, HttpError } from '@content-platform/chassis';
+import type { Scope } from '@content-platform/contract';
 import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
 import { createInternal } from './internal.ts';
 import { openDevices, type TestDevices } from './testing.ts';
@@ -9,7 +11,7 @@ let server: HttpServer;
 let url: string;
 beforeAll(async () => {
   own = await openDevices();
-  server = await startHttpServer(express().use(createInternal(own.devices, own.logger)));
+  server = await startHttpServer(express().use(createInternal(own.devices, { verify }, own.logger)));
   url = `${server.origin}/unregister`;
 });
 afterAll(async () => {
@@ -17,8 +19,18 @@ afterAll(async () => {
   await own.close();
 });
 
-async function tell(body: unknown): Promise<number> {
-  const headers = { 'Content-Type': 'application/json', 'X-Request-Id': 'the-logout' };
+/** Stands for the check of signatures: the token is the scope. */
+const verify = async (token: string): Promise<Caller> => {
+  if (token === 'forged') throw new HttpError('invalid_token', 'The access token is not one of ours.');
+  return { kind: 'machine', clientId: 'service:auth', scopes: new Set([token as Scope]) };
+};
+
+async function tell(body: unknown, authorization = 'Bearer internal'): Promise<number> {
+  const headers = {
+    'Content-Type': 'application/json',
+    'X-Request-Id': 'the-logout',
+    ...(authorization && { authorization }),
+  };
   return (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).status;
 }
 const tokensOf = async (userId: number) =>
@@ -33,8 +45,20 @@ test('removes only the device of this user with this token', async () => {
   expect(await tokensOf(2)).toEqual(["another's"]);
 });
 
+test('only a service with a token removes a device', async () => {
+  await own.devices.register(3, 1, { token: 'kept' });
+  for (const [authorization, status] of [
+    ['', 401],
+    ['Bearer forged', 401],
+    ['Basic internal', 401],
+    ['Bearer devices:manage', 403],
+  ] as const)
+    expect(await tell({ user_id: 3, token: 'kept' }, authorization)).toBe(status);
+  expect(await tokensOf(3)).toEqual(['kept']);
+});
+
 test('refuses a body that is not JSON, without logging it', async () => {
-  const headers = { 'Content-Type': 'application/json' };
+  const headers = { 'Content-Type': 'application/json', Authorization: 'Bearer internal' };
   const reply = await fetch(url, { method: 'POST', headers, body: '{"user_id":1,"token":"cut' });
   expect([reply.status, await reply.text()]).toEqual([400, '']);
 });

@@ -6,7 +6,9 @@ import {
   inSpan,
   type Logger,
   requestId,
+  requireService,
   runInContext,
+  type TokenVerifier,
 } from '@content-platform/chassis';
 import { id, multiLineText } from '@content-platform/contract';
 import type { DeviceStore } from './device-store.ts';
@@ -14,10 +16,13 @@ import type { DeviceStore } from './device-store.ts';
 const route = '/unregister';
 const unregistration = z.strictObject({ user_id: id, token: multiLineText(1, 4096) });
 
-/** Serves `POST /unregister {user_id, token}` for auth's logout, on the internal listener. 204 also for an unknown device. */
-export function createInternal(devices: DeviceStore, logger: Logger): Router {
+/**
+ * Serves `POST /unregister {user_id, token}` for auth's logout, on the internal listener. 204 also for an unknown device;
+ * 401 or 403 without the token of a service.
+ */
+export function createInternal(devices: DeviceStore, tokens: TokenVerifier, logger: Logger): Router {
   const router = Router();
-  router.post(route, express.json({ limit: 65_536 }), (request, response) => {
+  router.post(route, requireService(tokens), express.json({ limit: 65_536 }), (request, response) => {
     const parsed = unregistration.safeParse(request.body);
     if (!parsed.success) return void response.status(422).end();
     const { user_id: userId, token } = parsed.data;

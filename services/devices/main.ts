@@ -1,5 +1,6 @@
 import {
   createDatabase,
+  createServiceFetch,
   migrate,
   type RetentionSteps,
   run,
@@ -24,11 +25,13 @@ await run('devices', readDevicesConfig, async (process) => {
   });
   onStop(startRetention(database.query, steps, logger));
   const devices = createDeviceStore(database);
-  onStop(followEndedSessions(remoteEndedSessions(config.AUTH_INTERNAL_URL), devices, logger));
+  const { AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = config;
+  const fetchEnded = remoteEndedSessions(authUrl, createServiceFetch(authUrl, 'devices', secret));
+  onStop(followEndedSessions(fetchEnded, devices, logger));
   const tokens = tokensFromAuth(process);
   return {
     app: createDevices({ devices, tokens, logger, metrics }),
-    internal: createInternal(devices, logger),
+    internal: createInternal(devices, tokens, logger),
     checks: { postgres: { required: true, check: () => database.ping() }, tokens: tokens.check },
   };
 });

@@ -22,6 +22,7 @@ const users: Record<string, number> = {
 beforeAll(async () => {
   letters = await startLetters();
   auth = await startHttpServer(({ url = '' }, response) => {
+    if (url === '/service-token') return void response.end('{"token":"x","expires_in":900}');
     const id = users[url];
     response.writeHead(id === undefined ? 404 : 200).end(id === undefined ? '' : JSON.stringify({ id }));
   });
@@ -33,7 +34,10 @@ afterAll(async () => {
 
 /** Runs the command in this process. */
 function create(args: string[], databaseUrl = letters.databaseUrl, authUrl = auth.origin) {
-  return createLetter(args, { open: () => openLetters(databaseUrl), findUser: createFindUser(authUrl) });
+  return createLetter(args, {
+    open: () => openLetters(databaseUrl),
+    findUser: createFindUser(authUrl, fetch),
+  });
 }
 
 /** Runs the command as a process, as `npm run admin` does. */

@@ -1,5 +1,5 @@
 // Manages letters of an installation; for a list of commands run `node services/letters/admin.ts help`.
-import { runCommand } from '@content-platform/chassis';
+import { createServiceFetch, runCommand } from '@content-platform/chassis';
 import { createLetter } from './commands/create-letter.ts';
 import { readAdminConfig } from './config.ts';
 import { openLetters } from './letters.ts';
@@ -9,14 +9,14 @@ const help = `Usage:
   create-letter EMAIL-or-USER-ID TITLE [--webform ID[:required]]…
       Makes a letter of this user, a draft, with these webforms. A required webform cannot be skipped.
 DATABASE_URL (or DATABASE_URL_FILE) names the platform's database, AUTH_INTERNAL_URL the internal listener of its auth
-service.`;
+service, SERVICE_SECRET (or SERVICE_SECRET_FILE) the secret of the letters service there.`;
 
 await runCommand(help, {
   'create-letter': async (args) => {
-    const { DATABASE_URL, AUTH_INTERNAL_URL } = readAdminConfig();
+    const { DATABASE_URL, AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = readAdminConfig();
     return createLetter(args, {
       open: () => openLetters(DATABASE_URL),
-      findUser: createFindUser(AUTH_INTERNAL_URL),
+      findUser: createFindUser(authUrl, createServiceFetch(authUrl, 'letters', secret)),
     });
   },
 });

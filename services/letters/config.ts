@@ -1,10 +1,19 @@
 import { portOf } from '@content-platform/contract';
-import { commonConfig, databaseUrl, readConfig, tokenConfig, url } from '@content-platform/chassis';
+import {
+  commonConfig,
+  databaseUrl,
+  readConfig,
+  serviceSecret,
+  tokenConfig,
+  url,
+} from '@content-platform/chassis';
 
 export const lettersConfig = {
   ...commonConfig(portOf('letters')),
   ...tokenConfig,
   DATABASE_URL: databaseUrl,
+  // The admin commands run in the container of the service, and read it there.
+  SERVICE_SECRET: serviceSecret,
 };
 
 /** Throws ConfigError. */
@@ -17,6 +26,10 @@ export function readLettersConfig() {
  * installation would return the wrong user. Throws ConfigError.
  */
 export function readAdminConfig() {
-  const shape = { DATABASE_URL: databaseUrl, AUTH_INTERNAL_URL: url('http:', 'https:') };
+  const shape = {
+    DATABASE_URL: databaseUrl,
+    AUTH_INTERNAL_URL: url('http:', 'https:'),
+    SERVICE_SECRET: serviceSecret,
+  };
   return readConfig(shape, process.env);
 }

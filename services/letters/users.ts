@@ -1,3 +1,4 @@
+import type { ServiceFetch } from '@content-platform/chassis';
 import { id } from '@content-platform/contract';
 
 const timeoutMs = 5_000;
@@ -8,11 +9,11 @@ export type FindUser = (whom: { email: string } | { id: string }) => Promise<num
  * Looks up a user's id at auth's internal listener at `url`; undefined: the user does not exist. Throws if auth does not
  * answer within 5 s.
  */
-export function createFindUser(url: string): FindUser {
+export function createFindUser(url: string, fetchAsService: ServiceFetch): FindUser {
   return async (whom) => {
     const signal = AbortSignal.timeout(timeoutMs);
     try {
-      const response = await fetch(`${url}/users?${new URLSearchParams(whom)}`, {
+      const response = await fetchAsService(`${url}/users?${new URLSearchParams(whom)}`, {
         signal,
         redirect: 'error',
       });

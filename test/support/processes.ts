@@ -56,6 +56,7 @@ export const bareEnvironment: NodeJS.ProcessEnv = {
   AUTH_INTERNAL_URL: nowhere,
   INTERNAL_URLS: nowhere,
   REDIS_URL: 'redis://127.0.0.1:1',
+  SERVICE_SECRET: 'a-service-secret-that-no-auth-knows',
   PATH: process.env['PATH'],
   NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
 };

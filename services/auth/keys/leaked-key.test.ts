@@ -21,7 +21,7 @@ let gateway: { isRefused(token: string): Promise<boolean>; close(): Promise<unkn
 
 beforeAll(async () => {
   auth = await startAuth();
-  internal = await startHttpServer(express().use(createInternal(auth.stores)));
+  internal = await startHttpServer(express().use(createInternal(auth.internal)));
   const { logger } = auth;
   const keys = createJwksClient(`${auth.origin}/.well-known/jwks.json`, logger);
   const fetchRevocations = remoteRevocations(internal.origin);

@@ -15,7 +15,13 @@ const done = (response: ServerResponse) => void response.writeHead(204).end();
 
 async function take(request: IncomingMessage, response: ServerResponse) {
   const { method, url, headers } = request;
-  asked.push({ method, url, requestId: headers['x-request-id'], body: await json(request) });
+  asked.push({
+    method,
+    url,
+    requestId: headers['x-request-id'],
+    authorization: headers.authorization,
+    body: await json(request),
+  });
   answer(response);
 }
 beforeAll(async () => {
@@ -31,6 +37,7 @@ const token = 'a-push-token:that-nobody-may-see';
 function start(at: string | undefined) {
   const pushDevices = createPushDevices(
     at,
+    () => 'of-auth',
     createLogger('auth', 'debug', { write: (line) => void log.push(line) }),
   );
   const context = { requestId: 'the-logout', route: '/api/logout', database: { calls: 0, ms: 0 } };
@@ -43,7 +50,13 @@ const staying = () =>
 test('sends the user and the token to the devices service, and logs nothing', async () => {
   await start(devices.origin)();
   expect(asked).toEqual([
-    { method: 'POST', url: '/unregister', requestId: 'the-logout', body: { user_id: 7, token } },
+    {
+      method: 'POST',
+      url: '/unregister',
+      requestId: 'the-logout',
+      authorization: 'Bearer of-auth',
+      body: { user_id: 7, token },
+    },
   ]);
   expect(log).toEqual([]);
 });

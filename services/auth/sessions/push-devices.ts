@@ -5,14 +5,18 @@ export type PushDevices = ReturnType<typeof createPushDevices>;
 /** Maximum delay of a logout, in ms. */
 const timeoutMs = 1_000;
 
-/** Creates a client of the devices service at `url`, which stores push tokens; undefined: there is no such service. */
-export function createPushDevices(url: string | undefined, logger: Logger) {
+/**
+ * Creates a client of the devices service at `url`, which stores push tokens; undefined: there is no such service.
+ * `issueToken` makes a token for internal listeners.
+ */
+export function createPushDevices(url: string | undefined, issueToken: () => string, logger: Logger) {
   const breaker = createBreaker(logger, 'the devices service is unavailable; retrying once a second');
 
   async function ask(userId: number, token: string, span: Span | undefined): Promise<void> {
     const response = await fetch(`${url}/unregister`, {
       method: 'POST',
       headers: {
+        Authorization: `Bearer ${issueToken()}`,
         'Content-Type': 'application/json',
         'X-Request-Id': currentContext()?.requestId ?? '',
         ...span?.headers(),

@@ -1,12 +1,13 @@
 // Shared by the tests of this service.
 import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
-import { type Database, watchRevocations } from '@content-platform/chassis';
+import { createTokenVerifier, type Database, watchRevocations } from '@content-platform/chassis';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { startHttpServer } from '../../../test/support/http-server.ts';
 import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
+import { createAccessTokens } from '../access-tokens.ts';
 import { ensureClient, ensureUser, withAccounts } from '../accounts.ts';
 import { createAuth } from '../app.ts';
 import type { Command } from '../commands/command.ts';
@@ -45,6 +46,8 @@ export function runCommand(databaseUrl: string, command: Command, args: string[]
   });
 }
 
+export const devicesSecret = 'the-secret-of-the-devices-service';
+
 /** Starts the service in this process, on a new database. */
 export async function startAuth({
   identity = noIdentity,
@@ -71,12 +74,13 @@ export async function startAuth({
     mfaRoles,
     totpKey,
     identity,
-    pushDevices: createPushDevices(undefined, logger),
+    pushDevices: createPushDevices(undefined, () => '', logger),
     equalizeFailureTime: async () => void (equalized += 1),
     logger,
     metrics,
   });
   const { origin, close } = await startHttpServer(app);
+  const tokens = createAccessTokens(issuer, keys);
 
   const addUser = (email: string, own: string, ...roles: contract.Role[]) =>
     ensureUser(accounts, { email, name: 'A Person', password: own, roles: roles.length ? roles : ['user'] });
@@ -91,6 +95,15 @@ export async function startAuth({
     stores,
     keys,
     refreshSecret,
+    /** Makes access tokens. */
+    tokens,
+    /** The dependencies of the internal listener, which knows the service `devices`. */
+    internal: {
+      ...stores,
+      serviceSecrets: [`devices:${devicesSecret}`],
+      issueToken: tokens.forService,
+      tokens: createTokenVerifier(issuer, keys, revocations),
+    },
     /** How often a failed login was delayed until it took as long as others. */
     equalized: () => equalized,
     sql: async <Row extends object = Record<string, unknown>>(text: string, ...values: unknown[]) =>

@@ -1,0 +1,38 @@
+import { expect, test } from '@jest/globals';
+import { services } from '@content-platform/contract';
+import { tokenOf } from '../support/accounts.ts';
+import { stack } from '../support/stack.ts';
+
+const internalOf = (name: string) => stack().services[name]!.internal;
+
+test.each(services)('$name publishes its metrics and health without a token', async ({ name }) => {
+  for (const path of ['/metrics', '/health/live', '/health/ready'])
+    expect((await fetch(internalOf(name) + path)).status).toBe(200);
+});
+
+test('auth publishes its revocations without a token', async () => {
+  expect((await fetch(`${internalOf('auth')}/revocations?after=0`)).status).toBe(200);
+});
+
+const body = JSON.stringify({ user_id: 1, token: 'a-push-token' });
+const json = { 'Content-Type': 'application/json' };
+test.each<[string, string, RequestInit]>([
+  ['devices', '/unregister', { method: 'POST', body, headers: json }],
+  ['auth', '/users?id=1', {}],
+  ['auth', '/users?email=user@example.com', {}],
+  ['auth', '/ended-sessions?after=0', {}],
+])('%s refuses %s without the token of a service', async (name, path, init) => {
+  const send = (headers: Record<string, string>) =>
+    fetch(internalOf(name) + path, { ...init, headers: { ...json, ...headers } });
+  expect((await send({})).status).toBe(401);
+  for (const account of ['user', 'admin', 'machine'] as const) {
+    const token = await tokenOf(stack().gateway, account);
+    expect((await send({ Authorization: `Bearer ${token}` })).status).toBe(403);
+  }
+});
+
+test('auth gives no token for a wrong secret', async () => {
+  const headers = { Authorization: `Basic ${btoa('devices:a-guess-of-32-characters-or-more')}` };
+  const response = await fetch(`${internalOf('auth')}/service-token`, { method: 'POST', headers });
+  expect(response.status).toBe(401);
+});
