@@ -8,6 +8,7 @@ import {
 } from '@content-platform/chassis';
 import { createAccessTokens } from './access-tokens.ts';
 import type { AuthContext } from './context.ts';
+import { backchannelLogout } from './endpoints/backchannel-logout.ts';
 import { beginTotp } from './endpoints/begin-totp.ts';
 import { changePassword } from './endpoints/change-password.ts';
 import { confirmTotp } from './endpoints/confirm-totp.ts';
@@ -106,6 +107,7 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.listAudit, listAudit(context)),
     handle(contract.identityLogin, identityLogin(context), identity.gate),
     handle(contract.identityCallback, identityCallback(context), identity.gate),
+    handle(contract.backchannelLogout, backchannelLogout(context), identity.gate),
     handle(contract.identityLogout, identityLogout(context), identity.gate),
     handle(contract.updateSuborg, updateSuborg(context), identity.gate),
     handle(contract.jwks, jwks(context)),

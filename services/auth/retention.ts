@@ -12,6 +12,8 @@ export const retention: RetentionSteps = (query) => {
     // Until then a late callback gets the error "took too long", and a code that is used again ends its session.
     'identity logins': () => deleteOlder('delete_identity_logins', 'auth.identity_login', '1 hour'),
     'identity codes': () => deleteOlder('delete_identity_codes', 'auth.identity_code', '1 day'),
+    // A logout token is refused when it is six minutes old.
+    'logout tokens': () => deleteOlder('delete_logout_tokens', 'auth.logout_token', '1 hour'),
     'unfinished logins': () => deleteOlder('delete_mfa_logins', 'auth.mfa_login', '1 hour'),
     'signing keys': signingKeys.deleteExpired,
     audit: audit.deleteExpired,

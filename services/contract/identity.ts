@@ -117,6 +117,30 @@ export const identityLogout = define('identityLogout', 'POST', '/api/:identity/l
   errors: ['not_found', 'identity_login_disabled'],
 });
 
+export const backchannelLogout = define('backchannelLogout', 'POST', '/api/:identity/backchannel-logout', {
+  access: 'public',
+  rateLimit: { requests: 600, seconds: 60 },
+  summary: 'End sessions after a provider logout.',
+  description:
+    'The identity service calls this URL when a user logs out there (OpenID Connect Back-Channel Logout 1.0). Each logout token is accepted once.',
+  params,
+  body: {
+    kinds: ['form'],
+    maxBytes: 16_384,
+    // The specification requires that unknown parameters are ignored.
+    schema: z.object({ logout_token: multiLineText(1, 10_000) }),
+  },
+  invalidBody: 'invalid_request',
+  responses: {
+    200: {
+      description: 'The sessions have ended.',
+      schema: z.strictObject({}),
+      headers: { 'Cache-Control': 'no-store' },
+    },
+  },
+  errors: ['not_found', 'identity_login_disabled', 'identity_unavailable'],
+});
+
 export const updateSuborg = define('updateSuborg', 'POST', '/api/:identity/update-suborg', {
   access: 'user',
   summary: 'Select a part of the organisation.',

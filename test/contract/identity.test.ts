@@ -1,11 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { text } from 'node:stream/consumers';
 import { afterAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 import * as contract from '@content-platform/contract';
 import { call, type CallOptions } from '@content-platform/contract/client';
+import { startHttpServer } from '../support/http-server.ts';
 import { createBrowser } from '../support/identity.ts';
 import { returnTo, startIdentityStack } from '../support/identity-stack.ts';
 import { stack } from '../support/stack.ts';
+import { until } from '../support/wait.ts';
 import { describeEndpoint, type Subject } from './describe-endpoint.ts';
 
 const id = randomBytes(6).toString('hex');
@@ -16,8 +19,17 @@ const ida = {
   emailVerified: true,
   suborgs: ['north', 'south'],
 };
-const { gateway, disabled, stop } = await startIdentityStack([ida]);
-afterAll(stop);
+/** The logout tokens that the provider sent. */
+const logoutTokens: string[] = [];
+const receiver = await startHttpServer(async (request, response) => {
+  logoutTokens.push(new URLSearchParams(await text(request)).get('logout_token')!);
+  response.end();
+});
+const { gateway, disabled, stop } = await startIdentityStack([ida], receiver.origin);
+afterAll(async () => {
+  await stop();
+  receiver.close();
+});
 
 const params = { identity: 'identity' };
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
@@ -45,7 +57,7 @@ async function comeBack() {
 
 /** Completes a login and exchanges the code for tokens. */
 async function logIn() {
-  const { browser, back, verifier } = await comeBack();
+  const { browser, back, verifier, there } = await comeBack();
   const landed = new URL((await browser.go(back)).headers.get('location')!);
   const answer = await call(gateway, contract.token, {
     body: {
@@ -55,7 +67,8 @@ async function logIn() {
     },
   });
   if (answer.error) throw new Error(answer.error.message);
-  return { landed, token: answer.body.access_token, refreshToken: answer.body.refresh_token! };
+  const { access_token: token, refresh_token } = answer.body;
+  return { browser, provider: there.origin, landed, token, refreshToken: refresh_token! };
 }
 
 /** Without an identity service, the reserved name returns 501 and other names return 404. */
@@ -129,6 +142,39 @@ describeEndpoint(contract.identityCallback, { path: '/api/identity/login/callbac
 
   testDisabled(subject);
 });
+
+describeEndpoint(
+  contract.backchannelLogout,
+  { path: '/api/identity/backchannel-logout', body: { logout_token: 'a.b.c' } },
+  (subject) => {
+    const { ask, send } = subject;
+    test('ends the session of a user who has logged out at the identity service', async () => {
+      const { browser, provider, token } = await logIn();
+      const page = await (await browser.go(`${provider}/session/end`)).text();
+      const xsrf = /name="xsrf" value="([^"]+)"/.exec(page)![1]!;
+      const confirmed = { method: 'POST', body: new URLSearchParams({ xsrf, logout: 'yes' }) };
+      await browser.go(`${provider}/session/end/confirm`, confirmed);
+      await until('the provider has sent a logout token', () => logoutTokens.length > 0);
+      const body = { logout_token: logoutTokens.at(-1)! };
+      expect((await ask({ params, body })).status).toBe(200);
+      expect((await ask({ params, body })).error?.error).toBe('invalid_request');
+      await until('the access token is refused', async () => {
+        return (await call(gateway, contract.me, { token })).status === 401;
+      });
+    });
+
+    test('refuses a token that is missing or repeated', async () => {
+      for (const body of ['', 'logout_token=', 'logout_token=a&logout_token=b']) {
+        expect((await send({ body })).error?.error).toBe('invalid_request');
+      }
+    });
+
+    testDisabled(subject, { body: { logout_token: 'a.b.c' } } as Pick<
+      CallOptions<typeof contract.backchannelLogout>,
+      'body'
+    >);
+  },
+);
 
 describeEndpoint(contract.identityLogout, { path: '/api/identity/logout', as: 'user' }, (subject) => {
   const { ask } = subject;

@@ -24,12 +24,16 @@ async function start({ command, args, cwd, env, name, ready }: ProcessSpec): Pro
  * Starts a second gateway and auth service on the stack's stores, with an identity service where `people` log in.
  * `stack()` and all of test/support then use them. `disabled` is the stack's gateway, which has no identity service.
  */
-export async function startIdentityStack(people: readonly Person[]) {
+export async function startIdentityStack(people: readonly Person[], backchannelLogoutUri?: string) {
   const file = process.env['STACK_FILE']!;
   const usual = stack();
   const port = await freeRow(services.length);
   const { gateway, services: addresses } = addressesOf(port);
-  const provider = await startIdentityProvider(`${gateway}/api/identity/login/callback`, people);
+  const provider = await startIdentityProvider(
+    `${gateway}/api/identity/login/callback`,
+    people,
+    backchannelLogoutUri,
+  );
   const around = {
     ...usual,
     kafka: '',

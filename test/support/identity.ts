@@ -16,9 +16,17 @@ export async function listen(answerAt: (address: string) => RequestListener) {
 }
 
 /** Starts a real OpenID provider in this process, where `people` log in by entering their subject. */
-export async function startIdentityProvider(redirectUri: string, people: readonly Person[]) {
+export async function startIdentityProvider(
+  redirectUri: string,
+  people: readonly Person[],
+  backchannelLogoutUri?: string,
+) {
   const { address: issuer, close } = await listen((address) =>
-    createIdentityProvider({ issuer: address, client: { ...client, redirectUri }, people }),
+    createIdentityProvider({
+      issuer: address,
+      client: { ...client, redirectUri, backchannelLogoutUri },
+      people,
+    }),
   );
   return { issuer, close };
 }

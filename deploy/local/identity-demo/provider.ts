@@ -8,7 +8,7 @@ import type { Person } from './people.ts';
 
 export interface ProviderOptions {
   issuer: string;
-  client: { id: string; secret: string; redirectUri: string };
+  client: { id: string; secret: string; redirectUri: string; backchannelLogoutUri?: string | undefined };
   people: readonly Person[];
 }
 
@@ -28,11 +28,15 @@ function configurationOf({ client, people }: ProviderOptions): Configuration {
         // Allows every person to use the platform; issues no refresh tokens.
         grant_types: ['authorization_code'],
         response_types: ['code'],
+        ...(client.backchannelLogoutUri && {
+          backchannel_logout_uri: client.backchannelLogoutUri,
+          backchannel_logout_session_required: true,
+        }),
       },
     ],
     claims: { openid: ['sub', 'suborgs'], email: ['email', 'email_verified'], profile: ['name'] },
     scopes: ['openid'],
-    features: { devInteractions: { enabled: false } },
+    features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
     renderError(context, { error, error_description }) {
       context.type = 'html';

@@ -70,6 +70,12 @@ export function createIdentityStore(query: Database['query']) {
       return (await first<{ issuer: string }>('delete_identity', text, [userId, id]))?.issuer;
     },
 
+    /** Remembers a logout token by its hash; returns false if it was used before. */
+    useLogoutToken: (hash: Buffer) =>
+      affects('use_logout_token', 'INSERT INTO auth.logout_token (hash) VALUES ($1) ON CONFLICT DO NOTHING', [
+        hash,
+      ]),
+
     /** Removes all links of the user. */
     unlinkAll: (userId: number) =>
       run('delete_identities', 'DELETE FROM auth.identity WHERE user_id = $1', [userId]),

@@ -1,5 +1,6 @@
 import { HttpError, type Gate, type Logger } from '@content-platform/chassis';
 import { createBrowserCookie } from './browser.ts';
+import { createLogoutTokens } from './logout-token.ts';
 import { createProvider } from './provider.ts';
 import type { IdentitySettings } from './settings.ts';
 
@@ -8,15 +9,17 @@ export type IdentityService = ReturnType<typeof createIdentityService>;
 /** Creates what the identity endpoints share. `publicUrl` is the URL at which browsers reach the platform. */
 export function createIdentityService(settings: IdentitySettings, publicUrl: string, logger: Logger) {
   const { name, provider, returnTo } = settings;
+  const connection = createProvider(provider);
   if (provider && returnTo.length === 0) logger.warn('IDENTITY_RETURN_TO is empty: no login can begin');
   const gate: Gate = ({ identity }) => {
-    if (identity !== name) throw new HttpError('not_found', 'There is no identity service of this name.');
+    if (identity !== name) throw new HttpError('not_found', 'There is no identity service with this name.');
     if (provider) return;
     throw new HttpError('identity_login_disabled', 'Logging in at an identity service is not configured.');
   };
   return {
     ...settings,
-    provider: createProvider(provider),
+    provider: connection,
+    checkLogoutToken: createLogoutTokens(connection, provider?.clientId),
     cookie: createBrowserCookie(publicUrl),
     redirectUri: `${publicUrl}/api/${name}/login/callback`,
     gate,

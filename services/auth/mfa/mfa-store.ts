@@ -101,6 +101,14 @@ export function createMfaStore(query: Database['query']) {
       return { userId, first: firstFactorOf(factors) };
     },
 
+    /** Deletes the user's unfinished logins that began at the identity provider. */
+    deleteIdentityLoginsOf: (userId: number) =>
+      run(
+        'delete_identity_mfa_logins',
+        'DELETE FROM auth.mfa_login WHERE user_id = $1 AND identity_issuer IS NOT NULL',
+        [userId],
+      ),
+
     /** Returns false if the login was completed meanwhile. */
     deleteLogin: (tokenHash: Buffer) =>
       affects('delete_mfa_login', 'DELETE FROM auth.mfa_login WHERE token_hash = $1', [tokenHash]),

@@ -1,3 +1,4 @@
+import { decodeJwt } from 'jose';
 import { deleteExpired, type Database } from '@content-platform/chassis';
 import { statements } from '../statements.ts';
 import { createRevocationStore } from './revocation-store.ts';
@@ -63,6 +64,16 @@ const maxSessions = 100;
  */
 const overSince = 'least(ends_at, CASE WHEN identity_issuer IS NULL THEN ended_at END)';
 
+/** Returns the provider's session of an ID token, which was verified before; null: it names none. */
+function sidOf(idToken: string): string | null {
+  try {
+    const { sid } = decodeJwt(idToken);
+    return typeof sid === 'string' ? sid : null;
+  } catch {
+    return null;
+  }
+}
+
 export type SessionStore = ReturnType<typeof createSessionStore>;
 
 /** Stores sessions, and refresh tokens by their SHA-256. All functions throw the errors of `query`. */
@@ -84,8 +95,8 @@ export function createSessionStore(query: Database['query']) {
     async open(session: NewSession, refreshTokenHash: Buffer): Promise<number> {
       const { userId, device, address, mustChangePassword, endsAt, origin } = session;
       const text = `INSERT INTO auth.session
-                      (user_id, device, address, must_change_password, ends_at, identity_issuer, id_token, suborgs)
-                    VALUES ($1, $2, $3, $4, least($5, now() + make_interval(days => $6)), $7, $8, $9) RETURNING id::float8 AS id`;
+                      (user_id, device, address, must_change_password, ends_at, identity_issuer, id_token, suborgs, identity_sid)
+                    VALUES ($1, $2, $3, $4, least($5, now() + make_interval(days => $6)), $7, $8, $9, $10) RETURNING id::float8 AS id`;
       const values = [
         userId,
         device,
@@ -96,6 +107,7 @@ export function createSessionStore(query: Database['query']) {
         origin?.issuer ?? null,
         origin?.idToken ?? null,
         origin?.suborgs ?? null,
+        origin ? sidOf(origin.idToken) : null,
       ];
       const { id } = (await first<{ id: number }>('open_session', text, values))!;
       await this.addToken(id, refreshTokenHash);
@@ -222,6 +234,26 @@ export function createSessionStore(query: Database['query']) {
 
     /** Ends all sessions of the user. Call late in a transaction: it takes a lock. */
     endAll: (userId: number) => end(userId, 'true'),
+
+    /** Returns the users with live sessions that the provider's session `sid` opened. */
+    async usersOfIdentitySession(issuer: string, sid: string | undefined): Promise<number[]> {
+      const text = `SELECT DISTINCT user_id::float8 AS id FROM auth.session
+                    WHERE identity_issuer = $1 AND identity_sid = $2 AND ended_at IS NULL`;
+      const found = await rows<{ id: number }>('find_identity_sessions', text, [issuer, sid ?? null]);
+      return found.map(({ id }) => id);
+    },
+
+    /**
+     * Ends the user's sessions that the provider's session `sid` opened, or all of this provider. A session without a
+     * known `sid` may be the one, so it ends, too. Call late in a transaction: it takes a lock.
+     */
+    endOfIdentity: (userId: number, issuer: string, sid: string | undefined) =>
+      end(
+        userId,
+        'identity_issuer = $2 AND ($3::text IS NULL OR identity_sid IS NULL OR identity_sid = $3)',
+        issuer,
+        sid ?? null,
+      ),
 
     /** Ends sessions that began with a temporary password. Call late in a transaction: it takes a lock. */
     endTemporary: (userId: number) => end(userId, 'must_change_password'),

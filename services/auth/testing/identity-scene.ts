@@ -22,9 +22,16 @@ export const person = (subject: string, more: Partial<Person> = {}): Person => (
 /** The service with a real identity service, or with the one that is named. */
 export async function startScene({
   people = [],
+  backchannelLogoutUri,
   ...settings
-}: Partial<IdentitySettings> & { people?: readonly Person[]; issuer?: string }) {
-  const own = settings.issuer ? undefined : await startIdentityProvider(publicUrl + callbackPath, people);
+}: Partial<IdentitySettings> & {
+  people?: readonly Person[];
+  issuer?: string;
+  backchannelLogoutUri?: string;
+}) {
+  const own = settings.issuer
+    ? undefined
+    : await startIdentityProvider(publicUrl + callbackPath, people, backchannelLogoutUri);
   const issuer = own?.issuer ?? settings.issuer!;
   const auth = await startAuth({
     identity: {

@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { startHttpServer } from '../../../test/support/http-server.ts';
+import jwt from 'jsonwebtoken';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { client, createBrowser } from '../../../test/support/identity.ts';
+import { until } from '../../../test/support/wait.ts';
+import { otherKey, type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
+import { person, type Scene, startScene } from '../testing/identity-scene.ts';
+import { reasonOf } from '../testing/start-auth.ts';
+
+const event = 'http://schemas.openid.net/event/backchannel-logout';
+const send = ({ auth }: Scene, logout_token: string) =>
+  call(auth.origin, contract.backchannelLogout, { params: { identity: 'identity' }, body: { logout_token } });
+
+describe('with a scripted provider', () => {
+  let evil: EvilProvider;
+  let scene: Scene;
+  let refreshToken: string;
+
+  beforeAll(async () => {
+    evil = await startEvilProvider();
+    scene = await startScene({ issuer: evil.issuer });
+    evil.userinfo = { sub: 'somebody', email: 'somebody@example.com', email_verified: true };
+  });
+  afterAll(async () => {
+    await scene.stop();
+    evil.close();
+  });
+
+  /** Logs in with this session of the provider. Returns the refresh token. */
+  async function logIn(sid: string | undefined): Promise<string> {
+    const { browser, there, verifier } = await scene.begin();
+    evil.claims = { sid, nonce: there.searchParams.get('nonce') };
+    const back = new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer);
+    const { code } = await scene.finish(back, browser);
+    return (await scene.redeem(code!, verifier)).body!.refresh_token!;
+  }
+  beforeEach(async () => {
+    refreshToken = await logIn('one');
+  });
+
+  const seconds = () => Math.floor(Date.now() / 1000);
+  const valid = () => ({
+    iss: evil.issuer,
+    aud: client.id,
+    iat: seconds(),
+    exp: seconds() + 120,
+    jti: randomUUID(),
+    sub: 'somebody',
+    sid: 'one',
+    events: { [event]: {} },
+  });
+  function tokenOf(changes: Record<string, unknown> = {}, header: object = {}, key = evil.key): string {
+    const claims = Object.entries({ ...valid(), ...changes }).filter(([, value]) => value !== undefined);
+    const options = {
+      algorithm: 'RS256',
+      header: { alg: 'RS256', kid: 'one', typ: 'logout+jwt', ...header },
+    };
+    return jwt.sign(Object.fromEntries(claims), key, options as jwt.SignOptions);
+  }
+  /** 'revoked' or undefined. */
+  const stateOf = async (token: string) => reasonOf(await scene.auth.refresh(token));
+
+  test('ends the session that the provider names, and no other', async () => {
+    const other = await logIn('two');
+    const answer = await send(scene, tokenOf());
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    expect(await stateOf(refreshToken)).toBe('revoked');
+    expect(await stateOf(other)).toBeUndefined();
+  });
+
+  test.each([
+    ['without sid, all sessions of the user', { sid: undefined }],
+    ['without sub, the session', { sub: undefined }],
+  ])('ends, %s', async (_, changes) => {
+    expect((await send(scene, tokenOf(changes))).status).toBe(200);
+    expect(await stateOf(refreshToken)).toBe('revoked');
+  });
+
+  test('also ends a session whose provider named no sid', async () => {
+    const unnamed = await logIn(undefined);
+    expect((await send(scene, tokenOf())).status).toBe(200);
+    expect(await stateOf(unnamed)).toBe('revoked');
+  });
+
+  test('a session of another login with a password stays', async () => {
+    const { refreshToken: own } = await scene.auth.person();
+    await send(scene, tokenOf({ sid: undefined }));
+    expect(await stateOf(own)).toBeUndefined();
+  });
+
+  test('a login in progress cannot be completed afterwards', async () => {
+    const { browser, there, verifier } = await scene.begin();
+    evil.claims = { sid: 'one', nonce: there.searchParams.get('nonce') };
+    const back = new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer);
+    const { code } = await scene.finish(back, browser);
+    await send(scene, tokenOf());
+    expect(reasonOf(await scene.redeem(code!, verifier))).toBe('unknown');
+  });
+
+  test('accepts each token once', async () => {
+    const token = tokenOf();
+    expect((await send(scene, token)).status).toBe(200);
+    const later = await logIn('one');
+    expect(await send(scene, token)).toMatchObject({ status: 400, error: { error: 'invalid_request' } });
+    expect(await stateOf(later)).toBeUndefined();
+  });
+
+  test.each<[string, () => string]>([
+    ['for another audience', () => tokenOf({ aud: 'other' })],
+    ['of another issuer', () => tokenOf({ iss: 'https://other.example' })],
+    ['with a nonce, such as an ID token', () => tokenOf({ nonce: 'x' })],
+    ['without the event', () => tokenOf({ events: {} })],
+    ['without events', () => tokenOf({ events: undefined })],
+    ['without jti', () => tokenOf({ jti: undefined })],
+    ['without exp', () => tokenOf({ exp: undefined })],
+    ['with neither sub nor sid', () => tokenOf({ sub: undefined, sid: undefined })],
+    ['that has expired', () => tokenOf({ iat: seconds() - 200, exp: seconds() - 100 })],
+    ['that is ten minutes old', () => tokenOf({ iat: seconds() - 600, exp: seconds() + 600 })],
+    ['of the future', () => tokenOf({ iat: seconds() + 600, exp: seconds() + 900 })],
+    ['with another key', () => tokenOf({}, {}, otherKey)],
+    ['with an unknown kid', () => tokenOf({}, { kid: 'two' })],
+    ['of another type', () => tokenOf({}, { typ: 'at+jwt' })],
+    ['that is not one', () => 'a.b.c'],
+    ['without a signature', () => `${tokenOf().split('.').slice(0, 2).join('.')}.`],
+  ])('refuses a token %s, and changes nothing', async (_, make) => {
+    expect(await send(scene, make())).toMatchObject({ status: 400, error: { error: 'invalid_request' } });
+    expect(await stateOf(refreshToken)).toBeUndefined();
+  });
+
+  test('is a 502 while the keys cannot be read, and the token is accepted later', async () => {
+    const own = await startEvilProvider();
+    const second = await startScene({ issuer: own.issuer });
+    const token = tokenOf({ iss: own.issuer });
+    own.answers['/jwks'] = (response) => response.writeHead(500).end();
+    expect(await send(second, token)).toMatchObject({
+      status: 502,
+      error: { error: 'identity_unavailable' },
+    });
+    own.answers = {};
+    expect((await send(second, token)).status).toBe(200);
+    await second.stop();
+    own.close();
+  });
+});
+
+test('a logout at a real provider ends the session here', async () => {
+  // The provider knows the address of the service before the service starts.
+  let forward = async (_body: string) => 0;
+  const callback = await startHttpServer((request, response) => {
+    let text = '';
+    request.on('data', (part: Buffer) => (text += part.toString()));
+    request.on('end', () => void forward(text).then((status) => response.writeHead(status).end()));
+  });
+  const scene = await startScene({ people: [person('ann')], backchannelLogoutUri: callback.origin });
+  forward = async (body) => {
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const url = `${scene.auth.origin}/api/identity/backchannel-logout`;
+    return (await fetch(url, { method: 'POST', body, headers })).status;
+  };
+  const { browser, there, verifier } = await scene.begin(createBrowser());
+  const { code } = await scene.finish(await browser.logInThere(there, 'ann'), browser);
+  const { body } = await scene.redeem(code!, verifier);
+  const page = await (await browser.go(`${scene.issuer}/session/end`)).text();
+  const xsrf = /name="xsrf" value="([^"]+)"/.exec(page)![1]!;
+  const form = { method: 'POST', body: new URLSearchParams({ xsrf, logout: 'yes' }) };
+  await browser.go(`${scene.issuer}/session/end/confirm`, form);
+  await until('the session has ended', () => scene.auth.isRefused(body!.access_token));
+  await scene.stop();
+  callback.close();
+});

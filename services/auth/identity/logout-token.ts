@@ -1,0 +1,77 @@
+import { createRemoteJWKSet, errors, jwtVerify } from 'jose';
+import { z } from 'zod';
+import { IdentityFailure } from './failure.ts';
+import type { createProvider } from './provider.ts';
+
+const event = 'http://schemas.openid.net/event/backchannel-logout';
+const maxAgeSeconds = 300;
+const toleranceSeconds = 60;
+const fetchTimeoutMs = 3_000;
+
+// OpenID Connect Back-Channel Logout 1.0 §2.4.
+const claims = z
+  .looseObject({
+    iss: z.string(),
+    jti: z.string().min(1).max(500),
+    exp: z.number(),
+    sub: z.string().min(1).max(255).optional(),
+    sid: z.string().min(1).max(500).optional(),
+    events: z.looseObject({ [event]: z.looseObject({}) }),
+    // An ID token must not pass for a logout token.
+    nonce: z.undefined().optional(),
+  })
+  .refine(({ sub, sid }) => sub !== undefined || sid !== undefined, 'Neither sub nor sid is present.');
+
+export type LogoutToken = z.infer<typeof claims>;
+
+type KeySet = ReturnType<typeof createRemoteJWKSet>;
+
+/** Whether the key set could not be read; any other error is the token's fault. */
+function isUnavailable(error: unknown): boolean {
+  return (
+    error instanceof errors.JWKSTimeout ||
+    error instanceof errors.JWKSInvalid ||
+    !(error instanceof errors.JOSEError) ||
+    error.code === 'ERR_JOSE_GENERIC'
+  );
+}
+
+/**
+ * Returns a function that checks logout tokens of the identity provider (OpenID Connect Back-Channel Logout 1.0 §2.6):
+ * signature, issuer, audience, age, event, no nonce. It rejects with IdentityFailure `identity_token_invalid`, or
+ * `identity_unavailable` if the provider's keys cannot be read.
+ */
+export function createLogoutTokens(
+  provider: ReturnType<typeof createProvider>,
+  clientId: string | undefined,
+) {
+  let keySet: { uri: string; keys: KeySet } | undefined;
+
+  function keysAt(uri: string): KeySet {
+    if (keySet?.uri !== uri) {
+      keySet = { uri, keys: createRemoteJWKSet(new URL(uri), { timeoutDuration: fetchTimeoutMs }) };
+    }
+    return keySet.keys;
+  }
+
+  return async (token: string): Promise<LogoutToken> => {
+    const { issuer, jwks_uri: uri } = (await provider.configuration()).serverMetadata();
+    try {
+      const { payload, protectedHeader } = await jwtVerify(token, keysAt(uri!), {
+        issuer,
+        audience: clientId!,
+        algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+        maxTokenAge: maxAgeSeconds,
+        clockTolerance: toleranceSeconds,
+        requiredClaims: ['exp'],
+      });
+      // Typed tokens are recommended only; another type is another kind of token.
+      if (!['logout+jwt', 'jwt', undefined].includes(protectedHeader.typ?.toLowerCase()))
+        throw new errors.JWTInvalid('the type is not logout+jwt');
+      return claims.parse(payload);
+    } catch (error) {
+      const isBad = error instanceof z.ZodError || !isUnavailable(error);
+      throw new IdentityFailure(isBad ? 'identity_token_invalid' : 'identity_unavailable', error);
+    }
+  };
+}
