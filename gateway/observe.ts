@@ -7,6 +7,7 @@ import {
   type SlowLog,
 } from '@content-platform/chassis';
 import type { GatewayMetrics } from './metrics.ts';
+import { createRefusalLog } from './guard/refusal-log.ts';
 import { onFinished, type EarlyStep, type RequestContext } from './request-context.ts';
 
 /** Parses a service's Server-Timing header: `db;dur=12.3;desc="2", cache;desc="hit"`. */
@@ -33,6 +34,7 @@ function userIdOf({ caller }: RequestContext): string | undefined {
 
 /** Creates the step that, once the reply is out, observes its duration, writes a log line, and a slow log row if slow. */
 export function createObserver({ metrics, logger, slowLog, slowRequestMs }: ObserveOptions): EarlyStep {
+  const noteRefusal = createRefusalLog(logger);
   return (request, response) => {
     const context = response.locals;
     onFinished(response, () => {
@@ -58,6 +60,7 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
         { request_id: requestId, trace_id: traceId, method, route, status, ms: Math.round(ms) },
         'request',
       );
+      noteRefusal(context, { method, route, status });
       if (ms <= slowRequestMs) return;
       metrics.slowRequests.inc({ route });
       const timing = parseServerTiming(context.serverTiming);

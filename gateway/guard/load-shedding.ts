@@ -29,7 +29,7 @@ export interface LoadShedding {
 
 const overloaded = new HttpError(
   'overloaded',
-  'There is too much to do; Retry-After says when to come again.',
+  'The server is overloaded. Wait for the number of seconds in Retry-After.',
   { headers: { 'Retry-After': '1' } },
 );
 

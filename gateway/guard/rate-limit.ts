@@ -117,7 +117,9 @@ export function createRateLimits(
   function refuse(endpoint: Endpoint, reason: string, seconds: number): never {
     rateLimited.inc({ route: endpoint.path });
     const headers = { 'Retry-After': String(seconds) };
-    throw new HttpError('rate_limited', `${reason}; Retry-After says when to come again.`, { headers });
+    throw new HttpError('rate_limited', `${reason}. Wait for the number of seconds in Retry-After.`, {
+      headers,
+    });
   }
 
   async function check(limit: Limiter | undefined, subject: string, endpoint: Endpoint): Promise<void> {

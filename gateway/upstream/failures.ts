@@ -9,7 +9,7 @@ export class TimedOut extends Error {}
 /** Builds the client's error for each failure of a service; `cause` is for the log. */
 export const upstreamErrors: Record<UpstreamReason, (cause: unknown) => HttpError> = {
   connect: (cause) => unavailable('The service cannot be reached at the moment.', cause),
-  busy: (cause) => unavailable('The service has too much to do at the moment.', cause),
+  busy: (cause) => unavailable('The service is overloaded. Retry later.', cause),
   timeout: (cause) => new HttpError('gateway_timeout', 'The service did not answer in time.', { cause }),
   broken: (cause) => new HttpError('bad_gateway', 'The service broke off.', { cause }),
 };

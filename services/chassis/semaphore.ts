@@ -55,7 +55,7 @@ export function createSemaphore(max: number, maxWaiting = Infinity): Semaphore {
     signal?.throwIfAborted();
     const release = take();
     if (release) return release;
-    if (waiting.size >= maxWaiting) throw unavailable('There is too much to do at the moment.');
+    if (waiting.size >= maxWaiting) throw unavailable('The server is overloaded. Retry later.');
     return queue(signal);
   }
 

@@ -9,7 +9,7 @@ export interface JobQueueOptions {
   waitMs: number;
 }
 
-export const tooMuch = () => unavailable('There is too much to do at the moment.');
+export const tooMuch = () => unavailable('The server is overloaded. Retry later.');
 
 /**
  * Schedules jobs. A user has at most `size` jobs that run or are next, so that the next free slot goes to another user.
