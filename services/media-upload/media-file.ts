@@ -23,11 +23,14 @@ export function mediaFile(publicUrl: string, file: File): MediaFile {
 
 export const keyOf = (object: string, name: VariantName): string => `${object}-${name}`;
 
-/** Returns the store keys of a file's variants and of the upload itself. */
-export function keysOf({ object, variants }: Pick<NewFile, 'object' | 'variants'>): string[] {
-  const names = new Set<VariantName>(['original', ...variants.map(({ name }) => name)]);
-  return [...names].map((name) => keyOf(object, name));
+/** Returns the names of the upload itself and of its variants. */
+export function namesOf({ variants }: Pick<NewFile, 'variants'>): VariantName[] {
+  return [...new Set<VariantName>(['original', ...variants.map(({ name }) => name)])];
 }
+
+/** Returns the store keys of the upload itself and of its variants. */
+export const keysOf = (file: Pick<NewFile, 'object' | 'variants'>): string[] =>
+  namesOf(file).map((name) => keyOf(file.object, name));
 
 /** Returns 404, for another user's file and for a file that does not exist. */
 export function noSuchFile(): HttpError<'not_found'> {

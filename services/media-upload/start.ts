@@ -46,7 +46,8 @@ export async function startMediaUpload(
   onStop(() => store.close());
   const files = createFileStore(database, store.name, quotaOf(config));
   await files.adopt();
-  const workspace = await createWorkspace(join(folder, 'tmp'));
+  const workFolder = join(folder, 'tmp');
+  const workspace = await createWorkspace(workFolder);
   const idempotency = createIdempotency(database.query, schema);
   onStop(startRetention(database.query, () => ({ 'idempotency keys': () => idempotency.forget() }), logger));
 
@@ -55,6 +56,7 @@ export async function startMediaUpload(
   const uploadMetrics = createUploadMetrics(metrics, folder);
   const { size, maxBytes } = poolSizeFor(availableParallelism(), constrainedMemory());
   const pool = createPool({
+    folder: workFolder,
     size,
     maxWaiting: size * maxWaitingPerWorker,
     waitMs: 15_000,

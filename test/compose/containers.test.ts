@@ -54,6 +54,12 @@ test('no process runs as root', async () => {
   expect(await docker(['inspect', '--format', '{{.Config.User}}', named('jaeger').Name])).toMatch(/^[1-9]/);
 });
 
+test("a process of a service's user, such as an image decoder, cannot read the service's memory or environment", async () => {
+  const container = named('media-upload').Name.slice(1);
+  for (const path of ['/proc/1/environ', '/proc/1/mem'])
+    await expect(docker(['exec', container, 'head', '-c1', path])).rejects.toThrow('Permission denied');
+});
+
 test('publishes every port on loopback only', () => {
   const published = containers.flatMap(({ NetworkSettings }) => Object.values(NetworkSettings.Ports).flat());
   const addresses = new Set(published.flatMap((port) => port?.HostIp ?? []));

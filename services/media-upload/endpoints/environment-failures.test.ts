@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { until } from '../../../test/support/wait.ts';
 import type { PoolOptions } from '../processing/pool.ts';
@@ -13,8 +13,13 @@ const current = useService();
 let service: Awaited<ReturnType<typeof current.start>>;
 /** The worker processes finish their uploads once this file exists. */
 let gate: string;
-beforeEach(() => {
-  gate = join(current.scene.folder, 'gate');
+beforeEach(async () => {
+  // Worker processes of a service that runs as root have another user.
+  const folder = join(current.scene.folder, 'gates');
+  await mkdir(folder);
+  await chmod(folder, 0o777);
+  await chmod(current.scene.folder, 0o711);
+  gate = join(folder, 'gate');
 });
 
 async function start(options: Partial<PoolOptions>): Promise<void> {

@@ -10,7 +10,7 @@ import {
 import { imageVariants, upload as contract } from '@content-platform/contract';
 import { cleanName } from '../file-name.ts';
 import type { File, FileStore, NewFile } from '../file-store.ts';
-import { keyOf, keysOf, mediaFile } from '../media-file.ts';
+import { keyOf, keysOf, mediaFile, namesOf } from '../media-file.ts';
 import type { UploadMetrics, UploadOutcome } from '../metrics.ts';
 import type { Outcome, Refusal } from '../processing/job.ts';
 import type { Pool } from '../processing/pool.ts';
@@ -60,6 +60,9 @@ function translate(error: unknown): unknown {
 function accepted(outcome: Outcome): Processed {
   if (outcome.kind === 'refused') throw new HttpError(outcome.refusal, refusals[outcome.refusal]);
   if (outcome.kind === 'failed') throw new Error(outcome.message);
+  // A file that takes over its decoder chooses the outcome. Each name becomes a path.
+  if (outcome.kind === 'picture' && !outcome.variants.every(({ name }) => Object.hasOwn(imageVariants, name)))
+    throw new Error('A worker process returned a variant with a wrong name.');
   return outcome;
 }
 
@@ -79,7 +82,6 @@ function newFile(userId: number, { checksum, bytes, name }: ReceivedFile, outcom
     width,
     height,
     placeholder,
-    // Omits the paths of the files.
     variants: variants.map(({ name, width, height, bytes }) => ({ name, width, height, bytes })),
   };
 }
@@ -90,11 +92,9 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
   const shareUpload = singleFlight<{ kept: File; isNew: boolean }>();
 
   /** Puts the upload and all its variants into the store, or none of them. */
-  async function putAll(file: NewFile, path: string, outcome: Processed): Promise<void> {
-    const variants = outcome.kind === 'pdf' ? [] : outcome.variants;
-    const parts = [{ name: 'original' as const, path }, ...variants];
+  async function putAll(file: NewFile, folder: string): Promise<void> {
     const done = await Promise.allSettled(
-      parts.map((part) => store.put(keyOf(file.object, part.name), part.path)),
+      namesOf(file).map((name) => store.put(keyOf(file.object, name), join(folder, name))),
     );
     const failed = done.find(({ status }) => status === 'rejected');
     if (!failed) return;
@@ -111,9 +111,9 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
    * Puts the files into the store before it adds the row. A crash in between leaves files without a row, but never a
    * row without files. If the result of adding the row is unknown, the files stay for the sweep.
    */
-  async function keep(userId: number, received: ReceivedFile, path: string, outcome: Processed) {
+  async function keep(userId: number, received: ReceivedFile, folder: string, outcome: Processed) {
     const file = newFile(userId, received, outcome);
-    await putAll(file, path, outcome);
+    await putAll(file, folder);
     const kept = await files.add(file).catch(async (error: unknown) => {
       if (error instanceof HttpError && error.error === 'quota_exceeded') await removeAll(file);
       throw error;
@@ -127,7 +127,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
 
   const receive: Handler<typeof contract> = ({ body, caller, header, signal }) =>
     workspace.use(async (folder) => {
-      const path = join(folder, 'upload');
+      const path = join(folder, 'original');
       const received = await receiveFile(body, path);
       const fingerprint = received.checksum.toString('hex');
       const request = { endpoint: contract, caller, key: header('idempotency-key'), fingerprint };
@@ -138,7 +138,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
           await files.checkQuota(caller.id, received.bytes);
           const job = { path, folder, sides: imageVariants };
           const outcome = accepted(await pool.run(job, signal, caller.id));
-          return keep(caller.id, received, path, outcome);
+          return keep(caller.id, received, folder, outcome);
         });
         return reply(value.isNew && !joined ? 201 : 200, value.kept);
       });

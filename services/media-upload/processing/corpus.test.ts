@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import sharp from 'sharp';
 import * as corpus from '../testing/corpus.ts';
 import { createTestPool, type TestPool } from '../testing/pools.ts';
 import { inspect } from './inspect.ts';
-import type { Picture } from './job.ts';
 import { isPngBomb } from './png.ts';
 
 let pool: TestPool;
@@ -17,10 +17,12 @@ afterAll(() => pool?.close());
 
 const types = ['image/jpeg', 'image/png', 'image/webp', 'image/gif', 'image/avif'];
 
-async function pictureOf(bytes: Buffer): Promise<Picture> {
-  const outcome = await pool.process(bytes);
+async function pictureOf(bytes: Buffer) {
+  const job = await pool.jobOf(bytes);
+  const outcome = await pool.run(job, new AbortController().signal);
   if (outcome.kind !== 'picture') throw new Error(JSON.stringify(outcome));
-  return outcome;
+  const variants = outcome.variants.map((made) => ({ ...made, path: join(job.folder, made.name) }));
+  return { ...outcome, variants };
 }
 
 const refused = (refusal: string) => ({ kind: 'refused', refusal });

@@ -19,8 +19,8 @@ export type Refusal = Extract<
 >;
 
 export interface MadeVariant {
+  /** Also the name of its file in the job's folder. */
   name: ImageVariant;
-  path: string;
   width: number;
   height: number;
   bytes: number;

@@ -1,5 +1,6 @@
 import type { fork } from 'node:child_process';
 import { type Logger, unavailable } from '@content-platform/chassis';
+import { handOver } from './decoder-user.ts';
 import type { Job, Outcome } from './job.ts';
 import { createJobQueue, tooMuch, type JobQueueOptions } from './job-queue.ts';
 import { watchMemory } from './memory-limit.ts';
@@ -8,6 +9,8 @@ import { startWorkerProcess, type EndReason, type WorkerProcess } from './worker
 
 /** `size` is the number of worker processes. */
 export interface PoolOptions extends JobQueueOptions {
+  /** The folder with the folders of all jobs. */
+  folder: string;
   /** Time limit of a job, in ms. */
   jobMs: number;
   /** Maximum memory of this process and its worker processes together, in bytes. Enforced on Linux only. */
@@ -42,7 +45,7 @@ const busyShare = 0.75;
 
 /** Creates long-lived worker processes, so that a decoder's crash or memory use does not affect this process. */
 export function createPool(options: PoolOptions): Pool {
-  const { size, jobMs, maxBytes, logger, onDone, startProcess, usage = proc } = options;
+  const { size, folder, jobMs, maxBytes, logger, onDone, startProcess, usage = proc } = options;
   const { program = new URL('worker.ts', import.meta.url) } = options;
   const queue = createJobQueue(options);
   const workers = new Set<WorkerProcess>();
@@ -61,6 +64,7 @@ export function createPool(options: PoolOptions): Pool {
       const onExit = (worker: WorkerProcess) => void workers.delete(worker);
       const worker = startWorkerProcess({
         program,
+        folder,
         logger,
         onExit,
         ...(startProcess ? { startProcess } : {}),
@@ -95,6 +99,7 @@ export function createPool(options: PoolOptions): Pool {
     }, jobMs);
     const begun = performance.now();
     try {
+      await handOver([job.folder, job.path]);
       const result = await worker.run(job);
       if (worker.isEnding) await worker.ended;
       const outcome = typeof result === 'string' ? outcomeOf(result, signal) : result;

@@ -61,9 +61,8 @@ async function decode(file: Buffer, mime: string, side: number, whole: Sides): P
 }
 
 async function write(picture: Pixels, folder: string, name: ImageVariant): Promise<MadeVariant> {
-  const path = join(folder, name);
-  const { width, height, size } = await from(picture).webp().toFile(path);
-  return { name, path, width, height, bytes: size };
+  const { width, height, size } = await from(picture).webp().toFile(join(folder, name));
+  return { name, width, height, bytes: size };
 }
 
 async function placeholderOf(picture: Pixels): Promise<string> {

@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process';
+import { relative } from 'node:path';
 import type { Logger } from '@content-platform/chassis';
 import type { Job, Outcome } from './job.ts';
 
@@ -38,6 +39,8 @@ export interface WorkerProcess {
 export interface WorkerProcessOptions {
   /** The module that the process runs. It sends 'ready' once it is loaded, then an outcome for each job. */
   program: URL;
+  /** The folder that the process starts in, with the folders of its jobs. */
+  folder: string;
   logger: Logger;
   /** Called once, when the process no longer exists. */
   onExit: (worker: WorkerProcess) => void;
@@ -56,8 +59,9 @@ const exitLimitMs = 5_000;
 
 const forkOptions = {
   execArgv: [],
-  // Without our environment a compromised decoder finds no URLs or passwords. glibc keeps a heap for each thread; two
-  // are enough for one image at a time. With fixed thresholds glibc returns the memory of large images.
+  // Without our environment a compromised decoder finds no URLs or passwords in its own. What it finds elsewhere is in
+  // docs/guides/uploads.md#decoders-and-secrets. glibc keeps a heap for each thread; two are enough for one image at a
+  // time. With fixed thresholds glibc returns the memory of large images.
   env: {
     MALLOC_ARENA_MAX: '2',
     MALLOC_MMAP_THRESHOLD_: '262144',
@@ -68,8 +72,8 @@ const forkOptions = {
 
 /** Starts a worker process. Throws if the operating system refuses, for example with EAGAIN. */
 export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess {
-  const { program, logger, onExit, startProcess = fork } = options;
-  const child = startProcess(program, forkOptions);
+  const { program, folder, logger, onExit, startProcess = fork } = options;
+  const child = startProcess(program, { ...forkOptions, cwd: folder });
   child.on('error', (error) => logger.error({ error, pid: child.pid }, 'a worker process failed'));
   const { pid } = child;
   // Node.js reports a failed spawn only later by 'error', without an 'exit' event.
@@ -102,8 +106,10 @@ export function startWorkerProcess(options: WorkerProcessOptions): WorkerProcess
     },
     run(job) {
       const outcome = new Promise<Outcome>((resolve) => (onOutcome = resolve));
+      // The paths are relative, because its user may not have access to the folders above.
+      const paths = { path: relative(folder, job.path), folder: relative(folder, job.folder) };
       // A process that cannot be reached counts as lost.
-      child.send(job, (error) => error && child.kill('SIGKILL'));
+      child.send({ ...job, ...paths }, (error) => error && child.kill('SIGKILL'));
       return Promise.race([outcome, end.promise]);
     },
     kill(why) {

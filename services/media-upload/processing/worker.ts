@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import sharp from 'sharp';
+import { dropRoot } from './decoder-user.ts';
 import { inspect } from './inspect.ts';
 import type { Job, Outcome } from './job.ts';
 import { endWithParent, tellParent } from './parent.ts';
@@ -22,6 +23,7 @@ async function carryOut(job: Job): Promise<Outcome> {
   return kind.kind === 'picture' ? makeVariants(file, job, kind.mime) : kind;
 }
 
+dropRoot();
 endWithParent();
 process.on('message', (job: Job) => {
   void carryOut(job)

@@ -1,13 +1,13 @@
 import { constants } from 'node:fs';
 import { access, mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Store } from './store.ts';
+import { readFlags, type Store } from './store.ts';
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
 
 /** Flushes a file or folder to the disk. */
 async function sync(path: string): Promise<void> {
-  const handle = await open(path);
+  const handle = await open(path, readFlags);
   try {
     await handle.sync();
   } finally {
@@ -34,7 +34,7 @@ export async function createLocalFolderStore(folder: string): Promise<Store> {
     },
     async get(key, range) {
       try {
-        const handle = await open(pathOf(key));
+        const handle = await open(pathOf(key), readFlags);
         return handle.createReadStream({ ...range });
       } catch (error) {
         if (isMissing(error)) return undefined;

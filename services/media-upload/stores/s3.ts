@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import {
   DeleteObjectCommand,
@@ -12,7 +11,7 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { unavailable } from '@content-platform/chassis';
-import type { Store } from './store.ts';
+import { readFlags, type Store } from './store.ts';
 
 export interface S3Settings {
   bucket: string;
@@ -70,8 +69,9 @@ export function createS3Store(settings: S3Settings): Store {
   return {
     name: `s3:${Bucket}`,
     async put(Key, path) {
-      const { size: ContentLength } = await stat(path);
-      const Body = createReadStream(path);
+      const file = await open(path, readFlags);
+      const Body = file.createReadStream();
+      const { size: ContentLength } = await file.stat();
       const reading = new AbortController();
       // The SDK does not handle this error, so a failing disk would crash this process.
       Body.once('error', (error) => reading.abort(error));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createLogger } from '@content-platform/chassis';
 import { imageVariants } from '@content-platform/contract';
 import type { Job, Outcome } from '../processing/job.ts';
+import { createWorkspace } from '../workspace.ts';
 import { createPool, type Pool, type PoolOptions } from '../processing/pool.ts';
 
 export interface TestPool extends Pool {
@@ -18,11 +19,14 @@ export interface TestPool extends Pool {
 
 /** Creates a pool with its own folder. */
 export async function createTestPool(options: Partial<PoolOptions> = {}): Promise<TestPool> {
-  const root = await mkdtemp(join(tmpdir(), 'pool-'));
+  const parent = await mkdtemp(join(tmpdir(), 'pool-'));
+  const root = join(parent, 'jobs');
+  await createWorkspace(root);
   const log: Record<string, unknown>[] = [];
   const write = (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>);
   const logger = createLogger('media-upload', 'info', { write });
   const pool = createPool({
+    folder: root,
     size: 2,
     maxWaiting: 1_000,
     waitMs: 60_000,
@@ -48,7 +52,7 @@ export async function createTestPool(options: Partial<PoolOptions> = {}): Promis
       pool.run(await jobOf(bytes), signal, userId),
     async close() {
       await pool.close();
-      await rm(root, { recursive: true, force: true });
+      await rm(parent, { recursive: true, force: true });
     },
   };
 }

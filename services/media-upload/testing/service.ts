@@ -64,13 +64,14 @@ export function useService() {
 async function startService(scene: Scene, { store, files, pool: poolOptions, quota }: Replaced) {
   const { database, folder, logger, metrics } = scene;
   let processed = 0;
-  const pool = await createTestPool({ onDone: () => (processed += 1), ...poolOptions });
   const root = join(folder, 'tmp');
+  const workspace = await createWorkspace(root);
+  const pool = await createTestPool({ folder: root, onDone: () => (processed += 1), ...poolOptions });
   const app = createMediaUpload({
     files: { ...createFileStore(database, scene.store.name, quota), ...files },
     store: { ...scene.store, ...store },
     pool,
-    workspace: await createWorkspace(root),
+    workspace,
     idempotency: createIdempotency(database.query, schema),
     uploadMetrics: createUploadMetrics(metrics, folder),
     publicUrl: 'http://platform.test',

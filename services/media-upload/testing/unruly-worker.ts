@@ -6,11 +6,26 @@
 //   native          occupies a thread of libuv's pool for hours, as an encoder does
 //   until <path>    writes its process id to <path>.pid, then waits until <path> exists
 //   fill <MB>       takes so much memory, keeps it, and waits a second
+//   link <path>     returns a picture whose thumb is a symbolic link
+//   name <name>     returns a picture whose thumb has another name
 //   environment     returns the names of its environment variables
+//   open            returns what its file descriptors refer to
+//   read <path>     returns 'readable' or the error code; PARENT in the path is the process that started it
 import { pbkdf2 } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job, Outcome } from '../processing/job.ts';
+import { dropRoot } from '../processing/decoder-user.ts';
 import { endWithParent, tellParent } from '../processing/parent.ts';
 
 const kept: Buffer[] = [];
@@ -26,6 +41,33 @@ async function untilExists(path: string): Promise<void> {
   while (!existsSync(path)) await sleep(10);
 }
 
+function openFiles(): string {
+  // readdirSync has closed its own.
+  const numbers = readdirSync('/proc/self/fd').filter((fd) => existsSync(`/proc/self/fd/${fd}`));
+  return numbers.map((fd) => readlinkSync(`/proc/self/fd/${fd}`)).join(' ');
+}
+
+function tryToRead(path: string): string {
+  try {
+    closeSync(openSync(path.replace('PARENT', String(process.ppid)), 'r'));
+    return 'readable';
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code!;
+  }
+}
+
+const findings: Record<string, (argument: string) => string> = {
+  environment: () => Object.keys(process.env).join(' '),
+  open: openFiles,
+  read: tryToRead,
+};
+
+function picture(name: string): Outcome {
+  const sides = { width: 1, height: 1 };
+  const variants = [{ name: name as 'thumb', ...sides, bytes: 1 }];
+  return { kind: 'picture', mime: 'image/png', ...sides, placeholder: '', variants };
+}
+
 const orders: Record<string, (argument: string) => Promise<unknown> | void> = {
   crash: () => void process.kill(process.pid, 'SIGSEGV'),
   hang: () => never,
@@ -38,16 +80,18 @@ const orders: Record<string, (argument: string) => Promise<unknown> | void> = {
   },
 };
 
-async function carryOut({ path }: Job): Promise<Outcome> {
+async function carryOut({ path, folder }: Job): Promise<Outcome> {
   const [order = '', argument = ''] = readFileSync(path, 'utf8').split(' ');
+  if (order === 'link') symlinkSync(argument, join(folder, 'thumb'));
+  if (order === 'link' || order === 'name') return picture(order === 'link' ? 'thumb' : argument);
   jobsUnderWay += 1;
   const sharing = jobsUnderWay > 1 ? ' shared' : '';
   await (orders[order]?.(argument) ?? sleep(Number(order) || 0));
   jobsUnderWay -= 1;
-  const environment = Object.keys(process.env).join(' ');
-  return { kind: 'pdf', mime: order === 'environment' ? environment : `pid ${process.pid}${sharing}` };
+  return { kind: 'pdf', mime: findings[order]?.(argument) ?? `pid ${process.pid}${sharing}` };
 }
 
+dropRoot();
 endWithParent();
 process.on('message', (job: Job) => void carryOut(job).then(tellParent));
 tellParent('ready');

@@ -1,0 +1,30 @@
+import { expect, test } from '@jest/globals';
+import { existsSync } from 'node:fs';
+import { symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { useService } from '../testing/service.ts';
+
+const current = useService();
+const program = new URL('../testing/unruly-worker.ts', import.meta.url);
+
+// A file that takes over its decoder chooses what the decoder writes and returns.
+test.each([
+  ['a symbolic link in place of a variant', (path: string) => `link ${path}`],
+  ['the path of another file as the name of a variant', () => 'name ../../secret'],
+])('stores and deletes nothing else when a decoder returns %s', async (_, order) => {
+  const secret = join(current.scene.folder, 'secret');
+  await writeFile(secret, 'secret');
+  const service = await current.start({ pool: { program } });
+  expect(await service.upload(Buffer.from(order(secret)))).toMatchObject({ status: 500 });
+  expect(existsSync(secret)).toBe(true);
+  expect(await current.keys()).toEqual([]);
+  expect(await current.scene.files.list(1)).toEqual([]);
+});
+
+test('does not serve a symbolic link that replaced a file while it was stored', async () => {
+  const secret = join(current.scene.folder, 'secret');
+  await writeFile(secret, 'secret');
+  const key = 'a-thumb';
+  await symlink(secret, join(current.scene.folder, 'files', key));
+  await expect(current.scene.store.get(key)).rejects.toMatchObject({ code: 'ELOOP' });
+});

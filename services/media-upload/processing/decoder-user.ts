@@ -1,0 +1,29 @@
+import { chmod, chown } from 'node:fs/promises';
+
+/** Has no account, so that it owns nothing but the files of its jobs. */
+const decoderUser = 59_083;
+
+const isRoot = () => process.getuid?.() === 0;
+
+/**
+ * Changes this worker process from root to a user of its own. Call it once all modules are loaded, because that user may
+ * not be able to read them. Linux then denies the process the service's files, memory and environment. Throws if root
+ * lacks the right to change users, as in a container without CAP_SETUID and CAP_SETGID. Does nothing for other users.
+ */
+export function dropRoot(): void {
+  if (!isRoot()) return;
+  process.setgroups!([]);
+  process.setgid!(decoderUser);
+  process.setuid!(decoderUser);
+}
+
+/** Lets the worker processes of a service that runs as root start in this folder. They cannot list it. */
+export async function admit(folder: string): Promise<void> {
+  if (isRoot()) await chmod(folder, 0o711);
+}
+
+/** Lets the worker processes of a service that runs as root use these files and folders. */
+export async function handOver(paths: readonly string[]): Promise<void> {
+  if (!isRoot()) return;
+  for (const path of paths) await chown(path, decoderUser, decoderUser);
+}
