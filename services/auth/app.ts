@@ -42,6 +42,7 @@ import { createIdentityService } from './identity/identity.ts';
 import type { IdentitySettings } from './identity/settings.ts';
 import { createAuthMetrics } from './metrics.ts';
 import { createEqualizeFailureTime, type EqualizeFailureTime } from './passwords/failure-time.ts';
+import type { Blocklist } from './passwords/blocklist.ts';
 import { createPasswordPolicy } from './passwords/password-policy.ts';
 import { createPasswords } from './passwords/passwords.ts';
 import { createSessions } from './sessions/sessions.ts';
@@ -59,6 +60,8 @@ export interface AuthDeps extends Pick<
   passwordMinLength: number;
   /** MFA_REQUIRED_ROLES */
   mfaRoles: readonly contract.Role[];
+  /** Passwords of PASSWORD_BLOCKLIST_FILE. */
+  blocklist?: Blocklist | undefined;
   identity: IdentitySettings;
   equalizeFailureTime?: EqualizeFailureTime;
   metrics: Metrics;
@@ -75,7 +78,7 @@ export function createAuth(deps: AuthDeps) {
     tokens,
     sessions: createSessions(database, tokens, deps.refreshSecret, () => reusedTokens.inc()),
     passwords: createPasswords(),
-    policy: createPasswordPolicy(deps.passwordMinLength),
+    policy: createPasswordPolicy(deps.passwordMinLength, deps.blocklist),
     identity,
     logins,
   };

@@ -10,12 +10,19 @@ import {
   url,
 } from '@content-platform/chassis';
 import { identityConfig, identitySettings } from './identity/settings.ts';
+import { readBlocklist } from './passwords/blocklist.ts';
 
 const message = 'a secret of 32 or more characters';
 const passwordMinLength = integer(8, 64)
   .default(15)
   .describe('Minimum length of passwords in characters, 8 to 64');
 const serviceSecrets = 'pairs of a service and its secret of 32 or more characters, <name>:<secret>';
+const blocklistFile = z
+  .string()
+  .optional()
+  .describe(
+    'Path of a file of passwords that are refused: on each line a password or its SHA-1 in hex, as in the files of Have I Been Pwned; at most 1,000,000 lines and 64 MB; unset: none',
+  );
 const keySecret = z.string(message).min(32, message);
 
 export const authConfig = {
@@ -36,6 +43,7 @@ export const authConfig = {
     .describe(
       'Roles whose users must set up a second factor before they can do anything else: `user`, `sre` or `admin`, separated by commas',
     ),
+  PASSWORD_BLOCKLIST_FILE: blocklistFile,
   DEVICES_INTERNAL_URL: url('http:', 'https:')
     .optional()
     .describe(
@@ -49,12 +57,18 @@ const read = <Shape extends z.ZodRawShape>(shape: Shape) => readConfig(shape, pr
 /** Throws ConfigError. */
 export function readAuthConfig() {
   const config = read(authConfig);
-  return { ...config, identity: identitySettings(config) };
+  const blocklist = blocklistIn(config);
+  return { ...config, identity: identitySettings(config), blocklist };
+}
+
+function blocklistIn({ PASSWORD_BLOCKLIST_FILE: path }: { PASSWORD_BLOCKLIST_FILE?: string | undefined }) {
+  return path === undefined ? undefined : readBlocklist(path);
 }
 
 /** Reads the settings of the admin commands. All of them throw ConfigError. */
 export const readDatabaseUrl = () => read({ DATABASE_URL: databaseUrl }).DATABASE_URL;
 export const readPasswordMinLength = () =>
   read({ PASSWORD_MIN_LENGTH: passwordMinLength }).PASSWORD_MIN_LENGTH;
+export const readPasswordBlocklist = () => blocklistIn(read({ PASSWORD_BLOCKLIST_FILE: blocklistFile }));
 export const readKeySecret = () => read({ AUTH_KEY_SECRET: keySecret }).AUTH_KEY_SECRET;
 export const readNewKeySecret = () => read({ AUTH_KEY_SECRET_NEW: keySecret }).AUTH_KEY_SECRET_NEW;

@@ -1,8 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { hash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { jwks, login, me } from '@content-platform/contract';
+import { changePassword, jwks, login, me } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { freeRow } from '../../test/support/ports.ts';
 import { bareEnvironment } from '../../test/support/processes.ts';
@@ -84,4 +88,28 @@ test('a secret that is too short is one line and exit 1, and is not shown', asyn
   expect(await ended).toBe(1);
   expect(output.stderr).toMatch(/^auth: AUTH_KEY_SECRET must be a secret of 32 or more characters, .+\n$/);
   expect(output.stderr).not.toContain('too short');
+});
+
+test('refuses listed passwords, and a list with an invalid line in one line and exit 1', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'blocklist-'));
+  const PASSWORD_BLOCKLIST_FILE = join(folder, 'list');
+  const listed = 'eleven quiet herons read maps';
+  writeFileSync(PASSWORD_BLOCKLIST_FILE, `${hash('sha1', listed).toUpperCase()}:12\n`);
+  const { origin, ready } = await start({ PASSWORD_BLOCKLIST_FILE });
+  await until('it is ready', ready);
+  const person = { email: 'bob@example.com', password: 'a-password-to-keep' };
+  const bob = { ...person, name: 'Bob', roles: ['user' as const] };
+  await withAccounts(own.url, (accounts) => ensureUser(accounts, bob));
+  const { token } = (await call(origin, login, { body: person })).body!;
+  const body = { current_password: person.password, new_password: listed };
+  const { status, error } = await call(origin, changePassword, { body, token });
+  expect([status, error?.details?.[0]?.message]).toEqual([422, expect.stringMatching(/common or leaked/)]);
+
+  writeFileSync(PASSWORD_BLOCKLIST_FILE, 'first\nsecond\t\n');
+  const { ended, output } = await start({ PASSWORD_BLOCKLIST_FILE });
+  expect(await ended).toBe(1);
+  expect(output.stderr).toBe(
+    `auth: PASSWORD_BLOCKLIST_FILE: line 2 of ${PASSWORD_BLOCKLIST_FILE} contains a control character\n`,
+  );
+  rmSync(folder, { recursive: true });
 });

@@ -54,7 +54,8 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
     if (!revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
   };
   const tokens = createAccessTokens(config.PUBLIC_URL, keys);
-  const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength, identity } = config;
+  const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength, identity, blocklist } = config;
+  if (blocklist) logger.info({ passwords: blocklist.size }, 'loaded the password blocklist');
   return {
     app: createAuth({
       issuer,
@@ -66,6 +67,7 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
       passwordMinLength,
       mfaRoles: config.MFA_REQUIRED_ROLES,
       totpKey,
+      blocklist,
       identity,
       pushDevices: createPushDevices(config.DEVICES_INTERNAL_URL, () => tokens.forService('auth'), logger),
       logger,

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import bcrypt from '@node-rs/bcrypt';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
 import { openAccounts, type Accounts } from '../accounts.ts';
 import { password, runCommand } from '../testing/start-auth.ts';
@@ -62,6 +65,17 @@ test.each<[RegExp, string[], string]>([
   [/^--email must be an email address$/, ['--name', 'Ann'], password],
   [/^--name must have 1 to 200 characters that can be shown$/, ['--email', 'a@b.de'], password],
 ])('create-user refuses: %s', (line, args, input) => expectRefusal(line, createUser, args, input));
+
+test('create-user refuses a password of PASSWORD_BLOCKLIST_FILE', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'blocklist-'));
+  const file = join(folder, 'list');
+  writeFileSync(file, password);
+  process.env['PASSWORD_BLOCKLIST_FILE'] = file;
+  const cid = ['--email', 'cid@example.com', '--name', 'Cid'];
+  await expectRefusal(/^The password is too easy to guess\. It is in a list/, createUser, cid, password);
+  delete process.env['PASSWORD_BLOCKLIST_FILE'];
+  rmSync(folder, { recursive: true });
+});
 
 test('create-client shows a secret once and stores its hash', async () => {
   const args = ['cms', '--scope', 'cache:clear', '--scope', 'cache:clear'];

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { addUser, command } from '../administration.ts';
-import { readPasswordMinLength } from '../config.ts';
+import { readPasswordBlocklist, readPasswordMinLength } from '../config.ts';
 import { createPasswordPolicy } from '../passwords/password-policy.ts';
 import { checked, email, newPassword, personName, userRoles } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
@@ -19,7 +19,7 @@ export const createUser: Command = async (args, around) => {
   const { values } = parseArgs({ args, options });
   const { role: roles, ...person } = checked('--', wanted, values);
   const user = { ...person, roles };
-  const policy = createPasswordPolicy(readPasswordMinLength());
+  const policy = createPasswordPolicy(readPasswordMinLength(), readPasswordBlocklist());
   const password = checked('The password', newPassword, await readPassword(around));
   const complaint = policy.complaint(password, user);
   if (complaint) throw new CommandError(`The password ${complaint[0]!.toLowerCase()}${complaint.slice(1)}`);

@@ -69,6 +69,16 @@ test('the least length is a setting', () => {
   expect(short.complaint('kXw9!vT', ann)).toMatch(/^Must have 8 to 128 characters/);
 });
 
+test('refuses a listed password that is hard to guess otherwise, in both Unicode forms', () => {
+  const listed = 'Bürgermühle an der Ilm 4';
+  const listing = createPasswordPolicy(15, { size: 1, includes: (password) => password === listed });
+  for (const form of ['NFC', 'NFD'])
+    expect(listing.complaint(listed.normalize(form), ann)).toMatch(
+      /^Is too easy to guess\. It is in a list of common or leaked passwords\. Three or four words /,
+    );
+  expect(listing.complaint(`${listed}5`, ann)).toBeUndefined();
+});
+
 test('any text gets an answer', () => {
   const text = fc.string({ unit: 'binary', minLength: 15, maxLength: 128 });
   const words = fc

@@ -2,6 +2,8 @@ import { ZxcvbnFactory, type ZxcvbnResult } from '@zxcvbn-ts/core';
 import { adjacencyGraphs, dictionary as common } from '@zxcvbn-ts/language-common';
 import { dictionary as english, translations } from '@zxcvbn-ts/language-en';
 
+import type { Blocklist } from './blocklist.ts';
+
 /** The user who gets the password. */
 export interface Person {
   email: string;
@@ -28,6 +30,7 @@ const serviceName = 'content platform';
 const effort = { maxLength: 32, l33tMaxSubstitutions: 3 };
 
 const ownWordsReason = 'It has your name, your address or the name of this service in it.';
+const listedReason = 'It is in a list of common or leaked passwords.';
 const advice = 'Three or four words that have nothing to do with each other are a good choice.';
 
 /** Returns the usual words for the user and the service, whole and in parts: ASVS 5.0 6.1.2, 6.2.11. */
@@ -58,9 +61,9 @@ function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult
 /**
  * Accepts passwords of at least `minLength` code points that are not easily guessed (ASVS 5.0 6.2.4, 6.2.11). There are
  * no rules on character types (NIST SP 800-63B-4 §3.1.1.2 and ASVS 5.0 6.2.1, 6.2.5). The policy checks the stored
- * form, NFC.
+ * form, NFC. It also refuses the passwords in `blocklist` (6.2.12).
  */
-export function createPasswordPolicy(minLength: number) {
+export function createPasswordPolicy(minLength: number, blocklist?: Blocklist) {
   const zxcvbn = new ZxcvbnFactory({
     dictionary: { ...common, ...english },
     graphs: adjacencyGraphs,
@@ -78,6 +81,7 @@ export function createPasswordPolicy(minLength: number) {
       const length = [...normal].length;
       if (length < minLength || length > maxLength)
         return `Must have ${minLength} to ${maxLength} characters; this has ${length}.`;
+      if (blocklist?.includes(normal)) return `Is too easy to guess. ${listedReason} ${advice}`;
       const own = ownWords(person);
       const looks = [wordsTogether(normal), normal].filter(Boolean);
       const weak = looks.map((look) => zxcvbn.check(look, own)).find(({ score }) => score < leastScore);
