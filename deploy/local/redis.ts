@@ -23,6 +23,7 @@ async function pingRedis(url: string): Promise<string> {
     lazyConnect: true,
     connectTimeout: 1_000,
     commandTimeout: 1_000,
+    disconnectTimeout: 100,
     retryStrategy: () => null,
   });
   let cause: Error | undefined;

@@ -10,6 +10,10 @@ export type Command = (args: string[]) => Promise<string>;
  * one line on stderr and exit code 1.
  */
 export async function runCommand(help: string, commands: Record<string, Command>): Promise<void> {
+  // The reader has what it wants, as in `… help | head -3`.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
   const [name = 'help', ...args] = process.argv.slice(2);
   try {
     const known: Record<string, Command> = { ...commands, help: async () => help };

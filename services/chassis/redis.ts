@@ -39,6 +39,8 @@ function open(url: string): RedisClient {
     maxRetriesPerRequest: 0,
     commandTimeout: redisTimeoutMs,
     connectTimeout: 1_000,
+    // A connection that does not end by itself would keep the process alive for 2 s.
+    disconnectTimeout: redisTimeoutMs,
   };
   if (address.form === 'cluster') {
     const cluster = new Cluster(address.nodes, {
