@@ -23,6 +23,7 @@ const USERS = {
   'content-server': 1000,
   postgres: 999,
   redis: 999,
+  kafka: 1000,
   grafana: 472,
 };
 
@@ -89,6 +90,8 @@ const pairs = services
 // Written at each start, because a release may add services.
 write('auth', 'service-secrets', pairs.join(','));
 keep('content-server', 'database-url', `postgres://content_server:${contentServer}@postgres:5432/platform`);
+for (const user of ['content-cache', 'content-server'])
+  keep(user, 'kafka-password', keep('kafka', `${user}-password`, random()));
 keep('auth', 'key-secret', random());
 keep('grafana', 'admin-password', random());
 keep('grafana', 'logs-database-password', grafana);

@@ -9,6 +9,10 @@ const demoConfig = {
   CONTENT_SERVER_DATABASE_URL: databaseUrl.describe('The same database, for the role `content_server`'),
   GATEWAY_URL: url('http:', 'https:').describe('The gateway'),
   KAFKA_BROKERS: list().describe('Kafka brokers, host:port, separated by commas'),
+  KAFKA_PASSWORD: z
+    .string()
+    .optional()
+    .describe('Password of the Kafka user `content-server`; unset: no login'),
 };
 
 /** Throws ConfigError. */

@@ -43,6 +43,7 @@ async function play(signal: AbortSignal): Promise<number> {
     database: config.CONTENT_SERVER_DATABASE_URL,
     gateway: config.GATEWAY_URL,
     kafka: config.KAFKA_BROKERS.join(','),
+    kafkaPassword: config.KAFKA_PASSWORD,
     clientId: DEMO_CLIENT.name,
     clientSecret: DEMO_CLIENT.secret,
   };

@@ -85,11 +85,12 @@ async function tryToClear(
 }
 
 /** Announces through Kafka. Resolves when the brokers have the event; the clear follows soon after. */
-export async function kafkaAnnouncer({ kafka }: Settings): Promise<Announcer> {
+export async function kafkaAnnouncer({ kafka, kafkaPassword: password }: Settings): Promise<Announcer> {
   if (!kafka) throw new Problem('This stack runs without Kafka: use --via http.');
   const client = new Kafka({
     clientId: 'content-server',
     brokers: kafka.split(','),
+    ...(password && { sasl: { mechanism: 'scram-sha-512', username: 'content-server', password } }),
     logLevel: logLevel.NOTHING,
     connectionTimeout: 1_000,
     requestTimeout: 5_000,

@@ -11,6 +11,8 @@ export interface Settings {
   gateway: string;
   /** Kafka brokers; null without Kafka. */
   kafka: string | null;
+  /** Password of the Kafka user `content-server`; undefined: no login. */
+  kafkaPassword?: string | undefined;
   clientId: string;
   clientSecret: string;
 }

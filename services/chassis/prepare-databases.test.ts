@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { until } from '../../test/support/wait.ts';
+import { createLogger } from './logger.ts';
+import { migrate, withClient } from './migrations.ts';
+import { prepareDatabases } from './prepare-databases.ts';
+
+let database: TestDatabase;
+const roles = ['letters', 'devices', 'poor'].map((name) => `test_${name}_${process.pid}`);
+const [letters, devices, poor] = roles as [string, string, string];
+const log: string[] = [];
+const logger = createLogger('test', 'info', { write: (line) => void log.push(line) });
+
+beforeAll(async () => void (database = await createTestDatabase()));
+afterAll(async () => {
+  await withClient(database.url, async (owner) => {
+    for (const role of roles)
+      await owner.query(`DROP OWNED BY ${role}`).then(
+        () => owner.query(`DROP ROLE ${role}`),
+        () => {},
+      );
+  });
+  await database.drop();
+});
+
+function asUser(user: string, password: string): string {
+  const url = new URL(database.url);
+  [url.username, url.password] = [user, password];
+  return url.href;
+}
+const prepare = (name: 'letters' | 'devices', role: string, platform = database.url) =>
+  prepareDatabases(name, { platform, role, logger });
+const asks = (url: string, text: string) => withClient(url, (client: pg.Client) => client.query(text));
+
+test('creates a role with rights on the tables of its service only, and repeats without a change', async () => {
+  const url = asUser(letters, 'first');
+  await Promise.all([prepare('letters', url), prepare('devices', asUser(devices, 'own'))]);
+  await prepare('letters', url);
+  await asks(url, 'DELETE FROM letters.letter');
+  await asks(url, 'SELECT FROM letters.idempotency_key');
+  for (const text of [
+    'SELECT FROM devices.device',
+    'DELETE FROM letters.migration',
+    'TRUNCATE letters.letter',
+    'CREATE TABLE letters.planted ()',
+  ])
+    await expect(asks(url, text)).rejects.toMatchObject({ code: '42501' });
+});
+
+test('sets a changed password, which is in no statement', async () => {
+  const url = asUser(letters, "second's \u00e4nd long");
+  await prepare('letters', url);
+  await asks(url, 'SELECT FROM letters.letter');
+  await expect(asks(asUser(letters, 'first'), 'SELECT 1')).rejects.toMatchObject({ code: '28P01' });
+});
+
+test('takes a right away that a release no longer gives', async () => {
+  const url = asUser(letters, 'third');
+  await asks(database.url, `GRANT TRUNCATE ON letters.letter TO ${letters}`);
+  await prepare('letters', url);
+  await expect(asks(url, 'TRUNCATE letters.letter')).rejects.toMatchObject({ code: '42501' });
+});
+
+test('names what to do if the owner may not create roles', async () => {
+  await asks(database.url, `CREATE ROLE ${poor} LOGIN PASSWORD 'poor'`);
+  const name = new URL(database.url).pathname.slice(1);
+  await asks(database.url, `GRANT ALL ON DATABASE ${name} TO ${poor}`);
+  const url = asUser('test_new_role', 'any');
+  await expect(prepare('devices', url, asUser(poor, 'poor'))).rejects.toThrow(
+    /permission denied|may not create the role test_new_role/,
+  );
+});
+
+test('a service waits until the owner has migrated its schema', async () => {
+  const url = asUser(devices, 'own');
+  const folder = new URL('../devices/migrations/', import.meta.url);
+  const name = '001-devices';
+  await asks(database.url, `DELETE FROM devices.migration WHERE name = '${name}'`);
+  let ready = false;
+  log.length = 0;
+  const waiting = migrate({ url, schema: 'devices', folder, logger }).then(() => (ready = true));
+  await until('it says why it waits', () => log.some((line) => line.includes('services/chassis/migrate.ts')));
+  expect(ready).toBe(false);
+  await asks(database.url, `INSERT INTO devices.migration (name, run_on) VALUES ('${name}', now())`);
+  await waiting;
+});

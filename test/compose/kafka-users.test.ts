@@ -1,0 +1,59 @@
+import { expect, test } from '@jest/globals';
+import { cacheInvalidation } from '@content-platform/contract';
+import { compose } from './docker.ts';
+
+const { topic, group } = cacheInvalidation;
+/** kafkajs reports a group that it may not see as one without a coordinator, and refused topics as an aggregate. */
+const notAllowed = /AUTHORIZATION_FAILED|GroupCoordinatorNotFound|AggregateError/;
+
+/** Runs code with a Kafka client in the container of content-cache. Returns the type of the error, or `done`. */
+function run(user: string, password: string, code: string): Promise<string> {
+  const sasl = user && { mechanism: 'scram-sha-512', username: user, password };
+  const script = `
+    const { Kafka } = require('kafkajs');
+    const kafka = new Kafka({ brokers: ['kafka:9092'], logLevel: 0, connectionTimeout: 3000, retry: { retries: 1 },
+      ${sasl ? `sasl: ${JSON.stringify(sasl)}` : ''} });
+    (async () => { ${code} })()
+      .then(() => 'done', (error) => error.type ?? error.cause?.type ?? error.cause?.name ?? error.name)
+      .then((outcome) => { console.log(outcome); process.exit(0); });`;
+  return compose('exec', '-T', 'content-cache', 'node', '--no-warnings', '-e', script);
+}
+
+const write = (to: string) => `const producer = kafka.producer({ allowAutoTopicCreation: false });
+  await producer.connect();
+  await producer.send({ topic: '${to}', acks: -1, messages: [{ key: 'webform:1', value: '{"model":"webform","id":1}' }] });`;
+const createTopic = (name: string) => `const admin = kafka.admin();
+  await admin.connect();
+  await admin.createTopics({ waitForLeaders: false, topics: [{ topic: '${name}', numPartitions: 1 }] });`;
+const deleteTopic = `const admin = kafka.admin();
+  await admin.connect();
+  await admin.deleteTopics({ topics: ['${topic}'] });`;
+const readAs = (name: string) => `const admin = kafka.admin();
+  await admin.connect();
+  await admin.fetchOffsets({ groupId: '${name}', topics: ['${topic}'] });`;
+
+const passwordOf = (user: string) =>
+  compose('run', '--rm', '-T', '--no-deps', 'kafka-users', 'cat', `/run/secrets/${user}-password`);
+
+test('Kafka refuses clients without a login or with a wrong password', async () => {
+  expect(await run('', '', write(topic))).not.toBe('done');
+  expect(await run('content-server', 'wrong', write(topic))).toMatch(/SASL/);
+});
+
+test('a content server writes events, and does nothing else', async () => {
+  const password = await passwordOf('content-server');
+  const runAs = (code: string) => run('content-server', password, code);
+  expect(await runAs(write(topic))).toBe('done');
+  expect(await runAs(readAs(group))).toMatch(notAllowed);
+  expect(await runAs(createTopic('planted'))).toMatch(notAllowed);
+  expect(await runAs(deleteTopic)).toMatch(notAllowed);
+});
+
+test('content-cache reads events and cannot write them', async () => {
+  const password = await passwordOf('content-cache');
+  const runAs = (code: string) => run('content-cache', password, code);
+  expect(await runAs(readAs(group))).toBe('done');
+  expect(await runAs(write(topic))).toMatch(notAllowed);
+  expect(await runAs(readAs('another'))).toMatch(notAllowed);
+  expect(await runAs(createTopic('planted'))).toMatch(notAllowed);
+});
