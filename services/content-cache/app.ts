@@ -42,7 +42,7 @@ export function createContentCacheApp(deps: ContentCacheDeps) {
     handle(contract.listFailedJobs, listFailedJobs({ jobs })),
     handle(contract.listFailedJobClasses, listFailedJobClasses({ jobs })),
     handle(contract.readFailedJob, readFailedJob({ jobs })),
-    handle(contract.deleteFailedJob, deleteFailedJob({ jobs })),
+    handle(contract.deleteFailedJob, deleteFailedJob({ jobs, logger })),
     handle(contract.deleteFailedJobs, deleteFailedJobs({ jobs, logger })),
     handle(contract.retryFailedJob, retryFailedJob({ retries })),
   ]);

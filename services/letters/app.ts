@@ -18,13 +18,14 @@ export interface LettersDeps extends Omit<ServiceOptions, 'name'> {
 }
 
 export function createLetters({ database, ...options }: LettersDeps) {
+  const { logger } = options;
   const letters = createLetterStore(database.query);
   const idempotency = createIdempotency(database.query, 'letters');
   return createService({ name: 'letters', ...options }, [
     handle(contract.updateLetterSkippedWebform, updateLetterSkippedWebform({ database, idempotency })),
     handle(contract.listLetters, listLetters({ letters })),
-    handle(contract.readLetter, readLetter({ letters })),
-    handle(contract.readLetterHistory, readLetterHistory({ letters })),
+    handle(contract.readLetter, readLetter({ letters, logger })),
+    handle(contract.readLetterHistory, readLetterHistory({ letters, logger })),
     handle(contract.updateLetter, updateLetter({ database })),
   ]);
 }

@@ -1,20 +1,31 @@
-import { etagOf, HttpError, ifMatchHolds, type Caller } from '@content-platform/chassis';
+import {
+  actorOf,
+  etagOf,
+  HttpError,
+  ifMatchHolds,
+  type Caller,
+  type Logger,
+} from '@content-platform/chassis';
 import type { Letter } from '@content-platform/contract';
 import type { LetterStore } from './letter-store.ts';
 
 /** 404, for a letter that does not exist and for one that the caller may not see. */
 export function noLetter(id: number): HttpError<'not_found'> {
-  return new HttpError('not_found', `There is no letter ${id}.`);
+  return new HttpError('not_found', `Letter ${id} was not found.`);
 }
 
-/** Returns a letter of the caller, with letters:write of any user. Throws 404. */
+/** Returns a letter of the caller, with letters:write of any user; the log then says who read whose letter. Throws 404. */
 export async function findReadable(
-  letters: LetterStore,
+  { letters, logger }: { letters: LetterStore; logger: Logger },
   id: number,
   caller: Extract<Caller, { kind: 'user' }>,
 ): Promise<Letter> {
   const letter = await letters.find(id, caller.scopes.has('letters:write') ? 'anybody' : caller.id);
   if (!letter) throw noLetter(id);
+  if (letter.user_id !== caller.id) {
+    const read = { requested_by: actorOf(caller), letter_id: id, user_id: letter.user_id };
+    logger.info(read, 'staff read the letter of a user');
+  }
   return letter;
 }
 

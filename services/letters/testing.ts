@@ -35,6 +35,8 @@ export async function startLetters() {
     origin,
     databaseUrl: service.databaseUrl,
     database,
+    /** The lines of the service's log. */
+    log: service.log,
     store,
     /** Creates a letter and returns its id. */
     async letter(difference: Partial<NewLetter> = {}): Promise<number> {

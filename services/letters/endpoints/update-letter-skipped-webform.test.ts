@@ -87,7 +87,7 @@ describe('a refused request changes nothing', () => {
       [9_000_000, 'user.2'],
     ] as const) {
       const { error } = await letters.skip(letter_id, { webform_id: 99 }, stale, token);
-      expect(error).toMatchObject({ error: 'not_found', message: `There is no letter ${letter_id}.` });
+      expect(error).toMatchObject({ error: 'not_found', message: `Letter ${letter_id} was not found.` });
     }
     expect(await letters.history(id)).toHaveLength(1);
   });
