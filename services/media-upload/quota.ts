@@ -1,7 +1,7 @@
 import { HttpError } from '@content-platform/chassis';
 import type { Database } from '@content-platform/chassis';
 
-/** What one user may store; Infinity: no limit. Files include their variants. */
+/** Limits of one user's files; Infinity: no limit. `bytes` includes the variants. */
 export interface Quota {
   bytes: number;
   files: number;

@@ -20,7 +20,7 @@ test('refuses a file beyond the number of files, before it is processed, and sto
   expect((await upload(pdf(), 2)).status).toBe(201);
 });
 
-test('a file that the user already has is no more; a deletion makes room', async () => {
+test('does not count a repeated upload of a file; a deletion makes room', async () => {
   const { upload, remove } = await service.start({ quota });
   const mine = pdf();
   const { body } = await upload(mine);
@@ -31,14 +31,14 @@ test('a file that the user already has is no more; a deletion makes room', async
   expect((await upload(pdf())).status).toBe(201);
 });
 
-test('counts bytes', async () => {
+test('refuses a file beyond the number of bytes', async () => {
   const { upload } = await service.start({ quota: { bytes: 5_000, files: Infinity } });
   expect((await upload(pdf(4_000))).status).toBe(201);
   expect((await upload(pdf(1_001))).status).toBe(413);
   expect((await upload(pdf(1_000))).status).toBe(201);
 });
 
-test('of concurrent uploads only as many are stored as the quota allows', async () => {
+test('stores only as many concurrent uploads as the quota allows', async () => {
   const { upload } = await service.start({ quota });
   const replies = await Promise.all(Array.from({ length: 8 }, () => upload(pdf())));
   expect(replies.filter(({ status }) => status === 201)).toHaveLength(3);

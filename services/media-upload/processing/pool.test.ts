@@ -2,9 +2,6 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, open, readFile, readlink, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { until } from '../../../test/support/wait.ts';
 import * as corpus from '../testing/corpus.ts';
@@ -98,70 +95,6 @@ test('returns 503 when too many jobs wait, and when one waited too long', async 
   await expect(first).rejects.toThrow('over');
   expect(await order(pool, '0')).toEqual(done);
 });
-
-async function findingOf(pool: TestPool, text: string): Promise<string> {
-  return ((await order(pool, text)) as { mime: string }).mime;
-}
-
-test('a worker process has none of our environment variables', async () => {
-  const pool = await unrulyPool({ size: 1 });
-  expect(process.env['STACK_FILE']).toBeDefined();
-  const names = await findingOf(pool, 'environment');
-  expect(names.split(' ').filter((name) => !name.startsWith('NODE_CHANNEL_'))).toEqual([
-    'MALLOC_ARENA_MAX',
-    'MALLOC_MMAP_THRESHOLD_',
-    'MALLOC_TRIM_THRESHOLD_',
-  ]);
-});
-
-if (existsSync('/proc/self/fd')) {
-  test('a worker process inherits none of our files and connections', async () => {
-    const secret = await open(import.meta.filename);
-    try {
-      const pool = await unrulyPool({ size: 1 });
-      const opened = (await findingOf(pool, 'open')).split(' ');
-      const stderr = await readlink('/proc/self/fd/2');
-      const others = opened.filter(
-        (file) => file !== stderr && !/^(?:anon_inode|pipe):|^\/dev\/null$/.test(file),
-      );
-      // The channel to us.
-      expect(others).toEqual([expect.stringMatching(/^socket:/)]);
-    } finally {
-      await secret.close();
-    }
-  });
-}
-
-if (process.getuid?.() === 0) {
-  test('decoders of a service that runs as root have a user of their own', async () => {
-    const started: ChildProcess[] = [];
-    const startProcess = ((program: URL, options: object) => {
-      const child = fork(program, options);
-      started.push(child);
-      return child;
-    }) as typeof fork;
-    const pool = await createTestPool({ size: 1, startProcess });
-    pools.push(pool);
-    expect(await pool.process(await corpus.jpeg())).toMatchObject({ kind: 'picture' });
-    const status = await readFile(`/proc/${started[0]!.pid}/status`, 'latin1');
-    expect(status).toMatch(/^Uid:(?:\t59083){4}\nGid:(?:\t59083){4}$/m);
-    expect(status).toMatch(/^Groups:\s*$/m);
-    expect(status).toMatch(/^CapEff:\t0+$/m);
-  });
-
-  test('a worker process of a service that runs as root reads neither its environment nor its files', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'secret-'));
-    const secret = join(folder, 'database-url');
-    await writeFile(secret, 'hunter2', { mode: 0o600 });
-    const pool = await unrulyPool({ size: 1 });
-    try {
-      for (const path of ['/proc/PARENT/environ', '/proc/PARENT/mem', secret])
-        expect([path, await findingOf(pool, `read ${path}`)]).toEqual([path, 'EACCES']);
-    } finally {
-      await rm(folder, { recursive: true });
-    }
-  });
-}
 
 describe('failures of the machine do not refuse the file', () => {
   test('replaces an idle worker process that was killed from outside', async () => {

@@ -140,26 +140,26 @@ test('renames a file into the folder instead of copying it, so that it is never 
 });
 
 test('returns 503 for S3 with a wrong secret or a missing bucket', async () => {
-  const away = { status: 503, error: 'service_unavailable' };
+  const unavailable = { status: 503, error: 'service_unavailable' };
   const wrong = s3({ secretAccessKey: 'wrong' });
   await expect(wrong.check()).rejects.toThrow();
-  await expect(wrong.get('x')).rejects.toMatchObject(away);
+  await expect(wrong.get('x')).rejects.toMatchObject(unavailable);
   const missing = s3({ bucket: 'missing' });
   await expect(missing.check()).rejects.toThrow();
-  await expect(missing.put('x', await fileOf(Buffer.from('x')))).rejects.toMatchObject(away);
+  await expect(missing.put('x', await fileOf(Buffer.from('x')))).rejects.toMatchObject(unavailable);
   for (const store of [wrong, missing]) store.close();
 });
 
 test('returns 503 in time if S3 hangs or is unreachable', async () => {
   const store = s3();
   await store.put('there', await fileOf(Buffer.from('x')));
-  const away = { status: 503, error: 'service_unavailable' };
+  const unavailable = { status: 503, error: 'service_unavailable' };
   server.pause();
   try {
     const answers = Promise.all([
-      expect(store.get('there')).rejects.toMatchObject(away),
-      expect(store.remove('nothing')).rejects.toMatchObject(away),
-      expect(store.check()).rejects.toMatchObject(away),
+      expect(store.get('there')).rejects.toMatchObject(unavailable),
+      expect(store.remove('nothing')).rejects.toMatchObject(unavailable),
+      expect(store.check()).rejects.toMatchObject(unavailable),
     ]);
     await within('the answers', answers);
     const hangUp = AbortSignal.timeout(100);
@@ -169,10 +169,10 @@ test('returns 503 in time if S3 hangs or is unreachable', async () => {
   }
   (await store.get('there'))!.destroy();
   await store.remove('there');
-  const nobody = s3({ endpoint: 'http://127.0.0.1:1' });
-  await expect(nobody.get('there')).rejects.toMatchObject(away);
-  await expect(nobody.put('there', await fileOf(Buffer.from('x')))).rejects.toMatchObject(away);
-  for (const each of [store, nobody]) each.close();
+  const unreachable = s3({ endpoint: 'http://127.0.0.1:1' });
+  await expect(unreachable.get('there')).rejects.toMatchObject(unavailable);
+  await expect(unreachable.put('there', await fileOf(Buffer.from('x')))).rejects.toMatchObject(unavailable);
+  for (const each of [store, unreachable]) each.close();
 });
 
 describe('the configuration', () => {
