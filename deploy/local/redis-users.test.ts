@@ -52,6 +52,7 @@ test('Redis refuses connections without a login', async () => {
 test('each service still stores its keys', async () => {
   const admin = connect(stack().redis);
   const { gateway } = stack();
+  await admin.unlink(...Object.values(keysOf));
   const stored = (pattern: string) => async () => (await admin.keys(pattern)).length > 0;
   const token = await tokenOf(gateway, 'user');
   await call(gateway, readContent, { params: { model: 'webform', id: 50 }, token });

@@ -59,7 +59,7 @@ const list = [
     // An upload that media-upload processes may take this long.
     stopSeconds: 80,
     stores: ['redis'],
-    redis: `~rate:* ${redisCommands} +set +incrby +pttl +expire +multi +exec`,
+    redis: `~rate:* ${redisCommands} +eval +evalsha +set +incrby +pttl +expire`,
     calls: 'all',
     connections: { platform: 0, logs: 1 },
     tag: 'Platform',
