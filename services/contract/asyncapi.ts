@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { cacheInvalidation, modelChanged, recordChanged } from './events.ts';
+import { release } from './release.ts';
 
 type Json = Record<string, unknown>;
 
@@ -31,7 +32,7 @@ export function asyncapi(): Json {
     asyncapi: '3.0.0',
     info: {
       title: 'Content Platform events',
-      version: '1.0.0',
+      ...release,
       description: 'Events that a content server publishes to the platform through Kafka.',
     },
     defaultContentType: 'application/json',

@@ -1,16 +1,32 @@
 import { describe, expect, test } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { readFileSync } from 'node:fs';
 import { asyncapi } from './asyncapi.ts';
 import { endpoints, errorsOf } from './endpoints.ts';
 import { errors } from './errors.ts';
 import { cacheInvalidation, invalidationEvent } from './events.ts';
+import { readExamples } from './examples.ts';
 import { openapi } from './openapi.ts';
 
+type Json = Record<string, unknown>;
+
+/** Rules of Spectral's ruleset spectral:oas that Redocly's recommended-strict leaves out. */
+const spectralRules = {
+  'info-contact': 'error',
+  'operation-description': 'error',
+  'operation-tag-defined': 'error',
+  'operation-parameters-unique': 'error',
+  'no-duplicated-tag-names': 'error',
+  'no-invalid-parameter-examples': 'error',
+  'no-server-trailing-slash': 'error',
+} as const;
+
 /** Returns Redocly's errors and warnings, as `rule at pointer`. */
-async function lint(document: unknown): Promise<string[]> {
+async function lint(document: unknown, rules = {}): Promise<string[]> {
   const config = await createConfig({
     extends: ['recommended-strict'],
     rules: {
+      ...rules,
       // Some operations only redirect, and a redirect counts as success.
       'operation-2xx-response': 'off',
       // If two templates match a path, OpenAPI and the gateway both prefer the fixed segment.
@@ -24,11 +40,40 @@ async function lint(document: unknown): Promise<string[]> {
   return problems.map(({ ruleId, location }) => `${ruleId} at ${location[0]?.pointer}`);
 }
 
+const rootPackage = new URL('../../package.json', import.meta.url);
+
+test('both documents name the version and licence of the release', () => {
+  const { version, license } = JSON.parse(readFileSync(rootPackage, 'utf8'));
+  for (const document of [openapi('https://api.example.org'), asyncapi()])
+    expect(document['info']).toMatchObject({ version, license: { name: license } });
+});
+
+describe('examples', () => {
+  const examples = readExamples();
+
+  test('every endpoint has one, and every example belongs to an endpoint', () =>
+    expect(Object.keys(examples).toSorted()).toEqual(endpoints.map(({ name }) => name).toSorted()));
+
+  test.each(endpoints.map((endpoint) => [endpoint.name, endpoint] as const))(
+    '%s has an example of a valid request and reply',
+    (name, { params, query, body, responses }) => {
+      const example = examples[name]!;
+      const texts = (values = {}) =>
+        Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]));
+      params?.parse(texts(example.path));
+      query?.parse(texts(example.query));
+      if (body && !body.kinds.includes('multipart')) body.schema.parse(example.body);
+      expect(responses).toHaveProperty(String(example.status));
+      responses[example.status]!.schema?.parse(example.reply);
+    },
+  );
+});
+
 describe('OpenAPI', () => {
   // oxlint-disable-next-line typescript/no-explicit-any
   const document = () => openapi('https://api.example.org') as any;
 
-  test('has no Redocly problems', async () => expect(await lint(document())).toEqual([]));
+  test('has no Redocly problems', async () => expect(await lint(document(), spectralRules)).toEqual([]));
 
   test('lists every endpoint with its responses, errors and required access', () => {
     const { paths } = document();
@@ -55,6 +100,18 @@ describe('OpenAPI schemas', () => {
   const named = (parameters: { name: string }[], name: string) => parameters.find((one) => one.name === name);
   // oxlint-disable-next-line typescript/no-explicit-any
   const operations = Object.values<any>(paths).flatMap((path) => Object.values<any>(path));
+
+  test('declares patterns without \\p{…}, which Python and Spectral do not support', () =>
+    expect(JSON.stringify(paths)).not.toContain('\\p{'));
+
+  test('shows the example of each JSON body and JSON reply', () => {
+    for (const { operationId, requestBody, responses } of operations) {
+      const { body, status, reply } = readExamples()[operationId]!;
+      const jsonOf = (part?: { content?: Json }) => part?.content?.['application/json'];
+      if (jsonOf(requestBody)) expect(jsonOf(requestBody)).toMatchObject({ example: body });
+      if (jsonOf(responses[status])) expect(jsonOf(responses[status])).toMatchObject({ example: reply });
+    }
+  });
 
   test('declares numbers in paths and queries as integers', () => {
     const { parameters } = paths['/api/admin/users/{id}/device-tokens'].get;

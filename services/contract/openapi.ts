@@ -8,6 +8,9 @@ import {
 } from './endpoint.ts';
 import { endpoints, errorsOf } from './endpoints.ts';
 import { errors, type ErrorCode } from './errors.ts';
+import { readExamples, type Example } from './examples.ts';
+import { expandProperties } from './patterns.ts';
+import { release } from './release.ts';
 import { errorEnvelope } from './schemas.ts';
 import { serviceOf, services } from './services.ts';
 
@@ -30,12 +33,13 @@ function withHeaders(headers: [name: string, description: string][]): { headers?
   return { headers: Object.fromEntries(all) };
 }
 
-function parameters(endpoint: Endpoint): Json[] {
+function parameters(endpoint: Endpoint, examples: Example | undefined): Json[] {
   const of = (place: 'path' | 'query', object: z.ZodObject | undefined) =>
     Object.entries<z.ZodType>((object?.shape ?? {}) as Record<string, z.ZodType>).map(([name, type]) => {
       const { description, ...schema } = schemaOf(type, 'input');
       const required = place === 'path' || !type.safeParse(undefined).success;
-      return { name, in: place, required, description, schema };
+      const example = examples?.[place]?.[name];
+      return { name, in: place, required, description, schema, example };
     });
   const headers = Object.entries(endpoint.headers ?? {})
     // OpenAPI 3.1 ignores a parameter named Authorization, so operation() adds it to the description.
@@ -48,14 +52,15 @@ function parameters(endpoint: Endpoint): Json[] {
         required,
         description,
         schema: { type: 'string', pattern: pattern?.source },
+        example: examples?.headers?.[name],
       };
     });
   return [...of('path', endpoint.params), ...of('query', endpoint.query), ...headers];
 }
 
-function contentOf({ schema, page, contentType }: Response): Json | undefined {
+function contentOf({ schema, page, contentType }: Response, example: unknown): Json | undefined {
   if (schema) {
-    const json = { 'application/json': { schema: schemaOf(schema, 'output') } };
+    const json = { 'application/json': { schema: schemaOf(schema, 'output'), example } };
     return page ? { ...json, 'text/html': text } : json;
   }
   if (!contentType) return undefined;
@@ -68,11 +73,12 @@ interface Documented {
   content: Json | undefined;
 }
 
-function successes(endpoint: Endpoint): Record<string, Documented> {
+function successes(endpoint: Endpoint, example: Example | undefined): Record<string, Documented> {
   return Object.fromEntries(
     Object.entries(endpoint.responses).map(([status, response]) => {
       const headers = withHeaders(Object.entries(response.headers ?? {}));
-      return [status, { description: response.description, ...headers, content: contentOf(response) }];
+      const reply = Number(status) === example?.status ? example.reply : undefined;
+      return [status, { description: response.description, ...headers, content: contentOf(response, reply) }];
     }),
   );
 }
@@ -99,8 +105,8 @@ function failures(endpoint: Endpoint): [status: number, Documented][] {
 }
 
 /** Returns the responses by status. If a status has both a page and an error, its description names both. */
-function responses(endpoint: Endpoint): Json {
-  const all = successes(endpoint);
+function responses(endpoint: Endpoint, example: Example | undefined): Json {
+  const all = successes(endpoint, example);
   for (const [status, failure] of failures(endpoint)) {
     const page = all[status];
     all[status] = {
@@ -119,52 +125,61 @@ function encoding({ files = {} }: RequestBody): Json {
   return types.length > 0 ? { encoding: Object.fromEntries(types) } : {};
 }
 
-function requestBody(body: RequestBody): Json {
-  const content = { schema: schemaOf(body.schema, 'input'), ...encoding(body) };
+function requestBody(body: RequestBody, example: unknown): Json {
+  const content = { schema: schemaOf(body.schema, 'input'), ...encoding(body), example };
   return {
     required: !body.optional,
     content: Object.fromEntries(body.kinds.map((kind) => [mediaTypes[kind], content])),
   };
 }
 
-function operation(endpoint: Endpoint): Json {
+/** Access that an endpoint requires, as a sentence. */
+function accessText({ access, cookies, recentLogin }: Endpoint): string | undefined {
+  if (access === 'public') return cookies ? undefined : 'Requires no access token.';
+  const needed = {
+    token: 'an access token',
+    user: 'the access token of a user',
+  };
+  const text = `Requires ${access in needed ? needed[access as keyof typeof needed] : `the scope \`${access}\``}`;
+  return recentLogin ? `${text} and a login within the last 15 minutes.` : `${text}.`;
+}
+
+function operation(endpoint: Endpoint, example: Example | undefined): Json {
   const { access, body } = endpoint;
-  const scope = access.includes(':') ? `Requires the scope \`${access}\`.` : undefined;
   const authorization = endpoint.headers?.['Authorization'] && headerOf(endpoint.headers['Authorization']);
   const description = [
     endpoint.description,
-    scope,
+    accessText(endpoint),
     authorization && `Authorization: ${authorization.description}`,
-  ]
-    .filter(Boolean)
-    .join('\n\n');
+  ].filter(Boolean);
   return {
     operationId: endpoint.name,
     summary: endpoint.summary,
-    description: description || undefined,
+    description: description.join('\n\n'),
     tags: [serviceOf(endpoint.service).tag],
     security: access === 'public' ? [] : [{ accessToken: [] }],
-    parameters: parameters(endpoint),
-    requestBody: body && requestBody(body),
-    responses: responses(endpoint),
+    parameters: parameters(endpoint, example),
+    requestBody: body && requestBody(body, example?.body),
+    responses: responses(endpoint, example),
   };
 }
 
 /** Returns the OpenAPI 3.1 document. `publicUrl` is the URL at which clients reach the gateway. */
 export function openapi(publicUrl: string): Json {
   const paths: Record<string, Json> = {};
+  const examples = readExamples();
   for (const endpoint of endpoints) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}');
-    (paths[path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint);
+    (paths[path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint, examples[endpoint.name]);
   }
-  return {
+  const document = {
     openapi: '3.1.1',
     info: {
       title: 'Content Platform',
-      version: '1.0.0',
+      ...release,
+      contact: { name: 'Documentation', url: new URL('/api/docs', publicUrl).href },
       description:
         'API of the content platform: content records, letters, media files, devices and accounts. Every GET operation also accepts HEAD, which counts against the same rate limit. For HEAD, the identity login and its callback return 405.',
-      license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' },
     },
     servers: [{ url: publicUrl }],
     tags: services.map(({ tag, description }) => ({ name: tag, description })),
@@ -174,4 +189,5 @@ export function openapi(publicUrl: string): Json {
       securitySchemes: { accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
   };
+  return JSON.parse(expandProperties(JSON.stringify(document))) as Json;
 }

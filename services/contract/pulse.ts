@@ -187,6 +187,7 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
 export const pulseSignOut = define('pulseSignOut', 'POST', '/pulse/sign-out', {
   cookies: true,
   summary: 'Sign out of the Pulse page.',
+  description: 'Ends the session of the cookie.',
   responses: { 303: toThePage, 403: forbiddenPage },
   errors: ['other_origin'],
 });

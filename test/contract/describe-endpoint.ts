@@ -4,6 +4,7 @@ import { call, checkError, isError, type Answer, type CallOptions } from '@conte
 import { stack } from '../support/stack.ts';
 import { emails, logIn, password, tokenOf, type Account } from '../support/accounts.ts';
 import { ageSession } from '../support/recent-login.ts';
+import { checkExample, type Call } from '../support/examples.ts';
 import { closeRecords } from '../support/records.ts';
 import { formOf } from '../support/form.ts';
 import { sendRaw, statusOf } from '../support/raw-http.ts';
@@ -89,6 +90,7 @@ export function describeEndpoint<E extends Endpoint>(
 ): void {
   const { gateway } = stack();
   const seen = new Set<string>();
+  const calls: Call[] = [];
 
   function note(answer: Answer<E>): Answer<E> {
     seen.add(answer.error ? answer.error.error : String(answer.status));
@@ -102,7 +104,10 @@ export function describeEndpoint<E extends Endpoint>(
   const subject: Subject<E> = {
     async ask({ as = example.as, at = gateway, ...options } = {}) {
       const token = options.token ?? (as ? await tokenOf(at, as) : undefined);
-      return note(await call(at, endpoint, { ...(options as CallOptions<E>), token }));
+      const answer = note(await call(at, endpoint, { ...(options as CallOptions<E>), token }));
+      const { status, body: reply, error } = answer;
+      if (!error && status !== 304) calls.push({ ...options, status, reply });
+      return answer;
     },
     async send({ path = example.path, body, headers, as = example.as }) {
       const response = await fetch(gateway + path, {
@@ -170,6 +175,7 @@ export function describeEndpoint<E extends Endpoint>(
       );
       expect(missing).toEqual([]);
     });
+    test('returned a reply like the example in the contract', () => checkExample(endpoint, calls));
   });
 }
 

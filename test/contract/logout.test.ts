@@ -24,12 +24,13 @@ describeEndpoint(logout, { path: '/api/logout', as: 'user', body: {}, invalid },
     expect(await refresh(other.refreshToken)).toMatchObject({ status: 200 });
   });
 
-  test('stops messages to the device of the given push token only', async () => {
-    const { token, id } = await newUser();
-    const [goes, stays] = [newPushToken(), newPushToken()];
-    for (const push of [goes, stays]) await register(token, { token: push });
-    expect(await ask({ token, body: { fcm_token: goes } })).toMatchObject({ status: 204 });
-    expect(await pushTokensOf(id)).toEqual([stays]);
+  test('keeps the device that another session of the user registered', async () => {
+    const { token, id, email, password } = await newUser();
+    const [deleted, kept] = [newPushToken(), newPushToken()];
+    await register(token, { token: deleted });
+    await register((await logIn(email, password)).token, { token: kept });
+    expect(await ask({ token, body: { fcm_token: deleted } })).toMatchObject({ status: 204 });
+    expect(await pushTokensOf(id)).toEqual([kept]);
   });
 
   test("keeps another user's device when its push token is given", async () => {

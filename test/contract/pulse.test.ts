@@ -97,7 +97,7 @@ describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) 
 describeEndpoint(
   contract.pulseSignIn,
   { path: '/pulse/sign-in', body: { email: emails.sre, password } },
-  ({ send }) => {
+  ({ ask, send }) => {
     const own = () => ({ 'X-Forwarded-For': newAddress(), Origin: gateway });
 
     test('sets a cookie limited to /pulse, which shows the page', async () => {
@@ -110,7 +110,8 @@ describeEndpoint(
       expect(await page.text()).toContain('Sign out');
       const elsewhere = await fetch(`${gateway}/api/me`, { headers: { Cookie: cookieOf(response.headers) } });
       expect(elsewhere.status).toBe(401);
-      expect((await send({ body: form(emails.sre, password), headers: own() })).status).toBe(303);
+      const body = { email: emails.sre, password };
+      expect((await ask({ body, headers: own() })).status).toBe(303);
     });
 
     test('returns 401 for a wrong password, with the form and the reason', async () => {
@@ -197,7 +198,7 @@ describeEndpoint(
   },
 );
 
-describeEndpoint(contract.pulseSignOut, { path: '/pulse/sign-out' }, ({ send }) => {
+describeEndpoint(contract.pulseSignOut, { path: '/pulse/sign-out' }, ({ ask, send }) => {
   test('ends the session, at auth as well', async () => {
     const user = await newUser('sre');
     const cookie = cookieOf((await signIn(user.email, user.password)).headers);
@@ -215,7 +216,7 @@ describeEndpoint(contract.pulseSignOut, { path: '/pulse/sign-out' }, ({ send }) 
   });
 
   test('redirects without a session', async () => {
-    expect((await send({ headers: { Origin: gateway } })).status).toBe(303);
+    expect((await ask({ headers: { Origin: gateway } })).status).toBe(303);
   });
 
   test('returns 403 from another page', async () => {
@@ -238,31 +239,38 @@ test('shows the form once the session was ended elsewhere', async () => {
 });
 
 const job = '9007199254740991';
-describeEndpoint(contract.pulseRetry, { path: `/pulse/failed-jobs/${job}/retry`, as: 'sre' }, ({ send }) => {
-  test('redirects to a URL with the outcome', async () => {
-    const answer = await send({ headers: { Origin: gateway } });
-    expect([answer.status, answer.headers.get('location')]).toEqual([303, `/pulse?job=${job}&outcome=gone`]);
-    const text = await fetch(`${gateway}/pulse?job=${job}&outcome=gone`, {
-      headers: { ...browser, Authorization: `Bearer ${await tokenOf(gateway, 'sre')}` },
-    }).then((response) => response.text());
-    expect(text).toContain(`Job ${job} is not there any more.`);
-  });
+describeEndpoint(
+  contract.pulseRetry,
+  { path: `/pulse/failed-jobs/${job}/retry`, as: 'sre' },
+  ({ ask, send }) => {
+    test('redirects to a URL with the outcome', async () => {
+      const answer = await ask({ params: { id: job }, headers: { Origin: gateway } });
+      expect([answer.status, answer.headers.get('location')]).toEqual([
+        303,
+        `/pulse?job=${job}&outcome=gone`,
+      ]);
+      const text = await fetch(`${gateway}/pulse?job=${job}&outcome=gone`, {
+        headers: { ...browser, Authorization: `Bearer ${await tokenOf(gateway, 'sre')}` },
+      }).then((response) => response.text());
+      expect(text).toContain(`Job ${job} is not there any more.`);
+    });
 
-  test('refuses callers without the permission, origin or a valid token', async () => {
-    const headers = { Origin: gateway };
-    expect((await send({ headers, as: 'user' })).error?.error).toBe('insufficient_scope');
-    expect((await send({ headers: { ...headers, ...browser }, as: 'user' })).status).toBe(403);
-    expect((await send({ headers, as: 'temporary' })).error?.error).toBe('password_change_required');
-    expect((await send({})).error?.error).toBe('other_origin');
-    const nobody = { ...headers, Authorization: '' };
-    expect((await send({ headers: nobody })).error?.error).toBe('token_required');
-    expect((await send({ headers: { ...nobody, ...browser } })).status).toBe(401);
-    const other = { ...headers, Authorization: 'Bearer a.b.c' };
-    expect((await send({ headers: other })).error?.error).toBe('invalid_token');
-    const path = '/pulse/failed-jobs/x/retry';
-    expect((await send({ path, headers })).error?.error).toBe('validation_failed');
-  });
-});
+    test('refuses callers without the permission, origin or a valid token', async () => {
+      const headers = { Origin: gateway };
+      expect((await send({ headers, as: 'user' })).error?.error).toBe('insufficient_scope');
+      expect((await send({ headers: { ...headers, ...browser }, as: 'user' })).status).toBe(403);
+      expect((await send({ headers, as: 'temporary' })).error?.error).toBe('password_change_required');
+      expect((await send({})).error?.error).toBe('other_origin');
+      const nobody = { ...headers, Authorization: '' };
+      expect((await send({ headers: nobody })).error?.error).toBe('token_required');
+      expect((await send({ headers: { ...nobody, ...browser } })).status).toBe(401);
+      const other = { ...headers, Authorization: 'Bearer a.b.c' };
+      expect((await send({ headers: other })).error?.error).toBe('invalid_token');
+      const path = '/pulse/failed-jobs/x/retry';
+      expect((await send({ path, headers })).error?.error).toBe('validation_failed');
+    });
+  },
+);
 
 describeEndpoint(contract.pulseAsset, { path: '/pulse/assets/pulse.css' }, ({ ask, send }) => {
   test.each(['pulse.css', 'pulse.js', 'pulse.svg'])('%s: returns 304 for the current ETag', async (file) => {

@@ -5,7 +5,6 @@ import { createInterface } from 'node:readline';
 import { runCommand } from '../../../deploy/local/run-command.ts';
 import { machine } from '../accounts.ts';
 import { stack } from '../stack.ts';
-import { patternsForPython } from './patterns.ts';
 import type { Asker } from './roles.ts';
 import { writeFiles } from './fixtures.ts';
 
@@ -118,7 +117,7 @@ export async function runSchemathesis(
   const folder = mkdtempSync(join(tmpdir(), 'schemathesis-'));
   const write = (file: string, text: string) => writeFileSync(join(folder, file), text, { mode: 0o600 });
   const document = (await (await fetch(`${gateway}/api/openapi.json`)).json()) as Document;
-  write('openapi.json', patternsForPython(JSON.stringify(document)));
+  write('openapi.json', JSON.stringify(document));
   write('auth.json', JSON.stringify({ auth: asker.logins }));
   write('schemathesis.toml', configuration(asker));
   // The return URL of the demo's identity service.
