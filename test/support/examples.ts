@@ -20,11 +20,12 @@ function clean(value: unknown, name = ''): unknown {
     return value
       .replaceAll(stack().gateway, 'https://api.example.com')
       .replace(/http:\/\/127\.0\.0\.1:\d+/g, 'https://internal.example.com')
-      .replace(/eyJ[\w.-]+/g, '<token>');
+      .replace(/eyJ[\w.-]+/g, '<token>')
+      .replace(/secret=\w+/, 'secret=<secret>')
+      .replace(/-[0-9a-f]{8}-[0-9a-f-]{27}(?=@|%40)/g, '');
   }
   if (Array.isArray(value)) {
-    const short = isObject(value[0]) ? value.slice(0, 1) : value.slice(0, 5);
-    return short.map((item) => clean(item));
+    return (isObject(value[0]) ? value.slice(0, 1) : value).map((item) => clean(item));
   }
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, clean(item, key)]));
