@@ -9,7 +9,7 @@ export function callerName(caller: Caller): string {
   return caller.kind === 'machine' ? caller.clientId : `user:${caller.id}`;
 }
 
-/** 503 for a clear that is not certain: the sender must retry it. */
+/** Returns the 503 for a clear that may have failed: the sender must retry it. */
 export function cacheUnavailable(message: string, cause: unknown): HttpError<'cache_unavailable'> {
   return new HttpError('cache_unavailable', message, { headers: { 'Retry-After': '1' }, cause });
 }
@@ -35,7 +35,10 @@ export function createClearForCaller({ clearer, invalidator, pending, logger }: 
       const advice = await pending.add(target, requester).then(
         () => 'It will be as soon as possible; send it again.',
         (failure: unknown) => {
-          logger.error({ error: failure }, 'a refused clear could not be remembered');
+          logger.error(
+            { error: failure },
+            'a refused clear could not be stored; only a retry of the sender repeats it',
+          );
           return 'This could not be noted: send it again.';
         },
       );

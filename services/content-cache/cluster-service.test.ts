@@ -15,7 +15,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-test('stores the clears of a lost primary, and carries them out in its part before it is used', async () => {
+test('stores the clears of a lost primary, and carries them out on that primary before reads use it', async () => {
   const service = await world.service({ redisUrl: cluster.url, env: { CACHE_UNMANAGED_KEYS: 'none' } });
   await world.sql(
     `INSERT INTO content.record SELECT 'webform', id, 'Old', '{}' FROM generate_series(1, 20) AS id`,
@@ -32,7 +32,7 @@ test('stores the clears of a lost primary, and carries them out in its part befo
     });
 
   away.pause();
-  await until('it is noticed', async () => !(await service.check('redis')));
+  await until('the loss is detected', async () => !(await service.check('redis')));
   await world.sql(`UPDATE content.record SET title = 'New'`);
   expect((await clear(lost)).status).toBe(503);
   expect((await clear(kept)).status).toBe(200);
@@ -52,7 +52,7 @@ test('stores the clears of a lost primary, and carries them out in its part befo
     return cache !== 'bypass';
   });
   await until(
-    'nothing waits',
+    'no pending clear is left',
     async () => (await world.sql('SELECT FROM content.pending_clear')).length === 0,
   );
   expect(await service.check('redis')).toBe(true);

@@ -16,7 +16,7 @@ const modelNames = `a list of ${models.join(', ')}, separated by commas`;
 
 export const contentCacheConfig = {
   ...commonConfig(portOf('content-cache')),
-  // Never a replica, which may lack a change whose clear was already sent.
+  // Must be the primary: a replica may lack a change whose clear was already sent.
   DATABASE_URL: databaseUrl,
   REDIS_URL: redisUrl,
   ...kafkaConfig,

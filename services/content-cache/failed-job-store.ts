@@ -84,7 +84,7 @@ function toJob(row: Row): FailedJob {
 }
 
 export function noSuchJob(id: number): HttpError<'not_found'> {
-  return new HttpError('not_found', `There is no failed job ${id}.`);
+  return new HttpError('not_found', `Failed job ${id} was not found.`);
 }
 
 export type FailedJobStore = ReturnType<typeof createFailedJobStore>;
@@ -97,7 +97,7 @@ export function createFailedJobStore(query: Database['query']) {
   }
 
   return {
-    /** Stores a job. Returns false if it exists: the event was delivered again, or the topic has an open `events_lost`. */
+    /** Stores a job. Returns false if the job exists (a redelivery), or if the topic has an open `events_lost`. */
     async add(job: NewFailedJob): Promise<boolean> {
       const text = `INSERT INTO content.failed_job
           (class, error, topic, "partition", "offset", key, value, message_at, model)
@@ -152,7 +152,7 @@ export function createFailedJobStore(query: Database['query']) {
       return (await query('delete_failed_job', text, [id])).rowCount === 1;
     },
 
-    /** Returns what is needed to process a job again. */
+    /** Returns the fields that a retry needs. */
     async load(id: number): Promise<StoredJob | undefined> {
       const text = 'SELECT class, value FROM content.failed_job WHERE id = $1';
       const { rows } = await query<Omit<StoredJob, 'id'>>('load_failed_job', text, [id]);

@@ -26,7 +26,7 @@ test('writes rows as soon as a batch is full', () => {
 });
 
 test('does not retry once per clear while rows cannot be written', async () => {
-  const query = start(() => Promise.reject(new Error('away')));
+  const query = start(() => Promise.reject(new Error('unavailable')));
   for (let round = 0; round < 300; round += 1) {
     add(100);
     await new Promise(setImmediate);

@@ -21,7 +21,7 @@ const insert = `INSERT INTO content.invalidation (at, source, requested_by, targ
 
 /**
  * Records every clear. Rows are written in batches, so that requests and events do not wait. A crash loses the last
- * batch of rows, which is acceptable: no decision depends on rows, and each clear was logged before.
+ * batch, which is acceptable: no decision depends on these rows, and the log has each clear.
  */
 export function createInvalidationLog(query: Database['query'], logger: Logger) {
   // Redaction costs more than the rest of a line, and these four fields hold no secrets.
@@ -47,13 +47,16 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
 
   function flush(): Promise<void> {
     flushing ??= write()
-      .catch((error: unknown) => logger.warn({ error, waiting: queue.length }, 'invalidation rows wait'))
+      .catch((error: unknown) =>
+        logger.warn({ error, waiting: queue.length }, 'rows of the invalidation log not written; retrying'),
+      )
       .finally(() => (flushing = undefined));
     return flushing;
   }
 
   const timer = setInterval(() => {
-    if (dropped > 0) logger.warn({ dropped }, 'invalidation rows were dropped; their log lines are there');
+    if (dropped > 0)
+      logger.warn({ dropped }, 'rows of the invalidation log were dropped; the log has these clears');
     dropped = 0;
     void flush();
   }, flushIntervalMs);

@@ -13,7 +13,7 @@ export interface Requester {
   since?: number;
 }
 
-/** Waits for all of `work`. Rejects with its first error when all have settled. */
+/** Waits until all of `work` has settled. Then rejects with the first error, if any. */
 export async function settleAll(work: Promise<unknown>[]): Promise<void> {
   const outcomes = await Promise.allSettled(work);
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
@@ -27,7 +27,7 @@ export function clearTarget(clearer: CacheClearer, { model, id }: Target): Promi
 
 export type Invalidator = ReturnType<typeof createInvalidator>;
 
-/** Clears targets, and counts and logs each clear. Rejects with a CacheError when a clear is not certain. */
+/** Clears targets, and counts and logs each clear. Rejects with a CacheError if a clear may have failed. */
 export function createInvalidator(log: InvalidationLog, metrics: CacheMetrics) {
   async function clear(clearer: CacheClearer, target: Target, requester: Requester): Promise<number> {
     const { source, requestedBy, since } = requester;
@@ -47,7 +47,7 @@ export function createInvalidator(log: InvalidationLog, metrics: CacheMetrics) {
   };
 }
 
-/** Returns the seconds since `ms`, at least 0 as clocks differ, at most the time that events are kept. */
+/** Returns the seconds since `ms`: at least 0, because clocks differ, and at most the retention time of events. */
 export function secondsSince(ms: number): number {
   return Math.min(Math.max(0, Date.now() - ms), cacheInvalidation.retentionMs) / 1000;
 }

@@ -6,7 +6,7 @@ import type { Invalidator } from './invalidator.ts';
 
 export type JobRetry = ReturnType<typeof createJobRetry>;
 
-/** Processes failed jobs again: a newer version of the service may understand an event that an older one did not. */
+/** Retries failed jobs: a newer version of the service may accept an event that an older version refused. */
 export function createJobRetry(jobs: FailedJobStore, invalidator: Invalidator, clearer: CacheClearer) {
   async function process(job: StoredJob, requestedBy: string): Promise<Unprocessable | undefined> {
     const requester = { source: 'retry', requestedBy } as const;

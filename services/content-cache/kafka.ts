@@ -39,10 +39,10 @@ function login(settings: Settings): { sasl?: SASLOptions } {
   return { sasl: { mechanism, username, password } as SASLOptions };
 }
 
-/** kafkajs reports each failed attempt as an error and then tries again: those are our warnings. */
+/** kafkajs reports each failed attempt as an error and then retries, so its errors are logged as warnings. */
 const levels = { [logLevel.ERROR]: 'warn', [logLevel.WARN]: 'warn' } as const;
 
-/** A Kafka client with time limits, its messages going to our log. Undefined when no brokers are set. */
+/** Creates a Kafka client with time limits that logs to `logger`. Returns undefined if no brokers are set. */
 export function createKafka(settings: Settings, clientId: string, logger: Logger): Kafka | undefined {
   if (settings.KAFKA_BROKERS.length === 0) return undefined;
   const config: KafkaConfig = {

@@ -10,7 +10,7 @@ import type { Memory } from './cache/index.ts';
 const sources = ['http', 'kafka', 'retry', 'pending', 'recovery', 'watch'] as const;
 export type Source = (typeof sources)[number];
 
-/** In seconds: from a healthy pipeline to a weekend without Redis. */
+/** In seconds: from the delay of a healthy platform to an outage of a weekend. */
 const delayBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600, 86_400];
 
 export type CacheMetrics = ReturnType<typeof createCacheMetrics>;
@@ -30,7 +30,7 @@ export function createCacheMetrics({ registry }: Metrics) {
   const failedJobs = counter('failed_jobs_total', 'Events that could not be processed', 'class');
   const missed = counter(
     'invalidation_missed_total',
-    'Changed records that were still in the cache, and no announcement of the change was on its way',
+    'Changed records that were still in the cache although no announcement of the change was in the queue',
     'model',
   );
   const delay = durations(registry, {
@@ -56,7 +56,7 @@ export function createCacheMetrics({ registry }: Metrics) {
   return { reads, keysDeleted, delay, queueMeasured, failedJobs, missed };
 }
 
-/** How long a scrape waits for Redis or PostgreSQL. */
+/** Limit for reading Redis or PostgreSQL in a scrape. */
 const scrapeMs = 1_000;
 
 export interface Observed {

@@ -122,7 +122,7 @@ describe('a version never decreases', () => {
     expect(await versionOf(31)).toBeGreaterThan(3);
   });
 
-  test('when the inserting transaction has a snapshot from before the record: it has to begin again', async () => {
+  test('when the inserting transaction has a snapshot from before the record: it must be repeated', async () => {
     await other.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await other.query('SELECT FROM content.record');
     await makeThird(41);

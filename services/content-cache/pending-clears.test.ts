@@ -40,10 +40,10 @@ test('carries out a request that arrives during the clear of its target', async 
 test('keeps a clear that is refused again, and removes the others', async () => {
   for (const id of [1, 2, 3]) await pending.add({ model: 'webform', id }, requester);
   const clearer = clearerWith(async (_, id) => {
-    if (id === 2) throw new CacheUnavailable('away');
+    if (id === 2) throw new CacheUnavailable('unavailable');
     return 0;
   });
-  await expect(pending.carryOut(clearer)).rejects.toThrow('away');
+  await expect(pending.carryOut(clearer)).rejects.toThrow('unavailable');
   expect(await world.sql('SELECT record_id FROM content.pending_clear')).toEqual([{ record_id: '2' }]);
 });
 

@@ -101,7 +101,12 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
       const work = async () => {
         if (cache.state === 'usable' || cache.state === 'partial') await carryOut(cache);
       };
-      return repeat(work, { intervalMs, signal, logger, failure: 'pending clears wait' });
+      return repeat(work, {
+        intervalMs,
+        signal,
+        logger,
+        failure: 'pending clears not carried out; retrying',
+      });
     },
   };
 }

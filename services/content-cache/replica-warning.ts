@@ -5,7 +5,7 @@ import type { ContentCache } from './cache/index.ts';
 const firstMs = 1_000;
 const intervalMs = 60_000;
 
-/** Logs once what to set if Redis has replicas that the cache does not count. Checks every minute: replicas may come. */
+/** Logs the setting to change, once, if Redis has replicas that the cache does not count. Checks every minute. */
 export async function warnOfReplicas(
   cache: Pick<ContentCache, 'advice'>,
   logger: Logger,

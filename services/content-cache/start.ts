@@ -26,22 +26,22 @@ import { createStalenessWatch, type StalenessTiming } from './staleness/watch.ts
 
 type Config = z.output<z.ZodObject<typeof contentCacheConfig>>;
 
-/** Statement timeout of reads: the reader's lease ends soon after. */
+/** Statement timeout of reads, a little shorter than a reader's lease. */
 const contentReadMs = 2_000;
 
 function logState(logger: Logger) {
   return (state: CacheState, reason?: Error) => {
-    if (state === 'away') logger.warn({ error: reason }, 'Redis unreachable; reads bypass the cache');
+    if (state === 'unavailable') logger.warn({ error: reason }, 'Redis unreachable; reads bypass the cache');
     else if (state === 'partial')
       logger.warn({ error: reason }, 'Redis partly unreachable; reads of its keys bypass the cache');
-    else logger.info({ state }, "the cache's state");
+    else logger.info({ state }, 'cache state changed');
   };
 }
 
 /**
- * Connects to the stores and builds the app. Redis and Kafka may be unreachable at first, PostgreSQL may not.
+ * Connects to the stores and builds the app. PostgreSQL must be reachable; Redis and Kafka may become so later.
  *
- * @throws ConfigError for a Redis that cannot keep the protocol's promise
+ * @throws ConfigError for a Redis on which the protocol cannot run
  */
 export async function startContentCache(
   process: Process<Config>,
@@ -134,7 +134,7 @@ export async function startContentCache(
       redis: {
         required: false,
         async check() {
-          // A partly unreachable Redis is a fault, too.
+          // A partly unreachable Redis also fails the check.
           if (cache.state !== 'usable') throw new Error('unavailable');
         },
       },

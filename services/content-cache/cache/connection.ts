@@ -35,7 +35,7 @@ export interface CacheNode {
   fill(key: string, fill: Fill): Promise<'STORED' | 'REFUSED'>;
   /** For each view that READ would serve: the version, and the first bytes of the payload. */
   peek(key: string): Promise<{ version: number; beginning: string }[]>;
-  /** Returns how many keys the clear counts for. */
+  /** Returns the number of keys that the clear deleted. */
   clear(key: string): Promise<number>;
   incarnation(): Promise<string>;
   /** One page of keys; '0' is the first and the last cursor. Keys of other programs need not be UTF-8. */
@@ -61,12 +61,12 @@ export interface ClearTransport {
 }
 
 /**
- * - away: not connected, or not yet checked; nothing is sent.
+ * - unavailable: not connected, or not yet checked; nothing is sent.
  * - recovering: connected and checked; clears are carried out, reads bypass the cache.
  * - usable: the clears that were refused before have been carried out; reads use the cache.
  * - closed: permanently.
  */
-export type PrimaryState = 'away' | 'recovering' | 'usable' | 'closed';
+export type PrimaryState = 'unavailable' | 'recovering' | 'usable' | 'closed';
 
 /** State of all primaries. usable: all are usable. partial: some are; reads of the other primaries' keys bypass the cache. */
 export type CacheState = PrimaryState | 'partial';
@@ -78,7 +78,7 @@ export interface CacheConnection extends ClearTransport {
    * Connects, and reconnects in the background once a second until close(). Resolves after the first attempt, whether
    * it succeeded or not.
    *
-   * @throws CacheUnfit when the first attempt finds a Redis that cannot keep the protocol's promise
+   * @throws CacheUnfit when the first attempt finds a Redis on which the protocol cannot run
    */
   start(): Promise<void>;
   /** The primary that holds `key`, for reads. @throws CacheUnavailable unless that primary is usable */

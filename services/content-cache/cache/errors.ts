@@ -1,7 +1,7 @@
-/** The cache could not do its part: a read continues without the cache, a clear was not carried out. */
+/** The cache is unavailable or refused a command. A read then continues without the cache; a clear was not carried out. */
 export abstract class CacheError extends Error {}
 
-/** Redis did not answer: unreachable, hanging, or not yet usable after a reconnect. */
+/** Redis did not respond: it is unreachable, hangs, or is not yet usable after a reconnect. */
 export class CacheUnavailable extends CacheError {
   override name = 'CacheUnavailable';
 }
@@ -23,18 +23,18 @@ export class SlotsUnsettled extends CacheRefused {}
 /** The key's slot belongs to another node. Nothing was executed. */
 export class SlotMoved extends SlotsUnsettled {}
 
-/** This Redis can never keep the protocol's promise: its version is too old, or its user may not call INFO. */
+/** The protocol cannot run on this Redis: its version is too old, or its user may not call INFO. */
 export class CacheUnfit extends CacheError {
   override name = 'CacheUnfit';
 }
 
-/** By the first word of Redis's refusal. */
+/** Errors by the first word of Redis's reply. */
 const refusals: Record<string, typeof CacheRefused> = {
   READONLY: Demoted,
   MASTERDOWN: Demoted,
   NOREPLICAS: LacksReplicas,
   MOVED: SlotMoved,
-  // The slot is moving, and the key is not on this node (any more).
+  // The slot is moving, and the key is no longer on this node.
   ASK: SlotsUnsettled,
 };
 
@@ -44,12 +44,12 @@ export function asCacheError(command: string, error: unknown): CacheError {
   if (name !== 'ReplyError') return new CacheUnavailable(`${command}: ${message}`, { cause: error });
   if (message.includes('NOINCARNATION')) {
     return new CacheUnfit(
-      'Redis does not tell run_id and master_replid: its user needs the right to INFO (ACL: +info)',
+      'Redis does not report run_id and master_replid: give its user the right to call INFO (ACL: +info)',
     );
   }
   if (message.includes('compiling script')) {
     return new CacheUnfit(
-      'Redis 7 or Valkey 7.2 or newer is needed: this server does not know script flags (#!lua)',
+      'This server does not support script flags (#!lua): use Redis 7, Valkey 7.2 or newer',
     );
   }
   const Refusal = refusals[message.split(' ', 1)[0]!] ?? CacheRefused;

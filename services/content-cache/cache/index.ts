@@ -60,7 +60,7 @@ export function createContentCache(options: ContentCacheOptions) {
         evictedKeys: sum('evictedKeys'),
       };
     },
-    /** One line on what to set if a failover could bring back cleared records. @throws CacheError */
+    /** Returns the setting to change if a failover could restore cleared records. @throws CacheError */
     async advice() {
       const primaries = await Promise.all(connection.primaries().map((node) => node.replication()));
       return adviceFor(primaries, replicaGuard.atLeast);

@@ -3,7 +3,7 @@ import type { deleteFailedJobs as contract } from '@content-platform/contract';
 import { callerName } from '../clear-for-caller.ts';
 import type { FailedJobStore } from '../failed-job-store.ts';
 
-/** No statement starts later: each may take 5 s, and the contract allows 10 s for the call. */
+/** Time after which no more statements start: each may take 5 s, and the contract allows 10 s for the call. */
 const maxMs = 4_000;
 
 type Jobs = Pick<FailedJobStore, 'match' | 'removeSome'>;
@@ -11,7 +11,7 @@ type Jobs = Pick<FailedJobStore, 'match' | 'removeSome'>;
 export function deleteFailedJobs({ jobs, logger }: { jobs: Jobs; logger: Logger }): Handler<typeof contract> {
   return async ({ body: { dry_run, ...filter }, caller, signal }) => {
     const start = performance.now();
-    // Jobs that arrive later were not counted and stay.
+    // Only counted jobs are deleted: jobs that arrive later stay.
     const { matched, newest } = await jobs.match(filter);
     if (dry_run) return { status: 200, body: { matched, deleted: 0 } };
     let deleted = 0;

@@ -28,7 +28,9 @@ export function readContent(deps: ReadContentDeps): Handler<typeof contract> {
     const context = currentContext();
     if (context) context.cache = outcome;
     if (!record) {
-      throw new HttpError('not_found', `There is no ${model} ${id}.`, { headers: { 'X-Cache': outcome } });
+      throw new HttpError('not_found', `Record ${model}/${id} was not found.`, {
+        headers: { 'X-Cache': outcome },
+      });
     }
     const etag = etagOf(record.payload);
     const headers = { 'X-Cache': outcome, ETag: etag, 'Cache-Control': 'private, no-cache' };

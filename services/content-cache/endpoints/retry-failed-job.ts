@@ -9,7 +9,7 @@ export function retryFailedJob({ retries }: { retries: JobRetry }): Handler<type
     const result = await retries.retry(id, callerName(caller));
     if (!result) throw noSuchJob(id);
     const { job, failure } = result;
-    if (failure) throw new HttpError('retry_failed', `It failed again: ${failure.class}: ${job.error}`);
+    if (failure) throw new HttpError('retry_failed', `The retry failed: ${failure.class}: ${job.error}`);
     return { status: 200, body: job };
   };
 }

@@ -68,7 +68,7 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     const isNew = await retryUntilAborted(
       signal,
       () => jobs.add({ ...failure, ...at, offset, key, value, messageAt: timestamp }),
-      (error) => logger.warn({ error, ...at, offset }, 'a failed job cannot be stored yet'),
+      (error) => logger.warn({ error, ...at, offset }, 'failed job not stored; retrying'),
     );
     if (!isNew) return;
     metrics.failedJobs.inc({ class: failure.class });
@@ -90,7 +90,7 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
     await retryUntilAborted(
       signal,
       () => settleAll([...waiting].map(clear)),
-      (error) => logger.warn({ error, waiting: waiting.size }, 'events wait for the cache'),
+      (error) => logger.warn({ error, waiting: waiting.size }, 'clear refused; the events wait for a retry'),
     );
   }
 
@@ -138,9 +138,9 @@ export function createProcessBatch(deps: BatchDeps): ProcessBatch {
       await retryUntilAborted(
         signal,
         () => offsets.verify(partition),
-        (error) => logger.warn({ error }, 'the offsets cannot be checked yet'),
+        (error) => logger.warn({ error }, 'offsets not checked; retrying'),
       );
-      // A loss was found and made up for meanwhile: the broker delivers again from its oldest event.
+      // A loss was found and everything was cleared: the broker delivers again from its oldest event.
       if (isStale()) return;
       signal.throwIfAborted();
       const isLast = start + sliceSize >= messages.length;

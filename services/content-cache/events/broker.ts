@@ -80,7 +80,7 @@ export function createBroker(kafka: Kafka, topic: string, group: string) {
       if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0)) return;
       await sleep(100);
     }
-    throw new Error(`the topic ${topic} was made but has no leader`);
+    throw new Error(`the topic ${topic} was created but has no leader`);
   }
 
   async function committed(admin: Admin): Promise<Map<number, number>> {

@@ -40,10 +40,10 @@ export function createConsumer(options: ConsumerOptions) {
   let consuming = false;
   let running: Promise<void> | undefined;
 
-  /** Called before the topic is created: a failure in between must not make the new topic count as an old one. */
+  /** Called before the topic is created: after a failure in between, the new topic must not count as an old topic. */
   function onTopicMissing(): void {
     topic.isNew = true;
-    logger.info({ topic: topic.name }, 'the topic is missing and is made');
+    logger.info({ topic: topic.name }, 'the topic is missing; creating it');
   }
 
   function createKafkaConsumer(): Consumer {
@@ -64,14 +64,14 @@ export function createConsumer(options: ConsumerOptions) {
     if (name === 'KafkaJSNotImplemented')
       logger.error(
         { error, topic: topic.name },
-        `events cannot be read (${message}): producers must compress with gzip or none, or the topic have compression.type=uncompressed; delete the records up to those with kafka-delete-records, and everything is cleared instead`,
+        `events cannot be read (${message}): let producers compress with gzip or not at all, or set compression.type=uncompressed on the topic; then delete the unreadable records with kafka-delete-records: the consumer clears the whole cache instead`,
       );
-    logger.warn({ error }, `the consumer ended; a new one is made in ${pauseMs} ms`);
+    logger.warn({ error }, `the consumer ended; a new consumer starts in ${pauseMs} ms`);
   }
 
   /**
    * Processes a batch and sends heartbeats meanwhile, so that the group keeps a member whose work outlasts the session
-   * timeout. Ends with the first refused heartbeat, too (the group rebalances): the work may then continue briefly but
+   * timeout. Also ends with the first refused heartbeat (the group rebalances): the work may then continue briefly but
    * commits nothing.
    */
   async function eachBatch(payload: EachBatchPayload, offsets: OffsetGapGuard, signal: AbortSignal) {
@@ -168,7 +168,7 @@ export function createConsumer(options: ConsumerOptions) {
     start(): void {
       running ??= run();
     },
-    /** Whether the consumer is in the group and every loss has been made up for. */
+    /** Whether the consumer is in the group, and everything was cleared after each loss. */
     isConsuming: () => consuming,
     /** Passes measured offsets to the guard. */
     checkOffsets: (offsets: readonly PartitionOffsets[]) => guard?.checkOffsets(offsets),

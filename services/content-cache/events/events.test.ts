@@ -108,7 +108,7 @@ test('an aborted transaction clears nothing, and leaves nothing in the queue', a
   await transaction.send({ topic, messages: [{ partition: 0, value }] });
   await transaction.abort();
   await producer.disconnect();
-  await until('it is passed over', async () => {
+  await until('the offset is committed', async () => {
     const { committed, high } = (await offsets()).find(({ partition }) => partition === 0)!;
     return high > 0 && committed === high;
   });

@@ -32,7 +32,7 @@ export function createEvents(options: EventsOptions) {
 
   /** Clears everything, since the lost events are unknown. Stores a failed job unless the partitions were empty. */
   async function onLost(lost: LostPartition[], topicIsNew: boolean): Promise<void> {
-    logger.warn({ lost }, 'events may have been lost: everything is cleared');
+    logger.warn({ lost }, 'events may have been lost; clearing the whole cache');
     await invalidator.clearAll(clearer, { source: 'recovery', requestedBy: 'content-cache' });
     const held = lost.filter(({ committed, high, position }) => Math.max(committed, high, position) > 0);
     if (topicIsNew || held.length === 0) return;
@@ -68,8 +68,8 @@ export function createEvents(options: EventsOptions) {
     },
     /** Rejects while Kafka is unreachable or the consumer is not in its group. */
     async check(): Promise<void> {
-      if (!queue.isMeasured()) throw new Error('Kafka does not answer');
-      if (!consumer.isConsuming()) throw new Error('nothing is consumed');
+      if (!queue.isMeasured()) throw new Error('Kafka does not respond');
+      if (!consumer.isConsuming()) throw new Error('the consumer is not in its group');
     },
     /** Returns the number of uncommitted events at the last measurement; 0 before the first. */
     waiting: queue.known,

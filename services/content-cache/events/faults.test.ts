@@ -20,7 +20,7 @@ const lines = (service: TestService, message: string) =>
   service.log.filter((line) => line['message'] === message);
 const joins = (service: TestService) => lines(service, 'joined the consumer group').length;
 const waiting = (service: TestService) =>
-  until('the events wait', () => lines(service, 'events wait for the cache').length > 0);
+  until('a clear was refused', () => lines(service, 'clear refused; the events wait for a retry').length > 0);
 const queueIs = (service: TestService, length: number) =>
   until(`the queue is ${length}`, async () => (await service.metric('invalidation_queue_length')) === length);
 
@@ -56,7 +56,7 @@ test('skips no poison event while PostgreSQL is unreachable', async () => {
   const service = await startConsumer({ databaseUrl: proxy.url });
   proxy.cut();
   await kafka.send({ value: 'poison' });
-  await until('it was tried', () => lines(service, 'a failed job cannot be stored yet').length > 0);
+  await until('an attempt failed', () => lines(service, 'failed job not stored; retrying').length > 0);
   expect(await lag()).toBe(1);
   await queueIs(service, 1);
   await proxy.mend();

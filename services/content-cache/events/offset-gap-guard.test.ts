@@ -70,14 +70,14 @@ test.each<[string, Offsets]>([
   expect(steps).toEqual(['cleared', `seek 0@${low}`, `commit 0@${low}`]);
 });
 
-test('tells only the first check that the topic is new', async () => {
+test('only the first check reports the topic as new', async () => {
   const guard = await guardOf([recreated(0)], true);
   partitions = [recreated(0)];
   await guard.verify(0);
   expect(losses.map(({ topicIsNew }) => topicIsNew)).toEqual([true, false]);
 });
 
-test('retries until the loss has been made up for, and commits nothing before', async () => {
+test('retries until everything is cleared after a loss, and commits nothing before', async () => {
   let failures = 2;
   onLost = () => (failures-- > 0 ? Promise.reject(new Error('Redis is unavailable')) : Promise.resolve());
   await guardOf([recreated(2)]);

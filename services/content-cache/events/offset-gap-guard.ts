@@ -7,12 +7,12 @@ export interface LostPartition extends PartitionOffsets {
   position: number;
 }
 
-/** Makes up for events that may have been lost; resolves when everything is cleared. */
+/** Clears the whole cache, because events may have been lost. */
 export type OnLost = (lost: LostPartition[], topicIsNew: boolean) => Promise<void>;
 
 export interface Topic {
   name: string;
-  /** It was missing, and no check has found its offsets in order since: all of its events will be consumed. */
+  /** The topic was missing, and no check has succeeded since. All of its events will be consumed. */
   isNew: boolean;
 }
 
@@ -40,7 +40,7 @@ export type OffsetGapGuard = ReturnType<typeof createOffsetGapGuard>;
 export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
   const { consumer, broker, topic, onLost, logger, signal } = options;
   let generation = new AbortController();
-  /** The partitions of this member, and the committed offset of each as far as this process knows. */
+  /** The partitions of this member, with the last known committed offset of each. */
   let positions = new Map<number, number>();
   let checked: Promise<void> = Promise.resolve();
   let pendingChecks = 0;
@@ -66,7 +66,7 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
     positions = new Map(found.map((at) => [at.partition, isLost(at) ? at.low : at.committed]));
   }
 
-  /** Checks after the earlier checks. Repeats it until it succeeds or this generation of the group ends. */
+  /** Queues a check, and repeats it until it succeeds or this generation of the group ends. */
   function recheck(): Promise<void> {
     const alive = AbortSignal.any([signal, generation.signal]);
     pendingChecks += 1;
@@ -76,7 +76,7 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
         retryUntilAborted(
           alive,
           () => check(alive),
-          (error) => logger.warn({ error }, 'the offsets cannot be checked yet'),
+          (error) => logger.warn({ error }, 'offsets not checked; retrying'),
         ),
       )
       .finally(() => (pendingChecks -= 1));
@@ -99,7 +99,7 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
       return recheck();
     },
 
-    /** Resolves when every queued check is done, and every loss has been made up for. */
+    /** Resolves when every queued check is done, and everything was cleared after each loss. */
     ready: (): Promise<void> => checked,
 
     /**
@@ -127,7 +127,7 @@ export function createOffsetGapGuard(options: OffsetGapGuardOptions) {
       positions.set(partition, offset);
     },
 
-    /** Looks for a loss in measured offsets: this notices a loss in a partition without new events. */
+    /** Checks measured offsets for a loss: this detects a loss in a partition without new events. */
     checkOffsets(offsets: readonly PartitionOffsets[]): void {
       const lost = offsets.some((at) => positions.has(at.partition) && isLost(at));
       if (lost && pendingChecks === 0) void recheck();

@@ -11,7 +11,7 @@ test.each([
   ['the highest id', '{"model":"condition","id":9007199254740991}', { model: 'condition', id: 2 ** 53 - 1 }],
   ['a pattern', '{"pattern":"pathway:*"}', { model: 'pathway', id: null }],
   [
-    'fields that we do not know',
+    'unknown fields',
     '{"model":"webform","id":1,"tenant":7,"__proto__":{"id":2}}',
     { model: 'webform', id: 1 },
   ],
@@ -62,7 +62,7 @@ test.each(['"occurred_at":"today"', '"change":"restored"', '"event_id":55'])(
   },
 );
 
-test('says what is wrong', () => {
+test('the error names the field and the expected type', () => {
   expect(parse('{"model":"webform","id":"12"}')).toMatchObject({
     error: expect.stringMatching(/^id: .*number/),
   });

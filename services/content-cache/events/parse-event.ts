@@ -36,7 +36,8 @@ function interpret(event: object): Announcement | Unprocessable {
   const { model, pattern } = event as { model?: unknown; pattern?: unknown };
   const named = model ?? (typeof pattern === 'string' ? /^(.+):\*$/.exec(pattern)?.[1] : undefined);
   const known = models.find((one) => one === named) ?? null;
-  if (typeof named === 'string' && !known) return fail('unknown_model', 'The model is not one of ours.');
+  if (typeof named === 'string' && !known)
+    return fail('unknown_model', `Unknown model; allowed: ${models.join(', ')}.`);
   const isPattern = model === undefined && pattern !== undefined;
   const { data, error } = (isPattern ? modelChanged : recordChanged).safeParse(event);
   if (error) {

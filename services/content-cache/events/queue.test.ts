@@ -3,7 +3,7 @@ import { createLogger, createMetrics } from '@content-platform/chassis';
 import { createCacheMetrics } from '../metrics.ts';
 import { createQueue } from './queue.ts';
 
-test("the queue's length is unknown while Kafka does not answer", async () => {
+test("the queue's length is unknown while Kafka does not respond", async () => {
   const queue = createQueue({
     broker: { offsets: () => Promise.reject(new Error('no broker')) },
     metrics: createCacheMetrics(createMetrics('content-cache')),

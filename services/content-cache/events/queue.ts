@@ -42,7 +42,8 @@ export function createQueue({ broker, metrics, onOffsets, logger }: QueueOptions
       onOffsets(offsets);
     } catch (error) {
       resolve(undefined);
-      if (measured !== false) logger.warn({ error }, 'the invalidation queue cannot be measured');
+      if (measured !== false)
+        logger.warn({ error }, 'invalidation queue not measured; its metrics keep their last values');
       measured = false;
     }
   }
@@ -58,7 +59,7 @@ export function createQueue({ broker, metrics, onOffsets, logger }: QueueOptions
 
   return {
     start(): void {
-      // A Kafka that was never reachable is noticed like a lost one: by the age of this timestamp.
+      // Alerts detect a Kafka that was never reachable by the age of this timestamp.
       metrics.queueMeasured.setToCurrentTime();
       void run();
     },

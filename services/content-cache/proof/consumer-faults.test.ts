@@ -66,7 +66,9 @@ test('remembers that the topic is new if the consumer crashes before its first c
   await elsewhere.makeTopic();
   const intruder = await intrude(elsewhere.topic);
   const service = await startAndCrash();
-  expect(service.log.filter(({ message }) => message === 'the topic is missing and is made')).toHaveLength(1);
+  expect(service.log.filter(({ message }) => message === 'the topic is missing; creating it')).toHaveLength(
+    1,
+  );
   await announce();
   await intruder.disconnect();
   await events.kafka.consumed();

@@ -54,7 +54,7 @@ test('asks every known node of a cluster when all primaries are lost', async () 
   const cache = await cacheAt(`redis-cluster://127.0.0.1:${primary.port}`);
   await cache.read('webform', 12, 'full', loadVersion(1));
   await primary.kill();
-  await until('the loss is noticed', () => cache.state === 'away');
+  await until('the loss is noticed', () => cache.state === 'unavailable');
   await heir.admin.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
   await usable(cache);
   expect((await cache.read('webform', 12, 'full', loadVersion(2))).record?.version).toBe(2);

@@ -31,7 +31,7 @@ export interface StalenessTiming {
 /** A change is found even if its transaction committed this long after its timestamp. */
 const overlapSeconds = 300;
 
-// Held until the end of the check's transaction. The number is arbitrary.
+// The check's transaction holds the lock until it ends. The number is arbitrary.
 const lock = 'SELECT pg_try_advisory_xact_lock(2026112101) AS is_ours';
 
 /**

@@ -68,7 +68,7 @@ export function createFlood({ sql }: Pick<World, 'sql'>, kafka: TestKafka, event
       };
     });
     const taken = await until(
-      'the broker has taken them',
+      'the broker accepted the events',
       () =>
         producer.send({ topic: kafka.topic, acks: -1, messages }).catch((error: unknown) => {
           sentAgain += messages.length;

@@ -36,7 +36,7 @@ export async function createTestKafka(brokers = stack().kafka) {
     makeTopic: () => broker.ensureTopic(() => undefined),
     async deleteTopic(): Promise<void> {
       await admin.deleteTopics({ topics: [topic] });
-      await until('the topic is gone', async () => !(await admin.listTopics()).includes(topic));
+      await until('the topic is deleted', async () => !(await admin.listTopics()).includes(topic));
     },
     /** Deletes events, as retention does. */
     async deleteEventsBefore(offset: number, partition = 0): Promise<void> {

@@ -64,7 +64,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
       const line = (await metrics.registry.metrics())
         .split('\n')
         .find((each) => each.startsWith(`${series} `));
-      if (!line) throw new Error(`there is no ${series}`);
+      if (!line) throw new Error(`series not found: ${series}`);
       return Number(line.slice(series.length + 1));
     },
     check: (name) =>

@@ -15,7 +15,7 @@ export interface FailedJobRow {
   model: string | null;
 }
 
-/** A world with records 1 to 5 of each model for the tests of a file, and a topic's name of its own for each test. */
+/** Creates a world with records 1 to 5 of each model for a test file, and a separate topic name for each test. */
 export function useEvents() {
   let world: World;
   let kafka: TestKafka;

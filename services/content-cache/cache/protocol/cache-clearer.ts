@@ -9,7 +9,7 @@ export type UnmanagedKeys = 'sweep' | 'none';
  * Both methods return the number of keys deleted, one for each cached view and one for each unmanaged key, once no read
  * can return anything older than what was committed at the call.
  *
- * A CacheError (CacheUnavailable, CacheRefused) means that this is not certain: retry the clear before acknowledging it.
+ * A CacheError (CacheUnavailable, CacheRefused) means that the clear may have failed: retry the clear before acknowledging it.
  */
 export interface CacheClearer {
   /** Clears one record: `<model>:<id>` and, with 'sweep', `<model>:<id>:…`. */

@@ -5,9 +5,9 @@ import type { ReadReply } from '../connection.ts';
 /** The pause between two READs for the same waiters: a random time between the two limits. */
 const minPauseMs = 10;
 const maxPauseMs = 25;
-/** A reader that has waited so long may read the database, if a load permit is free. */
+/** A reader that has waited this long may read the database if a load permit is free. */
 const patienceMs = 300;
-/** Load permits at a time, for each view of a record. */
+/** Maximum number of load permits at a time for each view of a record. */
 const maxPermits = 2;
 
 /** A wait ends with another reader's fill, with a lease, or with a permit to read the database without a lease. */
@@ -28,10 +28,10 @@ interface Group {
  * Readers of this process that wait for the same fill share one READ: a thousand separate READs would block Redis. A READ
  * serves only the readers that waited when it was sent: a clear may have been acknowledged before a later reader came.
  *
- * When the database is slow, impatient readers must not all go there: they would take every connection and block the
+ * When the database is slow, waiting readers must not all read it: they would take every connection and block the
  * fill that the others wait for. So a few at a time get a load permit, in case the lease's holder has died; the others
  * keep waiting. After `limitMs` milliseconds the lease has certainly ended and a waiter has taken the next lease; every remaining
- * waiter then reads the database, so that no read waits for ever.
+ * waiter then reads the database, so that every wait ends.
  */
 export function createFillWaiters(
   sendRead: (key: string, view: View) => Promise<ReadReply>,

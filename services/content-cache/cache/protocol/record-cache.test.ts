@@ -44,7 +44,7 @@ test('the first read is a miss, the second a hit without the database', async ()
   });
 });
 
-test('keeps views, records and models apart', async () => {
+test('caches views, records and models separately', async () => {
   await cache.read('webform', 12, 'full', loadVersion(1));
   for (const [model, id, view] of [
     ['webform', 12, 'summary'],
@@ -115,7 +115,7 @@ test('limits the payloads that a clear waits behind on the connection', async ()
   expect(Math.max(most.read, most.fill)).toBeLessThanOrEqual(8);
 });
 
-test('serves no reader with a READ that was sent before it came', async () => {
+test('serves no reader with a READ that was sent before the reader arrived', async () => {
   const connection = await started.connection(redis.url);
   let waits = 0;
   const hit = Promise.withResolvers<void>();
@@ -162,7 +162,7 @@ test('serves no reader with a READ that was sent before it came', async () => {
   expect((await late).record?.version).toBe(2);
 });
 
-test('during a slow fill two impatient readers at a time read the database, the others get the fill', async () => {
+test('during a slow fill at most two waiting readers read the database; the others get the fill', async () => {
   const release = await holdLease();
   let loads = 0;
   const permit = Promise.withResolvers<void>();
@@ -174,7 +174,7 @@ test('during a slow fill two impatient readers at a time read the database, the 
     }),
   );
   await until('the first permits', () => loads === 2);
-  // All of them are impatient by now.
+  // All of them may read the database by now.
   await sleep(300);
   expect(loads).toBe(2);
   await release();
@@ -253,7 +253,7 @@ test('caches up to 256 KB', async () => {
   expect(await cache.read('webform', 13, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
 });
 
-test('readers of a too large record do not wait for each other', async () => {
+test('readers of a record that is too large to cache do not wait for each other', async () => {
   await cache.read('webform', 12, 'full', async () => large);
   const together = Promise.withResolvers<void>();
   let loads = 0;

@@ -5,7 +5,7 @@ import type { CacheConnection } from '../connection.ts';
 import { CacheError } from '../errors.ts';
 import { createFillWaiters, type WaitReply } from './fill-waiters.ts';
 
-/** How long a reader may take to fill before another reader takes over. Correctness does not depend on this value. */
+/** Time after which another reader takes over a fill. Correctness does not depend on this value. */
 const leaseMs = 3000;
 /** Larger payloads, in bytes of UTF-8, are not cached. */
 const maxPayloadBytes = 256 * 1024;
@@ -18,8 +18,8 @@ const maxInFlight = 8;
 /** The entry of a record that does not exist: no JSON text is empty. */
 const absent = { version: 0, payload: '' };
 /**
- * The entry of a record that is too large: its readers go to the database at once. Without it each of them would wait
- * for a lease that is never filled. A clear deletes it as it does a payload.
+ * The entry of a record that is too large: its readers read the database immediately. Without this entry each reader
+ * would wait for a lease that is never filled. A clear deletes the entry like a payload.
  */
 const tooLarge = { version: 0, payload: 'too large' };
 

@@ -122,13 +122,16 @@ describe("another program's value at our key", () => {
     'a hash without our fields': () => server.admin.hset(KEY, { title: 'theirs', body: 'too' }),
   };
 
-  test.each(Object.entries(foreign))('%s: READ deletes it and goes on as absent', async (_, put) => {
-    await put();
-    const lease = await takeLease();
-    expect((await server.admin.hkeys(KEY)).toSorted()).toEqual(['full:lease', 'full:lease_end']);
-    expect(await fill(lease)).toBe('STORED');
-    expect(await read()).toMatchObject({ status: 'HIT' });
-  });
+  test.each(Object.entries(foreign))(
+    '%s: READ deletes it and treats the record as absent',
+    async (_, put) => {
+      await put();
+      const lease = await takeLease();
+      expect((await server.admin.hkeys(KEY)).toSorted()).toEqual(['full:lease', 'full:lease_end']);
+      expect(await fill(lease)).toBe('STORED');
+      expect(await read()).toMatchObject({ status: 'HIT' });
+    },
+  );
 
   test.each(Object.entries(foreign))('%s: CLEAR deletes it and counts 1', async (_, put) => {
     await put();

@@ -14,8 +14,8 @@ export interface ReplicaGuard {
  * Entries that a restart from an old file or a failover brings back carry another incarnation and count as absent.
  *
  * A replica has no incarnation, even a writable replica. Nor has a primary with too few replicas: a failover may have
- * replaced it. Redis's own count (min-replicas-to-write) is up to a second old, so a primary that slept through the
- * failover would still pass it on waking. So the script counts the lines of INFO itself:
+ * replaced it. Redis's own count (min-replicas-to-write) is up to a second old, so a primary that was suspended
+ * during the failover would still pass the check when it resumes. So the script counts the lines of INFO itself:
  * slave0:ip=…,port=…,state=online,offset=…,lag=<seconds>
  */
 const incarnationFor = ({ atLeast, maxLagSeconds }: ReplicaGuard) => `
@@ -137,7 +137,7 @@ return 'STORED'
 /**
  * CLEAR key -> how many keys that counts for: one for each cached view, one for another program's value.
  *
- * The leases go with the hash: that is what refuses the FILL of a reader that read the database before the clear.
+ * CLEAR also deletes the leases: this refuses the FILL of a reader that read the database before the clear.
  * A clear must work while memory is full, hence the flag.
  */
 const clearFor = (check: string) => `#!lua flags=allow-oom

@@ -93,7 +93,7 @@ async function restartFromOldFile(scripts: ProtocolScripts): Promise<unknown> {
   await usable(cache);
   expect(await cache.clearModel('webform', 12)).toBe(1);
   await redis.kill();
-  await until('the loss to be noticed', () => cache.state === 'away');
+  await until('the loss to be detected', () => cache.state === 'unavailable');
   await redis.restart();
   await usable(cache);
   expect(await redis.admin.hexists('webform:12', 'full:payload')).toBe(1);
@@ -191,7 +191,7 @@ const onReplica: Record<string, (cache: ContentCache) => Promise<unknown>> = {
 };
 
 test.each(Object.entries(onReplica))(
-  'a primary that became a replica refuses %s, and the one at its address is looked for',
+  'a primary that became a replica refuses %s, and the new primary is looked up',
   async (_, ask) => {
     const [primary, replica] = [await server(), await server()];
     const way = await startProxy(new URL(replica.url));
@@ -200,7 +200,7 @@ test.each(Object.entries(onReplica))(
     await readVersion(cache, 1);
     await follow(replica, primary);
     await expect(ask(cache)).rejects.toMatchObject({ name: 'CacheRefused' });
-    await until('the connection to be closed', () => cache.state === 'away');
+    await until('the connection to be closed', () => cache.state === 'unavailable');
     expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'bypass' });
 
     way.lead(new URL(primary.url));

@@ -117,7 +117,7 @@ test('while a slot moves, reads hit only the keys that have not moved, and clear
 });
 
 /** The clear is redirected to B, and before it gets there the move is reversed. */
-test('does not send a clear after a moving key, which could come back past it', async () => {
+test('does not redirect the clear of a moving key, which could return after the clear', async () => {
   const cache = await start({ unmanagedKeys: 'none' });
   const key = recordKey('webform', idAtA);
   const slot = slotOf(key);
@@ -187,7 +187,7 @@ async function clearWhileSlotIsAway(check: 'checked' | 'unchecked') {
   return { acknowledged, readThen };
 }
 
-test('notices a slot that moves away and back during a scan', async () => {
+test('detects a slot that moves to another node and back during a scan', async () => {
   expect(await clearWhileSlotIsAway('checked')).toEqual({ acknowledged: 1, readThen: 2 });
   await Promise.all(cluster.primaries.map(({ admin }) => admin.flushall()));
   expect(await clearWhileSlotIsAway('unchecked')).toEqual({ acknowledged: 0, readThen: 1 });
@@ -213,7 +213,7 @@ test('losing one primary affects only its keys, and its part recovers before it 
   await b.admin.save();
   await usable(cache);
   await b.kill();
-  await until('it is noticed', () => cache.state === 'partial');
+  await until('the loss is detected', () => cache.state === 'partial');
   expect(states.at(-1)).toMatch(new RegExp(`^partial 127.0.0.1:${b.port}: `));
   for (const id of [idAtA, idAtC])
     expect(await cache.read('webform', id, 'full', loadNothing)).toMatchObject({ outcome: 'hit' });
@@ -237,7 +237,7 @@ test('one reachable node is enough to find the cluster', async () => {
   const cache = await started.cache(`redis-cluster://127.0.0.1:1,127.0.0.1:${c.port}`);
   expect(cache.state).toBe('usable');
   const away = await started.cache('redis-cluster://127.0.0.1:1,127.0.0.1:2');
-  expect(away.state).toBe('away');
+  expect(away.state).toBe('unavailable');
   expect(await away.read('webform', 1, 'full', loadVersion(1))).toMatchObject({
     outcome: 'bypass',
     reason: { name: 'CacheUnavailable', message: expect.stringContaining('ECONNREFUSED') },
@@ -255,6 +255,6 @@ test('refuses to start if the URL has the wrong form', async () => {
   const alone = await started.server();
   await expect(started.cache(alone.url.replace('redis:', 'redis-cluster:'))).rejects.toMatchObject({
     name: 'CacheUnfit',
-    message: expect.stringContaining('no cluster'),
+    message: expect.stringContaining('not a cluster'),
   });
 });

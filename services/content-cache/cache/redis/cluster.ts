@@ -29,12 +29,12 @@ const maxRedirects = 5;
  * Connects to all primaries of a Redis Cluster. Each primary has its own connection, with the checks of a single server:
  * when a primary is lost, the keys of the others stay in use.
  *
- * The slot map is our own, so that nothing is sent before the checks of a connection, and no READ twice. It is refreshed
- * every second, and at once when a primary is lost or reports a slot elsewhere; while a primary is lost, every known
- * node is asked. A key goes to the owner of its slot. Two replies redirect it:
- * - MOVED: nothing was executed. A read bypasses the cache, a clear follows to the new owner.
- * - ASK: the slot is moving, and the key is not on this node (any more). Nothing follows: if the move is reversed, the
- *   key may come back past a clear that went ahead of it. Reads bypass the cache and clears are refused until it ends.
+ * This file keeps its own slot map, so that no command is sent before the checks of a connection, and no READ is sent
+ * twice. The map is refreshed every second, and immediately when a primary is lost or reports a slot elsewhere. While a
+ * primary is lost, every known node is asked. A command goes to the owner of its key's slot. Two replies redirect it:
+ * - MOVED: nothing was executed. A read bypasses the cache; a clear is sent to the new owner.
+ * - ASK: the slot is moving, and the key is no longer on this node. No command is redirected: if the move is reversed, the
+ *   key could return after a redirected clear. Reads bypass the cache and clears are refused until the move ends.
  */
 export function createClusterConnection(
   { nodes: seeds, access }: Extract<RedisAddress, { form: 'cluster' }>,
@@ -45,7 +45,7 @@ export function createClusterConnection(
   /** By `host:port`: the primaries of the map. */
   const members = new Map<string, Primary>();
   let map: SlotMap | undefined;
-  let state: CacheState = 'away';
+  let state: CacheState = 'unavailable';
   let reason: Error | undefined;
   let refreshError: Error | undefined;
   let unfit: CacheUnfit | undefined;
@@ -63,7 +63,7 @@ export function createClusterConnection(
       onStateChange(next) {
         if (members.get(address) !== primary) return;
         publishState();
-        if (next === 'away') void refreshTopology();
+        if (next === 'unavailable') void refreshTopology();
       },
       onError: (error) => error instanceof SlotsUnsettled && void refreshTopology(),
     });
@@ -87,7 +87,7 @@ export function createClusterConnection(
     const states = [...(map?.primaries.keys() ?? [])].map((address) => members.get(address)?.state);
     if (map?.isWhole && states.every((one) => one === 'usable')) return 'usable';
     if (states.includes('usable')) return 'partial';
-    return states.includes('recovering') ? 'recovering' : 'away';
+    return states.includes('recovering') ? 'recovering' : 'unavailable';
   }
 
   function whyNotUsable(): Error | undefined {
@@ -104,7 +104,7 @@ export function createClusterConnection(
   function publishState(): void {
     if (state === 'closed') return;
     const next = combinedState();
-    const nextReason = next === 'away' || next === 'partial' ? whyNotUsable() : undefined;
+    const nextReason = next === 'unavailable' || next === 'partial' ? whyNotUsable() : undefined;
     const isNew = next !== state || nextReason?.message !== reason?.message;
     state = next;
     reason = nextReason;
@@ -132,7 +132,7 @@ export function createClusterConnection(
     const errors = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []));
     refreshError = errors[0];
     if (errors.some(({ message }) => message.includes('cluster support disabled')))
-      unfit = new CacheUnfit('this Redis is no cluster: redis-cluster:// is for one');
+      unfit = new CacheUnfit('this Redis is not a cluster: use redis:// instead of redis-cluster://');
     return results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   }
 
@@ -151,7 +151,7 @@ export function createClusterConnection(
     publishState();
   }
 
-  /** Calls during a refresh share it: a change that it missed makes a later command fail, which refreshes again. */
+  /** Calls during a refresh share it: a missed change makes a later command fail, which triggers another refresh. */
   function refreshTopology(): Promise<void> {
     refreshing ??= refreshNow().finally(() => (refreshing = undefined));
     return refreshing;

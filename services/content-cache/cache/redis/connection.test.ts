@@ -25,10 +25,10 @@ const ourClients = async () => {
   return [...list.matchAll(/^id=(\d+)/gm)].map(([, id]) => Number(id)).filter((id) => id !== own);
 };
 
-test('bypasses a Redis that is down at the start, refuses clears, and uses it later', async () => {
+test('bypasses a Redis that is unreachable at the start, refuses clears, and uses Redis later', async () => {
   await redis.kill();
   const cache = await start();
-  expect(cache.state).toBe('away');
+  expect(cache.state).toBe('unavailable');
   const read = await cache.read('webform', 12, 'full', loadVersion(1));
   expect(read).toMatchObject({
     outcome: 'bypass',
@@ -58,7 +58,7 @@ test('starts with a wrong password, and reports the reason', async () => {
     { onStateChange: (_, reason) => reasons.push(reason?.message ?? '') },
     redis.url.replace('redis://', 'redis://:wrong@'),
   );
-  expect(cache.state).toBe('away');
+  expect(cache.state).toBe('unavailable');
   expect(reasons).toEqual([expect.stringContaining('WRONGPASS')]);
 });
 
@@ -66,7 +66,7 @@ test('starts although Redis hangs in the handshake', async () => {
   await redis.admin.config('SET', 'requirepass', 'secret');
   redis.pause();
   const cache = await start({}, redis.url.replace('redis://', 'redis://:secret@'));
-  expect(cache.state).toBe('away');
+  expect(cache.state).toBe('unavailable');
   redis.resume();
   await becomes(cache, 'usable');
 });
@@ -104,10 +104,10 @@ test('retries a failed recovery, and leaves the cache unused until then', async 
       if (failures-- > 0) throw new Error('no database');
     },
   });
-  expect(cache.state).toBe('away');
+  expect(cache.state).toBe('unavailable');
   expect(await cache.read('webform', 12, 'full', loadVersion(1))).toMatchObject({ outcome: 'bypass' });
   await becomes(cache, 'usable');
-  expect(reasons.filter((line) => line === 'away no database')).toHaveLength(2);
+  expect(reasons.filter((line) => line === 'unavailable no database')).toHaveLength(2);
 });
 
 /** Counts the commands with this key that were sent during `work`. */
@@ -129,7 +129,7 @@ test('a hanging Redis costs the commands in flight a timeout; after that nothing
   redis.pause();
   const clears = [cache.clearModel('webform', 12), cache.clearPattern('webform')];
   for (const clear of clears) await expect(clear).rejects.toMatchObject({ name: 'CacheUnavailable' });
-  await becomes(cache, 'away');
+  await becomes(cache, 'unavailable');
 
   const sent = await sentDuring('webform:12', async () => {
     for (let reads = 0; reads < 100; reads += 1) {
@@ -146,7 +146,7 @@ test('a hanging Redis costs the commands in flight a timeout; after that nothing
   expect(await cache.read('webform', 12, 'full', loadVersion(2))).toMatchObject({ outcome: 'miss' });
 });
 
-test("closes the connection on a command's timeout, so that a waking Redis cannot answer on it", async () => {
+test("closes the connection on a command's timeout, so that a resumed Redis cannot answer on it", async () => {
   const cache = await start();
   const before = await ourClients();
   redis.pause();
@@ -169,7 +169,7 @@ async function startBehindProxy(): Promise<{ cache: ContentCache; way: Proxy }> 
   return { cache, way };
 }
 
-test('a slow reply fails only its own command, and is dropped when it arrives', async () => {
+test('a slow reply fails only its own command, and is discarded when it arrives', async () => {
   const { cache, way } = await startBehindProxy();
   await cache.read('webform', 13, 'full', loadVersion(13));
   const before = await ourClients();
@@ -187,28 +187,28 @@ test('a slow reply fails only its own command, and is dropped when it arrives', 
   expect(await ourClients()).toEqual(before);
 });
 
-test('closes the connection if a reply trickles without end', async () => {
+test('closes the connection if a reply arrives endlessly in small pieces', async () => {
   const { cache, way } = await startBehindProxy();
   way.narrow(100);
   expect(await cache.read('webform', 12, 'full', loadLarge)).toMatchObject({ outcome: 'bypass' });
   expect(cache.state).toBe('usable');
-  await becomes(cache, 'away');
+  await becomes(cache, 'unavailable');
 });
 
-test('closes the connection if Redis falls asleep during a reply', async () => {
+test('closes the connection if Redis is suspended during a reply', async () => {
   const { cache, way } = await startBehindProxy();
   way.narrow(5_000);
   const reading = cache.read('webform', 12, 'full', loadLarge);
   await sleep(50);
   redis.pause();
   expect(await reading).toMatchObject({ outcome: 'bypass' });
-  await becomes(cache, 'away');
+  await becomes(cache, 'unavailable');
 });
 
 test('notices on an idle connection that Redis hangs', async () => {
   const cache = await start();
   redis.pause();
-  await becomes(cache, 'away');
+  await becomes(cache, 'unavailable');
   redis.resume();
   await becomes(cache, 'usable');
 });
@@ -232,12 +232,12 @@ test('reports memory in bytes', async () => {
   expect(evictedKeys).toBe(0);
 });
 
-test.each(['usable', 'hanging', 'away'])('close() ends it while Redis is %s', async (how) => {
+test.each(['usable', 'hanging', 'unavailable'])('close() ends it while Redis is %s', async (how) => {
   const cache = await start();
   if (how === 'hanging') redis.pause();
-  if (how === 'away') {
+  if (how === 'unavailable') {
     await redis.kill();
-    await becomes(cache, 'away');
+    await becomes(cache, 'unavailable');
   }
   await cache.close();
   expect(cache.state).toBe('closed');

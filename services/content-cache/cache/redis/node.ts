@@ -83,9 +83,9 @@ export function createRedisNode(
   }
 
   /**
-   * A slow reply fails only its own command. But a primary that slept through a failover must not answer on this
-   * connection when it wakes. A sleeping primary sends nothing, so the first command after its last byte (a PING within
-   * a second at the latest) closes the connection; if bytes were still in transit, `hungMs` does. A sleeping primary is
+   * A slow reply fails only its own command. But a primary that was suspended during a failover must not answer on this
+   * connection when it resumes. A suspended primary sends nothing, so the first command after its last byte (a PING within
+   * a second at the latest) closes the connection; if bytes were still in transit, `hungMs` does. A suspended primary is
    * disconnected after at most two seconds, and every failover takes longer.
    */
   async function checkIfHung(reply: Promise<unknown>, bytesBefore: number, reason: CacheError) {
@@ -147,7 +147,7 @@ export function createRedisNode(
         const [, value] = (await replyTo('CONFIG', redis.config('GET', 'min-replicas-to-write'))) as string[];
         return { replicas, minToWrite: Number(value) };
       } catch (error) {
-        // Our Redis user lacks the right to CONFIG.
+        // The Redis user may not call CONFIG.
         if (error instanceof CacheRefused) return { replicas, minToWrite: undefined };
         throw error;
       }

@@ -41,7 +41,7 @@ export type Primary = ReturnType<typeof createPrimary>;
 /** Keeps this process's one connection to a primary. Closes it when Redis hangs or becomes a replica, and reconnects. */
 export function createPrimary(options: PrimaryOptions) {
   const { redis, scripts, isCluster } = options;
-  let state: PrimaryState = 'away';
+  let state: PrimaryState = 'unavailable';
   let reason: Error | undefined;
   let socketError: Error | undefined;
   let running: Promise<void> | undefined;
@@ -70,7 +70,7 @@ export function createPrimary(options: PrimaryOptions) {
     if (isNew) options.onStateChange(next, why);
   }
 
-  /** Connects and stays until the connection is lost. Always rejects, with the reason of the loss. */
+  /** Connects and waits until the connection is lost. Always rejects, with the reason of the loss. */
   async function live(onUsable: () => void): Promise<never> {
     socketError = undefined;
     const lost = new Promise<never>((_, reject) => {
@@ -108,7 +108,7 @@ export function createPrimary(options: PrimaryOptions) {
         first.reject(error);
         break;
       }
-      enter('away', error);
+      enter('unavailable', error);
       first.resolve();
       await sleep(reconnectMs, undefined, { signal: closing.signal }).catch(() => {});
     }

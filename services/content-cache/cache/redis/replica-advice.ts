@@ -1,7 +1,7 @@
 import type { Replication } from '../connection.ts';
 
 /**
- * Returns one line on what to set, or undefined when no primary needs it. The required replicas and the primary must be
+ * Returns the setting to change, or undefined if no primary needs a change. The required replicas and the primary must be
  * more than half of the shard's nodes.
  *
  * @param atLeast CACHE_MIN_REPLICAS

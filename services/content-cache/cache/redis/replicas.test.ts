@@ -49,7 +49,7 @@ test('never uses a primary without a replica, and reports why', async () => {
     scripts: guarded,
     onStateChange: (_, reason) => reasons.push(reason?.message),
   });
-  expect(cache.state).toBe('away');
+  expect(cache.state).toBe('unavailable');
   expect(reasons).toEqual([expect.stringContaining('CACHE_MIN_REPLICAS is 1')]);
 });
 
@@ -62,7 +62,7 @@ async function sleepThroughFailover(scripts: ProtocolScripts): Promise<unknown> 
   await a.admin.wait(1, 1000);
 
   a.pause();
-  await until('the cache to notice', () => cacheOfA.state === 'away');
+  await until('the cache to notice', () => cacheOfA.state === 'unavailable');
   await b.admin.replicaof('NO', 'ONE');
   await (await cacheAt(b.url, protocolScripts)).clearModel('webform', 12);
   a.resume();
@@ -78,7 +78,7 @@ async function sleepThroughFailover(scripts: ProtocolScripts): Promise<unknown> 
   return 2;
 }
 
-test('returns no hit from a primary that slept through a failover', async () => {
+test('returns no hit from a primary that was suspended during a failover', async () => {
   expect(await sleepThroughFailover(guarded)).toBe(2);
   expect(await sleepThroughFailover(protocolScripts)).toBe(1);
 });

@@ -57,7 +57,7 @@ test('reports why no sentinel knows the primary, and recovers', async () => {
   await Promise.all(stores.sentinels.map((sentinel) => sentinel.kill()));
   const reasons: string[] = [];
   const cache = await cacheAt(stores.url, { onStateChange: (_, why) => reasons.push(why?.message ?? '') });
-  expect(cache.state).toBe('away');
+  expect(cache.state).toBe('unavailable');
   expect(reasons).toEqual([expect.stringMatching(/^no sentinel knows the primary main \(.*ECONNREFUSED/)]);
   await stores.sentinels[1]!.restart();
   await usable(cache);
@@ -72,6 +72,6 @@ test('refuses a replica that a sentinel names, even a writable replica', async (
   const cache = await cacheAt(`redis-sentinel://127.0.0.1:${liar.port}/main`, {
     onStateChange: (state, why) => reasons.push(`${state} ${why?.message ?? ''}`),
   });
-  expect(cache.state).toBe('away');
+  expect(cache.state).toBe('unavailable');
   expect(reasons).toEqual([expect.stringContaining('READONLY this server is a replica')]);
 });

@@ -37,7 +37,7 @@ function askSentinel(sentinel: HostPort & RedisAccess, name: string) {
       client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name),
       client.call('SENTINEL', 'MASTER', name),
     ])) as [string[] | null, string[]];
-    if (!address) throw new Error('it knows no such name');
+    if (!address) throw new Error('unknown primary name');
     return {
       primary: { host: address[0]!, port: Number(address[1]) },
       epoch: Number(about[about.indexOf('config-epoch') + 1]),

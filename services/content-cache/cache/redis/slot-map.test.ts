@@ -27,7 +27,7 @@ test('distinguishes owners of slots from replicas and unknown nodes', () => {
   expect(mergeViews([told, view(node('4', 'master', 5, '100'))]).isWhole).toBe(true);
 });
 
-test.each(['[93-<-2]', '[77->-3]'])('a slot on its way is seen: %s', (mark) => {
+test.each(['[93-<-2]', '[77->-3]'])('detects a moving slot: %s', (mark) => {
   expect(view(node('1', 'myself,master', 1, '0-16383', mark)).isMoving).toBe(true);
 });
 

@@ -78,7 +78,7 @@ function readAddress(text: string, byName: boolean): HostPort | undefined {
  * itself. A wrong map is harmless: a node refuses keys of slots that it does not own.
  */
 export function mergeViews(views: ClusterView[]): SlotMap {
-  // The best last. Of two with the same epoch a node's own view is better: it knows its own address.
+  // Later entries win. If two have the same epoch, a node's own view wins: it knows its own address.
   const ranked = views
     .flatMap((view) => view.owners)
     .toSorted((a, b) => a.epoch - b.epoch || Number(a.isSelf) - Number(b.isSelf));

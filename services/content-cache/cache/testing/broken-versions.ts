@@ -3,7 +3,7 @@ import type { ProtocolScripts } from '../connection.ts';
 import { protocolScripts } from './caches.ts';
 import type { RaceCache } from './race.ts';
 
-/** The protocol with one guard removed: the proof must catch each of these, or it proves nothing. */
+/** The protocol with one guard removed. The race must detect each of these; otherwise it proves nothing. */
 export const brokenScripts = {
   fillWithoutLeaseCheck: {
     ...protocolScripts,

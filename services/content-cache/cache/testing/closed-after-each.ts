@@ -19,7 +19,7 @@ export async function whileRefusing({ admin }: RedisServer, work: () => Promise<
   }
 }
 
-/** Starts what a test needs, and closes it after the test, the last first. */
+/** Starts caches and servers for a test, and closes them after the test in reverse order. */
 export function closedAfterEach() {
   const closing: (() => unknown)[] = [];
   afterEach(async () => {

@@ -62,7 +62,7 @@ const disturbances = {
   },
 };
 
-/** Yields every kind once, in random order, and repeats that in other orders until `over`. */
+/** Yields every kind once in random order, then again in another order, until `over`. */
 export function* inTurn<T>(kinds: readonly T[], random: Random, over: AbortSignal): Generator<T> {
   const shuffled = () =>
     kinds

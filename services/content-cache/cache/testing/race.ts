@@ -181,7 +181,7 @@ async function change(database: RaceDatabase, ledger: Ledger, exists: boolean): 
 }
 
 /**
- * A sender that does not give up until the race is over; false: it had no acknowledgement by then. Only what was committed
+ * A sender that retries until the race is over. Returns false if it got no acknowledgement. Only what was committed
  * when the acknowledged attempt was sent counts.
  */
 async function clearUntilAcknowledged(
@@ -211,7 +211,7 @@ async function clearUntilAcknowledged(
   return false;
 }
 
-/** Writes another program's key for the record. The name is used once, so it must be gone after the clear. */
+/** Writes another program's key for the record. The name is used once, so the clear must delete the key. */
 async function plant(foreign: Redis, { model, id }: Ledger, figures: RaceFigures): Promise<string> {
   figures.unmanagedKeys += 1;
   const key = `${model}:${id}:other-${randomUUID()}`;

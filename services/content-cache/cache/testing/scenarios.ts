@@ -29,11 +29,11 @@ export interface Stage extends Pick<RaceThread, 'caches' | 'foreignUrl'> {
   stop(): Promise<void>;
 }
 
-/** So few that most reads overlap a clear. */
+/** Few records: most reads overlap a clear. */
 export const models = ['webform', 'pathway'];
 export const records = 4;
 
-/** So many that a sweep needs several pages. */
+/** Many records: a sweep needs several pages. */
 const OTHER_KEYS = 12_000;
 
 /** One server for all caches. */

@@ -42,7 +42,7 @@ export function startThreads(threads: number, race: RaceThread): ThreadedRace {
   const workers = Array.from({ length: threads }, (_, index) => {
     const workerData = { ...race, memory, seed: race.seed + index * 1_000 } satisfies RaceThread;
     const worker = new Worker(new URL('./race-thread.ts', import.meta.url), { workerData });
-    worker.on('message', (told: ThreadFigures) => (latest[index] = told));
+    worker.on('message', (figures: ThreadFigures) => (latest[index] = figures));
     return worker;
   });
   const ended = workers.map((worker) => once(worker, 'exit'));
