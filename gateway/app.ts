@@ -59,16 +59,16 @@ export interface Gateway {
   app: RequestListener;
   /** Installs protocol-error handlers and the idle timeout; call it before the server listens. */
   configureServer: (server: Server) => void;
-  /** Stops following the services and the event loop. */
+  /** Stops the probes of the services and the measurement of the event loop. */
   stop: () => void;
 }
 
-/** Starts a request's context. Load shedding comes before it: a refusal must cost next to nothing. */
+/** Creates the context of a request. Load shedding runs earlier, so that a refusal costs little. */
 const startContext: EarlyStep = (request, response) => {
   const id = requestId(request.headers['x-request-id'] as string | undefined);
   response.locals = {
     requestId: id,
-    // The client's trace is linked and not joined: otherwise the client would decide which of our traces are kept.
+    // The client's trace is linked and not joined: otherwise the client would decide which traces are kept.
     span: beginSpan(methodLabel(request.method), { kind: 'server', link: request.headers }),
     startedAt: performance.now(),
     address: '',
@@ -77,13 +77,13 @@ const startContext: EarlyStep = (request, response) => {
   response.setHeader('X-Request-Id', id);
 };
 
-/** Creates the step that calls the answer of the endpoint. Throws if an endpoint has no answer. */
+/** Creates the step that calls the endpoint's handler. Throws if an endpoint has no handler. */
 function answerEndpoint(
   endpoints: readonly Endpoint[],
   answerOf: (endpoint: Endpoint) => Middleware | undefined,
 ): Middleware {
   const answers = new Map(endpoints.map((endpoint) => [endpoint, answerOf(endpoint)]));
-  for (const [{ name }, answer] of answers) if (!answer) throw new Error(`nothing answers ${name}`);
+  for (const [{ name }, answer] of answers) if (!answer) throw new Error(`endpoint ${name} has no handler`);
   return (request, response, next) => answers.get(response.locals.endpoint!)!(request, response, next);
 }
 
@@ -99,7 +99,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     metrics,
     corsHeaders,
     drainMs: timeouts.drain,
-    // A malformed head is refused in any case, because it ends its connection.
+    // A malformed head is refused even under overload, because it ends its connection.
     isExempt: (request) => request.url === health.path || head.isMalformed(request),
     clock: options.clock,
   });

@@ -46,6 +46,6 @@ test.each([
   ['HSTS_INCLUDE_SUBDOMAINS', 'yes'],
   ['RATE_LIMIT_SCALE', '1e9'],
   ['RATE_LIMIT_SCALE', 'off'],
-])('%s=%s is refused in one line that names it', (name, value) => {
+])('refuses %s=%s with one line that names the setting', (name, value) => {
   expect(() => read({ [name]: value })).toThrow(new RegExp(`^${name} must be .+, not (?:"|what it is)`));
 });

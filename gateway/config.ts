@@ -11,7 +11,7 @@ const httpUrl = 'an address starting with http://';
 type Upstream = Exclude<ServiceName, 'gateway'>;
 const upstreams = services.map(({ name }) => name).filter((name) => name !== 'gateway');
 
-/** The gateway opens no TLS connections to services. */
+/** URLs of services must be http: the gateway opens no TLS connections to them. */
 function upstreamUrl(name: Upstream) {
   const schema = name === 'auth' ? tokenConfig.AUTH_URL : serviceUrl(name);
   return schema.refine((value) => value.startsWith('http:'), httpUrl).describe(schema.description!);

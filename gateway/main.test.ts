@@ -23,7 +23,7 @@ test('without its dependencies, starts, is not ready, refuses requests, and exit
   expect(await ready.json()).toEqual({ status: 'unavailable', checks });
   const down = services.filter(({ name }) => name !== 'gateway').map(({ name }) => [name, 'down']);
   expect(await health.json()).toEqual({ status: 'degraded', services: Object.fromEntries(down) });
-  // The server's own errors are answered by the gateway, too.
+  // Errors of Node's server also get the error envelope.
   expect(statusOf(await sendRaw(origin, 'GET /health HTTP/1.1\r\n\r\n'))).toBe(400);
   expect(await sendRaw(origin, 'noise\r\n\r\n')).toContain('"error":"malformed_request"');
   const large = `GET /health HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(17_000)}\r\n\r\n`;

@@ -34,7 +34,7 @@ await run('gateway', readGatewayConfig, async (process) => {
     gracePeriodMs,
     checks: {
       tokens: tokens.check,
-      // Without Redis the limits are counted in this process: degraded, but everything is answered.
+      // Without Redis, this process counts the limits alone: degraded, but ready.
       redis: { required: false, check: () => redis.ping() },
     },
   };

@@ -2,7 +2,7 @@ import { Counter, Gauge } from 'prom-client';
 import { latencyClassOf, latencyLimits, type Endpoint } from '@content-platform/contract';
 import { durationBuckets, durations, type Metrics } from '@content-platform/chassis';
 
-/** Failures of a service: no connection, no free slot, no reply in time, a reply that broke off. */
+/** Failures of a service: no connection, no free slot, no reply in time, an incomplete reply. */
 const upstreamReasons = ['connect', 'busy', 'timeout', 'broken'] as const;
 export type UpstreamReason = (typeof upstreamReasons)[number];
 

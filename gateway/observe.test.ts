@@ -35,7 +35,7 @@ test('stores a slow request as one row with caller, route and service time, and 
   await (await ask('/api/content/webform/12?view=full')).text();
   await (await ask('/api/content/webform/13', machineToken('cms', 'content:read'))).text();
   const { slow } = fixture.gateway;
-  await until('both rows are there', () => slow.length === 2);
+  await until('both rows are stored', () => slow.length === 2);
   expect(slow[0]).toMatchObject({
     method: 'GET',
     route: '/api/content/:model/:id',
@@ -58,7 +58,7 @@ test('stores no row for a fast request, also if its refused body is drained slow
   await (await ask('/api/me')).text();
   const head = 'POST /api/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
   const { received } = fixture.open(`${head}Content-Length: 99999\r\n\r\n`);
-  await until('the reply is here', () => received().includes('payload_too_large'));
+  await until('the reply has arrived', () => received().includes('payload_too_large'));
   fixture.skipTime(2 * slowRequestMs);
   await until('the request has ended', () => fixture.gateway.log.join('').includes('"status":413'));
   expect(fixture.gateway.slow).toEqual([]);
@@ -69,7 +69,7 @@ test('observes durations only under path templates, with all series from the sta
   await (await ask('/api/nothing/12')).text();
   await fixture.ask('/api/me', { method: 'PROPFIND' });
   const last = /count\{service="gateway",method="other",route="unknown",status="405"\} 1/;
-  const metrics = await until('the last one is observed', async () => {
+  const metrics = await until('the last request is observed', async () => {
     const text = await metricsText();
     return last.test(text) && text;
   });

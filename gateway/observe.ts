@@ -32,7 +32,7 @@ function userIdOf({ caller }: RequestContext): string | undefined {
   return caller?.kind === 'user' ? String(caller.id) : caller?.clientId;
 }
 
-/** Creates the step that, once the reply is out, observes its duration, writes a log line, and a slow log row if slow. */
+/** Creates the step that observes the duration of a sent reply and writes a log line, and a slow log row if it was slow. */
 export function createObserver({ metrics, logger, slowLog, slowRequestMs }: ObserveOptions): EarlyStep {
   const noteRefusal = createRefusalLog(logger);
   return (request, response) => {
@@ -51,7 +51,7 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
       endRequestSpan(span, status);
       const labels = { service: metrics.service, method, route, status: String(status) };
       observe(metrics.requestDuration, labels, ms / 1000, span?.sentTraceId);
-      // An upload that was refused while it arrived ends after its reply, and has no such time.
+      // Not observed: an upload that was refused while it arrived ends after its reply.
       const bodyEndedAt = context.bodyEndedAt ?? Infinity;
       if (bodyEndedAt <= endedAt) {
         observe(metrics.responseDuration, labels, (endedAt - bodyEndedAt) / 1000, span?.sentTraceId);

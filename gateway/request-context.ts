@@ -21,7 +21,7 @@ export interface RequestContext {
   caller?: Caller;
   /** The whole body; undefined if there is none or it is streamed. */
   body?: Buffer;
-  /** The body of an upload while it arrives; destroyed with the error if it is refused. */
+  /** The body of an upload while it arrives. It is destroyed with the error if the upload is refused. */
   bodyStream?: Duplex;
   /** performance.now() when the last byte of an upload was read. */
   bodyEndedAt?: number;
@@ -31,7 +31,7 @@ export interface RequestContext {
   answeredAt?: number;
 }
 
-/** express hands the context on as response.locals. */
+/** express passes the context on as response.locals. */
 export type GatewayResponse = Response<unknown, RequestContext>;
 
 /** A step of a request within express: throws HttpError, calls next, or answers. */
@@ -41,7 +41,7 @@ export type Middleware = (
   next: NextFunction,
 ) => void | Promise<void>;
 
-/** A step of a request before express: throws HttpError, or returns false where the request ends. */
+/** A step of a request before express: throws HttpError, or returns false if the request ends here. */
 export type EarlyStep = (request: Request, response: GatewayResponse) => boolean | void;
 
 const callbacks = new WeakMap<ServerResponse, Set<() => void>>();

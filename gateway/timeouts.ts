@@ -9,13 +9,13 @@ export interface Timeouts {
   connectTotal: number;
   /** The head of a reply, and then each next chunk of its body. */
   response: number;
-  /** An idle connection to a service: shorter than the 5 s after which a Node server closes it, so that the gateway does. */
+  /** An idle connection to a service: below 5 s, so that the gateway closes it before a Node server does. */
   keepAlive: number;
-  /** Pause between resolving a service's name again, and between probes of an instance. */
+  /** Pause between two resolutions of a service's name, and between two probes of an instance. */
   probeInterval: number;
   /** Reading the rest of a refused request. */
   drain: number;
-  /** A client that reads nothing of its reply. Longer than all limits above, during which nothing is sent to it. */
+  /** A client that reads nothing of its reply: longer than the limits above, during which nothing is sent to the client. */
   idle: number;
 }
 
@@ -45,11 +45,11 @@ export const serverOptions = {
   requestTimeout: 180_000,
   // Interval of checking the two limits above.
   connectionsCheckingInterval: 5_000,
-  // Longer than the minute for which common load balancers keep an idle connection, so that they close it first.
+  // Over a minute, so that common load balancers close an idle connection first.
   keepAliveTimeout: 65_000,
-  // The gateway's own check answers in the envelope.
+  // The gateway checks this itself, to send the error envelope.
   requireHostHeader: false,
 } satisfies ServerOptions;
 
-/** Time that requests under way have when the gateway stops, in ms: as long as the slowest reply may take. */
+/** Time for requests in progress when the gateway stops, in ms: as long as the slowest reply may take. */
 export const gracePeriodMs = slowest;

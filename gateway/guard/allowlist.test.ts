@@ -12,13 +12,13 @@ test.each([
   ['/api/admin/failed-jobs', ['DELETE deleteFailedJobs', 'GET listFailedJobs', 'HEAD listFailedJobs']],
   ['/api/admin/failed-jobs/5', ['DELETE deleteFailedJob', 'GET readFailedJob', 'HEAD readFailedJob']],
   ['/api/admin/failed-jobs/5/retry', ['POST retryFailedJob']],
-  // A fixed path is no id, whatever its method.
+  // A fixed path does not match a parameter, even for other methods.
   ['/api/admin/failed-jobs/retry', ['POST retryFailedJobs']],
   ['/api/admin/failed-jobs/classes', ['GET listFailedJobClasses', 'HEAD listFailedJobClasses']],
-  // GET changes something there.
+  // HEAD is not allowed, because GET changes state here.
   ['/api/identity/login', ['GET identityLogin']],
   ['/api/identity/login/callback', ['GET identityCallback']],
-])('%s is found', (path, expected) => {
+])('finds %s', (path, expected) => {
   expect(at(path)).toEqual(expected);
 });
 
@@ -27,7 +27,7 @@ test.each(
    /api/content/webform/ /api/content//12 /api/content/webform/12/ /api/content/webform/12/full
    /api/content/:model/:id/x /api/updateletter /metrics /health/ready constructor /__proto__
    /api/admin/failed-jobs/5/Retry`.split(/\s+/),
-)('%s is not', (path) => {
+)('does not find %s', (path) => {
   expect(at(path)).toEqual([]);
 });
 

@@ -18,8 +18,8 @@ function matches(template: string[], segments: string[]): boolean {
 }
 
 /**
- * Looks up paths exactly as the client sent them: case and trailing slash count, nothing is decoded, and `:name` matches one
- * segment that is not empty. A path without parameters takes precedence over templates.
+ * Looks up paths exactly as the client sent them: case and trailing slash matter, nothing is decoded, and `:name` matches
+ * one segment that is not empty. A path without parameters takes precedence over templates.
  */
 export function createAllowlist(endpoints: readonly Endpoint[]): Allowlist {
   const byPath = Map.groupBy(endpoints, (endpoint) => endpoint.path as string);
@@ -48,11 +48,15 @@ export function createAllowlist(endpoints: readonly Endpoint[]): Allowlist {
 export function findEndpoint(allowlist: Allowlist): Middleware {
   return (request, response, next) => {
     const methods = allowlist(response.locals.path);
-    if (!methods) throw new HttpError('not_found', 'There is nothing at this path.');
+    if (!methods) throw new HttpError('not_found', 'The path was not found.');
     const endpoint = methods.get(request.method);
     if (!endpoint) {
       const headers = { Allow: [...methods.keys()].join(', ') };
-      throw new HttpError('method_not_allowed', `${request.method} is not possible here.`, { headers });
+      throw new HttpError(
+        'method_not_allowed',
+        `The path does not support ${request.method}. Use a method in the Allow header.`,
+        { headers },
+      );
     }
     response.locals.endpoint = endpoint;
     next();

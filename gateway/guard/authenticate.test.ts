@@ -24,7 +24,7 @@ test.each<[string, string | undefined, string]>([
   ['noise', 'Bearer x', 'invalid_token'],
   ["a stranger's signature", `Bearer ${mint({}, {}, strangersKey)}`, 'invalid_token'],
   ['an expired token', `Bearer ${mint({ exp: 1 })}`, 'invalid_token'],
-])('%s: 401, and nothing arrives', async (_, authorization, error) => {
+])('returns 401 for %s and forwards nothing', async (_, authorization, error) => {
   const answer = await ask('/api/me', authorization);
   expect(answer).toMatchObject({ status: 401, error });
   expect(answer.challenge).toMatch(/^Bearer/);

@@ -9,7 +9,7 @@ import { useTestGateway } from '../testing/use-test-gateway.ts';
 
 const limit = 16_384;
 const asJson = { 'Content-Type': 'application/json' };
-// Megabytes are sent, on a machine that may be busy.
+// The test sends megabytes, and the machine may be busy.
 const fixture = useTestGateway({ timeouts: { drain: 60_000 } });
 
 /** Sends the chunks and returns the reply. Without a Content-Length the body is chunked. */
@@ -47,7 +47,7 @@ test('accepts a POST without body and Content-Type', async () => {
 
 test('refuses a body at an endpoint without body', async () => {
   const raw = await fixture.send(rawPost(2).replace('POST /api/login', 'GET /health') + '{}');
-  expect(raw).toMatch(/^HTTP\/1\.1 400 [^]*"error":"malformed_request".*takes no body/);
+  expect(raw).toMatch(/^HTTP\/1\.1 400 [^]*"error":"malformed_request".*accepts no body/);
 });
 
 const whole = 'x'.repeat(limit);
@@ -86,7 +86,7 @@ test('sends the error to a client that reads only after sending everything', asy
 test('replies immediately and drains the rest of the body for a limited time', async () => {
   await fixture.start({ timeouts: { drain: 500 } });
   const { socket, received } = fixture.open(rawPost(99_999_999));
-  await until('the answer is here', () => received().includes('payload_too_large'));
+  await until('the reply has arrived', () => received().includes('payload_too_large'));
   const sending = setInterval(() => socket.write('x'.repeat(100)), 20);
   await until('the connection ends', () => socket.destroyed);
   clearInterval(sending);

@@ -53,19 +53,22 @@ function countBody(request: Request, maxBytes: number): Duplex {
   // Prevents an unhandled error before the upstream attaches; the upstream checks `errored`.
   counted.on('error', () => undefined);
   request.once('close', () => {
-    if (!request.complete) counted.destroy(new HttpError('malformed_request', 'The body broke off.'));
+    if (!request.complete)
+      counted.destroy(
+        new HttpError('malformed_request', 'The connection closed before the end of the body.'),
+      );
   });
   return request.pipe(counted);
 }
 
 /**
- * Accepts the kinds and sizes of body that the contract allows. A body is held until it is whole: an incomplete body never
- * reaches a service, and a slow client occupies no connection to it. Uploads are streamed and counted.
+ * Accepts the kinds and sizes of body that the contract allows. Bodies are buffered, so that an incomplete body never
+ * reaches a service and a slow client occupies no connection to a service. Uploads are streamed and counted.
  */
 export const limitBody: Middleware = async (request, { locals: context }, next) => {
   if (!hasBody(request)) return next();
   const { body } = context.endpoint!;
-  if (!body) throw new HttpError('malformed_request', 'This endpoint takes no body.');
+  if (!body) throw new HttpError('malformed_request', 'The endpoint accepts no body.');
   checkHeaders(request, body);
   if (body.kinds[0] !== 'multipart') context.body = await readBody(request, body.maxBytes);
   else {

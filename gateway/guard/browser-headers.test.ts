@@ -34,7 +34,7 @@ test.each([
   'http://app.example.com',
   `${origin}.evil.com`,
   `${origin}:8443`,
-])('an origin %s gets nothing', async (from) => {
+])('an origin %s gets no CORS headers', async (from) => {
   const refused = await ask('/api/me', preflight(from));
   expect(refused.status).toBe(405);
   const simple = await fixture.get({ headers: { Origin: from } });

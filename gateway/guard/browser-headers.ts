@@ -5,10 +5,10 @@ import type { Allowlist } from './allowlist.ts';
 
 const oneYearSeconds = 31_536_000;
 
-/** Creates the step that sets headers for browsers' protection; HSTS only if `publicUrl` is https. */
+/** Creates the step that sets security headers for browsers; HSTS only if `publicUrl` is https. */
 export function createSecurityHeaders(publicUrl: string, includeSubDomains: boolean): EarlyStep {
   const set = helmet({
-    // Replies of an API are data: a browser that shows one must load and run nothing. Pages set their own policy.
+    // Replies of an API are data: a browser that shows a reply must load and run nothing. Pages set their own policy.
     contentSecurityPolicy: {
       useDefaults: false,
       directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
@@ -43,7 +43,7 @@ export function createCorsHeaders(origins: readonly string[]): CorsHeaders {
  */
 export function cors(headersFor: CorsHeaders, allowlist: Allowlist): Middleware {
   return (request, response, next) => {
-    // For every origin: a cache must not give an allowed origin a reply without CORS headers.
+    // Sent for every origin: a cache must not return a reply without CORS headers to an allowed origin.
     response.vary('Origin');
     const headers = headersFor(request);
     if (!headers) return next();

@@ -37,7 +37,7 @@ test.each([
   ['scope', 'POST', clear, token, 403],
   ['media type', 'POST', clear, scope, 415],
   ['size', 'POST', clear, { ...scope, 'Content-Type': 'application/json' }, 413],
-])('checks the %s before what follows in this list', async (_, method, path, headers, status) => {
+])('checks the %s before the later entries of this list', async (_, method, path, headers, status) => {
   expect(statusOf(await ask(method, path, { ...headers, 'Content-Length': '9999999' }))).toBe(status);
 });
 

@@ -26,6 +26,6 @@ test.each([
   ['10.0.0.1', '::ffff:203.0.113.7, fe80::2', '203.0.113.7'],
   ['10.0.0.1', '2001:DB8:0:0::1', '2001:db8::1'],
   [undefined, '203.0.113.7', 'unknown'],
-])('from %s with X-Forwarded-For %s the client is %s', (peer, forwarded, client) => {
+])('a request from %s with X-Forwarded-For %s has the client %s', (peer, forwarded, client) => {
   expect(clientOf(peer, forwarded)).toBe(client);
 });

@@ -4,15 +4,14 @@ import type { EarlyStep } from '../request-context.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Parses an IP address without its zone, which has a meaning on one machine only. */
+/** Parses an IP address without its zone, which is valid on one machine only. */
 function parse(text: string): Address | undefined {
   return isIP(text) ? ipaddr.process(text.replace(/%.*$/, '')) : undefined;
 }
 
 /**
- * Creates the step that finds the client's address. From `trustedProxies` (CIDRs) X-Forwarded-For is believed: the client
- * is its rightmost hop that is not a trusted proxy, because that hop wrote everything further left. X-Forwarded-For of
- * other peers is ignored.
+ * Creates the step that finds the client's address. X-Forwarded-For is trusted from `trustedProxies` (CIDRs) only. The
+ * client is its rightmost hop that is not a trusted proxy, because that hop wrote everything further left.
  */
 export function createClientAddress(trustedProxies: readonly string[]): EarlyStep {
   const networks = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));
@@ -40,7 +39,7 @@ export function createClientAddress(trustedProxies: readonly string[]): EarlySte
   return ({ socket, headers }, { locals: context }) => {
     const peer = peerOf(socket);
     const forwardedFor = String(headers['x-forwarded-for'] ?? '');
-    // Without a peer the socket is closed, and the reply will not be read.
+    // A socket without a peer is closed: the client will not read the reply.
     context.address = peer ? clientOf(peer, forwardedFor).toString() : 'unknown';
   };
 }

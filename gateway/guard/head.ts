@@ -8,8 +8,8 @@ function malformed(message: string): HttpError {
 }
 
 /**
- * Finds heads that another parser may read differently (request smuggling). RFC 9112 §3.2 wants exactly one Host: a proxy
- * in front may route by the other one. Node's parser also accepts versions 0.9 and 2.0, and transfer codings before
+ * Finds heads that another parser may read differently (request smuggling). RFC 9112 §3.2 requires exactly one Host: a
+ * proxy in front may route by another Host. Node's parser also accepts versions 0.9 and 2.0, and transfer codings before
  * `chunked`, which would hide the body; HTTP/1.0 has no transfer codings (§6.1).
  */
 function complaintOf({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
@@ -24,16 +24,16 @@ function complaintOf({ httpVersion, headers, rawHeaders }: IncomingMessage): str
 
 /** The check of request heads: `inspect` finds malformed heads, and `refuse` answers them once a context exists. */
 export function createHeadCheck() {
-  /** The error of a malformed head, which is the last one of its connection, although Node's parser continues. */
+  /** Returns the error of a malformed head. It is the last head of its connection, although Node's parser continues. */
   const complaints = new WeakMap<Socket, string>();
   const isMalformed = ({ socket }: IncomingMessage): boolean => complaints.has(socket);
 
-  /** Ignores requests behind a malformed head: they may be part of its body. */
+  /** Ignores requests after a malformed head: they may be part of its body. */
   const inspect: EarlyStep = (request, response) => {
     if (isMalformed(request)) return false;
     const complaint = complaintOf(request);
     if (complaint !== undefined) complaints.set(request.socket, complaint);
-    // No upgrade is made, and Node's parser discards what follows the request, so the connection has to end.
+    // The gateway does not upgrade. Node's parser discards the bytes after the request, so the connection must end.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
   };
 

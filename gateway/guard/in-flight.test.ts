@@ -30,7 +30,7 @@ async function begin(count: number, path: string, headers: Record<string, string
   for (let index = 0; index < count; index += 1)
     fixture.ask(path, { headers, signal: hangUp.signal }).catch(() => undefined);
   fixture.closeLater(() => hangUp.abort());
-  await until('all are under way', () => held.length - before === count);
+  await until('all requests are in progress', () => held.length - before === count);
   return () => hangUp.abort();
 }
 
@@ -50,11 +50,11 @@ test('returns 429 above the in-flight limit of a user, and counts the refusal', 
   const metrics = await fixture.gateway.metrics.registry.metrics();
   expect(metrics).toContain('rate_limited_total{route="/api/content/:model/:id"} 1');
   expect(await statusOfNext(content, second)).toBe(200);
-  // One that ends makes room for one, and nothing is left of those whose client disconnects.
+  // A request that ends frees one slot, and so does each client that disconnects.
   held[0]!.end('{}');
-  await until('there is room', async () => (await statusOfNext(content, first)) === 200);
+  await until('a slot is free', async () => (await statusOfNext(content, first)) === 200);
   hangUp();
-  await until('there is room for all', async () => {
+  await until('all slots are free', async () => {
     const all = Array.from({ length: maxInFlight }, () => statusOfNext(content, first));
     return (await Promise.all(all)).every((status) => status === 200);
   });

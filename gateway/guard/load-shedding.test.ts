@@ -44,9 +44,9 @@ async function start(count: number): Promise<void> {
   held.splice(0);
   fixture.upstream.answer = (_request, response) => void held.push(response);
   await fixture.start({ clock, corsOrigins: [page] });
-  // 20 requests are sent ahead on each connection.
+  // 20 requests are pipelined on each connection.
   for (let sent = 0; sent < count; sent += 20) fixture.open(rawGet().repeat(20));
-  await until('all are under way', () => held.length === count);
+  await until('all requests are in progress', () => held.length === count);
   fixture.upstream.answer = sayOk;
 }
 
@@ -138,7 +138,7 @@ test.each([
   await expectNoRefusal();
 });
 
-test('refuses the rest of 300 while other processes have the core', async () => {
+test('refuses requests above the minimum limit while other processes use the core', async () => {
   await start(300);
   starve();
   expect((await fixture.get()).status).toBe(503);

@@ -94,7 +94,7 @@ test('counts requests with a token per user or client, across IP addresses', asy
   expect(await passed(3, me)).toBe(3);
   expect(await passed(3, { ...me, from: '5.6.7.8', token: mint({ sub: '1' }) })).toBe(2);
   expect(await passed(3, { path: '/api/me', token: mint({ sub: '2' }) })).toBe(3);
-  // A machine client and a user of the same name are not the same.
+  // A machine client and a user with the same name have separate counts.
   const content = { path: '/api/content/webform/1' };
   const fifty = 6000 * five;
   expect(await passed(fifty + 1, { ...content, token: machineToken('1', 'content:read') })).toBe(fifty);
@@ -107,7 +107,7 @@ test('two gateways share counts in Redis keys that expire', async () => {
   await start({ scale: five });
   expect(await passed(10)).toBe(2);
   expect(await redis.admin.keys('*')).toEqual(['rate:health:1.2.3.4']);
-  // A refusal costs Redis nothing.
+  // A refusal sends no command to Redis.
   expect(await redis.admin.get('rate:health:1.2.3.4')).toBe('5');
   const ttl = await redis.admin.pttl('rate:health:1.2.3.4');
   expect(ttl).toBeGreaterThan(0);
@@ -134,7 +134,7 @@ test('limits invalid tokens per IP address, but not valid tokens', async () => {
   expect(await passed(5, bad)).toBe(3);
   expect((await ask({ ...bad, from: '5.6.7.8' })).status).toBe(401);
   expect((await ask({ ...bad, token: mint() })).status).toBe(200);
-  // No token is no guess.
+  // A request without a token does not count as a guess.
   expect((await ask({ path: '/api/content/webform/1' })).status).toBe(401);
 });
 
@@ -165,7 +165,7 @@ describe('without Redis', () => {
     const sent = jest.spyOn(fixture.gateway.redis as Redis, 'sendCommand');
     redis.pause();
     try {
-      // 20 requests that come together wait for it together.
+      // 20 concurrent requests share the wait.
       const together = await Promise.all(Array.from({ length: 20 }, () => ask({ from: '1.1.1.1' })));
       expect(together.filter(({ status }) => status !== 429)).toHaveLength(10);
       const commands = sent.mock.calls.length;

@@ -19,7 +19,7 @@ test.each(
     /api/content/caf%C3%A9/1 /api/content/a%20b%5B%7C/1 /api/x,y=1,2/@a:b!$&(c)*+ /api/me? /api/me??
     /api/me?a=b?c=/../x /api/me?a=%2e%2e%2F%25&filter[x]={y}|z^
   `),
-)('%s passes, and is not changed', (target) => {
+)('accepts %s unchanged', (target) => {
   expect(checkTarget(target)).toBe(target.split('?')[0]);
 });
 
@@ -38,7 +38,7 @@ describe.each([
      /api/me%3F/login /api/me%23/login`,
   ],
   [
-    'structure that decoding would make',
+    'path structure that only decoding reveals',
     String.raw`/api%2fme /api%2Fme /api%5cme /api%5Cme /api\me /api/..\me /api%252fme /api/%25 /api/%252e%252e/me
      /api/%25%32%65/me`,
   ],
@@ -50,10 +50,10 @@ describe.each([
     '/%ff /%c0%ae /%c0%af /%e0%80%af /%ed%a0%80 /%80 /%f4%90%80%80 /api?a=%c3 /api?a=%ff',
   ],
   [
-    'what no URL may hold',
+    'characters that are invalid in URLs',
     String.raw`/é /\u2024 /api?a=é /#x /api?a#x /"x" /<x> /{x} /[x] /x|y /x^y /api?a=\ /api?"`,
   ],
-])('%s: refused', (_, targets) => {
+])('refuses %s', (_, targets) => {
   test.each(words(targets))('%s', (target) => {
     expect(refusal(target)).toBe('malformed_target');
   });
@@ -94,7 +94,7 @@ test('every parser reads an accepted target in the same way', () => {
       expect(url.pathname).toBe(path);
       const decoded = decodeURIComponent(path);
       expect(decoded.split('/')).toHaveLength(path.split('/').length);
-      // Nothing is left that a second decoding would change.
+      // A second decoding changes nothing.
       expect(decodeURIComponent(decoded)).toBe(decoded);
     }),
     { numRuns: 20_000, seed: 1 },

@@ -2,11 +2,11 @@ import { HttpError } from '@content-platform/chassis';
 import type { EarlyStep } from '../request-context.ts';
 
 /**
- * RFC 3986 §3.3: slashes, pchar, percent-encoded bytes. Parsers disagree on everything else, and on `;`: some servers cut
- * off matrix parameters before they look a path up.
+ * RFC 3986 §3.3: slashes, pchar, percent-encoded bytes. Parsers disagree on all other characters, and on `;`: some servers
+ * remove matrix parameters before they look up a path.
  */
 const pathForm = /^(?:\/(?:[\w.~!$&'()*+,=:@-]|%[0-9a-f]{2})*)+$/i;
-/** Printable ASCII but `"#<>\`; browsers send []{}|^ in queries as they are. */
+/** Printable ASCII except `"#<>\`. Browsers do not encode []{}|^ in queries. */
 const queryForm = /^[!$-;=?-[\]-~]*$/;
 
 /**

@@ -61,7 +61,7 @@ function complaintsOf(
   if (!allowed.has(endpoint.access)) return [`arrived without ${endpoint.access}`];
   return [...readingsOf(target)].flatMap((reading) => {
     const readAs = nameAt(allowlist, reading, method);
-    // Nothing of ours ignores case or folds look-alikes. A service that did would still ask for the same right.
+    // No service ignores case or folds look-alikes. A service that did would still require the same scope.
     const folded = reading.normalize('NFKC').toLowerCase();
     const foldedTo = withoutCase.get(service)!(folded)?.get(method)?.access ?? endpoint.access;
     if (readAs === endpoint.name && foldedTo === endpoint.access) return [];

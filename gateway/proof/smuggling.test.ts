@@ -31,7 +31,7 @@ async function converse(origin: string, bytes: string, cut: number): Promise<Raw
   socket.write(bytes.slice(0, cut), 'latin1');
   await setImmediate();
   socket.write(bytes.slice(cut), 'latin1');
-  const timer = setTimeout(() => socket.destroy(new Error('too long')), limitMs);
+  const timer = setTimeout(() => socket.destroy(new Error('timed out')), limitMs);
   const start = performance.now();
   await closed;
   clearTimeout(timer);
@@ -41,7 +41,7 @@ async function converse(origin: string, bytes: string, cut: number): Promise<Raw
     if (taken[0].status !== 100) replies.push(taken[0]);
     raw = taken[1];
   }
-  if (raw !== '') throw new Error(`half a reply: ${raw}`);
+  if (raw !== '') throw new Error(`incomplete reply: ${raw}`);
   return replies;
 }
 
@@ -103,7 +103,7 @@ async function runLane(cases: (readonly [FramingCase, number])[]): Promise<strin
     } catch (error) {
       complaints.push((error as Error).message);
     }
-    // A program that still asks for keys where another test had its gateway says who it is; none of ours does.
+    // Ignores programs that request keys from the gateway of an earlier test: their user agent is node.
     const received = upstream.received.filter(({ head }) => !/^user-agent: node$/im.test(head));
     complaints.push(...upstream.complaints, ...arrivedComplaints(one, received));
     for (const complaint of complaints)
@@ -131,7 +131,7 @@ test('a request gets its own reply after any malformed bytes, and only complete 
   expect({ seed, wrong: wrong.length, first: wrong.slice(0, 20) }).toEqual({ seed, wrong: 0, first: [] });
   expect(figures.cases).toBe(count);
   expect(figures.forwarded).toBeGreaterThan(count / 10);
-  // Leftover bytes of one request would become visible in the next one on the connection.
+  // Leftover bytes of a request would appear in the next request on the connection.
   expect(figures.victims).toBeGreaterThan(count / 10);
   expect(figures.reused).toBeGreaterThan(count / 10);
 }, 180_000);

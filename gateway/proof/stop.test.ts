@@ -3,7 +3,7 @@ import { startHttpServer } from '../../test/support/http-server.ts';
 import { until } from '../../test/support/wait.ts';
 import { startProcess } from '../testing/process.ts';
 
-/** Longer than the 10 s that other processes give the requests under way. */
+/** Longer than the 10 s that other processes wait for requests in progress. */
 const replyMs = 11_000;
 
 test('waits during shutdown for a reply that takes as long as an upload', async () => {

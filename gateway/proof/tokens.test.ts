@@ -61,7 +61,7 @@ afterAll(() =>
     attacks: askedFor.length,
     fuzzed: fuzzed.length,
     refused,
-    // The valid one, and no other.
+    // Only the request with the valid token arrived.
     forwarded: upstream.received.length,
     slowestMs: slowest,
   }),

@@ -7,7 +7,7 @@ import type { Middleware } from '../request-context.ts';
 const ours = (name: string) => readFileSync(new URL(`docs/${name}`, import.meta.url));
 const swagger = (name: string) => readFileSync(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)));
 
-/** Creates the answer with this content; 304 if the client has the current version. */
+/** Creates the handler that returns this content, or 304 if the client has the current version. */
 function serve(type: string, content: string | Buffer, headers: Record<string, string> = {}): Middleware {
   const body = Buffer.from(content);
   const etag = etagOf(body);
@@ -34,7 +34,7 @@ function pagePolicy(publicUrl: string): string {
   ].join('; ');
 }
 
-/** Creates the answers of the contract's documents and of the page that shows them, by the endpoint's name. */
+/** Creates the handlers of the API documents and of the page that shows them, by the endpoint's name. */
 export function createDocuments(publicUrl: string): Record<string, Middleware> {
   const json = (value: unknown) => serve('application/json; charset=utf-8', JSON.stringify(value));
   const script = 'text/javascript; charset=utf-8';
@@ -53,7 +53,7 @@ export function createDocuments(publicUrl: string): Record<string, Middleware> {
     docsAsset(request, response, next) {
       const { path } = response.locals;
       const asset = assets.get(path.slice(path.lastIndexOf('/') + 1));
-      if (!asset) throw new HttpError('not_found', 'The page has no such file.');
+      if (!asset) throw new HttpError('not_found', 'The file was not found.');
       return asset(request, response, next);
     },
   };

@@ -9,10 +9,10 @@ import {
 } from '@content-platform/chassis';
 import type { RequestContext } from '../request-context.ts';
 
-/** A reply whose context does not exist if load shedding refuses the request. */
+/** A reply without a context if load shedding refused the request. */
 type AnyResponse = ServerResponse & { locals?: RequestContext };
 
-/** An error's reply: the headers and the body in the envelope. */
+/** Headers and body of an error reply. */
 export function errorReply(error: HttpError, requestId: string) {
   const body = JSON.stringify(envelope(error, requestId));
   const headers = {
@@ -29,7 +29,7 @@ export function errorReply(error: HttpError, requestId: string) {
 export interface SendErrorOptions {
   requestId: string;
   drainMs: number;
-  /** Sent in addition to the error's own. */
+  /** Headers to send in addition to the error's own. */
   headers?: OutgoingHttpHeaders;
 }
 
@@ -45,7 +45,7 @@ export function sendError(
 ): void {
   const { headers, body } = errorReply(error, requestId);
   const context = response.locals;
-  // A streamed request has lost the client's headers to the request to the service.
+  // A streamed request no longer has the client's headers: the request to the service has them.
   const isArriving = (hasBody(request) || context?.bodyStream !== undefined) && !request.complete;
   response.writeHead(error.status, { ...headers, ...more, ...(isArriving && { Connection: 'close' }) });
   if (!isArriving) return void response.end(body);
@@ -54,10 +54,10 @@ export function sendError(
   endAfterBody(request, response, drainMs);
 }
 
-/** Answers a request with an error; after load shedding, which creates no context, it has no effect. */
+/** Answers a request with an error. Has no effect after load shedding, which creates no context. */
 export type Refuse = (request: IncomingMessage, response: AnyResponse, thrown: unknown) => void;
 
-/** Answers with what was thrown; anything but an HttpError is a masked 500. The cause of a 5xx goes to the log. */
+/** Sends the reply of a thrown error: a masked 500 unless it is an HttpError. Logs the cause of a 5xx. */
 export function createRefusal(logger: Logger, drainMs: number): Refuse {
   return (request, response, thrown) => {
     const { locals: context } = response;
@@ -68,7 +68,7 @@ export function createRefusal(logger: Logger, drainMs: number): Refuse {
     bodyStream?.destroy(error);
     if (error.status >= 500) {
       const ids = { request_id: requestId, trace_id: span?.traceId };
-      logger.error({ ...ids, route: endpoint?.path, error: error.cause ?? error }, 'a request failed');
+      logger.error({ ...ids, route: endpoint?.path, error: error.cause ?? error }, 'request failed');
     }
     sendError(request, response, error, { requestId, drainMs });
   };

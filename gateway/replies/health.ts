@@ -1,7 +1,7 @@
 import type { Middleware } from '../request-context.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 
-/** Creates the answer of /health: the services that can be reached. Always 200: the gateway itself is up. */
+/** Creates the handler of /health, which lists the reachable services. The status is always 200: the gateway is up. */
 export function showHealth(upstreams: ReadonlyMap<string, Upstream>): Middleware {
   return async (_request, response) => {
     const states = await Promise.all(

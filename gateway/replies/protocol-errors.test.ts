@@ -6,7 +6,7 @@ import { rawGet, useTestGateway } from '../testing/use-test-gateway.ts';
 
 const fixture = useTestGateway({ timeouts: { drain: 100 } });
 const { send } = fixture;
-/** Starts another gateway for tests that send megabytes, on a machine that may be busy. */
+/** Starts another gateway for tests that send megabytes; the machine may be busy. */
 const drainLonger = () => fixture.start({ timeouts: { drain: 60_000 } });
 
 const host = 'Host: gateway.test\r\n';
@@ -79,7 +79,7 @@ describe('refuses ambiguous framing and forwards nothing', () => {
 });
 
 test.each(['/\xc3\xa9', '/a\0', '/a\tb', '/a\x7f', 'api/me', '?a', 'x:80', '\\api'])(
-  'the target %j, which the parser refuses, is malformed',
+  'returns 400 for the target %j, which the parser refuses',
   async (target) => {
     expect(errorOf(await send(`GET ${target} HTTP/1.1\r\n${host}\r\n`))).toBe('malformed_target');
   },
@@ -118,7 +118,7 @@ test('sends no error for a malformed pipelined request before the reply to the f
 test.each([
   ['404', 'POST /api/nothing', 'not_found'],
   ['405', 'POST /health', 'method_not_allowed'],
-])('who is refused with %s keeps that reply when the body behind it is malformed', async (_, line, error) => {
+])('a client refused with %s gets that reply even if its body is malformed', async (_, line, error) => {
   await fixture.start({ timeouts: { drain: 1_000 } });
   const head = `${line} HTTP/1.1\r\n${host}${chunked}\r\n`;
   for (const body of ['zz\r\n{}\r\n0\r\n\r\n', `zz\r\n${'x'.repeat(300_000)}`])
@@ -148,7 +148,7 @@ test('returns 431 for headers over 16 KB or more than 1,000 headers', async () =
 test.each([
   ['headers', `${get}X-Large: `, 'headers_too_large'],
   ['something for a tunnel', `CONNECT 127.0.0.1:22 HTTP/1.1\r\n${host}\r\n`, 'malformed_target'],
-])('a client that sends megabytes of %s before it reads still gets its answer', async (_, start, error) => {
+])('a client that sends megabytes of %s before it reads gets its reply', async (_, start, error) => {
   await drainLonger();
   const socket = fixture.connect().pause();
   await new Promise((resolve) => {
@@ -199,12 +199,12 @@ test('answers Expect and does not forward it', async () => {
 test.each([
   ['head', 'GET /health HTTP/1.1\r\nHost:'],
   ['body', `${post}Content-Length: 10\r\n\r\n{`],
-])('half a %s is answered 408, and nothing of it arrives', async (_, half) => {
+])('returns 408 for half a %s, and forwards nothing', async (_, half) => {
   await fixture.start({
     server: { headersTimeout: 200, requestTimeout: 400, connectionsCheckingInterval: 50 },
   });
   const { received } = fixture.open(half);
-  await until('the whole answer is here', () => received().endsWith('}'));
+  await until('the reply is complete', () => received().endsWith('}'));
   expect(errorOf(received())).toBe('request_timeout');
   expect(fixture.upstream.received).toEqual([]);
 });
@@ -214,6 +214,6 @@ test('forwards nothing of a body whose client disconnects during sending', async
   await until('it is sent', () => !socket.connecting && socket.writableLength === 0);
   socket.destroy();
   const { log } = fixture.gateway;
-  await until('the gateway is done with it', () => /"\/api\/login","status":4/.test(log.join('')));
+  await until('the gateway has logged the request', () => /"\/api\/login","status":4/.test(log.join('')));
   expect(fixture.upstream.received).toEqual([]);
 });

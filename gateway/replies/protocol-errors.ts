@@ -16,14 +16,14 @@ const known: Record<string, () => HttpError> = {
     ),
   HPE_CHUNK_EXTENSIONS_OVERFLOW: () =>
     new HttpError('payload_too_large', "The body's chunk extensions are too large."),
-  ERR_HTTP_REQUEST_TIMEOUT: () => new HttpError('request_timeout', 'The request did not arrive in time.'),
+  ERR_HTTP_REQUEST_TIMEOUT: () => new HttpError('request_timeout', 'Timed out waiting for the request.'),
 };
 
 function toError({ code = '' }: NodeJS.ErrnoException): HttpError {
   return known[code]?.() ?? new HttpError('malformed_request', 'The request is not well-formed HTTP.');
 }
 
-/** Ends a connection once everything is written. What the client still sends is discarded for `drainMs` at most. */
+/** Ends a connection once all replies are written. Discards further bytes of the client for `drainMs` at most. */
 function end(socket: Duplex, drainMs: number): void {
   socket.end();
   const timer = setTimeout(() => socket.destroy(), drainMs);
@@ -41,8 +41,8 @@ function answer(socket: Duplex, error: HttpError, drainMs: number): void {
 }
 
 /**
- * Answers in the envelope what Node does not turn into a request: malformed heads, timeouts, CONNECT. `refuse` answers a
- * request whose head was well-formed.
+ * Sends the error envelope for input that Node does not turn into a request: malformed heads, timeouts, CONNECT. `refuse`
+ * answers a request whose head was well-formed.
  */
 export function answerProtocolErrors(server: Server, logger: Logger, drainMs: number, refuse: Refuse): void {
   /** Unfinished replies, by connection: several if the client pipelines requests. */
@@ -57,7 +57,7 @@ export function answerProtocolErrors(server: Server, logger: Logger, drainMs: nu
 
   const lastPending = (socket: Duplex) => [...(pending.get(socket) ?? [])].at(-1);
 
-  /** The client would take an error for the reply to an earlier request, so earlier replies go first and the last ends. */
+  /** Sends the error after all earlier replies: otherwise the client would read it as the reply to an earlier request. */
   function endAfter(response: ServerResponse, socket: Duplex): void {
     response.once('finish', () => end(socket, drainMs));
   }
@@ -65,12 +65,12 @@ export function answerProtocolErrors(server: Server, logger: Logger, drainMs: nu
   server.on('clientError', (cause: NodeJS.ErrnoException, socket) => {
     if (answered.has(socket)) return;
     answered.add(socket);
-    logger.debug({ code: cause.code }, 'a malformed request');
+    logger.debug({ code: cause.code }, 'malformed request refused');
     if (cause.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
     const response = lastPending(socket);
     if (!response) answer(socket, toError(cause), drainMs);
     else if (response.req.complete) endAfter(response, socket);
-    // The body of this request is malformed. A reply that has begun stays, and ends the connection by itself.
+    // The body of this request is malformed. A reply that has begun is completed, and then ends the connection.
     else if (!response.headersSent) refuse(response.req, response, toError(cause));
   });
 

@@ -8,7 +8,7 @@ const server = require('node:net').createServer();
 server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port));
 `;
 
-/** A port that does not answer SYN packets, because its process is stopped and its accept queue is full. */
+/** Opens a port that does not answer SYN packets: its process is stopped and its accept queue is full. */
 export async function startBlackholeServer() {
   const child = spawn(process.execPath, ['-e', listener], { stdio: ['ignore', 'pipe', 'ignore'] });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
@@ -19,7 +19,7 @@ export async function startBlackholeServer() {
     const socket = connect(port, '127.0.0.1').on('error', () => undefined);
     queued.push(socket);
     await Promise.race([once(socket, 'connect'), sleep(300)]);
-    // One more turn of the event loop: this process may have been busy all the time.
+    // Waits one more turn of the event loop, because this process may have been busy.
     await setImmediate();
     connected = !socket.connecting;
   }

@@ -1,21 +1,21 @@
 import fc from 'fast-check';
 
-/** Something sent on one connection, with a request of a victim behind it. */
+/** Bytes sent on one connection, followed by a request of a victim. */
 export interface FramingCase {
   name: string;
   bytes: string;
-  /** The requests in `bytes` that a client has really sent, by their marks. */
+  /** Marks of the requests in `bytes` that are real requests. */
   marks: string[];
   /**
-   * `clean`: it has one meaning, and arrives with this body; where it `ends` the connection, that may be all.
-   * `lenient`: it may be refused, or arrive like that. `refused`: it has several meanings, or none, and nothing of it
-   * arrives. `answered`: it has one meaning, and the gateway refuses it by itself.
+   * `clean`: unambiguous; arrives with this body. If it `ends` the connection, the victim's request may be missing.
+   * `lenient`: is refused, or arrives with this body. `refused`: ambiguous or malformed; nothing of it arrives.
+   * `answered`: unambiguous, but the gateway refuses it itself.
    */
   outcome:
     { kind: 'clean' | 'lenient'; body: string; ends?: boolean } | { kind: 'refused' } | { kind: 'answered' };
 }
 
-/** Returns the strings of a table: each is in double quotes, as JSON writes it. */
+/** Returns the strings of a table, which are JSON strings. */
 function strings(table: string): string[] {
   return table.match(/"(?:[^"\\]|\\.)*"/g)!.map((text) => JSON.parse(text) as string);
 }
@@ -25,7 +25,7 @@ interface Carrier {
   /** Request line without the version, with the mark. */
   line: string;
   headers: string;
-  /** It takes a body. */
+  /** Whether the endpoint accepts a body. */
   body: boolean;
   forwarded: boolean;
 }
@@ -90,7 +90,7 @@ const codings: Coding[] = [
   `).map((line): Coding => [`${line}\r\n`, 'bad']),
 ];
 
-/** `n` is how long the body really is. */
+/** @param n real length of the body */
 type Length = [lines: (n: number) => string, kind: 'none' | 'good' | 'bad'];
 const lengths: Length[] = [
   [() => '', 'none'],
@@ -115,7 +115,7 @@ const lengths: Length[] = [
 
 const hex = (text: string) => text.length.toString(16);
 const one = (text: string, size = hex(text), end = '\r\n') => `${size}${end}${text}\r\n`;
-/** A chunked body whose data is a request; `decoded` is undefined where it is not well-formed. */
+/** A chunked body whose data is a request; `decoded` is undefined if the body is malformed. */
 const chunkings: [body: string, decoded: string | undefined][] = [
   [`${one(inner)}0\r\n\r\n`, inner],
   [`${one(inner.slice(0, 9))}${one(inner.slice(9))}0\r\n\r\n`, inner],
@@ -206,7 +206,7 @@ function chunkCases(carriers: Carrier[]): FramingCase[] {
           name: `${carrier.name}: ${coding}${body}`,
           bytes: at11(carrier, coding, body),
           marks: attack,
-          // A coding says that there is a body, also one of no bytes.
+          // A transfer coding means that there is a body, possibly an empty body.
           outcome:
             decoded === undefined
               ? refused
@@ -221,12 +221,12 @@ function chunkCases(carriers: Carrier[]): FramingCase[] {
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 const char = (code: number) => String.fromCharCode(code);
 
-/** Header lines that are none, each with what would be a header or a request for who ends lines elsewhere. */
+/** Malformed header lines. Each contains a header or a request for parsers that end lines elsewhere. */
 function lineCases(carriers: Carrier[]): FramingCase[] {
   const controls = [...range(0, 8), 11, 12, ...range(14, 31), 127];
   const bad = [
     ...controls.flatMap((code) => [`X-A${char(code)}B: y`, `X-A: y${char(code)}z`, `${char(code)}X: y`]),
-    // Characters that no name may have, and all beyond ASCII.
+    // Characters that are invalid in header names, and characters beyond ASCII.
     ...[...'"(),/;<=>?@[\\]{} \t\n\r', ...range(128, 255).map(char)].map((text) => `X-A${text}: y`),
     ...strings(String.raw`
       "X-A: y\r\n folded" "X-A: y\r\n\tfolded" " X-A: y" "\tX-A: y" "X-A" ": y" "X A: y" "X-A : y" "="
@@ -285,7 +285,7 @@ function requestLineCases(carriers: Carrier[]): FramingCase[] {
         name: `${carrier.name}: ${line}`,
         bytes: `${line.replace('$', carrier.line)}\r\n${headers}\r\n${carrier.body ? inner : ''}`,
         marks: attack,
-        // Node's parser takes these two, which RFC 9112 §3 lets it, and nothing ends elsewhere by them.
+        // Node's parser accepts these two, as RFC 9112 §3 allows. They do not change where a request ends.
         outcome: /^\$(?:  HTTP\/1\.1| RTSP\/1\.0)$/.test(line)
           ? { kind: 'lenient' as const, body: carrier.body ? inner : '' }
           : refused,
@@ -342,7 +342,7 @@ function connectionCases(carriers: Carrier[]): FramingCase[] {
   );
 }
 
-/** Several requests sent ahead. */
+/** Pipelined requests. */
 function pipelineCases(carriers: Carrier[]): FramingCase[] {
   const clean = carriers.filter(({ forwarded }) => forwarded);
   return range(2, 9).flatMap((count) =>
@@ -362,7 +362,7 @@ function pipelineCases(carriers: Carrier[]): FramingCase[] {
   );
 }
 
-/** `count` cases: all of the smaller families, and of the others as many as there is room for, chosen by `seed`. */
+/** Returns `count` cases: all cases of the smaller families, and a selection by `seed` of the others. */
 export function framingCases(token: string, count: number, seed: number): FramingCase[] {
   const carriers = carriersFor(token);
   const some = (cases: FramingCase[], number: number) =>

@@ -18,7 +18,7 @@ import { serverOptions, timeouts, type Timeouts } from '../timeouts.ts';
 import { issuer, startKeyServer } from './tokens.ts';
 
 export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, 'timeouts'>> {
-  /** Redis for the rate limits. Default: nothing is limited. */
+  /** Redis for the rate limits. Default: no limits. */
   redisUrl?: string;
   /** Limit of a command to Redis, in ms; the default is so long that a busy machine changes no count. */
   redisTimeout?: number;
@@ -27,7 +27,7 @@ export interface TestGatewayOptions extends Partial<Omit<GatewayOptions, 'timeou
   server?: ServerOptions;
 }
 
-/** Starts a gateway as main.ts builds it, on a free port. Nothing listens for services that `services` does not name. */
+/** Starts a gateway as main.ts does, on a free port. Services that `services` does not name are unreachable. */
 export async function startGateway({
   redisUrl,
   redisTimeout = 10_000,

@@ -6,7 +6,7 @@ import { sayOk } from './upstream.ts';
 
 type Readiness = 'ready' | 'unready' | 'silent';
 
-/** A process of a service as the gateway sees it: it answers requests and probes. */
+/** A simulated process of a service, which answers requests and probes. */
 export interface TestInstance {
   url: string;
   readiness: Readiness;
@@ -20,7 +20,7 @@ export interface TestInstance {
 }
 
 export interface TestInstanceOptions {
-  /** Several instances of one service have the same port, and addresses of their own: 127.0.0.2, … */
+  /** Starts an instance. Instances of one service have the same port and different IP addresses: 127.0.0.2, … */
   address?: string;
   port?: number;
   readiness?: Readiness;

@@ -15,7 +15,7 @@ function placeOf(path: string, pattern: RegExp, number: number): number {
   return places.length > 0 ? one(places, number) : 0;
 }
 
-/** One ASCII character, as all kinds of encodings have it; overlong UTF-8 uses more bytes than it may. */
+/** Returns an ASCII character in many encodings. Overlong UTF-8 uses more bytes than allowed. */
 const encodings: ((code: number) => string)[] = [
   (code) => `%${hexOf(code)}`,
   (code) => `%${hexOf(code).toUpperCase()}`,
@@ -119,7 +119,7 @@ const changes: Change[] = [
     const encode = one(encodings, b);
     return `${a % 2 ? '/' : ''}${path.replace(/[ -~]/g, (char) => encode(char.charCodeAt(0)))}`;
   },
-  // Slashes, dot segments and how one gets from a public path to another.
+  // Slashes, dot segments, and ways from a public path to another path.
   (path, a, b) => {
     const at = placeOf(path, /\//g, a);
     return path.slice(0, at) + one(slashes, b) + path.slice(at + 1);
@@ -133,7 +133,7 @@ const changes: Change[] = [
   },
   (path, a, b) => insert(path, placeOf(path, /\//g, a), one(steps, b) + one(up, b >> 4)),
   (path, a, b) => `${path}/${(one(up, a) + one(steps, a >> 6)).repeat(1 + (b % 8))}${one(known, b >> 3)}`,
-  // Matrix parameters, in the middle of it, too.
+  // Matrix parameters, also within the path.
   (path, a, b) => {
     const parameter = words(
       ';x ;x=y ; ;; ;a=/ ;/ %3bx %3b ;jsessionid=1 ;.. ;../ ;%2e%2e;x ;x=.. ;x%2f.. ?x/ %3fx/ %23x/ #x/',
@@ -159,18 +159,18 @@ const changes: Change[] = [
   (path, a, b) => {
     const at = placeOf(path, /[/.\\%acdeiklmopst]/g, a);
     const alike = one([...(lookAlikes[path[at]!] ?? '／')], b);
-    // Encoded, or as the bytes themselves.
+    // Percent-encoded, or as bytes.
     return (
       path.slice(0, at) + (b & 64 ? Buffer.from(alike).toString('latin1') : utf8(alike)) + path.slice(at + 1)
     );
   },
   // An invisible character in the middle.
   (path, a, b) => insert(path, 1 + (a % Math.max(1, path.length)), one(inserted, b)),
-  // In front and behind.
+  // Before and after the path.
   (path, a) => one(starts, a) + path,
   (path, a) => one(known, a) + path,
   (path, a) => path + one(tails, a),
-  // Very long ones.
+  // Very long paths.
   (path, a, b) =>
     insert(
       path,
@@ -189,8 +189,9 @@ export interface Variant {
 }
 
 /**
- * Returns `count` different targets that some parser might take for one of `paths`: the well-known families of traversal, encoding
- * and disguise, combined. The same for the same seed. Without CR and LF, which would make several lines of them.
+ * Returns `count` different targets that some parser might read as one of `paths`: combinations of the known families of
+ * traversal, encoding and disguise. The same seed gives the same targets. They contain no CR and LF, which would split the
+ * request line.
  */
 export function pathVariants(paths: readonly Variant[], count: number, seed: number): Variant[] {
   const found = new Map<string, Variant>();
@@ -202,7 +203,7 @@ export function pathVariants(paths: readonly Variant[], count: number, seed: num
     for (const [index, steps] of fc.sample(recipe, { numRuns: count, seed: seed + round })) {
       const { method, target: path } = paths[index]!;
       const target = steps.reduce((changed, [change, a, b]) => changes[change]!(changed, a, b), path);
-      // Blanks around it are the request line's, which Node's parser lets be more than one (RFC 9112 §3).
+      // Spaces around the target belong to the request line, where Node's parser accepts several (RFC 9112 §3).
       const fits =
         target !== '' && target.trim() === target && target.length < 15_000 && !/[\r\n]/.test(target);
       if (fits && found.size < count) found.set(`${method} ${target}`, { method, target });

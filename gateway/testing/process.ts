@@ -7,7 +7,7 @@ import { bareEnvironment } from '../../test/support/processes.ts';
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url));
 
-/** Starts the gateway as a process; nothing listens for what `env` does not name. End the child. */
+/** Starts the gateway as a process. Services that `env` does not name are unreachable. The caller ends the process. */
 export async function startProcess(env: Record<string, string> = {}) {
   const port = await freeRow(1);
   const child = spawn(process.execPath, [main], { env: { ...bareEnvironment, PORT: String(port), ...env } });

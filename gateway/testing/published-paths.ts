@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Variant } from './path-grammar.ts';
 
-/** Where Debian's package wfuzz has its lists. */
+/** Folder of the lists in Debian's package wfuzz. */
 const folder = '/usr/share/wfuzz/wordlist';
 const files = [
   'Injections/Traversal.txt',
@@ -11,10 +11,10 @@ const files = [
   'vulns/dirTraversal-win.txt',
 ];
 
-/** Behind what each of them is tried: nothing, a record, and a file that a service gives out. */
+/** Prefixes of each path: none, a record, and a file that a service returns. */
 const prefixes = ['/', '/api/content/webform/', '/api/media/7/'];
 
-/** Published ways out of a folder, where this machine has such lists; else none. A line that ends a request line is none. */
+/** Returns published path traversals if this machine has such lists. Skips lines that would end the request line. */
 export function publishedPaths(): Variant[] {
   const lines = files
     .map((name) => join(folder, name))

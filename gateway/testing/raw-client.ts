@@ -5,11 +5,11 @@ export interface RawReply {
   status: number;
   head: string;
   body: string;
-  /** It says that the connection ends with it. */
+  /** Whether the reply announces the end of the connection. */
   isLast: boolean;
 }
 
-/** The first reply in `raw`, and what follows it; undefined while it is not whole. Ours all say their length. */
+/** Returns the first reply in `raw` and the rest; undefined while it is incomplete. All replies have a Content-Length. */
 export function takeReply(raw: string): [RawReply, string] | undefined {
   const end = raw.indexOf('\r\n\r\n');
   if (end === -1) return undefined;
@@ -24,8 +24,8 @@ export function takeReply(raw: string): [RawReply, string] | undefined {
 }
 
 /**
- * Describes the problem of an error reply; undefined when it is in the envelope: status, code and request id say
- * the same in head and body.
+ * Describes the problem of an error reply. Returns undefined if it matches the envelope: status, code and request ID are
+ * equal in head and body.
  */
 export function envelopeComplaint({ status, head, body }: RawReply): string | undefined {
   let envelope: { error?: unknown; code?: unknown; message?: unknown; request_id?: unknown };
@@ -41,8 +41,8 @@ export function envelopeComplaint({ status, head, body }: RawReply): string | un
 }
 
 /**
- * Sends requests as bytes, one after the other on one connection, or on the next one when that was closed. `ask` gives
- * undefined when the connection was closed without a reply, and fails after `limitMs`, or when there are more replies
+ * Sends requests as bytes in sequence on one connection, and on a new connection after the old one was closed. `ask`
+ * returns undefined if the connection was closed without a reply. It fails after `limitMs`, and if there are more replies
  * than requests.
  */
 export function createRawClient(origin: string, limitMs = 30_000) {
@@ -54,7 +54,7 @@ export function createRawClient(origin: string, limitMs = 30_000) {
   async function open(): Promise<Socket> {
     raw = '';
     const opened = connect(Number(port), hostname).setNoDelay().setEncoding('latin1');
-    // Also a connection that was closed while we still wrote has its reply, or none.
+    // A connection that was closed during a write may still have a reply.
     opened.on('error', () => undefined);
     opened.on('data', (piece: string) => {
       raw += piece;
@@ -97,7 +97,7 @@ export function createRawClient(origin: string, limitMs = 30_000) {
   };
 }
 
-/** Has `count` clients do `work` with each of `items`, each one item after the other. */
+/** Distributes `items` over `count` clients. Each client processes its items in sequence with `work`. */
 export async function askAll<T>(
   origin: string,
   items: readonly T[],

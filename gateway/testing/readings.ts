@@ -1,7 +1,7 @@
 const decodeOnce = (path: string) =>
   path.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
 
-/** As `%`-decoding most servers: UTF-8 where it is some, else byte by byte. */
+/** Decodes percent-encoding as most servers do: as UTF-8 if valid, otherwise byte by byte. */
 function decode(path: string): string {
   try {
     return decodeURIComponent(path);
@@ -30,13 +30,13 @@ const habits: Record<string, (path: string) => string> = {
   'dots are resolved': resolveDots,
 };
 
-/** Every combination of `list`, in its order. */
+/** Returns every combination of `list`, in the order of the list. */
 function combinations<T>(list: readonly T[]): T[][] {
   return list.reduce<T[][]>((some, item) => [...some, ...some.map((one) => [...one, item])], [[]]);
 }
 const combined = combinations(Object.keys(habits));
 
-/** How servers may read the path of `target`: decoded never, once or twice, and then with any of their habits. */
+/** Returns the ways in which servers may read a path: not decoded, decoded once or twice, each with any transformation. */
 export function readingsOf(target: string): Set<string> {
   const path = target.replace(/[?#].*/s, '');
   const decodings = [path, decode(path), decode(decode(path)), decodeOnce(decodeOnce(path))];

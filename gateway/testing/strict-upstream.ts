@@ -13,21 +13,20 @@ export interface WholeRequest {
 const requestLine = /^([A-Z]+) (\/[!-~]*) HTTP\/1\.1$/;
 const headerLine = /^([!#$%&'*+.^`|~\w-]+): ([\t -~\x80-\xff]*)$/;
 
-/** The data of a chunked body at the start of `raw`, and its length there; undefined while it is not whole. */
+/** Returns the data of a chunked body at the start of `raw` and its encoded length; undefined while it is incomplete. */
 function takeChunks(raw: string): { body: string; length: number } | undefined {
   let body = '';
   for (let at = 0; ;) {
     const line = /^([0-9a-f]+)\r\n/i.exec(raw.slice(at, at + 20));
     if (!line) {
-      if (raw.length - at > 18) throw new Error('a chunk without a size');
+      if (raw.length - at > 18) throw new Error('chunk without a size');
       return undefined;
     }
     const [text, digits] = line;
     const size = parseInt(digits!, 16);
     const end = at + text.length + size;
     if (raw.length < end + 2) return undefined;
-    if (raw.slice(end, end + 2) !== '\r\n')
-      throw new Error('a chunk that is longer than its size, or trailers');
+    if (raw.slice(end, end + 2) !== '\r\n') throw new Error('chunk longer than its size, or trailers');
     body += raw.slice(at + text.length, end);
     at = end + 2;
     if (size === 0) return { body, length: at };
@@ -35,8 +34,8 @@ function takeChunks(raw: string): { body: string; length: number } | undefined {
 }
 
 /**
- * The first request in `raw`, and how long it is; undefined while it is not whole. Throws for everything that can be read
- * in more ways than one: RFC 9112 without its leniencies, one length at most, and written in one way.
+ * Returns the first request in `raw` and its length; undefined while it is incomplete. Throws for everything ambiguous:
+ * accepts RFC 9112 without its leniencies, with at most one length in one notation.
  */
 function takeRequest(raw: string): { request: Omit<WholeRequest, 'connection'>; length: number } | undefined {
   const end = raw.indexOf('\r\n\r\n');
@@ -48,7 +47,7 @@ function takeRequest(raw: string): { request: Omit<WholeRequest, 'connection'>; 
   const headers = lines.map((line) => {
     const [, name, value] = headerLine.exec(line) ?? [];
     if (name === undefined || value === undefined) throw new Error(`not a header: ${line}`);
-    // Many servers take _ for -.
+    // Many servers read _ as -.
     return [name.toLowerCase().replaceAll('_', '-'), value] as const;
   });
   const all = (wanted: string) => headers.filter(([name]) => name === wanted).map(([, value]) => value);
@@ -56,7 +55,7 @@ function takeRequest(raw: string): { request: Omit<WholeRequest, 'connection'>; 
   if (lengths.length + codings.length > 1) throw new Error(`more than one length: ${head}`);
   if (all('host').length !== 1) throw new Error(`not one host: ${head}`);
   if (!/^(?:0|[1-9]\d*)$/.test(lengths[0] ?? '0') || (codings[0] ?? 'chunked') !== 'chunked')
-    throw new Error(`a length that is none: ${head}`);
+    throw new Error(`invalid length: ${head}`);
   const rest = raw.slice(end + 4);
   const request = { method, target, head };
   if (codings.length > 0) {
@@ -72,8 +71,8 @@ function takeRequest(raw: string): { request: Omit<WholeRequest, 'connection'>; 
 export const markOf = (target: string) => /[?&]mark=([\w-]+)/.exec(target)?.[1] ?? '';
 
 /**
- * A service on bare connections that takes nothing but what every server reads in the same way, and answers the mark of
- * each request. What it cannot read is noted in `complaints`.
+ * A service on bare connections that accepts only requests that every server reads in the same way, and returns the mark
+ * of each request. `complaints` lists the requests that it could not read.
  */
 export async function startStrictUpstream() {
   const received: WholeRequest[] = [];
@@ -94,7 +93,7 @@ export async function startStrictUpstream() {
           socket.write(
             `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
           );
-          // The gateway sends one request at a time on a connection: more is something smuggled.
+          // The gateway sends one request at a time on a connection: a second request was smuggled.
           if (raw !== '') complaints.push(`something behind a request: ${raw}`);
         }
       } catch (error) {

@@ -4,12 +4,12 @@ import { startHttpServer } from '../../test/support/http-server.ts';
 export const issuer = 'http://gateway.test';
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const kid = 'test-key';
-/** The one whose tokens are valid. */
+/** The issuer whose tokens are valid. */
 export const signingKey = { kid, publicKey, privateKey };
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Any token: header and claims are merged over those of a valid one of user 7; undefined takes a claim out. */
+/** Signs a token: merges header and claims over those of a valid token of user 7; undefined removes a claim. */
 export function mint(
   claims: Record<string, unknown> = {},
   header: Record<string, unknown> = {},

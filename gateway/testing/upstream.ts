@@ -9,12 +9,12 @@ export interface Received {
   body: string;
 }
 
-/** A service that records what arrives. It answers 200 `{"ok":true}`, or as `answer` does. */
+/** A service that records its requests. It returns 200 `{"ok":true}`, or calls `answer`. */
 export interface RecordingUpstream {
   url: string;
   received: Received[];
   answer: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Connections that it has accepted. */
+  /** Number of accepted connections. */
   connections: number;
   close(): Promise<void>;
 }
@@ -34,7 +34,7 @@ export async function startUpstream(port = 0): Promise<RecordingUpstream> {
     upstream.answer(request, response);
   });
   server.on('connection', () => (upstream.connections += 1));
-  // As `run` listens: no connection of a burst waits for the kernel to try again.
+  // The same backlog as `run`: no connection of a burst waits for a retry of the kernel.
   server.listen({ port, host: '127.0.0.1', backlog: 4_096 });
   await once(server, 'listening');
   const upstream: RecordingUpstream = {

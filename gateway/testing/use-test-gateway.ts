@@ -6,7 +6,7 @@ import { sendRaw } from '../../test/support/raw-http.ts';
 import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.ts';
 import { sayOk, startUpstream, type RecordingUpstream } from './upstream.ts';
 
-/** The gateway of a test, in front of a service that may misbehave. Everything is closed after the test. */
+/** The gateway of a test, in front of a service that may misbehave. All are closed after the test. */
 export interface GatewayFixture {
   /** Stands in for every service, unless a test names others. */
   upstream: RecordingUpstream;
@@ -22,7 +22,7 @@ export interface GatewayFixture {
   send(text: string): Promise<string>;
   /** Opens a connection to the gateway. */
   connect(): Socket;
-  /** Sends text on a new connection; `received` returns what has come back so far. */
+  /** Sends text on a new connection; `received` returns the reply so far. */
   open(text: string): { socket: Socket; received(): string };
   /** gateway_upstream_errors_total that are not 0, by reason. */
   upstreamErrors(service?: string): Promise<Record<string, number>>;
@@ -45,8 +45,8 @@ export async function errorOf(response: Response): Promise<[number, string]> {
 }
 
 /**
- * Creates a new service for each test of the file, which starts its gateway; with `shared` options one service and one
- * gateway for all tests, of which single tests may start others.
+ * Creates a service for each test of the file; the test starts its gateway. With `shared` options, creates one service and
+ * one gateway for all tests; a test may start others.
  */
 export function useTestGateway(shared?: Partial<TestGatewayOptions>): GatewayFixture {
   const closers: (() => unknown)[] = [];

@@ -1,11 +1,11 @@
-// A gateway with EXTRA more endpoints than the contract has, in front of UPSTREAM, in a process of its own: for benches.
-// It tells its address, and a token that it takes.
+// For benches: runs a gateway with EXTRA endpoints in addition to the contract, in front of UPSTREAM, as a process. Prints
+// its URL and a valid token.
 import { createLogger } from '@content-platform/chassis';
 import { endpoints, readContent } from '@content-platform/contract';
 import { startGateway } from './gateway.ts';
 import { mint } from './tokens.ts';
 
-/** They have the form of what is asked for, and come before it where paths are compared one by one. */
+/** They look like the requested path, and precede it if paths are compared in sequence. */
 const more = Array.from({ length: Number(process.env['EXTRA']) }, (_, index) => ({
   ...readContent,
   name: `more${index}`,

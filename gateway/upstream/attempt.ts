@@ -53,7 +53,7 @@ interface Attempt {
   readonly releaseSlot: Release;
   state: State;
   instance: Instance;
-  /** Another instance before this one could not be connected to. */
+  /** An earlier connection attempt, to another instance, failed. */
   hasMoved: boolean;
   transfer?: Transfer;
   /** Status of the service's reply. */
@@ -85,7 +85,7 @@ export function startAttempt(
   };
   attempt.instance.inFlight += 1;
   onFinished(response, () => end(attempt, 'disconnected'));
-  // A client that reads again gives the service the whole time for the next chunk.
+  // When the client reads again, the service has the whole limit for the next chunk.
   response.on('drain', () => attempt.timer.refresh());
   if (bodyStream) followBody(attempt, bodyStream);
   send(attempt);
@@ -106,7 +106,7 @@ function send(attempt: Attempt): void {
   });
 }
 
-/** Follows a streamed body: the service's time begins when it is whole, and an error in it ends the attempt. */
+/** Watches a streamed body: the service's time limit begins at its end, and an error in it ends the attempt. */
 function followBody(attempt: Attempt, body: Duplex): void {
   const { service, request, response, timer } = attempt;
   request.on('data', () => timer.refresh());
@@ -120,7 +120,7 @@ function followBody(attempt: Attempt, body: Duplex): void {
   });
 }
 
-/** Passes the head of a reply to the client; returns false if that is impossible. */
+/** Forwards the head of a reply to the client; returns false if that is impossible. */
 function passHeaders(attempt: Attempt, status: number, headers: IncomingHttpHeaders): boolean {
   const { request, response, timer } = attempt;
   const { locals: context } = response;
@@ -128,7 +128,7 @@ function passHeaders(attempt: Attempt, status: number, headers: IncomingHttpHead
   const timing = headers['server-timing'];
   if (typeof timing === 'string') context.serverTiming = timing;
   try {
-    if (isForeign(status, headers)) throw new Error(`a ${status} that is not the service's`);
+    if (isForeign(status, headers)) throw new Error(`the reply ${status} does not come from the service`);
     const passed = replyHeaders(headers, context.endpoint);
     if (!request.complete) passed.connection = 'close';
     response.writeHead(status, passed);
@@ -149,10 +149,10 @@ function handleTimeout(attempt: Attempt): void {
   // While the stream is full the service does not read, and the gateway does not read from the client.
   const mayClientSend = bodyStream !== undefined && !request.complete && !bodyStream.writableNeedDrain;
   if (mayClientSend && (state === 'connecting' || state === 'sending')) {
-    const error = new HttpError('request_timeout', 'The body does not come any more.');
+    const error = new HttpError('request_timeout', 'Timed out waiting for the rest of the body.');
     return void bodyStream.destroy(error);
   }
-  handleError(attempt, new TimedOut(`nothing came for ${limitMs} ms`));
+  handleError(attempt, new TimedOut(`nothing arrived for ${limitMs} ms`));
 }
 
 /** Retries a request whose connection failed if that is safe; answers with an error otherwise. */
@@ -162,7 +162,7 @@ function handleError(attempt: Attempt, error: unknown): void {
   // The client disconnected or was answered already; this is not the service's failure.
   if (response.destroyed || response.writableEnded) return end(attempt, 'disconnected');
   if (isStale(attempt, error)) {
-    // The next connection is new, unless another request releases one just now.
+    // The next connection is new, unless another request releases one at this moment.
     instance.pool.closeIdle();
     return send(attempt);
   }
@@ -174,7 +174,7 @@ function handleError(attempt: Attempt, error: unknown): void {
 }
 
 /**
- * Tells whether the service closed a pooled connection just as the request was sent. GET and HEAD may be repeated
+ * Returns whether the service closed a pooled connection while the request was being sent. GET and HEAD may be repeated
  * (RFC 9110 §9.2.2); another method may have been executed.
  */
 function isStale({ request, state, transfer }: Attempt, error: unknown): boolean {
@@ -205,7 +205,7 @@ function fail(attempt: Attempt, error: unknown): void {
   if (!response.headersSent) return refuse(request, response, upstreamErrors[reason](error));
   const { requestId, span: requestSpan } = response.locals;
   const ids = { request_id: requestId, trace_id: requestSpan?.traceId };
-  logger.warn({ ...ids, service: name, error }, 'a reply broke off');
+  logger.warn({ ...ids, service: name, error }, 'reply cut off; the client got an incomplete reply');
   response.destroy();
 }
 

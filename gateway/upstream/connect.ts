@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { callbackify } from 'node:util';
 import type { Timeouts } from '../timeouts.ts';
 
-/** No connection to the service could be opened, so it has seen nothing of the request. */
+/** No connection to the service could be opened, so nothing of the request was sent. */
 export class NotConnected extends Error {}
 
-/** A service that is being replaced may listen again after this pause. */
+/** Pause before the second attempt: a service that is being replaced may listen again by then. */
 const pauseMs = 100;
 
 /** Waits until `socket` is connected; destroys it after `limitMs`. */
@@ -41,9 +41,9 @@ export async function connect(url: URL, timeouts: Timeouts, open: () => Socket):
 }
 
 /**
- * Creates the agent for streamed uploads: each gets a connection of its own, because a body that broke off would spoil the
- * next request. `keepAlive` leaves out `Connection: close`, at which a service would close the connection with its reply,
- * and the reply would be lost if the body is still arriving.
+ * Creates the agent for streamed uploads. Each upload gets its own connection, because an incomplete body would corrupt the
+ * next request. `keepAlive` omits `Connection: close`: with it, a service would close the connection after its reply, and
+ * the reply would be lost while the body is still arriving.
  */
 export function createUploadAgent(url: URL, timeouts: Timeouts, lookup: LookupFunction): http.Agent {
   const agent = new http.Agent({ keepAlive: true, maxFreeSockets: 0, lookup });

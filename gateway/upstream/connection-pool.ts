@@ -7,7 +7,7 @@ import { connect } from './connect.ts';
 /** A connection for one request at a time; opened with its first request. */
 export interface Connection {
   readonly client: Client;
-  /** It has served a request before, so the service may have closed it unnoticed. */
+  /** Whether the connection has served a request before: then the service may have closed it meanwhile. */
   isReused: boolean;
 }
 
@@ -16,9 +16,9 @@ export interface ConnectionPool {
   /** Limit of idle connections. */
   maxIdle: number;
   acquire(): Connection;
-  /** Returns a connection whose request ended well; otherwise destroy its client. */
+  /** Releases a connection whose reply is complete. After any other end, destroy the connection's client. */
   release(connection: Connection): void;
-  /** Closes the idle connections: if one of them was found dead, the others are suspect. */
+  /** Closes the idle connections: if one of them was closed by the service, the others probably are, too. */
   closeIdle(): void;
 }
 
@@ -42,7 +42,7 @@ export function createConnectionPool(
   function create(): Connection {
     const client = new Client(origin, {
       connect: (target, done) => open(target, done as (error: Error | null, socket: Socket) => void),
-      // An attempt has its own limits, which take account of the client.
+      // Disabled: an attempt has its own limits, which consider the client.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: timeouts.keepAlive,

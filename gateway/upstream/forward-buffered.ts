@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Transport } from './transport.ts';
 
-/** Sends a request whose body is held whole, or that has none, over a pooled connection with undici. */
+/** Sends a request without a body, or with a fully buffered body, over a pooled connection with undici. */
 export const forwardBuffered: Transport = (request, headers, response, { pool }, events) => {
   const connection = pool.acquire();
   const { client } = connection;
@@ -12,7 +12,7 @@ export const forwardBuffered: Transport = (request, headers, response, { pool },
       path: request.url,
       headers,
       body: response.locals.body ?? null,
-      // undici closes a connection after HEAD, in case the server sends a body. Our services' Node servers send none.
+      // undici closes a connection after HEAD, in case the server sends a body. The services' Node servers send none.
       reset: false,
     },
     {
@@ -23,7 +23,7 @@ export const forwardBuffered: Transport = (request, headers, response, { pool },
       onResponseStart(started, status, replied) {
         // The client needs no interim replies.
         if (status < 200) return;
-        if (!events.onHeaders(status, replied)) started.abort(new Error('the reply cannot be passed on'));
+        if (!events.onHeaders(status, replied)) started.abort(new Error('the reply cannot be forwarded'));
       },
       onResponseData(started, chunk) {
         events.onData();
@@ -47,7 +47,7 @@ export const forwardBuffered: Transport = (request, headers, response, { pool },
       return connection.isReused;
     },
     abort() {
-      controller?.abort(new Error('the request is over'));
+      controller?.abort(new Error('the request has ended'));
       void client.destroy();
     },
   };

@@ -13,8 +13,8 @@ interface ProxiedTransfer extends Transfer {
 }
 
 /**
- * Creates the transport for bodies that are streamed to the service at `url`, over http-proxy-middleware. What a client
- * still sends after the service has replied is read and discarded for `drainMs` at most.
+ * Creates the transport for bodies that are streamed to the service at `url`, over http-proxy-middleware. After the reply,
+ * further bytes of the client are read and discarded for `drainMs` at most.
  */
 export function createForwardStream(url: URL, drainMs: number): Transport {
   const transfers = new WeakMap<GatewayResponse, ProxiedTransfer>();
@@ -47,7 +47,7 @@ export function createForwardStream(url: URL, drainMs: number): Transport {
     const transfer = transfers.get(response)!;
     transfer.request = sent;
     transfer.events.onSending();
-    // Not every end of a request is an error to Node: an unexpected 101 is followed by nothing but 'close'.
+    // Node does not report every end of a request as an error: after an unexpected 101 it emits only 'close'.
     sent.once('close', () => {
       if (response.headersSent) transfer.events.onEnd();
       else transfer.events.onError(new Error('the connection was closed without a reply'));
@@ -64,7 +64,7 @@ export function createForwardStream(url: URL, drainMs: number): Transport {
       if (request.complete) return void response.end();
       response.locals.answeredAt = performance.now();
       endAfterBody(request, response, drainMs);
-      // The service has replied and gets no more of the body.
+      // The service has replied, so the rest of the body is not sent to it.
       abort();
     });
   }

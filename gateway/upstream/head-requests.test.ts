@@ -27,15 +27,15 @@ async function expectAlike(path: string, headers?: Record<string, string>): Prom
   expect(await headOf('HEAD', path, headers)).toEqual(await headOf('GET', path, headers));
 }
 
-describe('what a service answers', () => {
-  test.each([200, 404])('%i: its headers without its body', async (status) => {
+describe('replies of a service', () => {
+  test.each([200, 404])('%i: returns the headers without the body', async (status) => {
     answerWith(status);
     await expectAlike('/.well-known/jwks.json');
     await expectAlike('/api/content/webform/1', { Authorization: `Bearer ${mint()}` });
     expect(fixture.upstream.received.map(({ method }) => method)).toEqual(['HEAD', 'GET', 'HEAD', 'GET']);
   });
 
-  test('no length where the service names none', async () => {
+  test('omits Content-Length if the service does', async () => {
     fixture.upstream.answer = (_request, response) => {
       response.write('in ');
       response.end('chunks');
@@ -45,7 +45,7 @@ describe('what a service answers', () => {
     expect(raw.split('\r\n\r\n')[0]).not.toMatch(/content-length|transfer-encoding/i);
   });
 
-  test('nothing: the error of the gateway without its body', async () => {
+  test("no reply: returns the gateway's error without its body", async () => {
     const { url } = await fixture.startTcp((socket) => socket.once('data', () => socket.destroy()));
     await fixture.start({ services: { auth: url } });
     await expectAlike('/.well-known/jwks.json');
@@ -92,7 +92,7 @@ test.each([
   ['/api/nothing', 404],
   ['/api/me', 401],
   ['/api/%00', 400],
-])('the gateway itself answers %s with %i, and no body', async (path, status) => {
+])('the gateway returns for %s status %i and no body', async (path, status) => {
   expect((await headOf('HEAD', path)).status).toBe(status);
   await expectAlike(path);
   const raw = await fixture.send(rawHead(hangUp).replace('/.well-known/jwks.json', path));
@@ -104,7 +104,7 @@ test.each([
   ['/api/login', 'POST'],
   ['/api/identity/login', 'GET'],
   ['/api/identity/login/callback', 'GET'],
-])('405 where GET is impossible or changes something: %s', async (path, allow) => {
+])('returns 405 if GET is not supported or changes state: %s', async (path, allow) => {
   expect(await headOf('HEAD', path)).toMatchObject({ status: 405, allow });
   expect(fixture.upstream.received).toEqual([]);
 });

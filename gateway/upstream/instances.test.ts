@@ -23,7 +23,7 @@ beforeEach(async () => {
   await fixture.start({
     services: { auth: `http://auth.test:${port}` },
     resolve: async (hostname) => (hostname === 'auth.test' ? named : [hostname]),
-    // An idle connection is closed only because its instance is left out.
+    // An idle connection is closed only if its instance is no longer used.
     timeouts: { probeInterval: 50, keepAlive: 60_000 },
   });
 });
@@ -56,7 +56,7 @@ test('sends fewer requests to a busy instance', async () => {
   const held: (() => void)[] = [];
   instances[0]!.answer = (request, response) => held.push(() => sayOk(request, response));
   const first = Array.from({ length: 3 }, () => fixture.get());
-  await until('one of them is held', () => held.length > 0);
+  await until('one request is in progress', () => held.length > 0);
   expect((await shares(12))[0]).toBe(0);
   for (const answer of held) answer();
   await Promise.all(first);
@@ -85,7 +85,7 @@ test('sends no new requests to an instance that is stopping but still listens', 
 test('skips a dead instance without a failed request', async () => {
   await untilOnly(0, 1, 2);
   await instances[1]!.close();
-  // Kept connections broke, and new ones are refused: repeating a POST is safe where it was never sent.
+  // Pooled connections are closed and new connections are refused: repeating a POST is safe if it was never sent.
   const replies = await Promise.all(Array.from({ length: 12 }, () => fixture.post()));
   expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
   await untilOnly(0, 2);
@@ -99,7 +99,7 @@ test('skips an instance that hangs', async () => {
 
 test('if no instance is ready, sends requests to all instances', async () => {
   for (const each of instances) each.readiness = 'unready';
-  await until('health knows', async () => {
+  await until('/health reports the service as down', async () => {
     const { services } = (await (await fixture.ask('/health')).json()) as {
       services: Record<string, string>;
     };

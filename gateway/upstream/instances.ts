@@ -8,7 +8,7 @@ import { createConnectionPool, type ConnectionPool } from './connection-pool.ts'
 import { toLookup, type Resolve } from './resolve.ts';
 
 const probeLimitMs = 1_000;
-/** One missed probe may be a busy moment; after two, within 5 s, the instance gets no more requests. */
+/** One missed probe may be a short overload. After two, within 5 s, the instance gets no more requests. */
 const maxMissedProbes = 2;
 
 /** One process of a service. */
@@ -17,9 +17,9 @@ export interface Instance {
   readonly pool: ConnectionPool;
   /** Opens connections for streamed uploads. */
   readonly agent: http.Agent;
-  /** Requests of this gateway that are at the instance. */
+  /** Requests of this gateway to the instance that are in progress. */
   inFlight: number;
-  /** As its last probe reported; false from a failed attempt to connect until the next probe. */
+  /** Readiness at the last probe; false from a failed connection attempt until the next probe. */
   isReady: boolean;
   missedProbes: number;
 }
@@ -30,7 +30,7 @@ export interface Instances {
   choose(): Instance;
   /** Returns another ready instance, if there is one. */
   chooseOther(instance: Instance): Instance | undefined;
-  /** Tells whether at least one instance is ready. */
+  /** Returns whether at least one instance is ready. */
   isUp(): Promise<boolean>;
   stop(): void;
 }
@@ -38,7 +38,7 @@ export interface Instances {
 /** The readiness that an instance reports; 'silent' if no valid reply came within a second. */
 type Readiness = 'ready' | 'unready' | 'silent';
 
-/** Asks an instance of the service at `url` for its readiness, on its internal listener. */
+/** Requests the readiness of an instance of the service at `url`, at its internal listener. */
 function probe(url: URL, address: string, lookup: LookupFunction): Promise<Readiness> {
   const { promise, resolve } = Promise.withResolvers<Readiness>();
   const request = http.get({
@@ -59,8 +59,8 @@ function probe(url: URL, address: string, lookup: LookupFunction): Promise<Readi
 }
 
 /**
- * Follows the instances behind `url` until it is stopped. `resolve` must have a time limit: requests and /health wait for
- * it.
+ * Tracks the instances behind `url` until stop() is called. `resolve` must have a time limit, because requests and /health
+ * wait for it.
  */
 export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, resolve: Resolve): Instances {
   const lookup = toLookup(resolve);
@@ -71,7 +71,7 @@ export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, r
 
   const ready = () => [...known.values()].filter(({ isReady }) => isReady);
 
-  /** Adds an instance that is not ready: it has an address before it listens. */
+  /** Adds an instance as not ready: DNS lists an address before its process listens. */
   function add(address: string): void {
     const agent = createUploadAgent(url, timeouts, lookup);
     const pool = createConnectionPool(url, address, timeouts, maxIdle, lookup);
@@ -120,14 +120,14 @@ export function createInstances(url: URL, timeouts: Timeouts, maxIdle: number, r
     }
   }
 
-  /** Takes turns between instances with the same number of requests. */
+  /** Alternates between instances with the same number of requests. */
   function leastBusy(some: Instance[]): Instance | undefined {
     turn += 1;
     const first = some[turn % some.length];
     return some.reduce((least, each) => (each.inFlight < least!.inFlight ? each : least), first);
   }
 
-  // Until the name is resolved for the first time, connecting resolves it.
+  // Until the first resolution, opening a connection resolves the name.
   add(hostname);
   const firstProbe = resolveAgain().then(probeAll);
   void firstProbe.then(() => Promise.all([repeat(resolveAgain), repeat(probeAll)]));

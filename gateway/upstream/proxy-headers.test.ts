@@ -75,7 +75,7 @@ test.each([
   [login, true],
   ['/pulse/assets/pulse.css', false],
   ['/.well-known/jwks.json', false],
-])('cookies of %s pass there and back: %s', async (path, pass) => {
+])('forwards cookies of %s in both directions: %s', async (path, pass) => {
   fixture.upstream.answer = (_request, response) => {
     response.writeHead(200, { 'Set-Cookie': ['a=1; Path=/pulse', 'b=2'] }).end('{}');
   };

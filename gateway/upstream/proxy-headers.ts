@@ -31,21 +31,21 @@ function endToEnd(
 ): IncomingHttpHeaders {
   const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
   const kept: IncomingHttpHeaders = {};
-  // No lists of pairs: this runs twice for each request.
+  // Written without lists of pairs, because it runs twice for each request.
   for (const name of Object.keys(headers)) {
     if (!hopByHop.has(name) && !named.has(name) && isMeant(name)) kept[name] = headers[name];
   }
   return kept;
 }
 
-/** Builds the headers for a service from the client's headers and those of our trace. */
+/** Builds the headers for a service from the client's headers and the headers of the gateway's trace. */
 export type RequestHeaders = (
   headers: IncomingHttpHeaders,
   context: RequestContext,
   trace?: Record<string, string>,
 ) => IncomingHttpHeaders;
 
-/** `host` is the service's; `publicUrl` is the URL at which clients reach the gateway. */
+/** @param host of the service @param publicUrl the URL at which clients reach the gateway */
 export function createRequestHeaders(host: string, publicUrl: string): RequestHeaders {
   const { protocol, host: publicHost } = new URL(publicUrl);
   return (headers, { address, requestId, body, endpoint }, trace = {}) => {

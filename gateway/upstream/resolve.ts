@@ -12,8 +12,9 @@ const resolveByDns: Resolve = async (hostname) =>
   (await lookup(hostname, { all: true })).map(({ address }) => address);
 
 /**
- * Gives resolutions a time limit, after which there are no addresses. A lookup cannot be cancelled and holds one of the four
- * threads of libuv's pool, so calls for the same hostname share one pending lookup. An IP address resolves to itself.
+ * Limits the time of resolutions; after the limit, the result is empty. A lookup cannot be cancelled and occupies one of
+ * the four threads of libuv's pool, so calls for the same hostname share one pending lookup. An IP address resolves to
+ * itself.
  */
 export function createResolve(resolve: Resolve = resolveByDns): Resolve {
   const pending = new Map<string, Promise<string[]>>();
@@ -37,6 +38,6 @@ export function toLookup(resolve: Resolve): LookupFunction {
     if (addresses.length === 0) throw new Error(`${hostname} could not be resolved`);
     return addresses.map((address) => ({ address, family: isIP(address) }));
   });
-  // Node asks for all addresses, of which it connects to the first that works.
+  // Node requests all addresses and connects to the first that works.
   return (hostname, _options, done) => find(hostname, (error, found) => done(error, found ?? []));
 }

@@ -17,7 +17,7 @@ test('limits the requests at a service, queues as many, and refuses more', async
   expect(await errorOf(await fixture.get())).toEqual([503, 'service_unavailable']);
   expect(held).toHaveLength(maxRequests);
   for (let index = 0; index < 2 * maxRequests; index += 1) {
-    await until('its turn has come', () => held.length > index);
+    await until('the next request is at the service', () => held.length > index);
     held[index]!.end('{}');
   }
   const statuses = (await Promise.all(replies)).map(({ status }) => status);
@@ -73,7 +73,7 @@ test('frees the queue position of a client that disconnects', async () => {
 test.each([
   ['answered', 200, undefined],
   ['failed', 500, 2 * maxRequests - 1],
-])('requests that have %s keep no room, though their client does not read', async (_, status, broken) => {
+])('requests that have %s free their slot even if their client does not read', async (_, status, broken) => {
   const large = Buffer.alloc(5_000_000, 'x');
   fixture.upstream.answer = ({ url }, response) => {
     if (url!.endsWith('large')) response.end(large);

@@ -3,11 +3,11 @@ import type { Request } from 'express';
 import type { GatewayResponse } from '../request-context.ts';
 import type { Instance } from './instances.ts';
 
-/** A request in the hands of a transport. */
+/** A request that a transport is sending. */
 export interface Transfer {
-  /** Its connection has served a request before. */
+  /** Whether its connection has served a request before. */
   readonly isReused: boolean;
-  /** Breaks the request off. */
+  /** Aborts the request. */
   abort(): void;
 }
 
@@ -15,13 +15,13 @@ export interface Transfer {
 export interface TransferEvents {
   /** The connection is open, and the request is being sent. */
   onSending(): void;
-  /** The reply's head is here. Returns false if the reply cannot be passed on and is to be discarded. */
+  /** The reply's head has arrived. Returns false if the reply cannot be forwarded: the transport discards it. */
   onHeaders(status: number, headers: IncomingHttpHeaders): boolean;
-  /** A chunk of the reply's body is here. */
+  /** A chunk of the reply's body has arrived. */
   onData(): void;
-  /** The whole reply is here. */
+  /** The whole reply has arrived. */
   onEnd(): void;
-  /** The reply, or the rest of it, does not come. */
+  /** The reply failed or is incomplete. */
   onError(error: unknown): void;
 }
 

@@ -105,7 +105,7 @@ test('aborts the request to the service when a chunked body gets too large', asy
   const answered = answerOf(request);
   for (let sent = 0; sent < 12; sent += 1) request.write(megabyte);
   expect(await answered).toEqual({ status: 413, error: 'payload_too_large' });
-  await until('the service knows', () => arrived.broke);
+  await until('the service notices the end', () => arrived.broke);
   expect(arrived.ended).toBe(false);
   expect(arrived.bytes).toBeLessThanOrEqual(limit);
   request.destroy();
@@ -117,7 +117,7 @@ test('aborts the request to the service when the client disconnects', async () =
   request.write(megabyte);
   await until('it has arrived', () => arrived.bytes === megabyte.length);
   request.destroy();
-  await until('the service knows', () => arrived.broke);
+  await until('the service notices the end', () => arrived.broke);
   expect(arrived.ended).toBe(false);
 });
 
@@ -125,7 +125,7 @@ test('waits for a client that sends slowly', async () => {
   const arrived = await start({ response: 1_500 });
   const request = begin();
   const answered = answerOf(request);
-  // Longer in all than the service may take for its reply.
+  // In total longer than the limit of the service's reply.
   for (let sent = 1; sent <= 7; sent += 1) {
     request.write('chunk');
     await until('it has arrived', () => arrived.bytes === sent * 5);
@@ -138,7 +138,7 @@ test('waits for a client that sends slowly', async () => {
 test('returns 504 if the service stops reading the body', async () => {
   let service: Socket | undefined;
   const { url } = await fixture.startTcp((socket) => (service = socket.pause()));
-  // More than the buffers of the connections on the way hold.
+  // More than the buffers of the connections can hold.
   await startBefore(url, { timeouts: { response: 1_000, drain: 60_000 } }, 64 * megabyte.length);
   const request = begin();
   const answered = answerOf(request);
@@ -180,7 +180,7 @@ test('observes the duration of an upload also without the sending time', async (
   expect(reply).toBe(0);
 });
 
-test('observes no such duration for an upload that is refused before its last byte', async () => {
+test('observes no processing time of an upload that is refused before its last byte', async () => {
   await start({ drain: 100 });
   const request = begin({ 'Content-Length': limit + 1 });
   request.write(megabyte);
@@ -195,7 +195,7 @@ test('returns 408 if the client stops sending, and aborts the request to the ser
   request.write('chunk');
   expect(await answerOf(request)).toEqual({ status: 408, error: 'request_timeout' });
   expect(await fixture.upstreamErrors('media-upload')).toEqual({});
-  await until('the service knows', () => arrived.broke);
+  await until('the service notices the end', () => arrived.broke);
   expect(arrived.ended).toBe(false);
   request.destroy();
 });
@@ -211,9 +211,9 @@ test('returns 504 if the service takes too long after the last byte', async () =
 test('passes on a reply that comes before the end of the body, and drains the rest', async () => {
   const arrived = await start({ answerAt: 1 });
   const { socket, received } = fixture.open(`${rawHead}1\r\na\r\n`);
-  await until('it is answered', () => received().endsWith('{"ok":true}'));
+  await until('the reply has arrived', () => received().endsWith('{"ok":true}'));
   expect(received()).toMatch(/^HTTP\/1\.1 200 [^]*^Connection: close\r$/im);
-  // More than the buffers on the way hold, so that the gateway must be reading it.
+  // More than the buffers of the connections can hold, so the gateway must be reading it.
   for (let sent = 0; sent < 24; sent += 1) socket.write(`100000\r\n${megabyte.toString('latin1')}\r\n`);
   await until('all of it is read', () => socket.writableLength === 0);
   expect(socket.readyState).toBe('open');
@@ -223,7 +223,7 @@ test('passes on a reply that comes before the end of the body, and drains the re
 test('disconnects a client that keeps sending after the reply', async () => {
   await start({ answerAt: 1, drain: 100 });
   const { socket, received } = fixture.open(`${rawHead}1\r\na\r\n`);
-  await until('it is answered', () => received().endsWith('{"ok":true}'));
+  await until('the reply has arrived', () => received().endsWith('{"ok":true}'));
   const sending = setInterval(() => socket.write('1\r\na\r\n'), 50);
   await until('the connection ends', () => socket.readyState !== 'open');
   clearInterval(sending);
@@ -234,7 +234,7 @@ test('returns one error for a body that becomes malformed, and closes the connec
   const { socket, received } = fixture.open(`${rawHead}5\r\nabcde\r\n`);
   await until('the service has the first chunk', () => arrived.bytes === 5);
   socket.write('no size\r\n');
-  await until('it is answered', () => received().endsWith('}'));
+  await until('the reply has arrived', () => received().endsWith('}'));
   expect(received()).toMatch(/^HTTP\/1\.1 400 [^]*^Connection: close\r$/m);
   expect(arrived.ended).toBe(false);
 });

@@ -33,11 +33,11 @@ describe('a failing service', () => {
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n',
     ],
     [
-      'the error of a server that is not ours',
+      "the error of another program's server",
       'HTTP/1.1 500 Internal Server Error\r\nContent-Length: 16\r\n\r\n<h1>Oh, no</h1>\r\n',
     ],
     ['half a head', 'HTTP/1.1 200 OK\r\nContent-Le'],
-  ])('%s: 502, and the gateway lives', async (_, reply) => {
+  ])('returns 502 for %s and continues to run', async (_, reply) => {
     const { url } = await fixture.startTcp((socket) => socket.once('data', () => socket.end(reply)));
     await fixture.start({ services: { auth: url } });
     expect(await errorOf(await fixture.get())).toEqual([502, 'bad_gateway']);
@@ -47,7 +47,7 @@ describe('a failing service', () => {
   test.each([
     ['with a length', head(1000)],
     ['chunked', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n'],
-  ])('half a body %s: the client sees that it is half', async (_, start) => {
+  ])('half a body %s: the client detects that it is incomplete', async (_, start) => {
     let service: Socket | undefined;
     const { url } = await fixture.startTcp((socket) => {
       service = socket;
@@ -59,7 +59,7 @@ describe('a failing service', () => {
     service!.destroy();
     await expect(response.text()).rejects.toThrow('terminated');
     expect(await fixture.upstreamErrors()).toEqual({ broken: 1 });
-    expect(fixture.gateway.log.join('')).toContain('a reply broke off');
+    expect(fixture.gateway.log.join('')).toContain('reply cut off; the client got an incomplete reply');
   });
 
   test("closes the client's connection when the reply body stops", async () => {
@@ -108,7 +108,7 @@ test('disconnects a client that does not read, and counts no service failure', a
   fixture.upstream.answer = (_request, response) => void response.end(Buffer.alloc(20_000_000, 'x'));
   await fixture.start({ timeouts: { response: 1_000, idle: 2_000 } });
   fixture.connect().pause().write(rawGet());
-  await until('its request is over', () => fixture.gateway.log.join('').includes('"message":"request"'));
+  await until('its request has ended', () => fixture.gateway.log.join('').includes('"message":"request"'));
   expect(await fixture.upstreamErrors()).toEqual({});
 });
 

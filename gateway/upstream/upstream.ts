@@ -11,18 +11,18 @@ import type { Resolve } from './resolve.ts';
 export interface UpstreamOptions extends Pick<Service, 'logger' | 'metrics' | 'refuse'> {
   publicUrl: string;
   timeouts: Timeouts;
-  /** Limit of requests at one service, each on a connection of its own. As many more wait. */
+  /** Maximum number of concurrent requests to one service, each on its own connection. The same number may wait. */
   maxRequests: number;
   resolve: Resolve;
 }
 
 /** A service behind the gateway. */
 export interface Upstream extends Pick<Instances, 'isUp' | 'stop'> {
-  /** Sends the request to the service. Throws 503 when there are too many. */
+  /** Sends the request to the service. Throws 503 if too many requests wait. */
   forward: Middleware;
 }
 
-/** Creates the way to the service `name` at `url`. */
+/** Creates the client of the service `name` at `url`. */
 export function createUpstream(
   name: string,
   url: URL,
@@ -42,7 +42,7 @@ export function createUpstream(
   /** Resolves with undefined if the client disconnects. */
   async function waitForSlot(response: GatewayResponse): Promise<Release | undefined> {
     const waiting = new AbortController();
-    const stop = () => waiting.abort(new Error(`${maxRequests} requests are at ${name}`));
+    const stop = () => waiting.abort(new Error(`${maxRequests} requests to ${name} are in progress`));
     const timer = setTimeout(stop, timeouts.response);
     const cancel = onFinished(response, stop);
     try {
