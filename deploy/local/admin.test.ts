@@ -122,7 +122,9 @@ test('runs each command in its service, and help lists all commands', async () =
   for (const command of ['create-user', 'create-letter']) expect(stdout).toContain(command);
   const nowhere = { STACK_FILE: own.state.path('nowhere.json') };
   expect((await admin('create-user', nowhere)).stderr).toMatch(/^No stack is running/);
-  expect((await admin('constructor')).stderr).toBe('admin: There is no command constructor; try help.\n');
+  expect((await admin('constructor')).stderr).toBe(
+    'admin: Unknown command constructor. Run help for a list.\n',
+  );
 });
 
 test("rotate-keys uses the stack's secret; a concurrent run waits", async () => {

@@ -38,9 +38,9 @@ test('a command creates the schema, reads stdin and prints its result', async ()
 });
 
 test.each<[RegExp, string[], string?]>([
-  [/^admin: There is no command constructor; try help\.\n$/, ['constructor']],
+  [/^admin: Unknown command constructor\. Run help for a list\.\n$/, ['constructor']],
   [/^admin: Unknown option '--password'.*\n$/, ['create-user', '--password', 'x']],
-  [/^admin: The database does not answer at the moment\.\n$/, ['import-users'], 'postgres://u@127.0.0.1:1/x'],
+  [/^admin: The database is unavailable\. Retry later\.\n$/, ['import-users'], 'postgres://u@127.0.0.1:1/x'],
   [/^admin: DATABASE_URL is not set; .+\n$/, ['import-users'], ''],
 ])('fails with one line and exit code 1: %s', async (line, args, url = own.url) => {
   const { code, stdout, stderr } = await run(args, { url });

@@ -11,18 +11,18 @@ const mediaTypes = {
   multipart: 'multipart/form-data',
 } as const;
 
-/** Whether the request has a body (RFC 9112 §6.3). */
+/** Returns whether the request has a body (RFC 9112 §6.3). */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Refuses other charsets and malformed UTF-8, in which the parsers would replace bytes by U+FFFD. */
+/** Throws for other charsets and malformed UTF-8: the parsers would replace bytes by U+FFFD. */
 function checkCharset(_request: unknown, _response: unknown, body: Buffer, charset: string): void {
   if (charset === 'utf-8' && isUtf8(body)) return;
   throw Object.assign(new Error('not UTF-8'), { type: 'charset.unsupported' });
 }
 
-/** Checks the headers of a multipart body, which the handler reads and limits. */
+/** Checks the headers of a multipart body. The handler reads and limits the body. */
 function checkStream({ headers }: IncomingMessage, maxBytes: number): void {
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new HttpError('unsupported_media_type', 'The body must not be compressed or encoded.');
@@ -34,8 +34,8 @@ function checkStream({ headers }: IncomingMessage, maxBytes: number): void {
 
 /**
  * Returns a function that parses the body into request.body if the contract has a body; the handler reads multipart
- * bodies. It throws 413 if the body is too large, 415 for a media type, encoding or charset that is not accepted, 400 for
- * malformed JSON and for a body where the contract has none.
+ * bodies. It throws 413 if the body is too large, 415 for a media type, encoding or charset that is not accepted, and 400
+ * for malformed JSON or a body that the contract does not have.
  */
 export function createBodyParser({
   body,
@@ -43,7 +43,7 @@ export function createBodyParser({
   const kinds = body?.kinds ?? [];
   const allowed = kinds.map((kind) => mediaTypes[kind]).join(' or ');
   const limit = body?.maxBytes ?? 0;
-  // The content type is checked below. Compressed bodies are a 415.
+  // The content type is checked below. A compressed body returns 415.
   const options = { limit, inflate: false, type: () => true, verify: checkCharset };
   const parsers = {
     json: promisify(express.json({ ...options, strict: false })),
@@ -53,7 +53,7 @@ export function createBodyParser({
 
   return async (request, response) => {
     if (!hasBody(request)) return;
-    if (!body) throw new HttpError('malformed_request', 'This endpoint takes no body.');
+    if (!body) throw new HttpError('malformed_request', 'The endpoint accepts no body.');
     const type = (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
     const kind = kinds.find((each) => mediaTypes[each] === type);
     if (!kind) throw new HttpError('unsupported_media_type', `The body must be ${allowed}.`);
@@ -62,9 +62,8 @@ export function createBodyParser({
 }
 
 /**
- * Ends a reply that is written completely while its request's body still arrives: discards the body, for at most
- * `drainMs`. Closing the connection while the client sends would reset it, and the client would lose the reply (RFC 9112
- * §9.6).
+ * Ends a completely written reply while its request's body still arrives: discards the body for `drainMs` at most. Closing
+ * the connection while the client sends would reset it, and the client would lose the reply (RFC 9112 §9.6).
  */
 export function endAfterBody(request: IncomingMessage, response: ServerResponse, drainMs: number): void {
   const end = () => response.end();

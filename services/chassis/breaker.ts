@@ -10,7 +10,7 @@ const pauseMs = 1_000;
 
 /**
  * After a failure, allows one call a second until a call succeeds: if the dependency hangs, only that call waits for its
- * timeout. `message` is logged at the first failure and says what happens meanwhile.
+ * timeout. `message`, logged at the first failure, names the consequence.
  */
 export function createBreaker(logger: Logger, message: string): Breaker {
   let failing = false;

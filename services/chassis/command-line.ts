@@ -2,12 +2,12 @@ import { createLogger, type Logger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { createDatabase, type Database } from './postgres.ts';
 
-/** Returns the text to print. The message of the error it throws is for the person at the keyboard. */
+/** Returns the text to print. Throws errors whose message is for the user. */
 export type Command = (args: string[]) => Promise<string>;
 
 /**
- * Runs the command that the first argument of this process names, `help` without one, and prints its result. An error is
- * one line on stderr and exit code 1.
+ * Runs the command that the first argument of this process names (default: `help`) and prints its result. An error prints
+ * one line on stderr; the exit code is then 1.
  */
 export async function runCommand(help: string, commands: Record<string, Command>): Promise<void> {
   // The reader has what it wants, as in `… help | head -3`.
@@ -17,7 +17,7 @@ export async function runCommand(help: string, commands: Record<string, Command>
   const [name = 'help', ...args] = process.argv.slice(2);
   try {
     const known: Record<string, Command> = { ...commands, help: async () => help };
-    if (!Object.hasOwn(known, name)) throw new Error(`There is no command ${name}; try help.`);
+    if (!Object.hasOwn(known, name)) throw new Error(`Unknown command ${name}. Run help for a list.`);
     process.stdout.write(`${await known[name]!(args)}\n`);
   } catch (error) {
     process.stderr.write(`admin: ${(error as Error).message.split('\n')[0]}\n`);
@@ -37,7 +37,7 @@ export async function openDatabase(
   const logger = createLogger(service, 'warn', process.stderr);
   const database = createDatabase({ url, logger, metrics: createMetrics(service) });
   try {
-    // The migration would wait for an unavailable database; a person at the keyboard wants to know at once.
+    // The migration would wait for an unavailable database, but a user needs the error immediately.
     await database.ping();
     await migrate(url, logger);
     return database;

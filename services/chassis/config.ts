@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { internalPortOffset, portOf, type ServiceName } from '@content-platform/contract/services';
 import { isRedisUrl, redisForms } from './redis-address.ts';
 
-/** The configuration is wrong; `message` is one line for the person who set it. */
+/** The configuration is invalid; `message` is one line that names the setting. */
 export class ConfigError extends Error {}
 
 /** An integer from `min` to `max`, in digits. */
@@ -58,7 +58,7 @@ export function commonConfig(defaultPort: number) {
     PUBLIC_URL: url('http:', 'https:')
       .transform((value) => value.replace(/\/+$/, ''))
       .default('http://127.0.0.1:8080')
-      .describe('URL under which clients reach the gateway, http or https; also the issuer of access tokens'),
+      .describe('URL at which clients reach the gateway, http or https; also the issuer of access tokens'),
     LOG_LEVEL: z
       .enum(['debug', 'info', 'warn', 'error'], 'debug, info, warn or error')
       .default('info')
@@ -126,7 +126,7 @@ function withFiles(env: NodeJS.ProcessEnv, names: string[]): Record<string, stri
     values[name] = env[name] || undefined;
     if (!file || !secret.test(name)) continue;
     if (values[name] !== undefined)
-      throw new ConfigError(`${name} and ${name}_FILE are both set; give one of them`);
+      throw new ConfigError(`${name} and ${name}_FILE are both set; set only one of them`);
     try {
       values[name] = readFileSync(file, 'utf8').trim();
     } catch (error) {

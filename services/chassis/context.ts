@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { outsideTrace } from './tracing.ts';
 
-/** The request under way, for logs and measurements in the layers below. */
+/** The current request, for logs and measurements in the layers below. */
 export interface RequestContext {
   requestId: string;
   /** Template from the contract. */
@@ -19,7 +19,7 @@ export function runInContext<T>(context: RequestContext, work: () => T): T {
   return storage.run(context, work);
 }
 
-/** Runs work that belongs neither to the current request nor to its trace, although a request started it. */
+/** Runs work outside the current request and its trace, although a request started it. */
 export function outsideContext<T>(work: () => T): T {
   return storage.exit(() => outsideTrace(work));
 }

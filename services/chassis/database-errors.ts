@@ -7,7 +7,7 @@ const networkCodes = new Set([
   'EAI_AGAIN',
   'EPIPE',
 ]);
-/** node-postgres's own errors have no codes. */
+/** Messages of node-postgres's own errors, which have no codes. */
 const driverMessages =
   /timeout exceeded when trying to connect|^timeout expired$|Connection terminated|Query read timeout|Client has encountered a connection error/;
 const timeoutCodes = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'EAI_AGAIN']);
@@ -15,7 +15,7 @@ const timeoutCodes = new Set(['ETIMEDOUT', 'EHOSTUNREACH', 'EAI_AGAIN']);
 const timeoutMessages =
   /connection timeout|^timeout expired$|Query read timeout|timeout exceeded when trying to connect/;
 
-/** Whether the database is unavailable or refuses the login, so that the statement is not at fault. */
+/** Returns whether the database is unavailable or refuses the login. The statement is then not the cause. */
 export function isUnavailable(error: unknown): boolean {
   const { code = '', message = '' } = error as { code?: string; message?: string };
   // Classes 08 connection, 28 login refused, 3D no such database, 53 resources, 57 operator intervention (shutdown,
@@ -28,7 +28,7 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
-/** Whether a time limit ended the wait, so that the next query would probably wait as long. */
+/** Returns whether a time limit ended the query. The next query would probably wait as long. */
 export function isTimeout(error: unknown): boolean {
   const { code = '', message = '' } = error as { code?: string; message?: string };
   return timeoutCodes.has(code) || timeoutMessages.test(message);

@@ -35,7 +35,7 @@ test.each([
   [`W/"other",${etag}`, true],
   ['', false],
   ['"other"', false],
-  // Weak ones may name what differs: they never match (RFC 9110 §8.8.3.2).
+  // A weak ETag may cover different content, so it never matches (RFC 9110 §8.8.3.2).
   [`W/${etag}`, false],
   [`W/"other", W/${etag}`, false],
   [etag.slice(1, -1), false],

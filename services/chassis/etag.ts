@@ -8,7 +8,7 @@ export function etagOf(payload: string | Buffer): string {
 const etagPattern = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g;
 const etagsIn = (header: string): string[] => header.match(etagPattern) ?? [];
 
-/** Whether If-None-Match, a list or `*`, names `etag` (RFC 9110 §13.1.2: weak comparison, W/ is ignored). */
+/** Returns whether If-None-Match, a list or `*`, contains `etag` (RFC 9110 §13.1.2: weak comparison, ignores W/). */
 export function isCurrent(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;
@@ -16,8 +16,8 @@ export function isCurrent(ifNoneMatch: string | undefined, etag: string): boolea
 }
 
 /**
- * Whether If-Match, a list or `*`, allows a change of the object with this `etag` (RFC 9110 §13.1.1: strong comparison, a
- * W/ never matches). True without the header.
+ * Returns whether If-Match, a list or `*`, allows a change of the object with this `etag` (RFC 9110 §13.1.1: strong
+ * comparison, W/ never matches). True without the header.
  */
 export function ifMatchHolds(ifMatch: string | undefined, etag: string): boolean {
   if (ifMatch === undefined || ifMatch.trim() === '*') return true;

@@ -23,7 +23,7 @@ async function json(registry: Registry): Promise<Exposition> {
   return { contentType: 'application/json', text: JSON.stringify(await registry.getMetricsAsJSON()) };
 }
 
-/** Renders the metrics as `accept` asks: JSON, OpenMetrics (the only format with exemplars) or the plain text format. */
+/** Renders the metrics in the format of `accept`: JSON, OpenMetrics (the only format with exemplars) or plain text. */
 export async function expose(registry: Registry, accept = ''): Promise<Exposition> {
   if (accept === 'application/json') return json(registry);
   const asked = accept.includes('application/openmetrics-text') ? openMetrics(registry) : registry;

@@ -1,14 +1,14 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How long a client between two requests may still send the next one; the reply then says `Connection: close`. */
+/** Time in which an idle client may still send a request. Its reply then has `Connection: close`. */
 const idleGraceMs = 1_000;
 const checkIntervalMs = 50;
 
 /**
- * Prepares `server` for a graceful shutdown; call it before the server listens. The returned function accepts nothing
- * new (`close` of `listen` does that), adds `Connection: close` to every reply that has not begun, closes idle
- * connections and resolves when none is left. It waits for requests as long as they take.
+ * Prepares `server` for a graceful shutdown; call it before the server listens. The returned function adds
+ * `Connection: close` to every reply that has not begun, closes idle connections, and resolves when no connection is left.
+ * It has no time limit. It does not stop accepting connections; `close` of `listen` does.
  */
 export function createGracefulShutdown(server: Server): (close: () => Promise<unknown>) => Promise<void> {
   const sockets = new Set<Socket>();

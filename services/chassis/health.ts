@@ -15,7 +15,7 @@ type Outcome = 'ok' | 'unavailable';
 /** Result of one round of all checks. */
 export interface Assessment {
   outcomes: Record<string, Outcome>;
-  /** Names of the required checks that failed; empty: the process can do its job. */
+  /** Names of the required checks that failed; empty: the process is ready. */
   failing: string[];
 }
 export type Assess = () => Promise<Assessment>;
@@ -36,7 +36,7 @@ async function outcome(check: Check['check']): Promise<Outcome> {
 
 /**
  * Runs `checks`, each for at most a second, in one round at a time. A round in which every required check passed is
- * reused for a second; after a failed round the next call checks again, so that a process counts as ready at once.
+ * reused for a second. After a failed round the next call checks again, so that a process becomes ready without delay.
  */
 export function createAssess(checks: Record<string, Check>): Assess {
   let latest: Promise<Assessment> | undefined;

@@ -5,11 +5,11 @@ export interface ErrorOptions {
   /** One entry for each invalid field. */
   details?: ErrorEnvelope['details'];
   headers?: Record<string, string>;
-  /** Logged, never sent to clients. */
+  /** Cause for the log; never sent to clients. */
   cause?: unknown;
 }
 
-/** The only error that carries a reply; its status follows from its code. Every other thrown value is a masked 500. */
+/** An error with a reply; the status follows from the code. Every other thrown value becomes a masked 500. */
 export class HttpError<C extends ErrorCode = ErrorCode> extends Error {
   readonly status: ErrorStatus<C>;
   readonly error: C;
@@ -47,10 +47,12 @@ export function toHttpError(thrown: unknown): HttpError {
   const { type, status } = (thrown ?? {}) as { type?: string; status?: number };
   const reply = known[type ?? ''] ?? known[String(status)];
   if (reply) return new HttpError(...reply);
-  return new HttpError('internal_error', 'Something went wrong here.', { cause: thrown });
+  return new HttpError('internal_error', 'The server failed. The log has the cause under the request ID.', {
+    cause: thrown,
+  });
 }
 
-/** The error as it goes over the wire. */
+/** Returns the JSON body of the error's reply. */
 export function envelope(error: HttpError, requestId: string): ErrorEnvelope {
   return {
     error: error.error,

@@ -78,7 +78,7 @@ test('concurrent requests get 409, and one of them does the work', async () => {
   expect(await Promise.race(all)).toMatchObject(inUse);
   end.resolve(done);
   const replies = await Promise.all(all);
-  // Those who came when it was done have its reply, too.
+  // Requests that arrived after the work was done also get the stored reply.
   const others = replies.filter((reply) => reply instanceof HttpError);
   expect(others.every(({ error }) => error === 'idempotency_key_in_use')).toBe(true);
   expect(replies).toContainEqual(done);
@@ -86,7 +86,7 @@ test('concurrent requests get 409, and one of them does the work', async () => {
 });
 
 test('stores no error: a repetition, or another request with the key, does its work', async () => {
-  const fail = async () => Promise.reject(new HttpError('letter_closed', 'Too late.'));
+  const fail = async () => Promise.reject(new HttpError('letter_closed', 'The letter is closed.'));
   await expect(idempotency.once(request, fail)).rejects.toMatchObject({ error: 'letter_closed' });
   expect((await sql('SELECT FROM letters.idempotency_key')).rowCount).toBe(0);
   expect(await idempotency.once({ ...request, fingerprint: 'y' }, work)).toEqual(done);
@@ -95,7 +95,7 @@ test('stores no error: a repetition, or another request with the key, does its w
 test('replaces an error that an earlier release stored', async () => {
   await idempotency.once(request, work);
   await sql(
-    `UPDATE letters.idempotency_key SET reply = '{"error":{"error":"letter_closed","message":"Too late."}}'`,
+    `UPDATE letters.idempotency_key SET reply = '{"error":{"error":"letter_closed","message":"The letter is closed."}}'`,
   );
   expect(await idempotency.once(request, async () => again)).toEqual(again);
 });
@@ -133,7 +133,7 @@ test('a repetition does the work of a process that died, once the key is no long
   const other = idempotency.once({ ...request, fingerprint: 'y' }, work);
   await expect(other).rejects.toMatchObject({ error: 'idempotency_key_reused' });
   expect(await idempotency.once(request, work)).toEqual(done);
-  // The first one was only slow: what it says now does not take the place of what was answered.
+  // The first request was only slow: its reply does not replace the stored reply.
   left.resolve(again);
   await abandoned;
   expect(await idempotency.once(request, work)).toEqual(done);

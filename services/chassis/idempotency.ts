@@ -11,7 +11,7 @@ import { actorOf, type Caller } from './tokens.ts';
 export interface RepeatableRequest {
   endpoint: Endpoint;
   caller: Caller;
-  /** The Idempotency-Key header; undefined: every repetition does the work. */
+  /** The Idempotency-Key header; undefined: every repetition runs the work. */
   key: string | undefined;
   /** Hash of the request, equal for its repetitions. */
   fingerprint: string;
@@ -19,17 +19,17 @@ export interface RepeatableRequest {
 
 export interface Idempotency {
   /**
-   * Does `work`, or returns the reply of the request that did it with the same key in the last 24 hours. Errors are not
-   * stored: a repetition does the work again. `work` must be repeatable: if a process dies in it, a request after
-   * `holdSeconds` does it again. Throws 422 if the key is malformed or belongs to another request, 409 while the first
-   * request is under way, 429 if the caller has too many keys, and the errors of `work`.
+   * Runs `work`, or returns the stored reply of the request with the same key in the last 24 hours. Errors are not stored: a
+   * repetition runs `work` again. `work` must be repeatable: if a process dies during it, a request after `holdSeconds` runs
+   * it again. Throws 422 if the key is malformed or belongs to another request, 409 while the first request is in progress,
+   * 429 if the caller has too many keys, and the errors of `work`.
    */
   once<R extends AnyReply>(request: RepeatableRequest, work: () => Promise<R>): Promise<R>;
   /** Deletes keys older than 24 hours. */
   forget(): Promise<void>;
 }
 
-/** Longer than the longest request, an upload, which may take 75 s. */
+/** Time after which another request may take the key: longer than the longest request, an upload of 75 s. */
 const holdSeconds = 90;
 /** Maximum number of stored keys of a caller, so that replies cannot fill the disk. */
 export const maxKeys = 1_000;
@@ -55,8 +55,8 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
   const mine = 'caller = $1 AND endpoint = $2 AND key = $3';
 
   /**
-   * Takes the key if it is new, has expired, or its first request was abandoned; not beyond the caller's maximum. Replaces
-   * errors, which earlier releases stored.
+   * Reserves the key if it is new or has expired, or if its first request was abandoned, up to the caller's maximum. Replaces
+   * errors that earlier releases stored.
    */
   async function take(id: string[], fingerprint: string, run: string): Promise<boolean> {
     const text = `INSERT INTO ${table} AS held (caller, endpoint, key, fingerprint, run, held_until)
@@ -106,10 +106,13 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
     const { rows } = await query<Row>('find_idempotency_key', text, id);
     if (!rows[0]) return undefined;
     if (rows[0].fingerprint !== fingerprint) {
-      throw new HttpError('idempotency_key_reused', 'Another request used this key.');
+      throw new HttpError(
+        'idempotency_key_reused',
+        'A different request used this Idempotency-Key. Use a new key.',
+      );
     }
     if (rows[0].reply) return rows[0].reply.reply;
-    const message = 'The first request with this key is in progress.';
+    const message = 'The first request with this Idempotency-Key is in progress. Retry later.';
     throw new HttpError('idempotency_key_in_use', message, { headers: { 'Retry-After': '1' } });
   }
 
@@ -119,7 +122,7 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
       await keep(id, run, reply);
       return reply;
     } catch (error) {
-      // If the release fails, the key is free after holdSeconds.
+      // If deleting the key fails, it is free after holdSeconds.
       await release(id, run).catch(() => undefined);
       throw error;
     }

@@ -49,7 +49,7 @@ test('an unknown kid causes a fetch, at most once in ten seconds', async () => {
   const keys = keysOf();
   await keys.get('first');
   server.keys = [first, second];
-  // Just fetched: what is not there is not there.
+  // The set was just fetched, so an unknown kid causes no fetch.
   expect(await keys.get('second')).toBeUndefined();
   passed += 11_000;
   const invented = Array.from({ length: 50 }, (_, index) => `invented-${index}`);
@@ -89,10 +89,10 @@ test('refreshes the set without traffic, so that a key is known before it signs'
   expect(server.paths).toHaveLength(1);
   passed += 2 * minutes;
   await until('it is fetched again', () => server.paths.length === 2);
-  // Asked for; this waits until it is read.
+  // The request was sent; wait until its reply is read.
   await keys.get('second');
   expect(server.paths).toHaveLength(2);
-  // Auth goes away at the very moment of the switch, and invented kids keep its cool-down running.
+  // Auth becomes unavailable at the moment of the switch, and invented kids keep the cool-down running.
   refuse();
   await Promise.allSettled(Array.from({ length: 50 }, (_, index) => keys.get(`invented-${index}`)));
   expect(await keys.get('second')).toBeDefined();
@@ -133,7 +133,7 @@ test('drops a key within five minutes after it was withdrawn', async () => {
   expect(server.paths).toHaveLength(2);
 });
 
-test('until the first success calls are 503 and fetches repeat by themselves', async () => {
+test('until the first success calls return 503 and fetches are retried', async () => {
   const { answer } = server;
   refuse();
   const keys = keysOf();
@@ -142,7 +142,7 @@ test('until the first success calls are 503 and fetches repeat by themselves', a
   expect(keys.isLoaded()).toBe(false);
   expect(log).toHaveLength(1);
   server.answer = answer;
-  await until('it has the set', () => keys.isLoaded());
+  await until('the set is loaded', () => keys.isLoaded());
   const { length } = server.paths;
   await keys.get('first');
   expect(server.paths).toHaveLength(length);
@@ -156,12 +156,12 @@ test('fetches nothing after it was closed', async () => {
   server.answer = () => undefined;
   expect(server.paths).toHaveLength(1);
   const hanging = keysOf();
-  await until('it asks', () => server.paths.length === 2);
+  await until('a fetch has begun', () => server.paths.length === 2);
   await hanging.close();
   expect(log).toEqual([]);
 });
 
-test('gives up on a server that hangs', async () => {
+test('aborts the fetch of a hanging server', async () => {
   server.answer = () => undefined;
   await expect(keysOf().get('first')).rejects.toEqual(unavailable);
 });

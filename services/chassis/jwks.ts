@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
 
-/** A source of public keys. `get` throws 503 if it cannot tell whether the key exists. */
+/** A source of public keys. `get` throws 503 if it is unknown whether the key exists. */
 export interface KeySource {
   get(kid: string): Promise<KeyObject | undefined>;
   /** Whether the key is known and not withdrawn; never fetches. */
@@ -25,7 +25,7 @@ const keySet = z.object({
 });
 
 const fetchTimeoutMs = 2_000;
-/** Shorter than later, because the process is not ready until it has the first set. */
+/** Shorter than the later interval, because the process is not ready until it has the first set. */
 const firstFetchTimeoutMs = 1_000;
 const firstRetryMs = 50;
 
@@ -46,8 +46,8 @@ export interface JwksClient extends KeySource {
   /** Whether the set was fetched at least once. */
   isLoaded(): boolean;
   /**
-   * Sets the kids that auth publishes now, more often than it publishes the set: other keys count as withdrawn, and a
-   * missing key causes a fetch. undefined: auth is of an older release, and the set alone counts.
+   * Sets the kids that auth currently publishes with the revocations. Other keys count as withdrawn, and a missing key
+   * causes a fetch. undefined: an older release of auth, so only the set counts.
    */
   setPublished(kids: readonly string[] | undefined): void;
   close(): Promise<void>;
@@ -55,8 +55,8 @@ export interface JwksClient extends KeySource {
 
 /**
  * Holds the key set at `url` (RFC 7517) in memory and refreshes it in the background, so that a key is known before it
- * signs. Until the first success it tries every 50 ms. An unknown kid causes a refresh, with a cool-down. While `url` is
- * unavailable the last set is used for an hour, and an unknown kid is a 503.
+ * signs. Until the first success it retries every 50 ms. An unknown kid causes a refresh, with a cool-down. While `url` is
+ * unavailable, the last set is used for an hour, and an unknown kid throws 503.
  */
 export function createJwksClient(url: string, logger: Logger, times = defaultTimes): JwksClient {
   const stopping = new AbortController();
@@ -82,7 +82,8 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
       keys = new Map(set.keys.map((key) => [key.kid, createPublicKey({ key, format: 'jwk' })]));
       fetchedAt = triedAt = performance.now();
     } catch (error) {
-      if (!failing() && !signal.aborted) logger.warn({ error }, 'the signing keys could not be fetched');
+      if (!failing() && !signal.aborted)
+        logger.warn({ error }, 'signing keys not fetched; using the last set');
       triedAt = performance.now();
     }
   }
@@ -117,10 +118,10 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
     async get(kid) {
       if (has(kid)) return keys.get(kid);
       if (keys.has(kid) && isWithdrawn(kid)) return undefined;
-      // A younger set has every key that signs, because keys are published long before they sign.
+      // A newer set has every signing key, because keys are published long before they sign.
       if (performance.now() - fetchedAt > times.coolDown) await refresh();
       if (!isUsable() || (failing() && !keys.has(kid)))
-        throw unavailable('Tokens cannot be checked at the moment.');
+        throw unavailable('Access tokens cannot be checked: the auth service is unavailable. Retry later.');
       return isWithdrawn(kid) ? undefined : keys.get(kid);
     },
     close() {

@@ -44,7 +44,7 @@ onLinux('accepts several connections in each long turn of the event loop', async
 
 test('refuses a port in use, also by the same process', async () => {
   const { port } = await start();
-  await expect(listen(createServer(), port, '127.0.0.1')).rejects.toThrow('the port is taken');
+  await expect(listen(createServer(), port, '127.0.0.1')).rejects.toThrow('the port is in use');
 });
 
 test('after close() accepts no connections and waits for the open ones', async () => {

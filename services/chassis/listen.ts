@@ -9,21 +9,21 @@ const listenerCount = 16;
 async function open(server: NetServer, options: ListenOptions & { port: number; host: string }) {
   server.listen(options);
   await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === 'EADDRINUSE' ? 'the port is taken' : error.message;
+    const reason = error.code === 'EADDRINUSE' ? 'the port is in use' : error.message;
     throw new ConfigError(`PORT: cannot listen on ${options.host}:${options.port}: ${reason}`);
   });
 }
 
-/** http's own close also ends idle connections whose next request is already on its way. */
+/** Not http's close, which also ends idle connections whose next request is already being sent. */
 const close = (server: NetServer): Promise<unknown> =>
   new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
 
 /**
  * Listens. The returned function stops accepting connections and resolves when none is left. Throws ConfigError if the
- * port is taken.
+ * port is in use.
  *
- * Node accepts one connection of a listening socket in each turn of its event loop (libuv since 1.45), so that under load
- * new clients wait for seconds. On Linux several sockets therefore share the port (SO_REUSEPORT).
+ * Node accepts one connection per listening socket and turn of the event loop (libuv since 1.45), so under load new clients
+ * wait for seconds. On Linux, several sockets therefore share the port (SO_REUSEPORT).
  */
 export async function listen(server: Server, port: number, host: string): Promise<() => Promise<unknown>> {
   // With Node's default of 511 a burst of connections waits a second until the kernel retries.

@@ -67,7 +67,7 @@ export function createMetrics(service: string) {
     slowQueries,
     slowThreshold,
     slowLogDropped,
-    /** Creates the series of these endpoints: a rate over a series that appears late misses its first event. */
+    /** Creates the series of these endpoints at the start: a rate misses the first event of a series that appears later. */
     expect(endpoints: readonly Endpoint[]): void {
       for (const { method, path: route, responses } of endpoints) {
         for (const status of Object.keys(responses)) requestDuration.zero({ service, method, route, status });
@@ -95,7 +95,7 @@ export function methodLabel(method: string | undefined): string {
   return method !== undefined && methods.has(method) ? method : 'other';
 }
 
-/** nginx's status for a client that disconnected before the reply. */
+/** Status for a client that disconnected before the reply, as in nginx. */
 const clientClosedRequest = 499;
 
 /** Returns the status sent by a closed `response`, or 499 if the client disconnected before the reply. */

@@ -35,7 +35,7 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
     connectionTimeoutMillis: 2_000,
     query_timeout: lockTimeoutMs,
   });
-  // The query under way reports the error.
+  // The running query reports the error.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -45,14 +45,14 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
   }
 }
 
-/** Whether every migration of the folder was applied. The role of a service may read this, but not migrate. */
+/** Returns whether every migration of the folder was applied. A service's role may read this, but not migrate. */
 async function isCurrent({ url, schema, folder, table = 'migration' }: MigrationOptions): Promise<boolean> {
   const names = readdirSync(folder).map((file) => file.replace(/\.sql$/, ''));
   return withClient(url, async (client) => {
     const { rows } = await client.query<{ name: string }>(`SELECT name FROM ${schema}.${table}`);
     return names.every((name) => rows.some((row) => row.name === name));
   }).catch((error: { code?: string }) => {
-    // There is no such table, or this role may not read it.
+    // The table is missing, or this role may not read it.
     if (error.code === '42P01' || error.code === '3F000' || error.code === '42501') return false;
     throw error;
   });
@@ -87,7 +87,7 @@ export async function migrate(options: MigrationOptions): Promise<void> {
       // 55P03: another process has been migrating for longer than lockTimeoutMs. 42501: only the owner may migrate.
       if (!isUnavailable(error) && code !== '55P03' && code !== '42501') throw error;
       const advice = code === '42501' ? ' (run services/chassis/migrate.ts as its owner)' : '';
-      const message = `the schema ${schema} cannot be migrated yet${advice}; trying again in ${pauseMs} ms`;
+      const message = `the schema ${schema} was not migrated${advice}; retrying in ${pauseMs} ms`;
       logger.warn({ error }, message);
       await sleep(pauseMs, undefined, signal ? { signal } : {});
     }

@@ -5,8 +5,8 @@ export interface Page<Item> {
 }
 
 /**
- * Reads a page of at most `limit` items. `read` is asked for one row more, which shows whether another
- * page follows. `toItem` converts a row to an item of the reply.
+ * Reads a page of at most `limit` items. `read` gets a limit of one row more, which shows whether another page follows.
+ * `toItem` converts a row to an item of the reply.
  */
 export async function page<Row extends { id: number }, Item = Row>(
   limit: number,

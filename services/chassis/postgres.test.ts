@@ -33,7 +33,7 @@ const contextOf = (route: string): RequestContext => ({
 });
 const slowQueries = async () => (await metrics.slowQueries.get()).values[0]?.value ?? 0;
 
-/** Moves the clock by an hour for all measurements under way. */
+/** Moves the clock by an hour for all running measurements. */
 function letAnHourPass(): void {
   const now = performance.now.bind(performance);
   jest.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
@@ -182,7 +182,7 @@ test('a connection that breaks in a transaction fails that transaction only', as
       const { rowCount } = await direct.query('SELECT FROM pg_stat_activity WHERE pid = $1', [pid]);
       return rowCount === 0;
     });
-    // So that it is noticed while no query is under way.
+    // The connection must be lost while no query runs.
     await sleep(100);
     await query('late', 'SELECT 1');
   });
@@ -211,7 +211,7 @@ test('a refused login is a 503, after the password or name of the database was c
   }
 });
 
-test('processes that start together migrate once', async () => {
+test('processes that start at the same time migrate once', async () => {
   const empty = await createTestDatabase();
   await Promise.all([1, 2, 3].map(() => migrate({ url: empty.url, schema: 'logs', folder, logger })));
   const client = new pg.Client(empty.url);

@@ -26,18 +26,19 @@ export interface DatabaseOptions {
   url: string;
   logger: Logger;
   metrics: Metrics;
-  /** Without it slow queries are counted but not recorded. */
+  /** If absent, slow queries are counted but not recorded. */
   slowLog?: { query(slow: { statement: string; ms: number }): void };
-  /** A query that takes longer is slow; by default no query is. */
+  /** Duration in ms above which a query is slow. Default: no query is slow. */
   slowQueryMs?: number;
   maxConnections?: number;
   /** PostgreSQL cancels a statement after this time. */
   statementTimeoutMs?: number;
 }
 
-const doesNotAnswer = (cause: unknown) => unavailable('The database does not answer at the moment.', cause);
+const databaseUnavailable = (cause: unknown) =>
+  unavailable('The database is unavailable. Retry later.', cause);
 
-const translate = (error: unknown): unknown => (isUnavailable(error) ? doesNotAnswer(error) : error);
+const translate = (error: unknown): unknown => (isUnavailable(error) ? databaseUnavailable(error) : error);
 
 /** A pool of connections with time limits and measurements. */
 export function createDatabase(options: DatabaseOptions): Database {
@@ -54,18 +55,18 @@ export function createDatabase(options: DatabaseOptions): Database {
     connectionString: url,
     application_name: metrics.service,
     max: maxConnections,
-    // When the cache is lost, many connections open at once, which takes seconds on a busy machine.
+    // After a loss of the cache many connections open at once, which takes seconds on a busy machine.
     connectionTimeoutMillis: 5_000,
     statement_timeout: statementTimeoutMs,
-    // In case the server's own timeout is not received.
+    // Client-side limit, in case the server's timeout does not arrive.
     query_timeout: statementTimeoutMs + 1_000,
     keepAlive: true,
   });
-  const breaker = createBreaker(logger, 'the database does not answer: it is asked once a second');
+  const breaker = createBreaker(logger, 'database unavailable; one query a second tests the connection');
 
   // Without these listeners a connection that breaks, idle or within a transaction, would end the process.
   pool.on('error', (error) =>
-    outsideContext(() => logger.warn({ error }, 'an idle database connection broke')),
+    outsideContext(() => logger.warn({ error }, 'idle database connection lost; the pool replaces it')),
   );
   pool.on('connect', (client) => client.on('error', () => {}));
 
@@ -105,9 +106,9 @@ export function createDatabase(options: DatabaseOptions): Database {
     breaker.report(true);
   };
 
-  /** Runs `work`, but while the database answers no query at all, only one call a second waits for it. */
+  /** Runs `work`. While the database responds to no query, only one call a second waits for it. */
   async function unlessHanging<T>(work: () => Promise<T>): Promise<T> {
-    if (!breaker.allows()) throw doesNotAnswer(new Error('it does not answer'));
+    if (!breaker.allows()) throw databaseUnavailable(new Error('the database does not respond'));
     const startedAt = performance.now();
     try {
       const result = await work();
@@ -164,7 +165,7 @@ export function createDatabase(options: DatabaseOptions): Database {
         const result = await work((operation, text, values = []) =>
           measured(operation, text, () => client.query(text, values as unknown[])),
         );
-        // On a slow disk a transaction waits at its end.
+        // Measures the end of the transaction, which waits on a slow disk.
         await measured('commit', 'COMMIT', () => client.query('COMMIT'));
         return result;
       } catch (error) {

@@ -12,7 +12,7 @@ export interface PrepareOptions {
   platform?: string | undefined;
   /** The logs database with the owner's credentials. */
   logs?: string | undefined;
-  /** Any of the service's own URLs: it names the role and its password. */
+  /** Any database URL of the service, with its role and password. */
   role: string;
   logger: Logger;
   signal?: AbortSignal;
@@ -61,7 +61,7 @@ async function ensureRole(owner: pg.Client, url: string): Promise<void> {
   }
 }
 
-/** Gives the role the rights on each table of the schema, and takes all others. */
+/** Grants the role its rights on each table of the schema, and revokes all others. */
 async function grant(owner: pg.Client, { name, rights }: Schema, role: string): Promise<void> {
   const user = pg.escapeIdentifier(role);
   const text = 'SELECT tablename AS table FROM pg_tables WHERE schemaname = $1';

@@ -39,13 +39,13 @@ function hostsOf(text: string, defaultPort: number): HostPort[] {
 }
 
 /**
- * Parses the three forms of REDIS_URL. User and password are percent-encoded. Throws if it is none of them.
+ * Parses the three forms of REDIS_URL. User and password are percent-encoded. Throws for any other form.
  */
 export function parseRedisUrl(text: string): RedisAddress {
   if (/^rediss?:\/\//.test(text) && URL.canParse(text)) return { form: 'single', url: text };
   const { form, tls, user, password, hosts, name } = severalHosts.exec(text)?.groups ?? {};
   const isSentinel = form === 'sentinel';
-  // Sentinels need the primary's name; a cluster has none.
+  // The path is the primary's name: required for sentinels, not allowed for a cluster.
   if (!hosts || isSentinel !== Boolean(name)) throw new Error(redisForms);
   const access: RedisAccess = {
     ...(user ? { username: decodeURIComponent(user) } : {}),

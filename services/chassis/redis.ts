@@ -15,7 +15,7 @@ const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000);
 
 /**
  * Connects to Redis at `url` (the forms of parseRedisUrl) and reconnects by itself. Commands fail at once while Redis is
- * unavailable, and after `redisTimeoutMs` while it hangs; no command is queued or sent twice. In a cluster a command may
+ * unavailable, and after `redisTimeoutMs` while it hangs. No command is queued or sent twice. In a cluster a command may
  * use keys of one slot only.
  */
 export function createRedis(url: string, logger: Logger): RedisClient {
@@ -47,7 +47,7 @@ function open(url: string): RedisClient {
       enableOfflineQueue: false,
       clusterRetryStrategy: retryStrategy,
       clusterNodeRetryStrategy: retryStrategy,
-      // Only a command that a node redirects (MOVED) is sent again, to the right node.
+      // Retries only a command that a node redirects (MOVED), at the correct node.
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
       maxRedirections: 3,
@@ -61,7 +61,7 @@ function open(url: string): RedisClient {
     ...perNode,
     enableOfflineQueue: false,
     retryStrategy,
-    // Commands of one event-loop turn are one write. In a cluster they would wait while it is unavailable.
+    // Sends the commands of one event-loop turn in one write. In a cluster, commands would then wait instead of failing.
     enableAutoPipelining: true,
   };
   if (address.form === 'single') return new Redis(address.url, settings);

@@ -28,8 +28,8 @@ export async function deleteExpired(
 }
 
 /**
- * Deletes rows with `deletes`, a function of the database that deletes up to as many rows as its argument says and returns
- * their number. Throws what `query` throws.
+ * Deletes rows with `deletes`, a database function. Its argument is the maximum number of rows; it returns the number of
+ * deleted rows. Throws what `query` throws.
  */
 export async function deleteWith(query: Query, operation: string, deletes: string): Promise<void> {
   const rowsPerStatement = 1_000;
@@ -56,17 +56,17 @@ export async function runRetention(
   for (const [rows, deleteRows] of Object.entries(stepsOf(queryUntilAborted))) {
     await deleteRows().catch((error: unknown) => {
       if (signal.aborted) return;
-      logger.warn({ error, rows }, 'old rows were not deleted; the next try is in an hour');
+      logger.warn({ error, rows }, 'old rows were not deleted; retrying in an hour');
     });
   }
 }
 
-/** Returns the ms until the first run of a process: after its first seconds, and spread over the replicas. */
+/** Returns a random number of ms until the first run, so that replicas do not run at the same time. */
 export const firstRetentionMs = (): number => 30_000 + Math.random() * 30_000;
 
 /**
  * Runs the deletions after 30 to 60 seconds and then every `everyMs`. Returns a function that stops this and resolves
- * when the statement under way has ended.
+ * when the running statement has ended.
  */
 export function startRetention(
   query: Query,

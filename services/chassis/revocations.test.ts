@@ -16,13 +16,13 @@ afterEach(async () => {
   jest.restoreAllMocks();
 });
 
-/** A feed as auth keeps it, and who watches it. */
+/** A feed as auth keeps it, and its watcher. */
 function watch(fetchSince?: FetchRevocations) {
   const feed: Revocation[] = [];
   const state = { away: false, asked: [] as number[] };
   const own: FetchRevocations = (after) => {
     state.asked.push(after);
-    if (state.away) return Promise.reject(new Error('away'));
+    if (state.away) return Promise.reject(new Error('unavailable'));
     const revocations = feed.filter(({ id }) => id > after);
     return Promise.resolve({ revocations, last: feed.at(-1)?.id ?? 0 });
   };
@@ -36,9 +36,9 @@ function watch(fetchSince?: FetchRevocations) {
 
 test('includes a revoked session and no other', async () => {
   const { feed, revocations } = watch();
-  await until('it has heard of none', () => !revocations.include({ sessionId: '7' }));
+  await until('the list is loaded', () => !revocations.include({ sessionId: '7' }));
   feed.push({ id: 1, session: '7' });
-  await until('it has heard', () => revocations.include({ sessionId: '7' }));
+  await until('the revocation has arrived', () => revocations.include({ sessionId: '7' }));
   expect(revocations.include({ sessionId: '77' })).toBe(false);
   expect(revocations.include({ clientId: '7', issuedAt: 0 })).toBe(false);
 });
@@ -46,19 +46,19 @@ test('includes a revoked session and no other', async () => {
 test("includes a client's tokens issued until the revocation, not later ones", async () => {
   const { feed, revocations } = watch();
   feed.push({ id: 1, client: 'cms', issued_until: 1_000 });
-  await until('it has heard', () => revocations.include({ clientId: 'cms', issuedAt: 1_000 }));
+  await until('the revocation has arrived', () => revocations.include({ clientId: 'cms', issuedAt: 1_000 }));
   expect(revocations.include({ clientId: 'cms', issuedAt: 1_001 })).toBe(false);
   feed.push({ id: 2, client: 'cms', issued_until: 2_000 });
-  await until('it has heard', () => revocations.include({ clientId: 'cms', issuedAt: 1_001 }));
+  await until('the revocation has arrived', () => revocations.include({ clientId: 'cms', issuedAt: 1_001 }));
 });
 
 test('fetches new entries only, and all entries after the database was restored from a backup', async () => {
   const { feed, state, revocations } = watch();
   feed.push({ id: 5, session: 'a' });
-  await until('it has heard', () => revocations.include({ sessionId: 'a' }));
-  await until('it asks on', () => state.asked.at(-1) === 5);
+  await until('the revocation has arrived', () => revocations.include({ sessionId: 'a' }));
+  await until('the next fetch has begun', () => state.asked.at(-1) === 5);
   feed.splice(0, 1, { id: 2, session: 'b' });
-  await until('it has heard', () => revocations.include({ sessionId: 'b' }));
+  await until('the revocation has arrived', () => revocations.include({ sessionId: 'b' }));
   expect(revocations.include({ sessionId: 'a' })).toBe(true);
 });
 
@@ -66,24 +66,24 @@ test('throws 503 before the first fetch; later keeps the last list and exports i
   const scene = watch();
   scene.state.away = true;
   const { feed, state, lines, metrics, revocations } = scene;
-  const none = watch(() => Promise.reject(new Error('away'))).revocations;
-  await until('it was asked', () => state.asked.length > 1);
+  const none = watch(() => Promise.reject(new Error('unavailable'))).revocations;
+  await until('a fetch has begun', () => state.asked.length > 1);
   expect(() => none.include({ sessionId: '7' })).toThrow(expect.objectContaining({ status: 503 }));
   state.away = false;
   feed.push({ id: 1, session: '7' });
-  await until('it has heard', () => revocations.include({ sessionId: '7' }));
+  await until('the revocation has arrived', () => revocations.include({ sessionId: '7' }));
   state.away = true;
   const before = state.asked.length;
-  await until('it was asked in vain', () => state.asked.length > before + 1);
+  await until('a fetch has failed', () => state.asked.length > before + 1);
   expect(revocations.include({ sessionId: '7' })).toBe(true);
   const age = async () => {
     const [series] = (await metrics.registry.getSingleMetric('revocations_age_seconds')!.get()).values;
     return series!.value;
   };
   expect(await age()).toBeGreaterThan(0.5);
-  expect(lines.filter((line) => line.includes('could not be fetched')).length).toBeGreaterThan(0);
+  expect(lines.filter((line) => line.includes('revocations not fetched')).length).toBeGreaterThan(0);
   const told = lines.length;
-  await until('it was asked again', () => state.asked.length > before + 3);
+  await until('another fetch has begun', () => state.asked.length > before + 3);
   expect(lines).toHaveLength(told);
 });
 
@@ -93,21 +93,21 @@ test('repeats the first fetch until it succeeds', async () => {
     asked += 1;
     return isUp ? Promise.resolve({ revocations: [], last: 0 }) : Promise.reject(new Error('unavailable'));
   });
-  await until('it was asked several times', () => asked > 5);
+  await until('there were several fetches', () => asked > 5);
   expect(revocations.isLoaded()).toBe(false);
   expect(lines).toHaveLength(1);
   isUp = true;
-  await until('it has an answer', () => revocations.isLoaded());
+  await until('the list is loaded', () => revocations.isLoaded());
 });
 
-test('forgets revocations older than every token', async () => {
+test('deletes revocations older than every token', async () => {
   const { feed, revocations } = watch();
   feed.push({ id: 1, session: 'old' });
-  await until('it has heard', () => revocations.include({ sessionId: 'old' }));
+  await until('the revocation has arrived', () => revocations.include({ sessionId: 'old' }));
   const now = performance.now.bind(performance);
   jest.spyOn(performance, 'now').mockImplementation(() => now() + 17 * 60_000);
   feed.push({ id: 2, session: 'new' });
-  await until('it is forgotten', () => !revocations.include({ sessionId: 'old' }));
+  await until('the revocation is deleted', () => !revocations.include({ sessionId: 'old' }));
   expect(revocations.include({ sessionId: 'new' })).toBe(true);
 });
 

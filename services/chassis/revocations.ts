@@ -27,7 +27,7 @@ export type RevocationPage = z.infer<typeof revocationPage>;
 /** Fetches the revocations after an id. Rejects if the auth service is unavailable. */
 export type FetchRevocations = (after: number) => Promise<RevocationPage>;
 
-/** Where a token comes from. `issuedAt`: Unix seconds. */
+/** The session or client of a token. `issuedAt`: Unix seconds. */
 export type TokenSource = { sessionId: string } | { clientId: string; issuedAt: number };
 
 export interface Revocations {
@@ -35,12 +35,12 @@ export interface Revocations {
   include(source: TokenSource): boolean;
 }
 
-/** Short enough that every process knows of a logout within a second. */
+/** Every process must learn of a logout within a second. */
 const pollMs = 500;
-/** Shorter than later, because the process is not ready until the first fetch. */
+/** Shorter than the later interval, because the process is not ready until the first fetch. */
 const firstRetryMs = 50;
 const fetchTimeoutMs = 1_000;
-/** Lifetime of an access token, 15 min, and a minute for differing clocks. */
+/** Lifetime of an access token, 15 min, plus a minute for differing clocks. */
 const keptMs = 16 * 60_000;
 
 interface Entry {
@@ -84,7 +84,7 @@ export function watchRevocations(
 
   async function update(): Promise<void> {
     let page = await fetchSince(last);
-    // The database was restored from a backup, so that ids are used again.
+    // The database was restored from a backup and assigns the ids again.
     if (page.last < last) page = await fetchSince(0);
     const now = performance.now();
     for (const revoked of page.revocations) {
@@ -106,7 +106,7 @@ export function watchRevocations(
         await update();
         failing = false;
       } catch (error) {
-        if (!failing) logger.warn({ error }, 'revocations could not be fetched; going on with what is known');
+        if (!failing) logger.warn({ error }, 'revocations not fetched; using the last list');
         failing = true;
       }
       await sleep(isLoaded() ? pollMs : firstRetryMs, undefined, { signal: stopping.signal }).catch(() => {});
@@ -118,7 +118,8 @@ export function watchRevocations(
     /** Whether the revocations were fetched at least once. */
     isLoaded,
     include(source: TokenSource): boolean {
-      if (!isLoaded()) throw unavailable('Tokens cannot be checked at the moment.');
+      if (!isLoaded())
+        throw unavailable('Access tokens cannot be checked: the auth service is unavailable. Retry later.');
       if ('sessionId' in source) return entries.has(`session:${source.sessionId}`);
       const entry = entries.get(`client:${source.clientId}`);
       return entry !== undefined && source.issuedAt <= entry.issuedUntil;

@@ -1,7 +1,7 @@
 import type { Endpoint } from '@content-platform/contract';
 
 /**
- * Lists the methods that the endpoint answers. HEAD comes with GET (RFC 9110 §9.1): as GET, but without a body. The
+ * Returns the methods that the endpoint supports. GET includes HEAD (RFC 9110 §9.1), which is GET without a body. The
  * gateway and the services both use this list.
  */
 export function requestMethods({ method, noHead }: Endpoint): string[] {

@@ -11,10 +11,10 @@ async function startReady(...[env, options]: Parameters<typeof startServiceProce
   return service;
 }
 
-test('SIGINT lets the request under way finish, calls onStop and exits 0', async () => {
+test('after SIGINT the running request ends, onStop is called, and the exit code is 0', async () => {
   const { child, ended, output, ask } = await startReady();
   const reply = ask({ 'X-Takes': '1000' });
-  await until('the request is under way', () => output().includes('working\n'));
+  await until('the request is in progress', () => output().includes('working\n'));
   child.kill('SIGINT');
   expect(await reply).toBe(200);
   expect(await ended).toBe(0);
@@ -38,11 +38,11 @@ test('exports the thresholds of slow requests and queries, and warns that traces
 test('SIGTERM turns the process not ready and serves for another 2.5 s', async () => {
   const { child, port, ended, isReady, output } = await startReady();
   child.kill('SIGTERM');
-  await until('it is stopping', () => output().includes('"stopping"'));
+  await until('the process is stopping', () => output().includes('"stopping"'));
   expect(await isReady()).toBe(false);
   const late = await keptConnection(port);
   late.ask('/nothing');
-  await until('the late one is answered', () => late.replies().length === 1);
+  await until('the late request has its reply', () => late.replies().length === 1);
   expect(late.replies()[0]).toContain('Connection: keep-alive');
   expect(await ended).toBe(0);
   await expect(keptConnection(port)).rejects.toThrow('ECONNREFUSED');
@@ -54,16 +54,16 @@ test('ends requests that exceed the grace period, with exit code 1', async () =>
     () => 'answered',
     () => 'cut off',
   );
-  await until('the request is under way', () => output().includes('working\n'));
+  await until('the request is in progress', () => output().includes('working\n'));
   child.kill('SIGINT');
   expect(await reply).toBe('cut off');
   expect(await ended).toBe(1);
-  expect(output()).toContain('stopped before everything was finished');
+  expect(output()).toContain('stopped before all requests and closing steps had ended');
 });
 
 type Kept = Awaited<ReturnType<typeof keptConnection>>;
 
-/** A kept connection, with all that came back over it. */
+/** A kept connection and its replies. */
 async function keptConnection(port: number) {
   const socket = connect(port, '127.0.0.1');
   let raw = '';
@@ -86,15 +86,18 @@ test('a shutdown closes idle connections without losing a request, and accepts n
     expect(connection.replies()[0]).toContain('Connection: keep-alive');
   }
   busy.ask('/.well-known/jwks.json', 'X-Takes: 1000\r\n');
-  await until('the request is under way', () => output().includes('working\n'));
+  await until('the request is in progress', () => output().includes('working\n'));
   child.kill('SIGINT');
-  await until('it is stopping', () => output().includes('"stopping"'));
+  await until('the process is stopping', () => output().includes('"stopping"'));
   between.ask('/nothing');
   await expect(keptConnection(port)).rejects.toThrow('ECONNREFUSED');
   expect(await isReady().catch(() => false)).toBe(false);
-  await until('both are answered', () => busy.replies().length === 1 && between.replies().length === 2);
+  await until(
+    'both requests have their replies',
+    () => busy.replies().length === 1 && between.replies().length === 2,
+  );
   for (const { replies } of [busy, between]) expect(replies().at(-1)).toContain('Connection: close');
-  // Also that of a client that has connected and never asked.
+  // Including the connection of a client that never sent a request.
   expect(await Promise.all([busy, between, idle, silent].map(({ closed }) => closed))).toEqual(
     connections.map(() => false),
   );
@@ -113,6 +116,6 @@ test('a port in use is one line and exit code 1', async () => {
   await once(other, 'listening');
   const { ended, output } = await startServiceProcess({ PORT: String(port) });
   expect(await ended).toBe(1);
-  expect(output()).toBe(`auth: PORT: cannot listen on 127.0.0.1:${port}: the port is taken\n`);
+  expect(output()).toBe(`auth: PORT: cannot listen on 127.0.0.1:${port}: the port is in use\n`);
   other.close();
 });

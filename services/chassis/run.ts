@@ -28,7 +28,7 @@ export interface Running {
   /** The checks of readiness. */
   checks: Record<string, Check>;
   server?: ServerOptions;
-  /** Time that requests under way have to finish when the process stops, in ms; default 10 s. */
+  /** Time for running requests when the process stops, in ms; default 10 s. */
   gracePeriodMs?: number;
   /** Endpoints of the internal listener, for the platform's other processes. */
   internal?: RequestHandler;
@@ -50,8 +50,8 @@ function fail(message: string): never {
 
 /**
  * Runs a process: reads its configuration and listens on PORT and, for health and metrics, on PORT + 1000. On SIGTERM it
- * turns not ready, serves for another 2.5 s, lets the requests under way finish and calls the `onStop` functions; on SIGINT
- * (from a keyboard) without the 2.5 s. A wrong configuration is one line on stderr and exit 1.
+ * becomes not ready, serves for another 2.5 s, waits for running requests and calls the `onStop` functions. On SIGINT (from
+ * a keyboard) it skips the 2.5 s. An invalid configuration prints one line on stderr and exits with 1.
  */
 export async function run<Config extends CommonConfig>(
   name: string,
@@ -72,9 +72,7 @@ export async function run<Config extends CommonConfig>(
   const slowLog = createSlowLog(config.LOGS_DATABASE_URL, metrics, logger);
   const closers: (() => unknown)[] = [closeTracer, () => slowLog.close()];
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT && !isTraced()) {
-    logger.warn(
-      'there are no traces: the process was started without --import services/chassis/telemetry.ts',
-    );
+    logger.warn('traces are not recorded: start the process with --import services/chassis/telemetry.ts');
   }
   let running: Running | undefined;
   let assess: Assess = () => Promise.resolve({ outcomes: {}, failing: [] });
@@ -107,7 +105,7 @@ export async function run<Config extends CommonConfig>(
     up = false;
     setTimeout(
       () => {
-        logger.error('stopped before everything was finished');
+        logger.error('stopped before all requests and closing steps had ended');
         process.exit(1);
       },
       delayMs + (running?.gracePeriodMs ?? defaultGracePeriodMs),
@@ -117,7 +115,7 @@ export async function run<Config extends CommonConfig>(
     for (const close of closers.toReversed()) {
       await Promise.resolve()
         .then(close)
-        .catch((error: unknown) => logger.warn({ error }, 'closing failed'));
+        .catch((error: unknown) => logger.warn({ error }, 'a closing step failed'));
     }
     process.exit(0);
   }

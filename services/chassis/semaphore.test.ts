@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createSemaphore } from './semaphore.ts';
 
-/** Work that the test ends, and the largest number that ran at a time. */
+/** Work that the test ends, and the maximum number of concurrent runs. */
 function controlledWork() {
   const state = { running: 0, most: 0, ended: [] as number[] };
   const finish: (() => void)[] = [];
@@ -55,7 +55,7 @@ test('an aborted wait leaves the queue', async () => {
   leaver.abort(new Error('left'));
   await expect(left).rejects.toThrow('left');
   release();
-  // Called twice, it must not give up the slot of the one who came after.
+  // A second call must not free the slot of the next holder.
   release();
   const nextRelease = await next;
   expect(slots.take()).toBeUndefined();

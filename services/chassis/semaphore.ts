@@ -4,7 +4,7 @@ import { unavailable } from './http-error.ts';
 export type Release = () => void;
 
 export interface Semaphore {
-  /** Takes a slot; undefined if none is free. */
+  /** Acquires a slot; undefined if none is free. */
   take(): Release | undefined;
   /** Waits for a slot, first come first served. Throws 503 if too many wait already, or the reason of `signal`. */
   wait(signal?: AbortSignal): Promise<Release>;

@@ -34,7 +34,7 @@ const streams: Readable[] = [];
 
 function* chunksOf(how: 'whole' | 'broken' | 'endless') {
   for (let left = how === 'endless' ? Infinity : 20; left > 0; left -= 1) yield chunk;
-  if (how === 'broken') throw new Error('the disk is gone');
+  if (how === 'broken') throw new Error('the disk failed');
 }
 
 let served: Awaited<ReturnType<typeof serve>>;
@@ -86,13 +86,13 @@ test.each([
   },
 );
 
-/** A short reply, of which the end may be long in coming. */
+/** A short reply whose end may be delayed. */
 async function firstOf(response: IncomingMessage): Promise<string> {
   const [data] = (await once(response, 'data')) as [Buffer];
   return data.toString();
 }
 
-/** Sends a head and then `body` bytes, looking at nothing that comes back until the other side closes. */
+/** Sends a head and then `body` bytes. Reads nothing until the other side closes. */
 async function sendAll(path: string, length: number, body: number): Promise<string> {
   const { hostname, port } = new URL(served.origin);
   const socket = connect(Number(port), hostname);

@@ -65,7 +65,7 @@ export interface ServiceOptions {
 }
 
 /** Abort reason of every call's signal; shared, because creating an Error each time would cost more than most handlers. */
-const over = Object.assign(new Error('the request is over'), { name: 'AbortError' });
+const over = Object.assign(new Error('the request has ended'), { name: 'AbortError' });
 
 /** A reply of any endpoint. */
 export interface AnyReply {
@@ -117,12 +117,12 @@ export function createService(
   }
 
   function logFailure({ cause, error, message }: HttpError, route: string, hungUp: boolean): void {
-    // A deliberate refusal, such as `overloaded`, has no cause, and its stack says nothing.
+    // A deliberate refusal, such as `overloaded`, has no cause, and its stack has no information.
     if (cause === undefined) {
-      return logger.warn({ route, code: error, reason: message }, 'a request was refused');
+      return logger.warn({ route, code: error, reason: message }, 'request refused');
     }
-    // If the client disconnected, the failure is not ours.
-    logger[hungUp ? 'debug' : 'error']({ error: cause, route }, 'a request failed');
+    // If the client disconnected, this is not our failure.
+    logger[hungUp ? 'debug' : 'error']({ error: cause, route }, 'request failed');
   }
 
   /** Runs `work` in the request's context and sends the reply that it returns or throws. */
@@ -161,15 +161,19 @@ export function createService(
       respond(request, response, path, async () => {
         const route = methods.get(request.method);
         if (route) return callHandler(route, request, response);
-        throw new HttpError('method_not_allowed', `${request.method} is not possible here.`, {
-          headers: { Allow: [...methods.keys()].join(', ') },
-        });
+        throw new HttpError(
+          'method_not_allowed',
+          `The path does not support ${request.method}. Use a method in the Allow header.`,
+          {
+            headers: { Allow: [...methods.keys()].join(', ') },
+          },
+        );
       }),
     );
   }
   app.use((request, response) =>
     respond(request, response, 'unknown', () => {
-      throw new HttpError('not_found', 'There is nothing at this path.');
+      throw new HttpError('not_found', 'The path was not found.');
     }),
   );
   // express throws before it finds a route if the path cannot be decoded.
@@ -187,7 +191,7 @@ function clientAddress(request: Request): string {
   return address.replace(/%.*$/, '');
 }
 
-/** How long a refused body is read and discarded. */
+/** Time in which a refused body is read and discarded. */
 const drainMs = 5_000;
 
 function send(request: Request, response: Response, reply: AnyReply, context: RequestContext): void {

@@ -4,9 +4,9 @@ interface Flight<T> {
 }
 
 /**
- * Returns a function that does the work of one key once at a time. A call for a key whose work is under way waits for
- * that result or throws its error; if that work failed because its own `signal` was aborted, the next call does the work.
- * `joined` says whether another call did the work.
+ * Returns a function that runs the work of a key once at a time. A call during that work waits for its result or throws its
+ * error. If the work failed because its own `signal` was aborted, the next call runs the work. `joined` is true if another
+ * call ran the work.
  */
 export function singleFlight<T>() {
   const flights = new Map<string, Flight<T>>();

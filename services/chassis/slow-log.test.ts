@@ -87,7 +87,7 @@ test('a failed deletion of old rows drops no new rows', async () => {
   expect(await rows()).toBe(before! + 2);
   request();
   await until('the next row is written', async () => (await rows()) === before! + 3);
-  expect(log).toMatchObject([{ message: 'old slow log rows were not deleted; the next try is in an hour' }]);
+  expect(log).toMatchObject([{ message: 'old slow log rows were not deleted; retrying in an hour' }]);
   await owner.query('DROP TRIGGER keep ON logs.slow_request');
 });
 
@@ -116,7 +116,7 @@ test.each(['unavailable', 'unresponsive'])(
     const { log, dropped } = start(`postgres://nobody@127.0.0.1:${port}/logs`);
     for (let count = 0; count < 5_000; count += 1) request(String(count));
     expect(await dropped()).toBe(4_000);
-    await until('it has tried to write', () => log.length + silent.accepted() > 0);
+    await until('a write was attempted', () => log.length + silent.accepted() > 0);
     await within('closing', slowLog.close());
     isClosed = true;
     silent.close();

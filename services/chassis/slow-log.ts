@@ -42,7 +42,7 @@ function insert(table: Row['table'], rows: readonly Row[]) {
   return { text, values: [JSON.stringify(rows.map(({ values }) => values))] };
 }
 
-/** Without `url` nothing is recorded. The tables are created when the logs database is first reached. */
+/** Creates the slow log. Without `url` it records nothing. The first connection creates the tables. */
 export function createSlowLog(url: string | undefined, metrics: Metrics, logger: Logger): SlowLog {
   if (!url) return { request: () => undefined, query: () => undefined, close: () => Promise.resolve() };
   const { service } = metrics;
@@ -79,7 +79,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
       await deleteWith(query, 'delete_slow_log', 'logs.delete_expired');
     } catch (error) {
       if (!closing.signal.aborted)
-        logger.warn({ error }, 'old slow log rows were not deleted; the next try is in an hour');
+        logger.warn({ error }, 'old slow log rows were not deleted; retrying in an hour');
     }
   }
 

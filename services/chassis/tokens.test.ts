@@ -72,7 +72,7 @@ const refusal = (message: string) => ({
   headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
 });
 
-test('refuses every published attack, also while a valid token is remembered', async () => {
+test('refuses every published attack, also while a valid token is cached', async () => {
   const { valid, attacks } = tokenAttacks({ ...ours, issuer });
   await tokens.verify(valid);
   const named = ['jku', 'x5u'].map((member) => {
@@ -99,11 +99,11 @@ test.each([
   ['a token without a session', withClaims({ sid: undefined }), 'The access token is not valid.'],
   ['an empty client_id', withClaims({ sid: undefined, client_id: '' }), 'The access token is not valid.'],
   ['a token without a jti', withClaims({ jti: undefined }), 'The access token is not valid.'],
-])('says why it refuses %s', async (_, token, message) => {
+])('the error names the reason for refusing %s', async (_, token, message) => {
   await expect(tokens.verify(token)).rejects.toMatchObject(refusal(message));
 });
 
-test('remembers a valid token, but not past its exp', async () => {
+test('caches a valid token until its exp', async () => {
   let asked = 0;
   const keys: KeySource = {
     has: (kid) => kid === ours.kid,
@@ -121,7 +121,7 @@ test('remembers a valid token, but not past its exp', async () => {
   await expect(counting.verify(token)).rejects.toMatchObject({ message: 'The access token has expired.' });
 });
 
-test('refuses a token that it remembers once its key was withdrawn', async () => {
+test('refuses a cached token once its key was withdrawn', async () => {
   let published = true;
   const keys: KeySource = {
     has: () => published,

@@ -52,8 +52,8 @@ const header = z.strictObject({
 });
 
 /**
- * Longest lifetime of a token in seconds: that of the auth service, 15 min, and a minute. A longer one would outlive its
- * revocation.
+ * Maximum lifetime of a token in seconds: 15 min, as the auth service issues them, plus a minute. A longer lifetime would
+ * outlast the stored revocation.
  */
 const maxLifetime = 16 * 60;
 
@@ -116,9 +116,9 @@ function parseHeader(token: string): z.infer<typeof header> {
 }
 
 /**
- * Checks access tokens: RS256 only, type at+jwt (RFC 9068), issuer, audience, times; `kid` selects one of our keys, the
- * token never brings a key (RFC 8725 §3). Results are cached by the token's SHA-256 until it expires; each time it is
- * checked that neither the token nor its key was revoked.
+ * Checks access tokens: RS256 only, type at+jwt (RFC 9068), issuer, audience, times. `kid` selects one of the published
+ * keys; keys in the token are refused (RFC 8725 §3). Results are cached by the token's SHA-256 until it expires. Each call
+ * checks that neither the token nor its key was revoked.
  */
 export function createTokenVerifier(
   issuer: string,
@@ -179,7 +179,10 @@ export function authorize(
   }: Pick<Endpoint, 'access' | 'beforePasswordChange' | 'beforeMfaEnrollment'>,
 ): void {
   if (caller.kind === 'user' && caller.mustChangePassword && !beforePasswordChange) {
-    throw new HttpError('password_change_required', 'Set a password of your own first: POST /api/password.');
+    throw new HttpError(
+      'password_change_required',
+      'The password is temporary. Set a new password first: POST /api/password.',
+    );
   }
   if (caller.kind === 'user' && caller.mustEnrollMfa && !beforeMfaEnrollment) {
     throw new HttpError(
@@ -191,7 +194,10 @@ export function authorize(
   if (access === 'user' || access === 'reader') {
     if (caller.kind === 'user') return;
     if (access === 'reader') return requireScope(caller, 'content:read');
-    throw new HttpError('insufficient_scope', 'This is for people; the token belongs to a machine client.');
+    throw new HttpError(
+      'insufficient_scope',
+      'The endpoint is for users; the token belongs to a machine client.',
+    );
   }
   requireScope(caller, access);
 }
@@ -208,7 +214,7 @@ type Config = z.output<z.ZodObject<ReturnType<typeof commonConfig> & typeof toke
 
 /**
  * Checks tokens with the keys and the revocations that the auth service publishes, until the process stops. `check` is
- * for readiness: it passes once both were fetched, because the process then works on while auth is unavailable.
+ * for readiness: it passes once both were fetched, because the process then works even if auth is unavailable.
  */
 export function tokensFromAuth({
   config,
@@ -221,7 +227,8 @@ export function tokensFromAuth({
   const revocations = watchRevocations(fetchRevocations, logger, metrics, keys.setPublished);
   onStop(() => Promise.all([keys.close(), revocations.close()]));
   const check = async () => {
-    if (!keys.isLoaded() || !revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
+    if (!keys.isLoaded() || !revocations.isLoaded())
+      throw new Error('the signing keys or the revocations were not fetched yet');
   };
   return { ...createTokenVerifier(config.PUBLIC_URL, keys, revocations), check: { required: true, check } };
 }

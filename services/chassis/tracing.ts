@@ -18,13 +18,13 @@ export interface SpanOptions {
 export interface Span {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** The trace id, if the trace is certain to be sent; a reference to it then leads somewhere. */
+  /** The trace id if the trace is certain to be sent, for references to the trace. */
   readonly sentTraceId: string | undefined;
   rename(name: string): void;
   set(attributes: Attributes): void;
   /** Marks the span as failed. Only the type of `error` is recorded, because its message may quote a secret. */
   fail(error?: unknown): void;
-  /** Has the trace sent in any case. */
+  /** Sends the trace regardless of the sampling decision. */
   keep(): void;
   end(): void;
   /** Runs `work`; spans that begin in it are children of this span. */
@@ -44,7 +44,7 @@ export interface Tracer {
 
 let tracer: Tracer | undefined;
 
-/** Switches tracing on. Only the preload calls it; otherwise OpenTelemetry's SDK is not even loaded. */
+/** Turns tracing on. Only the preload calls it; otherwise OpenTelemetry's SDK is not loaded. */
 export function useTracer(given: Tracer): void {
   tracer = given;
 }
@@ -95,12 +95,12 @@ export function endRequestSpan(span: Span | undefined, status: number | undefine
   span?.end();
 }
 
-/** Returns the span of the work under way. */
+/** Returns the current span. */
 export function activeSpan(): Span | undefined {
   return tracer?.active();
 }
 
-/** Runs work that does not belong to the current trace, although it was set up in it. */
+/** Runs work outside the current trace, although it was set up in that trace. */
 export function outsideTrace<T>(work: () => T): T {
   return tracer ? tracer.outside(work) : work();
 }

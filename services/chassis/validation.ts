@@ -29,7 +29,7 @@ export function validate(endpoint: Endpoint, request: Request) {
   const params = check(endpoint.params, { ...request.params }, 'path', details) ?? {};
   const query = check(endpoint.query, { ...request.query }, 'query', details) ?? {};
   if (!endpoint.query && Object.keys(request.query).length > 0) {
-    details.push({ path: 'query', message: 'This endpoint takes no query parameters.' });
+    details.push({ path: 'query', message: 'The endpoint accepts no query parameters.' });
   }
   if (details.length > 0) throw new HttpError('validation_failed', 'The request is not valid.', { details });
   // express parses a form to an object without a prototype, which zod refuses.

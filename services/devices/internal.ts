@@ -37,7 +37,7 @@ export function createInternal(devices: DeviceStore, tokens: TokenVerifier, logg
       devices.unregister(userId, token).then(
         () => response.status(204).end(),
         (error: unknown) => {
-          logger.error({ error, route }, 'a request failed');
+          logger.error({ error, route }, 'request failed');
           response.status(503).end();
         },
       );

@@ -28,7 +28,7 @@ test('with sentinels uses the primary and, after a failover, the new one', async
   expect(await stores.servers[0]!.admin.get('a')).toBe('1');
 
   await stores.servers[0]!.kill();
-  await until('the other one is used', async () => (await redis.set('b', 2)) === 'OK');
+  await until('the new primary is used', async () => (await redis.set('b', 2)) === 'OK');
   expect(await stores.servers[1]!.admin.get('b')).toBe('2');
   expect(lines).toEqual(['Redis unreachable', 'Redis reachable again']);
 });
@@ -57,12 +57,12 @@ test('in a cluster sends each key to its node, also after its slot has moved', a
   const to = cluster.primaries.find((node) => node !== from)!;
   await cluster.beginMove(slot, from, to);
   await cluster.moveKeys(slot, from, to);
-  expect(await until('it is asked for', () => redis.get('key-0'))).toBe('key-0');
+  expect(await until('the key is readable', () => redis.get('key-0'))).toBe('key-0');
   await cluster.endMove(slot, from, to);
   expect(await until('it has moved', () => redis.get('key-0'))).toBe('key-0');
 });
 
-test('in a cluster an unavailable primary fails its own keys at once, and no others', async () => {
+test('in a cluster an unavailable primary fails the commands of its own keys immediately, and no others', async () => {
   const cluster = await startCluster({ replicas: 0 });
   closing.push(cluster.stop);
   const { redis } = open(cluster.url);
@@ -93,6 +93,6 @@ test('in a cluster reconnects, also when its last connection ends while it conne
   const { connectionPool } = redis as unknown as { connectionPool: EventEmitter };
   redis.once('connecting', () => connectionPool.emit('drain'));
   redis.disconnect(true);
-  await until('it is stuck', () => redis.status === 'close', 10_000);
-  await until('it is back', async () => (await redis.ping()) === 'PONG', 10_000);
+  await until('the client is stuck in close', () => redis.status === 'close', 10_000);
+  await until('the client has reconnected', async () => (await redis.ping()) === 'PONG', 10_000);
 });

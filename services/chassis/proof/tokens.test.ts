@@ -14,13 +14,13 @@ const keys = {
   get: async (kid: string) => (kid === ours.kid ? ours.publicKey : undefined),
 };
 const tokens = createTokenVerifier(issuer, keys, { include: () => false });
-/** In ms: for one token, on a machine that may be busy. */
+/** Time limit of one token in ms; the machine may be busy. */
 const limit = 2_000;
 
 let refused = 0;
 let slowest = 0;
 
-/** Those that are taken, or refused in another way than 401. */
+/** Tokens that were accepted, or refused with another status than 401. */
 async function wrongOf(list: readonly [name: string, token: string][]): Promise<string[]> {
   const wrong: string[] = [];
   for (const [name, token] of list) {
@@ -30,7 +30,7 @@ async function wrongOf(list: readonly [name: string, token: string][]): Promise<
     if (outcome instanceof HttpError && outcome.status === 401) refused += 1;
     else
       wrong.push(
-        `${name}: ${outcome instanceof Error ? outcome.message : 'taken'}: ${token.slice(0, 2_000)}`,
+        `${name}: ${outcome instanceof Error ? outcome.message : 'accepted'}: ${token.slice(0, 2_000)}`,
       );
   }
   return wrong;
@@ -38,7 +38,7 @@ async function wrongOf(list: readonly [name: string, token: string][]): Promise<
 
 const fuzzed = fuzzedTokens(valid, other, 100_000, seed);
 
-test('refuses every published attack and 100,000 nearly valid tokens, also while valid ones are remembered', async () => {
+test('refuses every published attack and 100,000 nearly valid tokens, also while valid tokens are cached', async () => {
   for (const token of [valid, other]) expect(await tokens.verify(token)).toMatchObject({ kind: 'user' });
   const named = fuzzed.map((token): [string, string] => [`seed ${seed}`, token]);
   expect((await wrongOf([...attacks, ...named])).slice(0, 20)).toEqual([]);

@@ -7,7 +7,7 @@ interface CommandMessage {
   error?: unknown;
 }
 
-/** Makes a span of each Redis command that is part of a trace. */
+/** Creates a span for each Redis command that is part of a trace. */
 export function traceRedis(): void {
   const channel = tracingChannel<'ioredis:command', CommandMessage>('ioredis:command');
   const spans = new WeakMap<object, Span>();

@@ -4,7 +4,7 @@ import { remoteSpanOf, type RecordedSpan } from './tracer.ts';
 
 const kinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT };
 
-/** Passes ended spans to the SDK. `ids` has the SDK use the ids that the spans already have. */
+/** Passes ended spans to the SDK. `ids` makes the SDK use the ids that the spans already have. */
 export function createSender() {
   let next: RecordedSpan;
   const ids: IdGenerator = { generateTraceId: () => next.traceId, generateSpanId: () => next.id };

@@ -20,7 +20,7 @@ export function startTelemetry({ service, ratio }: TelemetryConfig): void {
   const sdk = new NodeSDK({
     serviceName: service,
     idGenerator: ids,
-    // The tracer has chosen the spans already.
+    // The tracer has already sampled the spans.
     sampler: { shouldSample: () => ({ decision: SamplingDecision.RECORD_AND_SAMPLED }) },
     // The tracer reads and writes traceparent itself.
     textMapPropagator: null,

@@ -11,7 +11,7 @@ export function createThrottledWarning(logger: Logger, now = () => performance.n
     batches += 1;
     if (now() - loggedAt < intervalMs) return;
     // The batch belongs to no single request, so the line must not carry a request id.
-    outsideContext(() => logger.warn({ error, batches }, 'traces cannot be sent and are dropped'));
+    outsideContext(() => logger.warn({ error, batches }, 'collector unreachable; traces were dropped'));
     loggedAt = now();
     batches = 0;
   };

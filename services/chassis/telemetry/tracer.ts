@@ -12,7 +12,7 @@ import { withTimeout } from '../with-timeout.ts';
 const longMs = 200;
 /** Spans held of one request or event; further ones are dropped. */
 const maxSpans = 1_000;
-/** A collector that hangs does not delay the shutdown longer than this. */
+/** Limit for sending during the shutdown, in case the collector hangs. */
 const closeTimeoutMs = 1_000;
 
 export interface TracerOptions {
@@ -26,13 +26,13 @@ export interface TracerOptions {
 /** This process's part of a trace: when its request or event ends, either all of its spans are sent or none. */
 interface LocalTrace {
   readonly id: string;
-  /** Decided where the trace began, for all processes. */
+  /** Sampling decision of the process where the trace began; it applies to all processes. */
   readonly sampled: boolean;
   readonly beganAt: number;
   /** Difference between the process's monotonic clock and Unix time, in ms. */
   readonly epochMs: number;
   readonly send: TracerOptions['send'];
-  /** Whether it is sent in any case. */
+  /** Whether the trace is sent regardless of the sampling decision. */
   wanted: boolean;
   ended: boolean;
   /** The client spans that have ended. */
@@ -49,7 +49,7 @@ function typeOf(error: unknown): string {
   return String(code ?? name ?? '_OTHER');
 }
 
-/** A class, because spans whose methods were closures took several times as long to create. */
+/** A class, because creating spans with closures took several times as long. */
 export class RecordedSpan implements Span {
   readonly trace: LocalTrace;
   /** A span of this process, or the id of a span of another process. */

@@ -13,7 +13,7 @@ await run(
     const answer = handle(jwks, async ({ header }) => {
       if (header('x-takes')) process.stdout.write('working\n');
       await sleep(Number(header('x-takes') ?? 0));
-      if (header('x-fails')) throw new Error('as asked for');
+      if (header('x-fails')) throw new Error('requested by X-Fails');
       return { status: 200 as const, body: { keys: [] } };
     });
     const [, , gracePeriodMs] = process.argv;

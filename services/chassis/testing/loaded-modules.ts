@@ -1,4 +1,4 @@
-// A preload for telemetry.test.ts: prints what is loaded of OpenTelemetry, but for its API, which prom-client brings.
+// A preload for telemetry.test.ts: prints the loaded modules of OpenTelemetry, except its API, which prom-client loads.
 import { registerHooks } from 'node:module';
 
 registerHooks({

@@ -35,7 +35,7 @@ export async function serve(routes: readonly Route[]) {
   };
   const logger = createLogger('auth', 'info', { write: (line) => void log.push(line) });
   const app = createService({ name: 'auth', logger, metrics, tokens }, routes);
-  /** The address that the socket shows; a test cannot connect from another. */
+  /** The client address of the socket: tests always connect from this address. */
   const peer = { address: '127.0.0.1' };
   const { origin, close } = await startHttpServer((request, response) => {
     Object.defineProperty(request.socket, 'remoteAddress', { value: peer.address, configurable: true });

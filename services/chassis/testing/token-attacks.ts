@@ -108,7 +108,7 @@ export function tokenAttacks({ kid, publicKey, privateKey, issuer }: TokenTarget
       add(`HS${bits} said to be RS256`, make(head, admin, signer));
     }
 
-  // Other algorithms, by our key and by others under our kid; signatures of zeros, in DER, of nothing.
+  // Other algorithms, with the platform's key and with other keys under its kid; signatures of zeros, in DER, empty.
   const pss = (input: string) =>
     sign('sha256', Buffer.from(input), { key: privateKey, padding: constants.RSA_PKCS1_PSS_PADDING });
   const p1363 = (input: string) =>
