@@ -10,7 +10,7 @@ const maxLagMs = 20;
 /** A lag that lasts this long, and for two checks, is neither a burst nor a garbage collection (CoDel, RFC 8289 §3). */
 const windowMs = 100;
 const checkIntervalMs = 10;
-/** Always accepted: this many requests keep a core busy and end before a refusal would have been late. */
+/** Minimum limit: this many requests keep a core busy, and end before a refusal would be too late. */
 const minLimit = 64;
 const maxLimit = 10_000;
 /** Bounds for the change of the limit in one window. */
@@ -22,7 +22,7 @@ const cpuShareOverMs = 1_000;
 const minLimitStarved = 256;
 
 export interface LoadShedding {
-  /** Counts the request from its last byte until its reply begins; or answers 503 and returns false. */
+  /** Counts the request from its last byte until its reply begins. If overloaded, sends 503 and returns false. */
   admit: EarlyStep;
   stop(): void;
 }
@@ -35,7 +35,7 @@ const overloaded = new HttpError(
 
 /** The source of load shedding's times, in ms. */
 export interface LoopClock {
-  /** Calls `work` every `ms`, as far as the event loop is on time. Returns the function that ends this. */
+  /** Calls `work` every `ms`, later if the event loop lags. Returns a function that stops the calls. */
   every(ms: number, work: () => void): () => void;
   now(): number;
   /** CPU time of this thread. */
@@ -65,9 +65,10 @@ export interface LoadSheddingOptions {
 
 /**
  * Refuses requests while the event loop lags, so that accepted requests are answered in time. All requests in progress
- * share one core: the fewer there are, the sooner each is done. The limit follows the lag (a gradient, as in Netflix's
- * concurrency-limits); time spent in services does not count. If other processes have the core, for example while they
- * start, the lag is no overload and more requests are accepted. A refusal needs no token, no rate limit and no log line.
+ * share one core: with fewer requests, each ends sooner. The limit follows the lag (a gradient, as in Netflix's
+ * concurrency-limits); time spent in services does not count. If other processes use the core, for example while they
+ * start, the lag is not an overload and more requests are accepted. A refusal checks no token and no rate limit, and
+ * writes no log line.
  */
 export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
   const { metrics, corsHeaders, drainMs, isExempt, clock = systemClock } = options;
@@ -90,7 +91,7 @@ export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
 
   function check(): void {
     const now = clock.now();
-    // A reply that has begun waits for its client or for bytes of the service.
+    // Not counted: a reply that has begun waits for its client or for bytes of the service.
     for (const response of inProgress) if (response.headersSent) inProgress.delete(response);
     minLag = Math.min(minLag, now - checkedAt - checkIntervalMs);
     checkedAt = now;
@@ -111,7 +112,7 @@ export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
     if (response.destroyed) return;
     inProgress.add(response);
     const leave = () => inProgress.delete(response);
-    // 'prefinish' comes when the whole reply is written, before a slow client has read it; it may never come.
+    // 'prefinish' is emitted when the whole reply is written, before a slow client has read it. It may never be emitted.
     response.once('prefinish', leave);
     onFinished(response, leave);
   }
@@ -129,7 +130,7 @@ export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
         refuse(request, response);
         return false;
       }
-      // Slow senders and slow readers must not have other clients refused.
+      // Slow senders and slow readers must not cause refusals of other clients.
       if (hasBody(request)) request.once('end', () => count(response));
       else count(response);
     },

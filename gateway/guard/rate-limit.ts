@@ -20,15 +20,15 @@ import { limitedAddress } from './client-address.ts';
 
 /** Each function throws 429 with Retry-After when the limit is exceeded. */
 export interface RateLimits {
-  /** Counts the request in its endpoint's limit, and as in flight until its reply is out. */
+  /** Counts the request in its endpoint's limit, and as in flight until its reply was sent. */
   count(response: GatewayResponse): Promise<void>;
   countBadToken(context: RequestContext): Promise<void>;
 }
 
-/** Invalid tokens per address: generous, because a whole office may log in again behind one address. */
+/** Limit of invalid tokens per IP address. It is high, because a whole office may share one IP address. */
 const badTokens: RateLimit = { requests: 300, seconds: 60 };
 
-/** A fifth of the requests that one service takes at once (maxRequests in app.ts): no caller fills the queue that all share. */
+/** A fifth of maxRequests in app.ts, so that a single caller cannot fill the queue of a service. */
 export const maxInFlight = 100;
 
 /** Counts one more request of `subject`; resolves with the ms until the next is allowed if this exceeds the limit. */
@@ -36,7 +36,7 @@ type Limiter = (subject: string) => Promise<number | undefined>;
 
 /**
  * Allows `requests` in `seconds`, counted in Redis under `rate:<name>:<subject>` for all gateways together, or in this
- * process while Redis does not answer. rate-limiter-flexible's insuranceLimiter would hide Redis's errors from the
+ * process while Redis is unavailable. rate-limiter-flexible's insuranceLimiter would hide Redis's errors from the
  * breaker, and every request would wait for a Redis that hangs.
  */
 export function createLimiter(
@@ -95,8 +95,8 @@ function createInFlight() {
 }
 
 /**
- * The limits of the contract, per user or machine client, or per address where there is no token. `scale` multiplies
- * them, except limits on guessing secrets. 0 switches them off, and the limit of requests in flight, too.
+ * Creates the limits of the contract: per user or machine client, or per IP address without a token. `scale` multiplies
+ * them, except limits on guessing secrets. 0 disables them and the limit of requests in flight.
  */
 export function createRateLimits(
   redis: RedisClient,

@@ -145,7 +145,7 @@ test('returns 504 if the service stops reading the body', async () => {
   for (let sent = 0; sent < 60; sent += 1) request.write(megabyte);
   expect(await answered).toEqual({ status: 504, error: 'gateway_timeout' });
   expect(await fixture.upstreamErrors('media-upload')).toEqual({ timeout: 1 });
-  expect(fixture.gateway.log.join('')).toContain('nothing came for 1000 ms');
+  expect(fixture.gateway.log.join('')).toContain('nothing arrived for 1000 ms');
   request.destroy();
   service!.resume();
   await until('the request to the service has ended', () => service!.destroyed);

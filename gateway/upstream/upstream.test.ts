@@ -15,7 +15,7 @@ describe('a failing service', () => {
     expect(await errorOf(await fixture.post())).toEqual([504, 'gateway_timeout']);
     await until('the connection has ended', () => ended === 1);
     expect(await fixture.upstreamErrors()).toEqual({ timeout: 1 });
-    expect(fixture.gateway.log.join('')).toContain('nothing came for 300 ms');
+    expect(fixture.gateway.log.join('')).toContain('nothing arrived for 300 ms');
   });
 
   test('returns 502 for a closed connection without reply', async () => {

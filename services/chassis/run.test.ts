@@ -30,7 +30,7 @@ test('exports the thresholds of slow requests and queries, and warns that traces
   const metrics = await (await fetch(`${internal}/metrics`)).text();
   expect(metrics).toContain('slow_threshold_seconds{kind="query"} 0.15');
   expect(metrics).toContain('slow_threshold_seconds{kind="request"} 0.7');
-  expect(output()).toContain('there are no traces');
+  expect(output()).toContain('traces are not recorded');
   child.kill('SIGINT');
   expect(await ended).toBe(0);
 });
