@@ -1,5 +1,5 @@
-// `npm run bench -- capacity`: the CPU that each process takes for a hit, a miss, a clear and an event: what
-// docs/operations/scaling.md counts with. CPU time, not seconds: other work on the machine does not count.
+// `npm run bench -- capacity`: measures the CPU time of each process for a hit, a miss, a clear and an event, which
+// docs/operations/scaling.md uses. CPU time does not include other work on the machine.
 import { Agent, request } from 'undici';
 import { clearModel } from '@content-platform/contract';
 import { tokenOf } from '../support/accounts.ts';
@@ -57,7 +57,7 @@ async function makeRecords(count: number): Promise<number[]> {
 
 /** Waits until every event has been processed. */
 const untilConsumed = () =>
-  until('the events are carried out', async () => {
+  until('the events are processed', async () => {
     const [length] = [...(await scrape('content-cache'))].filter(([name]) =>
       name.startsWith('invalidation_queue_length'),
     );

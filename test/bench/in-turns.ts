@@ -1,4 +1,4 @@
-/** Does `work` with each thing in each round; none always follows the same one. */
+/** Runs `work` with each item in each round. The order rotates, so that no item always runs first. */
 export async function inTurns<Thing>(
   things: readonly Thing[],
   rounds: number,

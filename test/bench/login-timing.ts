@@ -11,7 +11,7 @@ import { percentile } from './percentiles.ts';
 
 const triesEach = 2_000;
 const concurrency = 8;
-/** Ms at most. Without pauses those that were refused at the same moment would come again together, as a queue. */
+/** Maximum pause in ms. Without pauses, clients refused at the same moment would retry together and queue. */
 const longestPause = 500;
 const highestArea = 0.55;
 
@@ -33,8 +33,8 @@ interface Try {
 }
 
 /**
- * All tries in random order, each at an account of its own: the limits on guessing are on, and a second failure would
- * count. For the same reason each comes from another address; only straight at the service can a client say which.
+ * Returns all attempts in random order. Each uses its own account and IP address, because the limits on guessing are on and
+ * would count a second failure. The bench calls the service directly, where a client can choose its IP address.
  */
 function plan(): Try[] {
   const tries = Object.entries(kinds).flatMap(([kind, hashes], k) =>
@@ -61,7 +61,7 @@ async function importAccounts(tries: readonly Try[]): Promise<void> {
   if (code !== 0) throw new Problem('The accounts could not be imported.');
 }
 
-/** Logs in with a wrong password; resolves with the ms that the refusal took. */
+/** Logs in with a wrong password. Resolves with the duration of the refusal in ms. */
 async function measure({ email }: Try, number: number): Promise<number> {
   const address = `10.${[number >> 16, number >> 8, number].map((part) => part & 255).join('.')}`;
   const request = {
@@ -91,8 +91,8 @@ async function measureAll(tries: readonly Try[]): Promise<Map<string, number[]>>
 }
 
 /**
- * Area under the ROC curve: how well one number tells two kinds apart, 0.5 not at all, 1 always. It is the part of all
- * pairs in which the one is greater; ties count half.
+ * Returns the area under the ROC curve: how well a number separates two kinds (0.5: not at all, 1: always). It is the share
+ * of pairs in which the first value is greater; ties count half.
  */
 function areaBetween(one: readonly number[], other: readonly number[]): number {
   let greater = 0;

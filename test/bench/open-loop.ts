@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** One kind of request: how often it comes, relative to the others, and what sends it; a throw is an error. */
+/** A kind of request with its relative frequency. An exception of `send` counts as an error. */
 export interface Kind {
   name: string;
   weight: number;
@@ -9,12 +9,12 @@ export interface Kind {
 
 export interface Outcome {
   kind: string;
-  /** From the moment at which it was due to the end of its reply: a request that had to wait is not forgiven. */
+  /** Time from the moment at which the request was due to the end of its reply, including any wait before sending. */
   ms: number;
   error?: string;
 }
 
-/** `count` kinds at their weights, in random order. */
+/** Returns `count` kinds by weight, in random order. */
 function plan(kinds: readonly Kind[], count: number): Kind[] {
   const total = kinds.reduce((sum, { weight }) => sum + weight, 0);
   return Array.from({ length: count }, () => {
@@ -24,7 +24,7 @@ function plan(kinds: readonly Kind[], count: number): Kind[] {
 }
 
 /**
- * Sends `perSecond` requests a second for so many seconds, each when it is due, however long the others take. Resolves
+ * Sends `perSecond` requests a second for `seconds` seconds, each when it is due, regardless of earlier requests. Resolves
  * when all have ended.
  */
 export async function openLoop(

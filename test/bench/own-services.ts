@@ -25,12 +25,12 @@ function start(
   name: ServiceName,
   port: number,
   auth: string,
-  around: Partial<ServiceContext>,
+  overrides: Partial<ServiceContext>,
   settings: Record<string, string>,
 ): ChildProcess {
   const service = serviceOf(name);
   const env = {
-    ...environmentOf(service, { ...nowhere, ...around }),
+    ...environmentOf(service, { ...nowhere, ...overrides }),
     PORT: String(port),
     PUBLIC_URL: issuer,
     AUTH_URL: auth,
@@ -46,10 +46,10 @@ function start(
  */
 export function startGateway(
   port: number,
-  around: { upstream: string; redis: string; contentCache?: string },
+  overrides: { upstream: string; redis: string; contentCache?: string },
   settings: Record<string, string> = {},
 ): ChildProcess {
-  const { upstream, redis, contentCache = upstream } = around;
+  const { upstream, redis, contentCache = upstream } = overrides;
   const urlOf: ServiceContext['urlOf'] = (name) => (name === 'content-cache' ? contentCache : upstream);
   return start('gateway', port, upstream, { redis, urlOf }, { RATE_LIMIT_SCALE: '1000', ...settings });
 }

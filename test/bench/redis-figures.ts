@@ -1,16 +1,16 @@
 import type { Redis } from 'ioredis';
 
-/** A figure of INFO; NaN when it is not there. */
+/** Returns a number of INFO; NaN if it is missing. */
 const figureOf = (info: string, name: string): number =>
   Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1]);
 
-/** CPU that the server has taken so far, in µs. Finer than cpu.ts, whose ticks are 10 ms. */
+/** Returns the CPU time of the server in µs. More precise than cpu.ts, whose ticks are 10 ms. */
 export async function redisCpu(admin: Redis): Promise<number> {
   const info = await admin.info('cpu');
   return (figureOf(info, 'used_cpu_user') + figureOf(info, 'used_cpu_sys')) * 1e6;
 }
 
-/** How often SCAN was called so far. */
+/** Returns the number of SCAN calls. */
 export async function scanCalls(admin: Redis): Promise<number> {
   return Number(/^cmdstat_scan:calls=(\d+)/m.exec(await admin.info('commandstats'))?.[1] ?? 0);
 }

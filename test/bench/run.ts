@@ -1,5 +1,5 @@
-// `npm run bench [-- names]`: the named benches, or all, one after the other, against a stack of their own whose rate
-// limits are off, but for those that bring up what they need.
+// `npm run bench [-- names]`: runs the named benches, or all, in sequence. They run against a separate stack without rate
+// limits, except benches that start their own processes.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { untilStopped } from '../../deploy/local/until-stopped.ts';
 import { startOwnStack } from '../support/own-stack.ts';
 import { noteLoad } from '../support/results.ts';
 
-/** The others ask /proc what CPU a process has taken (Linux). */
+/** The other benches read the CPU time of processes from /proc (Linux). */
 const onEverySystem = ['login-timing', 'memory'];
 
 const onStack: Record<string, string> = {
@@ -22,7 +22,7 @@ const onStack: Record<string, string> = {
   memory: 'memory/main.ts',
 };
 
-/** They bring up what they need by themselves: an idle stack beside them would be in their figures. */
+/** Benches that start their own processes: an idle stack beside them would change their figures. */
 const onTheirOwn: Record<string, string> = {
   gateway: 'gateway/main.ts',
   cache: 'cache/main.ts',
@@ -31,23 +31,23 @@ const onTheirOwn: Record<string, string> = {
 
 const allNames = [...Object.keys(onStack), ...Object.keys(onTheirOwn)];
 
-/** @throws Problem when there is no such bench, or not on this system */
+/** @throws Problem for an unknown bench, or for a bench that does not run on this system */
 function check(names: readonly string[]): void {
   const unknown = names.find((name) => !allNames.includes(name));
   if (unknown !== undefined)
-    throw new Problem(`There is no bench ${unknown}; there are ${allNames.join(', ')}.`);
+    throw new Problem(`Unknown bench ${unknown}. Available benches: ${allNames.join(', ')}.`);
   const elsewhere = names.filter((name) => process.platform !== 'linux' && !onEverySystem.includes(name));
-  if (elsewhere.length > 0) throw new Problem(`On Linux alone: ${elsewhere.join(', ')}.`);
+  if (elsewhere.length > 0) throw new Problem(`These benches run on Linux only: ${elsewhere.join(', ')}.`);
 }
 
-/** Runs benches one after the other, each in a process of its own; resolves with how many failed. */
+/** Runs benches in sequence, each in its own process. Resolves with the number of failed benches. */
 async function runAll(files: readonly string[], signal: AbortSignal): Promise<number> {
   let failed = 0;
   for (const file of files) {
     console.log('');
     const child = spawn(process.execPath, [...process.execArgv, join(import.meta.dirname, file)], {
       cwd: ROOT,
-      // STACK_FILE is set by the stack.
+      // startOwnStack has set STACK_FILE.
       env: environmentWith({}),
       stdio: ['ignore', 'inherit', 'inherit'],
       signal,
@@ -58,7 +58,7 @@ async function runAll(files: readonly string[], signal: AbortSignal): Promise<nu
   return failed;
 }
 
-/** Runs benches against a stack of their own; resolves with how many failed. */
+/** Runs benches against a separate stack. Resolves with the number of failed benches. */
 async function runOnStack(files: readonly string[], signal: AbortSignal): Promise<number> {
   if (files.length === 0) return 0;
   process.env['RATE_LIMIT_SCALE'] = '0';

@@ -22,7 +22,7 @@ export const [platformCore, otherCore] = [0, 1];
 export function pin(pid: number, core: number): void {
   for (const each of [pid, ...descendantsOf(pid)]) {
     const { status } = spawnSync('taskset', ['-acp', String(core), String(each)]);
-    if (status !== 0) throw new Error(`taskset could not hold process ${each} on core ${core}`);
+    if (status !== 0) throw new Error(`taskset could not pin process ${each} to core ${core}`);
   }
 }
 
@@ -30,11 +30,11 @@ export interface Stand {
   gateway: string;
   /** The internal listener of the gateway. */
   internal: string;
-  /** Of gateway and content-cache. */
+  /** Process IDs of gateway and content-cache. */
   pids: Record<string, number>;
 }
 
-/** Starts a gateway, and a content-cache behind it where `light` names no other address. */
+/** Starts a gateway, and a content-cache behind it unless `light` is the URL of another upstream. */
 export async function startStand(
   auth: string,
   { light, settings = {} }: { light?: string; settings?: Record<string, string> } = {},
@@ -46,8 +46,8 @@ export async function startStand(
     gateway: startGateway(port, { upstream: auth, redis, contentCache }, settings).pid!,
   };
   if (light === undefined) {
-    const around = { auth, postgres, logs, redis, kafka: '' };
-    pids['content-cache'] = startContentCache(cachePort, around, settings).pid!;
+    const addresses = { auth, postgres, logs, redis, kafka: '' };
+    pids['content-cache'] = startContentCache(cachePort, addresses, settings).pid!;
     await until('content-cache is ready', () => isWell(cachePort));
   }
   await until('the gateway is ready', () => isWell(port));
@@ -95,11 +95,11 @@ export interface Round {
   cpu: Record<string, number>;
   perSecond: number;
   times: Quantiles;
-  /** Replies other than 200, and requests that had none. */
+  /** Replies with another status than 200, and requests without a reply. */
   failed: number;
 }
 
-/** Sends a load to a gateway. @throws Error when nothing was answered with 200 */
+/** Sends a load to a gateway. @throws Error if no reply has the status 200 */
 export async function measure(load: Load<Job, Seen>, job: Job, pids: Record<string, number>): Promise<Round> {
   const goodOf = ({ statuses }: Seen) => statuses['200'] ?? 0;
   const { result: seen, cpu } = await cpuWhile(pids, () => load.send(job), goodOf);

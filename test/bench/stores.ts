@@ -12,14 +12,14 @@ const graceMs = 10_000;
 export interface Stores {
   postgres: string;
   logs: string;
-  /** Empty where none was asked for. */
+  /** Empty without Kafka. */
   kafka: string;
-  /** As they name themselves. */
+  /** Versions that the stores report. */
   versions: Record<string, string>;
   stop(): Promise<void>;
 }
 
-/** PostgreSQL, and Kafka where it is asked for, as `npm start` runs them, and nothing beside: for benches. */
+/** Starts only PostgreSQL and, with `withKafka`, Kafka, as `npm start` does. */
 export async function startStores({ withKafka }: { withKafka: boolean }): Promise<Stores> {
   const folder = mkdtempSync(join(ROOT, '.local', 'test-'));
   const state = openState(folder, 'a bench');
@@ -29,12 +29,12 @@ export async function startStores({ withKafka }: { withKafka: boolean }): Promis
   const running = new Map<string, Supervised>();
   const nothing = (): void => {};
   async function up(spec: ProcessSpec): Promise<void> {
-    const around = { state, terminal, signal, onRestart: nothing, onAbandoned: nothing };
-    const supervised = supervise(spec, around);
+    const options = { state, terminal, signal, onRestart: nothing, onAbandoned: nothing };
+    const supervised = supervise(spec, options);
     running.set(spec.name, supervised);
     await supervised.start();
   }
-  /** For a bench that is broken off: nothing is left, and nothing is kept anyway. */
+  /** Stops the stores of an aborted bench and deletes their data. */
   function kill(): void {
     for (const { pid } of running.values()) if (pid > 0) process.kill(-pid, 'SIGKILL');
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 });

@@ -1,6 +1,6 @@
-// `npm run bench -- tracing`: what traces cost a read through the gateway. Pairs of gateway and content-cache, two that
-// are traced and two that are not, on the stores of the stack that is running, are asked in turns; what counts is the CPU
-// that both processes of a pair take for a request. Exits with 1 when traced pairs take more than 1.1 times as much.
+// `npm run bench -- tracing`: measures what traces cost a read through the gateway. Two pairs of gateway and content-cache
+// are traced and two are not, all on the stores of the running stack. Requests alternate between the pairs. The figure is
+// the CPU of both processes of a pair per request. Exits with 1 if traced pairs use more than 1.1 times the CPU.
 import { startHttpServer } from '../support/http-server.ts';
 import { startAuth } from './gateway/auth.ts';
 import { stopAll } from './gateway/processes.ts';
@@ -9,10 +9,10 @@ import { median } from './percentiles.ts';
 import { measure, startPeople, startStand, type Stand } from './stand.ts';
 
 const limit = 1.1;
-/** Short, and many: whatever else the machine does meets both kinds, and the median leaves it out. */
+/** Many short rounds: other work on the machine affects both kinds, and the median removes outliers. */
 const rounds = 30;
 const seconds = 1;
-/** Until then the compiler is at work, and has more to do where there is more code. */
+/** Warm-up: until then the JIT compiler runs, longer for more code. */
 const warmUpSeconds = 15;
 const connections = 8;
 
@@ -24,8 +24,8 @@ const collector = await startHttpServer((incoming, response) => {
 try {
   const auth = await startAuth();
   const load = startPeople();
-  load.tell([auth.sign(7)]);
-  // Two of each: processes that do the same differ by some percent, for as long as they live.
+  load.post([auth.sign(7)]);
+  // Two pairs of each kind: equal processes differ permanently by some percent.
   const pairs: (Stand & { traces: 'off' | 'on'; seen: number[] })[] = [];
   for (const traces of ['off', 'on', 'off', 'on'] as const) {
     const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: traces === 'on' ? collector.origin : '' };

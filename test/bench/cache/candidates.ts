@@ -3,7 +3,7 @@ import { startPeer } from '../gateway/install.ts';
 import { startContentCache } from '../own-services.ts';
 
 /** The stores that all candidates use. */
-export interface Around {
+export interface CandidateContext {
   auth: string;
   postgres: string;
   logs: string;
@@ -15,18 +15,18 @@ export interface Around {
 export interface Candidate {
   name: string;
   does: string;
-  start(port: number, around: Around): ChildProcess;
+  start(port: number, context: CandidateContext): ChildProcess;
 }
 
 const ours =
   (settings: Record<string, string> = {}): Candidate['start'] =>
-  (port, around) =>
-    startContentCache(port, { ...around, kafka: '' }, settings);
+  (port, context) =>
+    startContentCache(port, { ...context, kafka: '' }, settings);
 
 const peer =
   (file: string, settings: Record<string, string> = {}): Candidate['start'] =>
-  (port, around) =>
-    startPeer(file, port, around, { DATABASE_URL: around.postgres, ...settings });
+  (port, context) =>
+    startPeer(file, port, context, { DATABASE_URL: context.postgres, ...settings });
 
 /** Candidates for hits, storms and the race. */
 export const caches: Candidate[] = [

@@ -28,18 +28,18 @@ export interface Together {
   scans: number;
 }
 
-export interface Around {
+export interface ClearsContext {
   redis: RedisServer;
   records: Records;
   prober: ChildProcess;
   /** CPU of an idle Redis, in µs per ms. */
-  atRest: number;
+  idleCpu: number;
 }
 
 const restMs = 2_000;
 
-/** @see Around.atRest */
-export async function cpuAtRest({ admin }: RedisServer): Promise<number> {
+/** @see ClearsContext.idleCpu */
+export async function measureIdleCpu({ admin }: RedisServer): Promise<number> {
   const [start, before] = [performance.now(), await redisCpu(admin)];
   await sleep(restMs);
   return ((await redisCpu(admin)) - before) / (performance.now() - start);
@@ -55,7 +55,7 @@ export async function fill({ admin }: RedisServer, keys: number): Promise<void> 
 }
 
 /** Caches both views of records, with another program's key for each. */
-async function cached(service: Service, { redis, records }: Around, count: number): Promise<number[]> {
+async function cached(service: Service, { redis, records }: ClearsContext, count: number): Promise<number[]> {
   const ids = await records.make(count);
   const step = 16;
   for (let start = 0; start < count; start += step) {
@@ -67,7 +67,11 @@ async function cached(service: Service, { redis, records }: Around, count: numbe
 }
 
 /** Deletes remaining keys. A search that left keys, or another clear that deleted them, is an error. */
-async function tidy({ redis: { admin } }: Around, ids: readonly number[], isSearch: boolean): Promise<void> {
+async function deleteRest(
+  { redis: { admin } }: ClearsContext,
+  ids: readonly number[],
+  isSearch: boolean,
+): Promise<void> {
   const left = await admin.del(ids.map((id) => `webform:${id}:menu`));
   const others = await admin.exists(
     ids.flatMap((id) => [`webform:${id}`, `webform:${id}:full`, `webform:${id}:summary`]),
@@ -89,23 +93,23 @@ async function clearEach(service: Service, ids: readonly number[]): Promise<numb
 export async function measureClears(
   service: Service,
   isSearch: boolean,
-  around: Around,
+  context: ClearsContext,
   keys: number,
   count: number,
 ): Promise<Clears> {
-  const { admin } = around.redis;
-  const ids = await cached(service, around, count);
+  const { admin } = context.redis;
+  const ids = await cached(service, context, count);
   const [start, before] = [performance.now(), await redisCpu(admin)];
   const times = await clearEach(service, ids);
-  const taken = (await redisCpu(admin)) - before - around.atRest * (performance.now() - start);
-  await tidy(around, ids, isSearch);
+  const taken = (await redisCpu(admin)) - before - context.idleCpu * (performance.now() - start);
+  await deleteRest(context, ids, isSearch);
 
-  const probed = await cached(service, around, Math.ceil(count / 2));
-  around.prober.send('start');
+  const probed = await cached(service, context, Math.ceil(count / 2));
+  context.prober.send('start');
   await clearEach(service, probed);
-  around.prober.send('stop');
-  const [pings] = (await once(around.prober, 'message')) as [number[]];
-  await tidy(around, probed, isSearch);
+  context.prober.send('stop');
+  const [pings] = (await once(context.prober, 'message')) as [number[]];
+  await deleteRest(context, probed, isSearch);
   return {
     keys,
     times: timesOf(times),
@@ -115,9 +119,13 @@ export async function measureClears(
 }
 
 /** Clears a hundred records simultaneously in one process that searches for keys. */
-export async function measureTogether(service: Service, around: Around, keys: number): Promise<Together> {
-  const { admin } = around.redis;
-  const [one, ...ids] = await cached(service, around, 1 + together);
+export async function measureTogether(
+  service: Service,
+  context: ClearsContext,
+  keys: number,
+): Promise<Together> {
+  const { admin } = context.redis;
+  const [one, ...ids] = await cached(service, context, 1 + together);
   const calls = async (work: () => Promise<unknown>) => {
     const before = await scanCalls(admin);
     await work();
@@ -127,6 +135,6 @@ export async function measureTogether(service: Service, around: Around, keys: nu
   const start = performance.now();
   const ofAll = await calls(() => Promise.all(ids.map((id) => service.clear(id))));
   const ms = performance.now() - start;
-  await tidy(around, [one!, ...ids], true);
+  await deleteRest(context, [one!, ...ids], true);
   return { keys, ms, scans: ofAll / ofOne };
 }

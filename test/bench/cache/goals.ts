@@ -4,17 +4,17 @@ import type { Storm } from './storm.ts';
 import type { Verdict } from '../verdict.ts';
 
 /**
- * Of ours. staleReads: any. stormReads: of the database, for a thousand readers of one record. growth: Redis's CPU for a
- * clear among the most keys, by that among the fewest, where no others are looked for. sweepMs: the slowest that looks for
- * others, among the most keys, also where clears share one. scans: for a hundred such clears at once.
+ * Goals of the platform. staleReads: number of stale reads. stormReads: database reads for a thousand readers of one
+ * record. growth: Redis's CPU for a clear without a sweep, with the most keys relative to the fewest. sweepMs: duration of
+ * the slowest clear with a sweep, with the most keys, alone or shared. scans: scans for a hundred simultaneous sweeps.
  */
 export const goals = { staleReads: 0, stormReads: 1, growth: 1.3, sweepMs: 1_000, scans: 2 };
 
 export interface Measured {
   race: Race;
-  /** In one process and across two. */
+  /** Races in one process and across two. */
   storms: Storm[];
-  /** Ascending by the number of keys. */
+  /** In ascending order of the number of keys. */
   none: Clears[];
   sweep: Clears[];
   together: Together;

@@ -14,7 +14,7 @@ export interface Processes {
   admin: Redis;
 }
 
-/** One round. */
+/** Measures one round. */
 export async function measureHits(load: Load<Job, Seen>, job: Job, of: Processes): Promise<HitRound> {
   const cpu = async () => [cpuOf(of.gateway.pid!), cpuOf(of.service.pid!), await redisCpu(of.admin)] as const;
   const before = await cpu();

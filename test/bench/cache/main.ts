@@ -15,8 +15,15 @@ import { isWell, startGateway } from '../own-services.ts';
 import { redisVersion } from '../redis-figures.ts';
 import { startStores } from '../stores.ts';
 import { conclude } from '../verdict.ts';
-import { caches, waysToClear, type Around, type Candidate, type WayToClear } from './candidates.ts';
-import { cpuAtRest, fill, measureClears, measureTogether, type Clears, type Together } from './clears.ts';
+import { caches, waysToClear, type CandidateContext, type Candidate, type WayToClear } from './candidates.ts';
+import {
+  measureIdleCpu,
+  fill,
+  measureClears,
+  measureTogether,
+  type Clears,
+  type Together,
+} from './clears.ts';
 import { judge } from './goals.ts';
 import { measureHits, type HitRound } from './hits.ts';
 import { race, type Race } from './race.ts';
@@ -29,7 +36,7 @@ interface CacheResult {
   name: string;
   does: string;
   rounds: HitRound[];
-  /** In one process, and across two. */
+  /** Races in one process and across two. */
   storms: { one: Storm[]; two: Storm[] };
   race: Race;
 }
@@ -66,7 +73,7 @@ const [redis, limits, large] = await Promise.all([
 ]);
 const originOf = (port: number): string => `http://127.0.0.1:${port}`;
 const { postgres, logs } = stores;
-const around: Around = { auth, postgres, logs, redis: redis.url, publicKeyPem };
+const context: CandidateContext = { auth, postgres, logs, redis: redis.url, publicKeyPem };
 const records = openRecords(postgres);
 
 interface Started {
@@ -75,11 +82,11 @@ interface Started {
   untilWell(): Promise<boolean>;
 }
 
-async function start(candidate: Candidate, on = around): Promise<Started> {
+async function start(candidate: Candidate, on = context): Promise<Started> {
   const port = await freeRow(1);
   const child = candidate.start(port, on);
   const service = connectTo(originOf(port), headers, readers);
-  const untilWell = () => until(`${candidate.name} is well`, () => isWell(port));
+  const untilWell = () => until(`${candidate.name} is ready`, () => isWell(port));
   await untilWell();
   return { child, service, untilWell };
 }
@@ -114,7 +121,7 @@ async function compareHits(running: readonly Running[]): Promise<void> {
   const ids = await records.make(hitRecords);
   const paths = ids.map((id) => `/api/content/webform/${id}`);
   for (const { origin } of running) {
-    await until('the gateway lets through', async () => (await fetch(origin + paths[0]!, { headers })).ok);
+    await until('the gateway forwards', async () => (await fetch(origin + paths[0]!, { headers })).ok);
     await load.send({ origin, paths, headers, requests: warmUp });
   }
   await inTurns(running, rounds, async ({ origin, gateway, processes: [{ child }], result }) => {
@@ -142,18 +149,18 @@ async function compareRaces(running: readonly Running[]): Promise<void> {
 
 async function compareClears(): Promise<{ results: ClearResult[]; together: Together }> {
   const prober = startHelper('test/bench/cache/prober.ts', { REDIS_URL: large.url });
-  const on = { redis: large, records, prober, atRest: 0 };
+  const on = { redis: large, records, prober, idleCpu: 0 };
   const results: (ClearResult & { way: WayToClear; started: Started })[] = [];
   for (const way of waysToClear) {
     const { name, does } = way;
-    results.push({ name, does, sizes: [], way, started: await start(way, { ...around, redis: large.url }) });
+    results.push({ name, does, sizes: [], way, started: await start(way, { ...context, redis: large.url }) });
   }
   for (const [index, keys] of sizes.entries()) {
     await fill(large, keys);
     for (const { started } of results) await started.untilWell();
-    on.atRest = await cpuAtRest(large);
+    on.idleCpu = await measureIdleCpu(large);
     for (const { way, started, sizes: measured } of results) {
-      // Ours leaves a Redis that was blocked for 250 ms, as by the filling or by KEYS, and comes back within a second.
+      // content-cache disconnects from a Redis that was blocked for 250 ms, by filling or KEYS, and reconnects within a second.
       await started.untilWell();
       const count = clearCounts[way.isSearch ? 'search' : 'known'][index]!;
       measured.push(await measureClears(started.service, way.isSearch, on, keys, count));

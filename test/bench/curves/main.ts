@@ -1,5 +1,5 @@
-// `npm run bench -- curves`: what a read costs as the work around it grows: connections, the size of its record, the
-// people who read, the routes of the contract. Each point is measured in turns with the others of its curve.
+// `npm run bench -- curves`: measures the cost of a read while one quantity grows: connections, record size, number of
+// users, or routes of the contract. The points of a curve are measured in alternating rounds.
 import { once } from 'node:events';
 import { closeRecords, database, freshId } from '../../support/records.ts';
 import { startAuth } from '../gateway/auth.ts';
@@ -93,7 +93,7 @@ async function startWide(extra: number, upstream: string) {
 try {
   const { sign, url: light, pid } = await startAuth();
   const people = [10, 100, 1_000, 10_000, 100_000];
-  // Of the last only as many as are sent: each is another one, which is what a memory of 10,000 sees of 100,000.
+  // The largest number is sent only partly: every request has a new token, as a cache of 10,000 tokens sees with 100,000.
   const signed = 10_000 + rounds * seconds * 2_000;
   console.log(`Signing ${signed} tokens`);
   const all = Array.from({ length: signed }, (_, index) => sign(index + 1));
@@ -107,7 +107,7 @@ try {
   const small = await makeRecord(1_000);
   const one = { origin, pids, path: small };
 
-  load.tell(crowd(100));
+  load.post(crowd(100));
   for (const { gateway: own, pids: ownPids } of [crowded, stand])
     for (let second = 0; second < warmUpSeconds; second += seconds)
       await ask({ ...one, origin: own, pids: ownPids });
@@ -137,9 +137,9 @@ try {
       unit: 'people',
       how: `${connections} connections, each request with the token of another user; each process caches 10,000 tokens. Each of 100,000 users sends at most one request, so no token is cached`,
       points: people.map((at) => {
-        if (at < 100_000) return pointAt(at, one, () => load.tell(crowd(at)));
+        if (at < 100_000) return pointAt(at, one, () => load.post(crowd(at)));
         return pointAt(at, { ...one, origin: crowded.gateway, pids: crowded.pids }, () =>
-          load.tell(all.slice(fresh, (fresh += seconds * 2_000))),
+          load.post(all.slice(fresh, (fresh += seconds * 2_000))),
         );
       }),
     },
@@ -147,9 +147,9 @@ try {
   for (const curve of curves) {
     if (curve.name === 'tokens') {
       // Fills the token cache before the measurement.
-      load.tell(crowd(10_000));
+      load.post(crowd(10_000));
       for (let asked = 0; asked < 10_000;) asked += (await ask(one)).perSecond * seconds;
-    } else load.tell(crowd(100));
+    } else load.post(crowd(100));
     await measureCurve(curve);
   }
 
@@ -160,7 +160,7 @@ try {
     how: `a gateway without rate limits in front of a stub; the requested route comes after all added routes`,
     points: wide.map(({ origin: own, token, pids: ownPids }, index) =>
       pointAt([1, 4, 16, 64][index]!, { origin: own, path: '/api/content/pathway/1', pids: ownPids }, () =>
-        load.tell([token]),
+        load.post([token]),
       ),
     ),
   };

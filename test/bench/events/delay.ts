@@ -2,25 +2,25 @@ import { Agent, request } from 'undici';
 import { cacheInvalidation, clearModel } from '@content-platform/contract';
 import { openLoop } from '../open-loop.ts';
 import { timesOf, type Times } from '../percentiles.ts';
-import type { Ground } from './ground.ts';
+import type { EventsContext } from './context.ts';
 import { cacheAll, freshIds, keyOf } from './records.ts';
 
 export interface Delay {
   perSecond: number;
-  /** In ms. */
+  /** Delays in ms. */
   times: Times;
   errors: string[];
 }
 
-/** One after the other is sent when it is due, each about a cached record of its own. */
+/** Sends requests when they are due, each about a separate cached record. */
 async function measure(
-  ground: Ground,
+  context: EventsContext,
   perSecond: number,
   seconds: number,
   send: (id: number) => Promise<void>,
 ): Promise<Delay> {
   const ids = freshIds(perSecond * seconds);
-  await cacheAll(ground.redis.admin, ids);
+  await cacheAll(context.redis.admin, ids);
   let next = 0;
   const kind = { name: 'one', weight: 1, send: () => send(ids[next++]!) };
   const outcomes = await openLoop([kind], perSecond, seconds);
@@ -28,21 +28,25 @@ async function measure(
   return { perSecond, times: timesOf(outcomes.map(({ ms }) => ms)), errors: [...new Set(errors)] };
 }
 
-/** From the moment an event is due to be sent until Redis tells (by a keyspace event) that its record is gone. */
-export async function measureEvents(ground: Ground, perSecond: number, seconds: number): Promise<Delay> {
+/** Measures from the moment an event is due until Redis reports (by a keyspace event) that its key was deleted. */
+export async function measureEvents(
+  context: EventsContext,
+  perSecond: number,
+  seconds: number,
+): Promise<Delay> {
   const { topic } = cacheInvalidation;
-  const { admin } = ground.redis;
+  const { admin } = context.redis;
   const waiting = new Map<string, () => void>();
   const listener = admin.duplicate();
   listener.on('message', (_, key: string) => waiting.get(key)?.());
   await admin.config('SET', 'notify-keyspace-events', 'Eg');
   await listener.subscribe('__keyevent@0__:del');
   try {
-    return await measure(ground, perSecond, seconds, async (id) => {
+    return await measure(context, perSecond, seconds, async (id) => {
       const key = keyOf(id);
       const gone = new Promise<void>((resolve) => waiting.set(key, resolve));
       const value = JSON.stringify({ model: 'webform', id, occurred_at: new Date().toISOString() });
-      await ground.producer.send({ topic, acks: -1, messages: [{ key, value }] });
+      await context.producer.send({ topic, acks: -1, messages: [{ key, value }] });
       await gone;
       waiting.delete(key);
     });
@@ -52,9 +56,9 @@ export async function measureEvents(ground: Ground, perSecond: number, seconds: 
   }
 }
 
-/** From the moment a call is due to the end of its reply. */
+/** Measures from the moment a call is due to the end of its reply. */
 async function measurePosts(
-  ground: Ground,
+  context: EventsContext,
   origin: string,
   perSecond: number,
   seconds: number,
@@ -62,11 +66,11 @@ async function measurePosts(
 ): Promise<Delay> {
   const dispatcher = new Agent({ connections: 64, pipelining: 1 });
   try {
-    return await measure(ground, perSecond, seconds, async (id) => {
+    return await measure(context, perSecond, seconds, async (id) => {
       const reply = await request(origin + clearModel.path, {
         dispatcher,
         method: 'POST',
-        headers: ground.headers,
+        headers: context.headers,
         body: JSON.stringify({ model: 'webform', id }),
       });
       const text = await reply.body.text();
@@ -77,10 +81,10 @@ async function measurePosts(
   }
 }
 
-/** Calls of clear-model, through the gateway. */
-export const measureCalls = (ground: Ground, perSecond: number, seconds: number): Promise<Delay> =>
-  measurePosts(ground, ground.gateway, perSecond, seconds, (text) => text.includes('"keys_deleted":1'));
+/** Measures calls of clear-model through the gateway. */
+export const measureCalls = (context: EventsContext, perSecond: number, seconds: number): Promise<Delay> =>
+  measurePosts(context, context.gateway, perSecond, seconds, (text) => text.includes('"keys_deleted":1'));
 
-/** The same to a bare Node server, which does nothing: what is late there the machine and the load make late. */
-export const measureBare = (ground: Ground, perSecond: number, seconds: number): Promise<Delay> =>
-  measurePosts(ground, ground.bare, perSecond, seconds, () => true);
+/** Measures calls to a bare Node server: the delay that the machine and the load generator cause. */
+export const measureBare = (context: EventsContext, perSecond: number, seconds: number): Promise<Delay> =>
+  measurePosts(context, context.bare, perSecond, seconds, () => true);

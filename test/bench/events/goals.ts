@@ -2,7 +2,7 @@ import type { Delay } from './delay.ts';
 import type { Throughput } from './throughput.ts';
 import type { Verdict } from '../verdict.ts';
 
-/** With CACHE_UNMANAGED_KEYS=none, on one content-cache: events a second; ms from sending to cleared; ms of a call. */
+/** For one content-cache with CACHE_UNMANAGED_KEYS=none: events per second; ms from sending to clear; ms of a call. */
 export const goals = { eventsPerSecond: 20_000, eventP99: 250, callP99: 10 };
 
 export interface Measured {

@@ -7,7 +7,7 @@ import { startStores } from '../stores.ts';
 import { conclude } from '../verdict.ts';
 import { measureBare, measureCalls, measureEvents } from './delay.ts';
 import { judge, type Measured } from './goals.ts';
-import { prepare, type Ground, type UnmanagedKeys } from './ground.ts';
+import { prepare, type EventsContext, type UnmanagedKeys } from './context.ts';
 import { addOthers } from './records.ts';
 import { measureThroughput } from './throughput.ts';
 
@@ -21,32 +21,32 @@ const perSecond = 500;
 const seconds = 20 * scale;
 const warmUpSeconds = 4 * scale;
 
-async function measure(ground: Ground, unmanagedKeys: UnmanagedKeys): Promise<Measured> {
-  await ground.redis.admin.flushall();
-  await addOthers(ground.redis.admin, others);
-  // It makes the topic, and has its place in it.
-  await ground.start(unmanagedKeys, true);
+async function measure(context: EventsContext, unmanagedKeys: UnmanagedKeys): Promise<Measured> {
+  await context.redis.admin.flushall();
+  await addOthers(context.redis.admin, others);
+  // Starts content-cache once, so that it creates the topic and commits an offset.
+  await context.start(unmanagedKeys, true);
   console.log(`CACHE_UNMANAGED_KEYS=${unmanagedKeys}, beside ${others} other keys`);
-  const throughput = await measureThroughput(ground, unmanagedKeys, waiting[unmanagedKeys]);
-  const events = await measureEvents(ground, perSecond, seconds);
-  await measureCalls(ground, perSecond / 2, warmUpSeconds);
-  const calls = await measureCalls(ground, perSecond, seconds);
-  await measureBare(ground, perSecond / 2, warmUpSeconds);
-  const bare = await measureBare(ground, perSecond, seconds);
-  await ground.end();
+  const throughput = await measureThroughput(context, unmanagedKeys, waiting[unmanagedKeys]);
+  const events = await measureEvents(context, perSecond, seconds);
+  await measureCalls(context, perSecond / 2, warmUpSeconds);
+  const calls = await measureCalls(context, perSecond, seconds);
+  await measureBare(context, perSecond / 2, warmUpSeconds);
+  const bare = await measureBare(context, perSecond, seconds);
+  await context.end();
   return { throughput, events, calls, bare };
 }
 
 const stores = await startStores({ withKafka: true });
 try {
-  const ground = await prepare(stores);
-  const none = await measure(ground, 'none');
-  const sweep = await measure(ground, 'sweep');
+  const context = await prepare(stores);
+  const none = await measure(context, 'none');
+  const sweep = await measure(context, 'sweep');
   const verdicts = judge(none);
-  const versions = { ...stores.versions, redis: await redisVersion(ground.redis.admin) };
+  const versions = { ...stores.versions, redis: await redisVersion(context.redis.admin) };
   const settings = { scale, others, perSecond, seconds };
   conclude('events', verdicts, { settings, verdicts, none, sweep }, versions);
-  await ground.close();
+  await context.close();
 } finally {
   await stopAll();
   await stores.stop();

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 
 const pipelined = 5_000;
 
-/** The ids that a part of the bench uses: no two parts share one. */
+/** Returns ids that no other part of the bench uses. */
 export function freshIds(count: number): number[] {
   const first = next;
   next += count;
@@ -12,7 +12,7 @@ let next = 1_000_000;
 
 export const keyOf = (id: number): string => `webform:${id}`;
 
-/** Puts a record into the cache, as content-cache keeps it: a hash with a payload. */
+/** Caches records as content-cache does: a hash with a payload. */
 export async function cacheAll(admin: Redis, ids: readonly number[]): Promise<void> {
   const payload = JSON.stringify({ model: 'webform', title: 'Measured', body: 'x'.repeat(100) });
   for (let start = 0; start < ids.length; start += pipelined) {
@@ -23,7 +23,7 @@ export async function cacheAll(admin: Redis, ids: readonly number[]): Promise<vo
   }
 }
 
-/** Other keys beside, such as a cache has: `sweep` has to pass by them. */
+/** Adds keys of other records, which a sweep must skip. */
 export async function addOthers(admin: Redis, count: number): Promise<void> {
   for (let start = 0; start < count; start += pipelined) {
     const pipeline = admin.pipeline();

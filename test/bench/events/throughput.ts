@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cacheInvalidation } from '@content-platform/contract';
-import type { Ground, UnmanagedKeys } from './ground.ts';
+import type { EventsContext, UnmanagedKeys } from './context.ts';
 import { cacheAll, freshIds, keyOf } from './records.ts';
 
 const { topic } = cacheInvalidation;
@@ -14,7 +14,7 @@ export interface Throughput {
 }
 
 /** Sends events about distinct records. */
-async function produce({ producer }: Ground, ids: readonly number[]): Promise<void> {
+async function produce({ producer }: EventsContext, ids: readonly number[]): Promise<void> {
   for (let start = 0; start < ids.length; start += perSend) {
     const messages = ids.slice(start, start + perSend).map((id) => ({
       key: keyOf(id),
@@ -25,7 +25,7 @@ async function produce({ producer }: Ground, ids: readonly number[]): Promise<vo
 }
 
 /** Resolves when the number of keys meets `isMet`. */
-async function untilSize({ redis }: Ground, isMet: (size: number) => boolean): Promise<void> {
+async function untilSize({ redis }: EventsContext, isMet: (size: number) => boolean): Promise<void> {
   const end = performance.now() + limitMs;
   while (!isMet(await redis.admin.dbsize())) {
     if (performance.now() > end) throw new Error('the events are not cleared');
@@ -34,23 +34,23 @@ async function untilSize({ redis }: Ground, isMet: (size: number) => boolean): P
 }
 
 /**
- * So many events about distinct cached records wait when the one consumer starts. It is timed from the first record
- * that is gone to the last: what it takes to start and to join is not counted.
+ * Measures how fast one consumer clears `count` waiting events about distinct cached records: from the first deleted key to
+ * the last. Starting and joining the group do not count.
  */
 export async function measureThroughput(
-  ground: Ground,
+  context: EventsContext,
   unmanagedKeys: UnmanagedKeys,
   count: number,
 ): Promise<Throughput> {
   const ids = freshIds(count);
-  await ground.end();
-  const others = await ground.redis.admin.dbsize();
-  await cacheAll(ground.redis.admin, ids);
-  await produce(ground, ids);
+  await context.end();
+  const others = await context.redis.admin.dbsize();
+  await cacheAll(context.redis.admin, ids);
+  await produce(context, ids);
 
-  await ground.start(unmanagedKeys, false);
-  await untilSize(ground, (size) => size < others + count);
+  await context.start(unmanagedKeys, false);
+  await untilSize(context, (size) => size < others + count);
   const start = performance.now();
-  await untilSize(ground, (size) => size === others);
+  await untilSize(context, (size) => size === others);
   return { events: count, perSecond: (count / (performance.now() - start)) * 1_000 };
 }

@@ -7,8 +7,8 @@ import { startNode } from './processes.ts';
 const kid = 'bench';
 
 /**
- * Starts what stands for auth, and for whatever else is behind a gateway (upstream.ts), and signs the access tokens that
- * it vouches for; they outlive the bench.
+ * Starts a stub of auth and of all other services (upstream.ts), and signs access tokens with its key. The tokens outlive
+ * the bench.
  */
 export async function startAuth(scope = '') {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });

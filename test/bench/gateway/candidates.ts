@@ -5,7 +5,7 @@ import { startPeer } from './install.ts';
 import { nginx, startNginx } from './nginx.ts';
 
 /** The services that all candidates use. */
-export interface Around {
+export interface CandidateContext {
   upstream: string;
   redis: string;
   publicKeyPem: string;
@@ -17,8 +17,8 @@ export interface Candidate {
   /** Describes the candidate's work and method. */
   does: string;
   hasDuties: boolean;
-  /** Starts it on `port`; resolves with all of its processes. */
-  start: (port: number, around: Around) => Promise<ChildProcess[]>;
+  /** Starts the candidate on `port`. Resolves with all of its processes. */
+  start: (port: number, context: CandidateContext) => Promise<ChildProcess[]>;
 }
 
 const ours =
@@ -27,14 +27,14 @@ const ours =
 
 const peer =
   (file: string, hasDuties: boolean): Candidate['start'] =>
-  async (port, around) => [
-    startPeer(file, port, around, { UPSTREAM: around.upstream, DUTIES: hasDuties ? '1' : '0' }),
+  async (port, context) => [
+    startPeer(file, port, context, { UPSTREAM: context.upstream, DUTIES: hasDuties ? '1' : '0' }),
   ];
 
-const nginxWithAuth: Candidate['start'] = async (port, around) => {
+const nginxWithAuth: Candidate['start'] = async (port, context) => {
   const authPort = await freePort();
-  const [authenticator] = await peer('nginx-auth.mjs', true)(authPort, around);
-  return [startNginx(around.folder, port, around.upstream, authPort), authenticator!];
+  const [authenticator] = await peer('nginx-auth.mjs', true)(authPort, context);
+  return [startNginx(context.folder, port, context.upstream, authPort), authenticator!];
 };
 
 const common = 'limit in Redis';

@@ -2,7 +2,7 @@ import { median } from '../percentiles.ts';
 import type { Verdict } from '../verdict.ts';
 import type { Seen } from './job.ts';
 
-/** One round of a candidate; `cpu` is what it took for a request, in µs. */
+/** One round of a candidate; `cpu` is the CPU time per request, in µs. */
 export type Round = Seen & { cpu: number };
 
 export interface Result {
@@ -12,17 +12,17 @@ export interface Result {
   rounds: Round[];
 }
 
-/** CPU of a request in ours may be so many times that of the others. */
+/** Maximum CPU per request of the platform's gateway, as a multiple of the other candidates. */
 const goals = { leanest: 1.1, pipe: 1.6 };
 
-/** CPU a request, in µs: the median of the rounds. */
+/** Returns the CPU per request in µs: the median of the rounds. */
 const cpuOfResult = ({ rounds }: Result): number => median(rounds.map(({ cpu }) => cpu));
 
-/** How many times as much CPU `one` takes as `other`: the median over the rounds, as the machine is faster in some. */
+/** Returns the CPU of `one` as a multiple of `other`: the median over the rounds, because the machine's speed varies. */
 const ratioOf = (one: Result, other: Result): number =>
   median(one.rounds.map(({ cpu }, round) => cpu / other.rounds[round]!.cpu));
 
-/** Whether its rounds are no further apart than 15 % of the median. */
+/** Returns whether its rounds differ by at most 15 % of the median. */
 export function isCalm({ rounds }: Result): boolean {
   const all = rounds.map(({ cpu }) => cpu);
   return Math.max(...all) - Math.min(...all) <= 0.15 * median(all);
@@ -30,7 +30,7 @@ export function isCalm({ rounds }: Result): boolean {
 
 /**
  * Compares the measurements with the goals; the platform's gateway is the first of `results`. nginx is excluded because
- * it is no Node gateway.
+ * it is not a Node gateway.
  */
 export function judge([ours, ...others]: readonly Result[]): Verdict[] {
   const peers = others.filter(({ name }) => !/^(ours|nginx)/.test(name));

@@ -24,9 +24,9 @@ export async function installPeers(): Promise<void> {
   try {
     if (readFileSync(note, 'utf8') === wanted) return;
   } catch {
-    // not installed yet
+    // Not installed yet.
   }
-  console.log('Installing what ours is measured against (npm ci)');
+  console.log('Installing the alternatives (npm ci)');
   const { code, output } = await runCommand('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
     cwd: folder,
   });

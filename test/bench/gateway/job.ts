@@ -1,7 +1,7 @@
 /** A job for the load generator. */
 export interface Job {
   origin: string;
-  /** Requested in turns. */
+  /** Requested alternately. */
   paths: readonly string[];
   headers: Record<string, string>;
   requests: number;

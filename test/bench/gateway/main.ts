@@ -1,6 +1,6 @@
-// `npm run bench -- gateway`: the CPU that a request takes in the gateway, throughput and latency, beside what one would
-// take instead: with the same duties, and bare. All of them are up at once and take turns; each round is as many requests
-// of 1 KB over 64 kept connections. What is written goes to /dev/null. Not before all have been warmed up.
+// `npm run bench -- gateway`: compares CPU per request, throughput and latency of the gateway with alternatives that have
+// the same duties, and with bare proxies. All run at the same time and are measured in alternating rounds, after a warm-up.
+// A round sends a fixed number of requests of 1 KB over 64 persistent connections. Logs go to /dev/null.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,16 +43,17 @@ const statusOf = async (url: string, init: RequestInit = {}): Promise<number> =>
   return reply.status;
 };
 
-/** Starts it, and sees that it does what it is measured for. */
+/** Starts a candidate and checks that it fulfils its duties. */
 async function bringUp({ name, does, hasDuties, start }: Candidate): Promise<Running> {
-  // Ours has its internal listener above it.
+  // The platform's gateway needs a second port above it for its internal listener.
   const port = await freeRow(1);
   const children = await start(port, { upstream, redis: redis.url, publicKeyPem, folder });
   const origin = `http://127.0.0.1:${port}`;
   await until(`${name} answers`, async () => (await statusOf(origin + path, { headers })) === 200);
   if (hasDuties) {
     const seen = [await statusOf(origin + path), await statusOf(`${origin}/api/other/1`, { headers })];
-    if (String(seen) !== '401,404') throw new Error(`${name} lets through: ${seen.join(', ')}`);
+    if (String(seen) !== '401,404')
+      throw new Error(`${name} does not refuse requests as required: ${seen.join(', ')}`);
   }
   return { origin, pids: children.map(({ pid }) => pid!), result: { name, does, hasDuties, rounds: [] } };
 }
@@ -64,7 +65,7 @@ async function measure({ origin, pids }: Running): Promise<Round> {
   return { ...seen, cpu: (cpu() - before) / requests };
 }
 
-/** Its code is compiled as it is used: until two rounds in a row took nearly the same, but ten at most. */
+/** Warms up the JIT compiler until two consecutive rounds take nearly the same CPU, at most ten rounds. */
 async function warm(one: Running): Promise<void> {
   await load.send({ origin: one.origin, paths: [path], headers, requests: warmUp });
   let last = Infinity;

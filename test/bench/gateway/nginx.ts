@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { onPath, runCommand } from '../../../deploy/local/run-command.ts';
 import { start } from './processes.ts';
 
-/** Undefined: it is not on the PATH. */
+/** Path of nginx; undefined if it is not on the PATH. */
 export const nginx = onPath('nginx');
 
-/** As nginx tells it. */
+/** Returns the version that nginx reports. */
 export async function nginxVersion(): Promise<string> {
   const { output } = await runCommand(nginx!, ['-v']);
   return /nginx\/(\S+)/.exec(output)![1]!;
@@ -14,7 +14,7 @@ export async function nginxVersion(): Promise<string> {
 
 const plain = 'location / { proxy_pass http://upstream; }';
 
-/** Allowlist, limit, request id and a log line with the duration; who checks tokens is asked over HTTP. */
+/** Allowlist, rate limit, request ID and a log line with the duration. nginx asks an authenticator over HTTP. */
 const duties = `
   limit_req zone=callers burst=10000 nodelay;
   access_log /dev/null each;
@@ -58,7 +58,7 @@ http {
 }
 `;
 
-/** Starts nginx with one worker; with `authPort` it has the gateway's duties, else it forwards alone. */
+/** Starts nginx with one worker. With `authPort` it has the gateway's duties; otherwise it only forwards. */
 export function startNginx(parent: string, port: number, upstream: string, authPort?: number) {
   const folder = join(parent, `nginx-${port}`);
   mkdirSync(folder);

@@ -30,7 +30,7 @@ export function open(origin: URL, onReply: (reply: Reply, connection: Connection
     },
   };
 
-  /** Bytes of `chunk` behind the head, when that is whole. */
+  /** Returns the number of bytes of `chunk` after the head; -1 while the head is incomplete. */
   function readHead(chunk: Buffer): number {
     head += chunk.toString('latin1');
     const end = head.indexOf('\r\n\r\n');

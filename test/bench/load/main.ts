@@ -1,23 +1,23 @@
-// Sends the load, in a process of its own. `perSecond` requests are due each second, evenly, and each is sent when it is
-// due, on a connection that is free: what waits for the gateway is no reason to send less. Each has the next one's token.
+// Sends the load from its own process. `perSecond` requests are due each second at equal intervals. Each is sent on a free
+// connection when it is due, even if earlier requests still wait for the gateway. The requests use the tokens in turn.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { open, type Connection, type Reply } from './connection.ts';
 import { patienceMs, type Job, type Seen } from './job.ts';
 import { createTally } from './tally.ts';
 
-/** The requests' tokens, one of each person. */
+/** Tokens of the requests, one for each user. */
 let tokens: string[] = [];
-/** Whose turn it is. */
+/** Number of tokens used so far. */
 let turn = 0;
 
-/** So long connections have to be accepted: Node accepts one in a turn of its event loop. */
+/** Time for accepting the connections: Node accepts one in each turn of its event loop. */
 const connectMs = 500;
 
 async function run({ origin, path, seconds, perSecond, kept, connections }: Job): Promise<Seen> {
   const url = new URL(origin);
   const begin = `GET ${path} HTTP/1.1\r\nHost: ${url.host}\r\nAuthorization: Bearer `;
   const free: Connection[] = [];
-  /** Those with a request under way, in the order of sending, and when it was due. */
+  /** Connections with a request in progress, in sending order, and the time at which the request was due. */
   const waiting = new Map<Connection, number>();
   let opened = 0;
 
@@ -55,13 +55,13 @@ async function run({ origin, path, seconds, perSecond, kept, connections }: Job)
 
   function sendOne(dueAt: number): void {
     tally.counts.due += 1;
-    // The one that was free for the longest time: so all have their turn.
+    // The connection that was free for the longest time, so that all are used.
     const connection = free.shift() ?? (opened < connections ? openOne() : undefined);
     if (connection) send(connection, dueAt);
     else tally.counts.unsent += 1;
   }
 
-  function giveUp(now: number): void {
+  function closeLate(now: number): void {
     for (const [connection, dueAt] of waiting) {
       if (now - dueAt < patienceMs) return;
       waiting.delete(connection);
@@ -71,7 +71,7 @@ async function run({ origin, path, seconds, perSecond, kept, connections }: Job)
     }
   }
 
-  /** How many are due, unless each is due when the one before is answered. */
+  /** Returns the number of requests due by `now`, if `perSecond` is not 0. */
   const dueBy = (now: number) => ((now - start) * perSecond) / 1_000;
 
   if (perSecond === 0) for (let index = 0; index < connections; index += 1) sendOne(start);
@@ -79,12 +79,12 @@ async function run({ origin, path, seconds, perSecond, kept, connections }: Job)
     while (tally.counts.due < dueBy(now)) {
       sendOne(start + (tally.counts.due * 1_000) / perSecond);
     }
-    giveUp(now);
+    closeLate(now);
     await sleep(1);
   }
   const endedAt = Date.now();
   while (waiting.size > 0) {
-    giveUp(performance.now());
+    closeLate(performance.now());
     await sleep(10);
   }
   for (const connection of free) connection.close();

@@ -7,7 +7,7 @@ function quantiles(times: number[]): Quantiles | undefined {
   return { p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
 }
 
-/** Counts what becomes of requests, from `start` on (performance.now()). */
+/** Counts the outcomes of requests from `start` (performance.now()). */
 export function createTally(start: number, seconds: number) {
   const statuses: Record<string, number> = {};
   let goodInTheRun = 0;

@@ -2,13 +2,12 @@ import type { Verdict } from '../verdict.ts';
 import type { Held } from '../../support/heap.ts';
 
 /**
- * By how much what is held may grow from the end of the warming up to the end of all: memory as a part, sockets and
- * handles as a number. rss holds what Node does not account for, and pages that are free again. failed: the part of the
- * requests that may fail.
+ * Maximum growth from the end of the warm-up to the end of the run: memory as a share, sockets and handles as a number. rss
+ * includes memory that Node does not account for, and pages that are free again. failed: maximum share of failed requests.
  */
 export const goals = { heap: 0.1, rss: 0.2, sockets: 3, failed: 0.01 };
 
-/** The first and the last value of the straight line that is nearest to the values (least squares). */
+/** Returns the first and the last value of the regression line (least squares). */
 function lineThrough(values: readonly number[]): { first: number; last: number } {
   const middle = (values.length - 1) / 2;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -18,7 +17,7 @@ function lineThrough(values: readonly number[]): { first: number; last: number }
   return { first: mean - slope * middle, last: mean + slope * middle };
 }
 
-/** Whether what a process holds is flat: its samples, one a minute, at least three. The first third is its warming up. */
+/** Judges whether a process's memory is flat, from at least three samples, one a minute. The first third is warm-up. */
 export function judge(name: string, samples: readonly Held[]): Verdict {
   const warm = samples.slice(Math.floor(samples.length / 3));
   const line = (key: keyof Held) => lineThrough(warm.map((each) => each[key]));
@@ -32,7 +31,7 @@ export function judge(name: string, samples: readonly Held[]): Verdict {
   };
 }
 
-/** Whether it was the mix that was meant: what fails holds nothing. */
+/** Judges whether enough requests succeeded: failed requests hold no memory. */
 export function judgeLoad(sent: number, failed: number): Verdict {
   return {
     isHeld: sent > 0 && failed <= sent * goals.failed,

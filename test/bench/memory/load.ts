@@ -25,12 +25,12 @@ async function newPerson(): Promise<Person> {
 
 const pick = <T>(from: readonly T[]): T => from[randomInt(from.length)]!;
 
-/** Throws when something else is answered than should be. */
+/** Throws if the status is not among the expected ones. */
 function expectStatus({ status }: { status: number }, ...expected: number[]): void {
   if (!expected.includes(status)) throw new Error(`${status} instead of ${expected.join(' or ')}`);
 }
 
-/** All that people, the content server and those who err do in a day, in the shares in which they do it. */
+/** The requests of users, the content server and erring clients, with their shares of a day. */
 export async function mixedLoad(): Promise<Kind[]> {
   const { gateway } = stack();
   const first = freshId();

@@ -1,5 +1,5 @@
-// `npm run bench -- memory`: whether what the processes hold stays the same under a steady mixed load, for half an hour or
-// MEMORY_MINUTES. Each minute every process collects its garbage, and is asked what is left. Exits with 1 when one grows.
+// `npm run bench -- memory`: checks that the memory of the processes does not grow under a steady mixed load, for half an
+// hour or MEMORY_MINUTES. Each minute every process collects garbage and reports its heap. Exits with 1 if one grows.
 import { closeRecords } from '../../support/records.ts';
 import { pidOf, stack } from '../../support/stack.ts';
 import { openLoop } from '../open-loop.ts';
@@ -10,7 +10,7 @@ import { mixedLoad } from './load.ts';
 
 const minutes = Math.max(3, Number(process.env['MEMORY_MINUTES'] ?? 30));
 const perSecond = Number(process.env['MEMORY_PER_SECOND'] ?? 40);
-/** Of each minute; the rest is for looking. */
+/** Seconds of load in each minute; the rest is for the samples. */
 const loadSeconds = 50;
 
 const kinds = await mixedLoad();

@@ -2,10 +2,10 @@ import type { Probed } from './probe.ts';
 import type { Seen } from '../load/job.ts';
 import type { Verdict } from '../verdict.ts';
 
-/** `goodput`: a part of the peak; `afterwards`: of what was answered over keep-alive connections before; times in ms. */
+/** `goodput`: share of the peak; `afterwards`: share of the earlier capacity over kept connections; times in ms. */
 export const goals = { goodput: 0.9, refusal: 50, recovery: 5_000, afterwards: 0.9 };
 
-/** One load, so many times what can be answered, and what others saw meanwhile. */
+/** One load, as a multiple of the capacity, and the results of the probes during it. */
 export interface Step {
   multiple: number;
   perSecond: number;
@@ -13,7 +13,7 @@ export interface Step {
   probed: Probed;
 }
 
-/** The most that was ever answered in a second. */
+/** Returns the maximum number of replies per second. */
 export const peakOf = (capacity: number, steps: readonly Step[]): number =>
   Math.max(capacity, ...steps.map(({ seen }) => seen.goodput));
 

@@ -15,9 +15,9 @@ const path = '/api/content/pathway/1';
 const people = 500;
 const seconds = Number(process.env['OVERLOAD_SECONDS'] ?? 20);
 const multiples = [1, 2, 3];
-/** Kept connections while the peak is looked for, and all that clients open when they are not answered at once. */
+/** Number of kept connections for the peak, and maximum number that clients open under overload. */
 const [few, many] = [64, 2_000];
-/** Longer than a recovery may take. */
+/** Pause after a load: longer than a recovery may take. */
 const restMs = 6_000;
 
 const load = startPeople();
@@ -25,7 +25,7 @@ const load = startPeople();
 const closedLoop = async ({ gateway: origin }: Stand, forSeconds: number): Promise<number> =>
   (await load.send({ origin, path, perSecond: 0, seconds: forSeconds, kept: 0, connections: few })).goodput;
 
-/** Requests that are answered in a second when each connection waits for its replies: the median of three. */
+/** Returns the replies per second if each connection waits for its replies: the median of three rounds. */
 async function capacityOf(stand: Stand): Promise<number> {
   const rounds: number[] = [];
   for (let round = 0; round < 3; round += 1) rounds.push(await closedLoop(stand, 3));
@@ -56,7 +56,7 @@ async function measure(name: string, does: string, stand: Stand, token: string) 
 
 try {
   const { sign, url: light, pid } = await startAuth();
-  load.tell(Array.from({ length: people }, (_, index) => sign(index + 1)));
+  load.post(Array.from({ length: people }, (_, index) => sign(index + 1)));
   for (const each of [process.pid, load.pid, pid]) pin(each, otherCore);
   const own = sign(people + 1);
   const scenes = [

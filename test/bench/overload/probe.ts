@@ -3,7 +3,7 @@ import { startTraffic } from '../../support/traffic.ts';
 import type { Stand } from '../stand.ts';
 import { patienceMs, targetMs } from '../load/job.ts';
 
-/** One answer: when it was asked for, in ms since 1970; status 0: there was none in time. */
+/** A reply, with the time of its request in ms since 1970; status 0: no reply in time. */
 interface Answer {
   at: number;
   ms: number;
@@ -14,8 +14,8 @@ export interface Probed {
   health: { failed: number; max: number };
   metrics: { failed: number; max: number };
   /**
-   * Ms from the end of the load until the last read that was not answered with 200 in time, of one person who asks ten
-   * times a second; 0: all were.
+   * Ms from the end of the load until the last failed or late read of a user who reads ten times a second; 0: no read
+   * failed.
    */
   recovery: number;
 }
@@ -34,7 +34,7 @@ const summary = (answers: readonly Answer[]) => ({
   max: Math.max(...answers.map(({ ms }) => ms)),
 });
 
-/** Asks for health, metrics and a record as long as the load goes on, and what it does to them. */
+/** Requests health, metrics and a record during the load, and records the replies. */
 export function startProbe({ gateway, internal }: Stand, token: string) {
   const [health, metrics, reads]: Answer[][] = [[], [], []];
   const read = gateway + readContent.path.replace(':model', 'pathway').replace(':id', '1');
@@ -44,7 +44,7 @@ export function startProbe({ gateway, internal }: Stand, token: string) {
     startTraffic(10, async () => reads!.push(await ask(read, { Authorization: `Bearer ${token}` }))),
   ];
   return {
-    /** `endedAt`: when the load ended, in ms since 1970. */
+    /** @param endedAt end of the load in ms since 1970 */
     async stop(endedAt: number): Promise<Probed> {
       await Promise.all(traffic.map((each) => each.stop()));
       const bad = reads!.filter(({ at, ms, status }) => at >= endedAt && (status !== 200 || ms > targetMs));

@@ -1,5 +1,5 @@
-// The home-made one: GET, else read the database and SET. CLEAR says how a record is cleared: by its known keys (del), or
-// by what is used where not all are known: SCAN or KEYS with a pattern, or a tag.
+// A hand-written cache: GET, otherwise read the database and SET. CLEAR is the way to clear a record: by its known keys
+// (del), or, if not all keys are known, by SCAN or KEYS with a pattern, or by a tag.
 import { connectRedis } from './settings.mjs';
 import { load, serve, ttl, views } from './records.mjs';
 
@@ -10,7 +10,7 @@ const set = (key, text) => redis.set(key, text, 'EX', ttl);
 
 const tagOf = (model, id) => `tag:${model}:${id}:entries`;
 
-/** All that a cursor leads to; `step` asks for one page. */
+/** Returns all items of a cursor; `step` reads one page. */
 async function pagesOf(step, each) {
   let cursor = '0';
   do {
@@ -42,7 +42,7 @@ const ways = {
       return keys.length > 0 ? redis.del(keys) : 0;
     },
   },
-  // As Laravel's RedisTaggedCache: a tag is a sorted set of the keys that have it, by when they end.
+  // Like Laravel's RedisTaggedCache: a tag is a sorted set of its keys by expiry.
   tags: {
     async keep(key, text, model, id) {
       await redis.zadd(tagOf(model, id), Math.floor(Date.now() / 1000) + ttl, key);

@@ -1,4 +1,4 @@
-// cache-manager with @keyv/redis, as its documentation has it.
+// cache-manager with @keyv/redis, used as documented.
 import KeyvRedis from '@keyv/redis';
 import { createCache } from 'cache-manager';
 import { Keyv } from 'keyv';

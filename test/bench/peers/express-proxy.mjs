@@ -1,5 +1,5 @@
-// express with http-proxy-middleware, jsonwebtoken, express-rate-limit, pino-http and express-prom-bundle, as their
-// readmes have them. Each request's token is verified.
+// express with http-proxy-middleware, jsonwebtoken, express-rate-limit, pino-http and express-prom-bundle, used as
+// documented. Verifies the token of each request.
 import { Agent } from 'node:http';
 import express from 'express';
 import promBundle from 'express-prom-bundle';

@@ -1,5 +1,5 @@
-// fast-gateway with middlewares: fast-jwt (which remembers tokens that it has verified), express-rate-limit, prom-client
-// and a log line by pino.
+// fast-gateway with middlewares: fast-jwt (with a cache of verified tokens), express-rate-limit, prom-client and a log
+// line by pino.
 import { rateLimit } from 'express-rate-limit';
 import gateway from 'fast-gateway';
 import { Histogram, collectDefaultMetrics } from 'prom-client';

@@ -1,5 +1,5 @@
-// fastify with @fastify/http-proxy, @fastify/jwt (which remembers tokens that it has verified), @fastify/rate-limit and
-// fastify-metrics. One log line a request, where its own would be two.
+// fastify with @fastify/http-proxy, @fastify/jwt (with a cache of verified tokens), @fastify/rate-limit and
+// fastify-metrics. Writes one log line per request instead of fastify's two.
 import proxy from '@fastify/http-proxy';
 import jwt from '@fastify/jwt';
 import rateLimit from '@fastify/rate-limit';

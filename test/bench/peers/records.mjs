@@ -1,5 +1,5 @@
-// content-cache's contract as far as it is measured, reading a record and clearing it, on the same PostgreSQL. The cache is
-// what differs. Tokens are verified by fast-jwt, which remembers those that it has verified.
+// The measured part of content-cache's contract, reading and clearing a record, on the same PostgreSQL. Only the cache
+// differs. fast-jwt verifies tokens and caches verified tokens.
 import { createServer } from 'node:http';
 import express from 'express';
 import pg from 'pg';
@@ -32,8 +32,8 @@ function authenticate(request, response, next) {
 }
 
 /**
- * Listens. `read(model, id, view)` resolves with a record, or with its JSON; `clear(model, id)` makes the next read see
- * what is committed now, as its library says.
+ * Listens. `read(model, id, view)` resolves with a record or its JSON. After `clear(model, id)` the next read returns the
+ * committed state, as its library promises.
  */
 export function serve({ read, clear }) {
   const app = express();
@@ -50,8 +50,8 @@ export function serve({ read, clear }) {
     response.json({ success: true, keys_deleted: deleted });
   });
   const server = app.listen(settings.port, '127.0.0.1', 4096);
-  // Longer than who asks keeps an idle connection: none is closed just when a request is on its way.
+  // Longer than the client keeps an idle connection, so that none is closed while a request is being sent.
   server.keepAliveTimeout = 60_000;
-  // The gateway asks here whether it is ready.
+  // The gateway requests the readiness here.
   createServer((_, response) => response.end('{"status":"ok"}')).listen(settings.port + 1000, '127.0.0.1');
 }

@@ -1,4 +1,4 @@
-// A bare pipe: express, and undici's request.
+// A bare proxy: express and undici's request.
 import { pipeline } from 'node:stream/promises';
 import express from 'express';
 import { Pool } from 'undici';

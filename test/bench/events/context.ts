@@ -8,25 +8,25 @@ import { startAuth } from '../gateway/auth.ts';
 import { isWell, startContentCache, startGateway } from '../own-services.ts';
 import type { Stores } from '../stores.ts';
 
-/** sweep: a clear also looks for other programs' keys; none: there are none. */
+/** sweep: a clear also deletes keys of other programs; none: such keys do not exist. */
 export type UnmanagedKeys = 'sweep' | 'none';
 
-export interface Ground {
+export interface EventsContext {
   gateway: string;
-  /** A Node server that answers whatever it is asked. */
+  /** URL of a Node server that answers every request. */
   bare: string;
   headers: Record<string, string>;
   redis: RedisServer;
   producer: Producer;
-  /** Starts content-cache; it may not run. Resolves at once, unless `untilWell`. */
+  /** Starts content-cache, which must not be running. With `untilWell`, resolves when it is ready. */
   start(unmanagedKeys: UnmanagedKeys, untilWell: boolean): Promise<void>;
-  /** Ends it; it leaves the group. */
+  /** Stops content-cache, which then leaves the consumer group. */
   end(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A gateway, one content-cache that is started when it is wanted, and what they stand on. */
-export async function prepare(stores: Stores): Promise<Ground> {
+/** Starts a gateway and the stores; content-cache is started by start(). */
+export async function prepare(stores: Stores): Promise<EventsContext> {
   const auth = await startAuth('cache:clear');
   const [redis, limits] = await Promise.all([startRedis(), startRedis()]);
   const [gatewayPort, port] = [await freeRow(1), await freeRow(1)];
@@ -46,9 +46,9 @@ export async function prepare(stores: Stores): Promise<Ground> {
     producer,
     async start(unmanagedKeys, untilWell) {
       const { postgres, logs, kafka } = stores;
-      const around = { auth: auth.url, postgres, logs, redis: redis.url, kafka };
-      service = startContentCache(port, around, { CACHE_UNMANAGED_KEYS: unmanagedKeys });
-      if (untilWell) await until('content-cache is well', () => isWell(port));
+      const addresses = { auth: auth.url, postgres, logs, redis: redis.url, kafka };
+      service = startContentCache(port, addresses, { CACHE_UNMANAGED_KEYS: unmanagedKeys });
+      if (untilWell) await until('content-cache is ready', () => isWell(port));
     },
     async end() {
       const ended = once(service!, 'exit');
