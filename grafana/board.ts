@@ -16,12 +16,12 @@ interface PanelBuilder extends Builder<Panel> {
 }
 
 export interface Board {
-  /** Its address in Grafana is `/d/<uid>`, and its file `dashboards/<uid>.json`. */
+  /** ID of the dashboard: its path in Grafana is `/d/<uid>`, its file `dashboards/<uid>.json`. */
   uid: string;
   title: string;
   description: string;
   variables?: Builder<VariableModel>[];
-  /** In reading order; a row wraps when it is full. */
+  /** Panels in reading order; a row wraps when it is full. */
   panels: PanelBuilder[];
 }
 

@@ -26,7 +26,7 @@ export const cache: Board = {
     }).max(1),
     series({
       title: 'How many reads does each model have?',
-      description: 'Normal: as yesterday at this time. With few reads the hit ratios say little.',
+      description: 'Normal: as yesterday at this time. With few reads the hit ratios are not meaningful.',
       unit: 'rps',
       queries: [{ expr: 'model:cache_reads:rate10m', legend: '{{model}}' }],
     }),
@@ -68,7 +68,7 @@ export const cache: Board = {
     series({
       title: 'How old is the measurement of the queue?',
       description:
-        'Normal: a few seconds. More than a minute means that Kafka does not answer and the number of waiting events is unknown. Empty without Kafka.',
+        'Normal: a few seconds. More than a minute means that Kafka is unavailable and the number of waiting events is unknown. Empty without Kafka.',
       unit: 's',
       goal: { below: 60 },
       queries: [

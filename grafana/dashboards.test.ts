@@ -21,13 +21,13 @@ describe.each(panels)('$dashboard: $title', ({ title, description, type, fieldCo
     expect(targets!.length).toBeGreaterThan(0);
   });
 
-  test('durations over time have exemplars', () => {
+  test('shows exemplars of durations over time', () => {
     // Only queries of buckets have exemplars, and only line charts show them.
     const expected = targets!.map(({ expr = '' }) => type === 'timeseries' && expr.includes('_bucket'));
     expect(targets!.map(({ exemplar = false }) => exemplar)).toEqual(expected);
   });
 
-  test('a goal is shown', () => {
+  test('shows its goal', () => {
     const hasGoal = (thresholds?.steps.length ?? 0) > 1;
     if (type === 'timeseries') expect(custom?.thresholdsStyle?.mode).toBe(hasGoal ? 'dashed' : 'off');
     if (type === 'stat') expect(hasGoal).toBe(true);
@@ -55,7 +55,7 @@ describe('links', () => {
     expect(others.length).toBeGreaterThan(0);
   });
 
-  /** Parses a link to a trace as Grafana does. @throws Error when it is not one */
+  /** Parses a link to a trace as Grafana does. @throws Error for any other link */
   function tracePanes(address: string): unknown {
     const url = new URL(address.replace('${__value.raw}', '0af7651916cd43dd'), 'http://grafana');
     const { trace } = JSON.parse(url.searchParams.get('panes')!) as {

@@ -3,14 +3,14 @@ import type { Board } from './board.ts';
 import { ranking, series } from './panels.ts';
 import { quantiles, rates } from './queries.ts';
 
-/** The p95 over all routes leaves them out, too. */
+/** Routes with their own latency limit. The p95 over all routes excludes them. */
 const unjudged = `route!~"${pathsWithOwnLimit.join('|')}"`;
 
 /** Requests, errors and response times from the clients' view. */
 export const gateway: Board = {
   uid: 'gateway',
   title: 'Gateway',
-  description: 'What clients see: requests, failures, durations, limits, logins',
+  description: 'Requests, failures, durations, limits and logins, as clients see them',
   panels: [
     series({
       title: 'How many requests arrive, by status?',
@@ -74,7 +74,7 @@ export const gateway: Board = {
       ],
     }),
     series({
-      title: 'Why did services not answer?',
+      title: 'Why did requests to services fail?',
       description:
         'Normal: 0. connect: the service is unavailable; busy: all connections to it are in use; timeout: it hangs; broken: it stopped during a reply.',
       unit: 'reqps',

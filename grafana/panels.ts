@@ -18,7 +18,7 @@ import { PanelBuilder as SeriesPanel } from '@grafana/grafana-foundation-sdk/tim
 import { logs, prometheus, traceAddress } from './data-sources.ts';
 import { now, over, sql, type Query } from './queries.ts';
 
-/** Good values in the panel's unit: below a limit, or from a minimum. */
+/** Goal in the panel's unit: below a limit, or from a minimum. */
 export type Goal = { below: number } | { from: number };
 
 /** The texts and the unit of a panel. */
@@ -27,7 +27,7 @@ export interface About {
   title: string;
   /** The normal value, and the meaning of a deviation. */
   description: string;
-  /** Grafana's id of the unit; without one the value is a plain number. */
+  /** Grafana's ID of the unit. Default: a plain number. */
   unit?: string;
   goal?: Goal;
 }

@@ -23,7 +23,7 @@ const names = Object.keys(stack().services);
 
 beforeAll(async () => {
   logs = await asGrafana();
-  // Nothing listens there, because other tests cover alerts.
+  // No Alertmanager runs, because other tests cover alerts.
   prometheus = await startPrometheus('127.0.0.1:9');
   await until('every process is scraped', async () => {
     const [sample] = await prometheus.query('sum(up{job="content-platform"})');
@@ -42,7 +42,7 @@ afterAll(async () => {
   await closeRecords();
 });
 
-/** Creates the role that the page on monitoring gives to Grafana, and connects as it. */
+/** Creates Grafana's role as the page on monitoring describes, and connects as this role. */
 async function asGrafana(): Promise<pg.Pool> {
   const page = readFileSync(new URL('../docs/operations/monitoring.md', import.meta.url), 'utf8');
   const [, statements, password] = /```sql\n(CREATE ROLE grafana LOGIN PASSWORD '([\w-]+)'[^]*?)```/.exec(
@@ -86,7 +86,7 @@ test.each(byPostgres)('$dashboard: $title', async ({ targets }) => {
   for (const { rawSql } of targets) {
     const query = withoutMacros(rawSql!);
     expect(query).not.toContain('$');
-    await until('there are rows', async () => (await logs.query(query)).rows.length > 0, 30_000);
+    await until('the query returns rows', async () => (await logs.query(query)).rows.length > 0, 30_000);
   }
 });
 
@@ -105,7 +105,7 @@ test('the dashboard Service offers every service', async () => {
   expect(found.map(({ metric }) => metric.service)).toEqual(expect.arrayContaining(names));
 });
 
-/** The names of a process's metrics, without those of every Node process. */
+/** Returns the names of a process's metrics, except the default metrics of Node. */
 async function ownMetrics(internal: string): Promise<string[]> {
   const text = await (await fetch(`${internal}/metrics`)).text();
   const found = [...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name!);

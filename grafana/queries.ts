@@ -41,8 +41,8 @@ export function sql(rawSql: string, format: Sql['format'] = 'table'): Builder<Da
 }
 
 /**
- * How long it took, as quantiles of a histogram: `selector` is its bucket metric with braces; `by` are the labels that
- * tell series apart.
+ * Builds queries of quantiles of a histogram. `selector` is its bucket metric, with labels in braces; `by` are the labels
+ * of the resulting series.
  */
 export function quantiles(
   selector: string,
@@ -57,7 +57,7 @@ export function quantiles(
   }));
 }
 
-/** The rate of a counter per second, by these labels. */
+/** Builds the query of a counter's rate per second, by these labels. */
 export function rates(selector: string, by: readonly string[]): Query {
   return {
     expr: `sum by (${by.join(', ')}) (rate(${selector}[$__rate_interval]))`,

@@ -5,7 +5,7 @@ import { sections } from './runbook-sections.ts';
 
 const anchorOf = (name: string): string => name.toLowerCase().replaceAll(' ', '-');
 
-/** Returns the path of the panel that shows the runbook of an alert. @throws Error when there is no such runbook */
+/** Returns the path of the panel that shows the runbook of an alert. @throws Error if the runbook is missing */
 export function runbookAddress(alert: string): string {
   const index = sections.findIndex(({ name }) => name === alert);
   if (index < 0) throw new Error(`docs/operations/runbooks.md has no section ${alert}`);

@@ -11,7 +11,7 @@ const service = new QueryVariableBuilder('service')
   .refresh(VariableRefresh.OnDashboardLoad)
   .current({ text: 'gateway', value: 'gateway' });
 
-const mine = 'service="$service"';
+const ofService = 'service="$service"';
 
 /** One service: its requests and its processes. */
 export const serviceBoard: Board = {
@@ -25,7 +25,7 @@ export const serviceBoard: Board = {
       description:
         'Normal: as yesterday at this time. Requests that did not reach the service are on the dashboard Gateway only.',
       unit: 'reqps',
-      queries: [rates(`http_request_duration_seconds_count{${mine}}`, ['service', 'status'])],
+      queries: [rates(`http_request_duration_seconds_count{${ofService}}`, ['service', 'status'])],
     }),
     series({
       title: 'How long do requests take in the service?',
@@ -33,7 +33,7 @@ export const serviceBoard: Board = {
         'Normal: 95 % under 100 ms; logins and uploads are slower by design. The points lead to traces.',
       unit: 's',
       goal: { below: 0.5 },
-      queries: quantiles(`http_request_duration_seconds_bucket{${mine}}`, [50, 95, 99]),
+      queries: quantiles(`http_request_duration_seconds_bucket{${ofService}}`, [50, 95, 99]),
     }),
     ranking({
       title: 'Which endpoints of the service are slowest?',
@@ -43,7 +43,7 @@ export const serviceBoard: Board = {
       goal: { below: 0.5 },
       queries: [
         {
-          expr: `endpoint:http_request_duration_seconds:p95_5m{${mine}} > 0`,
+          expr: `endpoint:http_request_duration_seconds:p95_5m{${ofService}} > 0`,
           legend: '{{method}} {{route}}',
         },
       ],
@@ -52,13 +52,13 @@ export const serviceBoard: Board = {
       title: 'How many processes of the service are up?',
       description: 'Normal: all that were started, at least 1. 0 means that the service is down.',
       goal: { from: 1 },
-      queries: [{ expr: `service:processes_up:sum{${mine}}`, legend: '{{service}}' }],
+      queries: [{ expr: `service:processes_up:sum{${ofService}}`, legend: '{{service}}' }],
     }),
     series({
       title: 'How long have the processes been running?',
       description: 'Normal: since the last release. A line that drops to 0 is a restart.',
       unit: 'dtdurations',
-      queries: [{ expr: `time() - process_start_time_seconds{${mine}}`, legend: '{{instance}}' }],
+      queries: [{ expr: `time() - process_start_time_seconds{${ofService}}`, legend: '{{instance}}' }],
     }),
     series({
       title: 'How much CPU does each process use?',
@@ -66,7 +66,7 @@ export const serviceBoard: Board = {
       unit: 'percentunit',
       goal: { below: 0.9 },
       queries: [
-        { expr: `rate(process_cpu_seconds_total{${mine}}[$__rate_interval])`, legend: '{{instance}}' },
+        { expr: `rate(process_cpu_seconds_total{${ofService}}[$__rate_interval])`, legend: '{{instance}}' },
       ],
     }),
     series({
@@ -75,7 +75,7 @@ export const serviceBoard: Board = {
         'Normal: 10 to 20 ms, because it is measured in steps of 10 ms. Over 100 ms something blocks the event loop and all requests wait.',
       unit: 's',
       goal: { below: 0.1 },
-      queries: [{ expr: `nodejs_eventloop_lag_p99_seconds{${mine}}`, legend: '{{instance}}' }],
+      queries: [{ expr: `nodejs_eventloop_lag_p99_seconds{${ofService}}`, legend: '{{instance}}' }],
     }),
     series({
       title: 'How much memory does each process use?',
@@ -83,8 +83,8 @@ export const serviceBoard: Board = {
         'Normal: 100 to 300 MB and level; media-upload uses more while it processes images. Memory that only grows indicates a leak.',
       unit: 'bytes',
       queries: [
-        { expr: `process_resident_memory_bytes{${mine}}`, legend: '{{instance}} total' },
-        { expr: `nodejs_heap_size_used_bytes{${mine}}`, legend: '{{instance}} JavaScript' },
+        { expr: `process_resident_memory_bytes{${ofService}}`, legend: '{{instance}} total' },
+        { expr: `nodejs_heap_size_used_bytes{${ofService}}`, legend: '{{instance}} JavaScript' },
       ],
     }),
     series({
@@ -94,7 +94,7 @@ export const serviceBoard: Board = {
       goal: { below: 0.1 },
       queries: [
         {
-          expr: `sum by (instance) (rate(nodejs_gc_duration_seconds_sum{${mine}}[$__rate_interval]))`,
+          expr: `sum by (instance) (rate(nodejs_gc_duration_seconds_sum{${ofService}}[$__rate_interval]))`,
           legend: '{{instance}}',
         },
       ],

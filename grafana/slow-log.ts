@@ -13,7 +13,7 @@ export const slowLog: Board = {
   panels: [
     series({
       title: 'How many requests and queries were slow?',
-      description: `Normal: 0 or single ones. ${kept}`,
+      description: `Normal: 0 or a few. ${kept}`,
       queries: [],
     })
       .datasource(logs)
@@ -51,7 +51,7 @@ FROM logs.slow_query WHERE $__timeFilter(at) GROUP BY service, statement ORDER B
     }),
     rows({
       title: 'Which requests were slow?',
-      description: `Normal: no rows or single ones, newest first. The trace needs a trace collector. ${kept}`,
+      description: `Normal: no rows or a few, newest first. The trace needs a trace collector. ${kept}`,
       query: `SELECT at AS time, method, route, status, duration_ms, database_ms, database_calls, cache, user_id, request_id,
   trace_id AS trace
 FROM logs.slow_request WHERE $__timeFilter(at) ORDER BY at DESC LIMIT 200`,

@@ -89,7 +89,7 @@ export const stores: Board = {
     series({
       title: 'How long is the invalidation queue in the view of each process?',
       description:
-        'Normal: 0 and equal for all. Each process asks Kafka by itself; one that differs has lost its connection.',
+        'Normal: 0 and equal for all. Each process queries Kafka itself; a process with another value has lost its connection.',
       goal: { below: targetGoals.invalidation_queue.goal },
       queries: [{ expr: 'invalidation_queue_length', legend: '{{instance}}' }],
     }),

@@ -1,6 +1,6 @@
 import { dashboards } from '../dashboards.ts';
 
-/** A panel as it is in the JSON, as far as tests look at it. */
+/** The part of a panel's JSON that tests read. */
 export interface RenderedPanel {
   dashboard: string;
   id: number;
@@ -27,5 +27,5 @@ export function allPanels(): RenderedPanel[] {
   });
 }
 
-/** Those that show data; the others show text. */
+/** Panels that show data; the others show text. */
 export const dataPanels = () => allPanels().filter(({ type }) => type !== 'text');

@@ -9,7 +9,7 @@ import { database, freshId, save } from '../../test/support/records.ts';
 import { stack } from '../../test/support/stack.ts';
 import { until } from '../../test/support/wait.ts';
 
-/** A record that is changed and announced in both ways, until the new one is read. */
+/** Changes a record and announces it over HTTP and Kafka. Resolves when reads return the new version. */
 async function invalidations(): Promise<void> {
   const id = freshId();
   for (const [title, tell] of [
@@ -27,7 +27,7 @@ async function invalidations(): Promise<void> {
 async function files({ token }: OwnUser): Promise<void> {
   const { variants } = await uploaded(token, await newPicture());
   const { status } = await download(new URL(variants[0]!.url, stack().gateway).href, token);
-  if (status !== 200) throw new Error(`the variant is answered ${status}`);
+  if (status !== 200) throw new Error(`the download of the variant returned ${status}`);
 }
 
 /** Sends a request for a letter that another session has locked, so that the request and its query are slow. */
@@ -40,17 +40,17 @@ async function slowRequest({ id, token }: OwnUser): Promise<void> {
     const body = { letter_id: letter, webform_id: 2, skipped: true };
     const since = performance.now();
     const asked = call(stack().gateway, contract.updateLetterSkippedWebform, { body, token });
-    // Over the limits for slow requests and queries by far, whatever the way to the letter took.
-    await until('it has waited long enough', () => performance.now() - since > 1_200);
+    // Far over the limits for slow requests and queries, regardless of the time before the query.
+    await until('the request is slow', () => performance.now() - since > 1_200);
     await client.query('COMMIT');
     const answer = await asked;
-    if (answer.error) throw new Error(`the letter is answered ${answer.status}`);
+    if (answer.error) throw new Error(`the letter returned ${answer.status}`);
   } finally {
     client.release();
   }
 }
 
-/** Once each what the dashboards show, without harm to anybody else: on records, files and letters of its own. */
+/** Causes each event that the dashboards show, with its own records, files and letters. */
 export async function useEverything(): Promise<void> {
   const user = await newUser();
   await Promise.all([invalidations(), files(user), slowRequest(user)]);
