@@ -12,7 +12,7 @@ function malformed(message: string): HttpError {
  * proxy in front may route by another Host. Node's parser also accepts versions 0.9 and 2.0, and transfer codings before
  * `chunked`, which would hide the body; HTTP/1.0 has no transfer codings (§6.1).
  */
-function complaintOf({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
+function problemOf({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
   const isOld = httpVersion === '1.0';
   if (httpVersion !== '1.1' && !isOld) return 'The version must be HTTP/1.1 or HTTP/1.0.';
   const coding = headers['transfer-encoding'];
@@ -25,21 +25,21 @@ function complaintOf({ httpVersion, headers, rawHeaders }: IncomingMessage): str
 /** The check of request heads: `inspect` finds malformed heads, and `refuse` answers them once a context exists. */
 export function createHeadCheck() {
   /** Returns the error of a malformed head. It is the last head of its connection, although Node's parser continues. */
-  const complaints = new WeakMap<Socket, string>();
-  const isMalformed = ({ socket }: IncomingMessage): boolean => complaints.has(socket);
+  const problems = new WeakMap<Socket, string>();
+  const isMalformed = ({ socket }: IncomingMessage): boolean => problems.has(socket);
 
   /** Ignores requests after a malformed head: they may be part of its body. */
   const inspect: EarlyStep = (request, response) => {
     if (isMalformed(request)) return false;
-    const complaint = complaintOf(request);
-    if (complaint !== undefined) complaints.set(request.socket, complaint);
+    const problem = problemOf(request);
+    if (problem !== undefined) problems.set(request.socket, problem);
     // The gateway does not upgrade. Node's parser discards the bytes after the request, so the connection must end.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
   };
 
   const refuse: EarlyStep = ({ socket }) => {
-    const complaint = complaints.get(socket);
-    if (complaint !== undefined) throw malformed(complaint);
+    const problem = problems.get(socket);
+    if (problem !== undefined) throw malformed(problem);
   };
 
   return { inspect, isMalformed, refuse };

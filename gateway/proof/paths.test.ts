@@ -4,7 +4,7 @@ import { createAllowlist, type Allowlist } from '../guard/allowlist.ts';
 import { startGateway, type TestGateway } from '../testing/gateway.ts';
 import { pathVariants, type Variant } from '../testing/path-grammar.ts';
 import { publishedPaths } from '../testing/published-paths.ts';
-import { askAll, envelopeComplaint } from '../testing/raw-client.ts';
+import { distribute, envelopeProblem } from '../testing/raw-client.ts';
 import { readingsOf } from '../testing/readings.ts';
 import { mint, withScopes } from '../testing/tokens.ts';
 import { startUpstream, type RecordingUpstream } from '../testing/upstream.ts';
@@ -48,12 +48,7 @@ const show = ({ method, target }: Variant) => `${method} ${JSON.stringify(target
 const nameAt = (list: Allowlist, path: string, method: string) => list(path)?.get(method)?.name;
 
 /** Describes the error of a request that arrived at a service. */
-function complaintsOf(
-  service: (typeof names)[number],
-  sent: Variant,
-  arrived: Variant,
-  allowed: Set<Access>,
-) {
+function problemsOf(service: (typeof names)[number], sent: Variant, arrived: Variant, allowed: Set<Access>) {
   const { method, target } = arrived;
   if (method !== sent.method || target !== sent.target) return [`arrived as ${show(arrived)}`];
   const endpoint = allowlist(target.replace(/\?.*/s, ''))?.get(method);
@@ -76,7 +71,7 @@ let wrongInAll = 0;
 async function sendAll(authorization: (index: number) => string | undefined, allowed: Access[]) {
   const wrong: string[] = [];
   for (const upstream of upstreams.values()) upstream.received.splice(0);
-  await askAll(gateway.origin, variants, 12, async (client, variant, index) => {
+  await distribute(gateway.origin, variants, 12, async (client, variant, index) => {
     const value = authorization(index);
     const token = value === undefined ? '' : `Authorization: ${value}\r\n`;
     const head = `${variant.method} ${variant.target} HTTP/1.1\r\nHost: gateway.test\r\nX-Request-Id: ${index}\r\n`;
@@ -84,15 +79,15 @@ async function sendAll(authorization: (index: number) => string | undefined, all
     if (reply?.status === 200) return;
     refused += 1;
     const fine = reply !== undefined && reply.status >= 400 && reply.status < 500;
-    const complaint = fine ? envelopeComplaint(reply) : `answered ${reply?.status}`;
-    if (complaint) wrong.push(`${show(variant)}: ${complaint}`);
+    const problem = fine ? envelopeProblem(reply) : `answered ${reply?.status}`;
+    if (problem) wrong.push(`${show(variant)}: ${problem}`);
   });
   for (const [service, { received }] of upstreams) {
     forwarded += received.length;
     for (const { method, url, headers } of received) {
       const sent = variants[Number(headers['x-request-id'])]!;
-      const complaints = complaintsOf(service, sent, { method, target: url }, new Set(allowed));
-      if (complaints.length > 0) wrong.push(`${show(sent)}: ${complaints[0]}`);
+      const problems = problemsOf(service, sent, { method, target: url }, new Set(allowed));
+      if (problems.length > 0) wrong.push(`${show(sent)}: ${problems[0]}`);
     }
   }
   wrongInAll += wrong.length;

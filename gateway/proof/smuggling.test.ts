@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { type FramingCase, framingCases } from '../testing/framing-cases.ts';
 import { startGateway } from '../testing/gateway.ts';
-import { createRawClient, envelopeComplaint, type RawReply, takeReply } from '../testing/raw-client.ts';
+import { createRawClient, envelopeProblem, type RawReply, parseReply } from '../testing/raw-client.ts';
 import { markOf, startStrictUpstream, type WholeRequest } from '../testing/strict-upstream.ts';
 import { mint } from '../testing/tokens.ts';
 import { writeResult } from '../../test/support/results.ts';
@@ -37,44 +37,44 @@ async function converse(origin: string, bytes: string, cut: number): Promise<Raw
   clearTimeout(timer);
   if (performance.now() - start >= limitMs) throw new Error(`open after ${limitMs} ms: ${raw}`);
   const replies: RawReply[] = [];
-  for (let taken = takeReply(raw); taken; taken = takeReply(raw)) {
-    if (taken[0].status !== 100) replies.push(taken[0]);
-    raw = taken[1];
+  for (let parsed = parseReply(raw); parsed; parsed = parseReply(raw)) {
+    if (parsed[0].status !== 100) replies.push(parsed[0]);
+    raw = parsed[1];
   }
   if (raw !== '') throw new Error(`incomplete reply: ${raw}`);
   return replies;
 }
 
 /** Lists the replies that do not belong to the request at their position. */
-function repliesComplaints(sent: string[], replies: RawReply[]): string[] {
+function repliesProblems(sent: string[], replies: RawReply[]): string[] {
   const wrong = replies.length > sent.length ? [`${replies.length} replies to ${sent.length} requests`] : [];
-  return replies.reduce((complaints, reply, index) => {
+  return replies.reduce((problems, reply, index) => {
     if (reply.status !== 200) {
       const isRefusal = reply.status >= 400 && reply.status < 500;
       return [
-        ...complaints,
+        ...problems,
         ...(isRefusal ? [] : [`answered ${reply.status}`]),
-        ...[envelopeComplaint(reply) ?? []].flat(),
+        ...[envelopeProblem(reply) ?? []].flat(),
       ];
     }
     const { mark } = JSON.parse(reply.body) as { mark: string };
-    return mark === sent[index] ? complaints : [...complaints, `${sent[index]} got the reply of ${mark}`];
+    return mark === sent[index] ? problems : [...problems, `${sent[index]} got the reply of ${mark}`];
   }, wrong);
 }
 
 /** Lists the errors of the requests that arrived at the service. */
-function arrivedComplaints({ marks, outcome }: FramingCase, arrived: WholeRequest[]): string[] {
+function arrivedProblems({ marks, outcome }: FramingCase, arrived: WholeRequest[]): string[] {
   const seen = arrived.map(({ target }) => markOf(target));
   const repeated = seen.length === new Set(seen).size ? [] : [`arrived more than once: ${seen.join()}`];
-  return arrived.reduce((complaints, { method, target, head, body }) => {
+  return arrived.reduce((problems, { method, target, head, body }) => {
     const mark = markOf(target);
     const isPlain = method === 'GET' && body === '';
     if (mark === 'victim' || mark === 'second')
-      return isPlain ? complaints : [...complaints, `the ${mark} has changed`];
-    if (!marks.includes(mark)) return [...complaints, `arrived, but was never sent: ${head}`];
+      return isPlain ? problems : [...problems, `the ${mark} has changed`];
+    if (!marks.includes(mark)) return [...problems, `arrived, but was never sent: ${head}`];
     if (outcome.kind !== 'clean' && outcome.kind !== 'lenient')
-      return [...complaints, `it arrived with ${JSON.stringify(body)}`];
-    return body === outcome.body ? complaints : [...complaints, `it arrived as ${JSON.stringify(body)}`];
+      return [...problems, `it arrived with ${JSON.stringify(body)}`];
+    return body === outcome.body ? problems : [...problems, `it arrived as ${JSON.stringify(body)}`];
   }, repeated);
 }
 
@@ -85,29 +85,29 @@ async function runLane(cases: (readonly [FramingCase, number])[]): Promise<strin
   const gateway = await startGateway({ services, server, timeouts: { drain: 100 } });
   const client = createRawClient(gateway.origin, limitMs);
   for (const [one, index] of cases) {
-    const complaints: string[] = [];
+    const problems: string[] = [];
     const before = upstream.connections();
     upstream.received.splice(0);
-    upstream.complaints.splice(0);
+    upstream.problems.splice(0);
     const cut = index % 3 === 0 ? one.bytes.length : (index * 7_919) % one.bytes.length;
     try {
       const replies = await converse(gateway.origin, one.bytes + victim, cut);
       const sent = [...one.marks, 'victim'];
-      complaints.push(...repliesComplaints(sent, replies));
+      problems.push(...repliesProblems(sent, replies));
       const ok = replies.filter(({ status }) => status === 200).length;
       if (one.outcome.kind === 'clean' && ok < (one.outcome.ends ? 1 : sent.length))
-        complaints.push(`only ${ok} of ${sent.length} were answered 200`);
+        problems.push(`only ${ok} of ${sent.length} were answered 200`);
       const reply = await client.ask(second);
       if (reply?.status !== 200 || reply.body !== '{"mark":"second"}')
-        complaints.push(`the second client got ${reply?.body}`);
+        problems.push(`the second client got ${reply?.body}`);
     } catch (error) {
-      complaints.push((error as Error).message);
+      problems.push((error as Error).message);
     }
     // Ignores programs that request keys from the gateway of an earlier test: their user agent is node.
     const received = upstream.received.filter(({ head }) => !/^user-agent: node$/im.test(head));
-    complaints.push(...upstream.complaints, ...arrivedComplaints(one, received));
-    for (const complaint of complaints)
-      wrong.push(`${JSON.stringify(one.name).slice(0, 300)}: ${complaint.slice(0, 400)}`);
+    problems.push(...upstream.problems, ...arrivedProblems(one, received));
+    for (const problem of problems)
+      wrong.push(`${JSON.stringify(one.name).slice(0, 300)}: ${problem.slice(0, 400)}`);
     figures.cases += 1;
     if (received.some(({ target }) => one.marks.includes(markOf(target)))) figures.forwarded += 1;
     else figures.refused += 1;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { fuzzedTokens, tokenAttacks } from '@content-platform/chassis/testing/token-attacks.ts';
 import { startGateway, type TestGateway } from '../testing/gateway.ts';
-import { askAll, createRawClient, envelopeComplaint } from '../testing/raw-client.ts';
+import { distribute, createRawClient, envelopeProblem } from '../testing/raw-client.ts';
 import { issuer, signingKey } from '../testing/tokens.ts';
 import { startUpstream, type RecordingUpstream } from '../testing/upstream.ts';
 import { writeResult } from '../../test/support/results.ts';
@@ -29,13 +29,13 @@ let slowest = 0;
 
 async function wrongOf(list: readonly (readonly [name: string, token: string])[]): Promise<string[]> {
   const wrong: string[] = [];
-  await askAll(gateway.origin, list, 12, async (client, [name, token]) => {
+  await distribute(gateway.origin, list, 12, async (client, [name, token]) => {
     const start = performance.now();
     const head = `GET /api/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n`;
     const reply = await client.ask(`${head}\r\n`);
     slowest = Math.max(slowest, performance.now() - start);
-    const complaint = reply?.status === 401 ? envelopeComplaint(reply) : `answered ${reply?.status}`;
-    if (complaint) wrong.push(`${name}: ${complaint}: ${token.slice(0, 2_000)}`);
+    const problem = reply?.status === 401 ? envelopeProblem(reply) : `answered ${reply?.status}`;
+    if (problem) wrong.push(`${name}: ${problem}: ${token.slice(0, 2_000)}`);
     else refused += 1;
   });
   return wrong;

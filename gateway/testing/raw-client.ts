@@ -10,7 +10,7 @@ export interface RawReply {
 }
 
 /** Returns the first reply in `raw` and the rest; undefined while it is incomplete. All replies have a Content-Length. */
-export function takeReply(raw: string): [RawReply, string] | undefined {
+export function parseReply(raw: string): [RawReply, string] | undefined {
   const end = raw.indexOf('\r\n\r\n');
   if (end === -1) return undefined;
   const head = raw.slice(0, end + 2);
@@ -27,7 +27,7 @@ export function takeReply(raw: string): [RawReply, string] | undefined {
  * Describes the problem of an error reply. Returns undefined if it matches the envelope: status, code and request ID are
  * equal in head and body.
  */
-export function envelopeComplaint({ status, head, body }: RawReply): string | undefined {
+export function envelopeProblem({ status, head, body }: RawReply): string | undefined {
   let envelope: { error?: unknown; code?: unknown; message?: unknown; request_id?: unknown };
   try {
     envelope = JSON.parse(body) as typeof envelope;
@@ -80,10 +80,10 @@ export function createRawClient(origin: string, limitMs = 30_000) {
         const timer = setTimeout(() => reject(new Error(`no reply within ${limitMs} ms`)), limitMs);
         changed = () => {
           try {
-            const taken = takeReply(raw);
-            if (!taken && !current.destroyed) return;
-            raw = taken?.[1] ?? '';
-            resolve(taken?.[0]);
+            const parsed = parseReply(raw);
+            if (!parsed && !current.destroyed) return;
+            raw = parsed?.[1] ?? '';
+            resolve(parsed?.[0]);
           } catch (error) {
             reject(error as Error);
           }
@@ -98,7 +98,7 @@ export function createRawClient(origin: string, limitMs = 30_000) {
 }
 
 /** Distributes `items` over `count` clients. Each client processes its items in sequence with `work`. */
-export async function askAll<T>(
+export async function distribute<T>(
   origin: string,
   items: readonly T[],
   count: number,

@@ -14,7 +14,7 @@ const requestLine = /^([A-Z]+) (\/[!-~]*) HTTP\/1\.1$/;
 const headerLine = /^([!#$%&'*+.^`|~\w-]+): ([\t -~\x80-\xff]*)$/;
 
 /** Returns the data of a chunked body at the start of `raw` and its encoded length; undefined while it is incomplete. */
-function takeChunks(raw: string): { body: string; length: number } | undefined {
+function parseChunks(raw: string): { body: string; length: number } | undefined {
   let body = '';
   for (let at = 0; ;) {
     const line = /^([0-9a-f]+)\r\n/i.exec(raw.slice(at, at + 20));
@@ -37,7 +37,9 @@ function takeChunks(raw: string): { body: string; length: number } | undefined {
  * Returns the first request in `raw` and its length; undefined while it is incomplete. Throws for everything ambiguous:
  * accepts RFC 9112 without its leniencies, with at most one length in one notation.
  */
-function takeRequest(raw: string): { request: Omit<WholeRequest, 'connection'>; length: number } | undefined {
+function parseRequest(
+  raw: string,
+): { request: Omit<WholeRequest, 'connection'>; length: number } | undefined {
   const end = raw.indexOf('\r\n\r\n');
   if (end === -1) return undefined;
   const head = raw.slice(0, end);
@@ -59,7 +61,7 @@ function takeRequest(raw: string): { request: Omit<WholeRequest, 'connection'>; 
   const rest = raw.slice(end + 4);
   const request = { method, target, head };
   if (codings.length > 0) {
-    const chunks = takeChunks(rest);
+    const chunks = parseChunks(rest);
     return chunks && { request: { ...request, body: chunks.body }, length: end + 4 + chunks.length };
   }
   const length = Number(lengths[0] ?? 0);
@@ -72,11 +74,11 @@ export const markOf = (target: string) => /[?&]mark=([\w-]+)/.exec(target)?.[1] 
 
 /**
  * A service on bare connections that accepts only requests that every server reads in the same way, and returns the mark
- * of each request. `complaints` lists the requests that it could not read.
+ * of each request. `problems` lists the requests that it could not read.
  */
 export async function startStrictUpstream() {
   const received: WholeRequest[] = [];
-  const complaints: string[] = [];
+  const problems: string[] = [];
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -86,18 +88,18 @@ export async function startStrictUpstream() {
     socket.setEncoding('latin1').on('data', (piece: string) => {
       raw += piece;
       try {
-        for (let taken = takeRequest(raw); taken; taken = takeRequest(raw)) {
-          raw = raw.slice(taken.length);
-          received.push({ ...taken.request, connection });
-          const body = JSON.stringify({ mark: markOf(taken.request.target) });
+        for (let parsed = parseRequest(raw); parsed; parsed = parseRequest(raw)) {
+          raw = raw.slice(parsed.length);
+          received.push({ ...parsed.request, connection });
+          const body = JSON.stringify({ mark: markOf(parsed.request.target) });
           socket.write(
             `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
           );
           // The gateway sends one request at a time on a connection: a second request was smuggled.
-          if (raw !== '') complaints.push(`something behind a request: ${raw}`);
+          if (raw !== '') problems.push(`something behind a request: ${raw}`);
         }
       } catch (error) {
-        complaints.push((error as Error).message);
+        problems.push((error as Error).message);
         socket.destroy();
       }
     });
@@ -106,7 +108,7 @@ export async function startStrictUpstream() {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
-    complaints,
+    problems,
     connections: () => sockets.size,
     close() {
       server.close();

@@ -113,12 +113,12 @@ export function useTestGateway(shared?: Partial<TestGatewayOptions>): GatewayFix
   if (shared) {
     let gateway: TestGateway;
     let upstream: RecordingUpstream;
-    const lasting: (() => unknown)[] = [];
+    const sharedClosers: (() => unknown)[] = [];
     beforeAll(async () => {
       await startService();
       await fixture.start(shared);
       ({ gateway, upstream } = fixture);
-      lasting.push(...closers.splice(0));
+      sharedClosers.push(...closers.splice(0));
     });
     beforeEach(() => {
       upstream.answer = sayOk;
@@ -127,7 +127,7 @@ export function useTestGateway(shared?: Partial<TestGatewayOptions>): GatewayFix
       fixture.gateway = gateway;
     });
     afterAll(async () => {
-      closers.push(...lasting);
+      closers.push(...sharedClosers);
       await close();
     });
   } else beforeEach(startService);

@@ -18,7 +18,7 @@ async function start(env: Record<string, string>, preloads = ['telemetry.ts']) {
   return service;
 }
 
-const complaints = (output: string) =>
+const warnings = (output: string) =>
   output.split('\n').filter((line) => line.includes('traces cannot be sent'));
 
 test('sends slow and failed requests under the name of the process, and the remaining traces when it stops', async () => {
@@ -52,14 +52,14 @@ test('answers requests while the collector hangs, logs that once, and stops in t
     OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '50',
   });
   await ask();
-  await until('the warning is logged', () => complaints(output()).length > 0);
+  await until('the warning is logged', () => warnings(output()).length > 0);
   // More than the queue holds.
   for (let n = 0; n < 300; n += 50) {
     const statuses = await Promise.all(Array.from({ length: 50 }, () => ask()));
     expect(new Set(statuses)).toEqual(new Set([200]));
   }
-  expect(complaints(output())).toHaveLength(1);
-  expect(JSON.parse(complaints(output())[0]!)).not.toHaveProperty('request_id');
+  expect(warnings(output())).toHaveLength(1);
+  expect(JSON.parse(warnings(output())[0]!)).not.toHaveProperty('request_id');
   child.kill('SIGTERM');
   expect(await within('the end of the process', ended)).toBe(0);
 });

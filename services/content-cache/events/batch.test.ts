@@ -23,7 +23,7 @@ const processBatch = createProcessBatch({
 
 const record = (id: number) => `{"model":"webform","id":${id}}`;
 
-interface Around {
+interface BatchOptions {
   verify?: () => Promise<void>;
   isStale?: () => boolean;
   signal?: AbortSignal;
@@ -32,7 +32,11 @@ interface Around {
 /** Processes the values as a batch with one offset more, as after the mark of a transaction. */
 function process(
   values: string[],
-  { verify = async () => {}, isStale = () => false, signal = new AbortController().signal }: Around = {},
+  {
+    verify = async () => {},
+    isStale = () => false,
+    signal = new AbortController().signal,
+  }: BatchOptions = {},
 ): Promise<void> {
   const messages = values.map((value, offset) => ({
     key: null,

@@ -30,7 +30,7 @@ const settings = {
   sessionTimeoutMs: 3_000,
 };
 const DRAIN_MS = 300_000 + EVENTS * 5;
-const TELL_MS = 30_000;
+const REPORT_MS = 30_000;
 const LEAST_KILLS = 5;
 
 let database: TestDatabase;
@@ -184,7 +184,7 @@ function createWatch(announced: Announced[][], cache: Cache) {
       return false;
     },
     /** Separate records have no readers: once their event is committed, they must be gone from Redis. */
-    async look(): Promise<void> {
+    async check(): Promise<void> {
       // If the broker is unreachable, the next call sees its commits.
       const offsets = await kafka.offsets().catch(() => []);
       committedNow = offsets.reduce((sum, { committed }) => sum + committed, 0);
@@ -197,14 +197,14 @@ function createWatch(announced: Announced[][], cache: Cache) {
           else due.push(keyOf(event));
         }
       }
-      const looked = due;
-      if (looked.length === 0) return;
+      const checked = due;
+      if (checked.length === 0) return;
       // If Redis is unreachable, the next call checks these records.
-      const left = await redis.admin.exists(looked).catch(() => undefined);
+      const left = await redis.admin.exists(checked).catch(() => undefined);
       if (left === undefined) return;
-      due = due.slice(looked.length);
-      seen.recordsGone += looked.length;
-      if (left > 0) seen.wrong.push(`${left} of ${looked.length} are still there: ${looked[0]} …`);
+      due = due.slice(checked.length);
+      seen.recordsGone += checked.length;
+      if (left > 0) seen.wrong.push(`${left} of ${checked.length} are still there: ${checked[0]} …`);
     },
     async readHot(): Promise<void> {
       const id = 1 + Math.floor(Math.random() * HOT);
@@ -281,13 +281,13 @@ test(
     const restarts = createRestarts();
     const lag = async (): Promise<number> =>
       (await kafka.offsets()).reduce((sum, { committed, high }) => sum + high - committed, 0);
-    const tell = async () =>
+    const report = async () =>
       void process.stderr.write(
         `events: ${secondsSince()} s, ${flood.sent} sent, ${await lag().catch(() => 'unknown')} wait, ${JSON.stringify({ ...consumers.counts, ...restarts.counts, ...watch.seen })}\n`,
       );
     const killing = every(settings.killEveryMs, () => consumers.killOne(watch.isStuck()));
     const restarting = every(settings.restartEveryMs, restarts.next);
-    const meanwhile = [every(TELL_MS, tell), every(500, watch.look), every(5, watch.readHot)];
+    const meanwhile = [every(REPORT_MS, report), every(500, watch.check), every(5, watch.readHot)];
     await flood.run(settings.perSecond);
     const secondsToSend = secondsSince();
     await until('both were restarted', () => restarts.least() >= LEAST_RESTARTS, DRAIN_MS);
@@ -296,7 +296,7 @@ test(
     const secondsToCommit = secondsSince();
     await killing.stop();
     await Promise.all(meanwhile.map((one) => one.stop()));
-    await watch.look();
+    await watch.check();
 
     const log = await compareFailedJobs();
     const left = await leftInRedis(flood.announced);
@@ -304,7 +304,7 @@ test(
     const info = await redis.admin.info('server');
     const found = {
       about:
-        'recordsGone: records that one event alone announced, looked at as soon as it was committed; clearedAgain: events that were cleared again after a kill; producedTwice: messages that the broker has twice as its answer was lost',
+        'recordsGone: records with a single event, checked as soon as the event was committed; clearedAgain: events that were cleared again after a kill; producedTwice: messages that the broker has twice as its answer was lost',
       seed,
       settings,
       secondsToSend,
@@ -324,7 +324,7 @@ test(
       postgres: postgres!.server_version,
       kafka: server.version,
     });
-    await tell();
+    await report();
 
     expect(watch.seen.wrong).toEqual([]);
     expect(left.old).toEqual([]);

@@ -69,7 +69,7 @@ async function raceOn(stage: Stage, name: string, reads: number, scripts?: Proto
   troubling.catch(() => undefined);
   const heapLows: number[] = [];
   let toldAt = began;
-  function look(figures: RaceFigures): boolean {
+  function record(figures: RaceFigures): boolean {
     const raced = racedOf(figures);
     const minute = Math.floor((performance.now() - began) / 60_000);
     const heap = Math.round(running.heaps().reduce((sum, bytes) => sum + bytes, 0) / 2 ** 20);
@@ -86,7 +86,7 @@ async function raceOn(stage: Stage, name: string, reads: number, scripts?: Proto
   }
   try {
     await running.until((figures) => {
-      if (look(figures)) over.abort();
+      if (record(figures)) over.abort();
       return isCalm;
     });
   } finally {

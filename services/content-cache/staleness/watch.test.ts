@@ -54,17 +54,17 @@ test('the service clears, records and counts a change that is not announced', as
 
 describe('one check', () => {
   /** Checks twice. Returns the counted and the cleared records. */
-  async function look(more: Partial<StalenessWatchOptions> = {}) {
+  async function runCheck(more: Partial<StalenessWatchOptions> = {}) {
     const metrics = createCacheMetrics(createMetrics('content-cache'));
     const cleared: string[] = [];
     const log = { add: ({ target }) => void cleared.push(targetName(target)) } as InvalidationLog;
-    let looks = 0;
+    let checks = 0;
     const stopping = new AbortController();
     const watch = createStalenessWatch({
       database: {
         async transaction(work) {
           const result = await work(world.query);
-          looks += 1;
+          checks += 1;
           return result;
         },
       },
@@ -79,7 +79,7 @@ describe('one check', () => {
       ...more,
     });
     const running = watch.run(stopping.signal);
-    await until('it has looked twice', () => looks >= 2);
+    await until('two checks have run', () => checks >= 2);
     stopping.abort();
     await running;
     const { values } = await metrics.missed.get();
@@ -115,9 +115,9 @@ describe('one check', () => {
     const read = () => cache.read('webform', 201, 'full', () => records.load('webform', 201, 'full'));
     await read();
     await change();
-    expect(await look()).toEqual({ cleared: ['webform:201'], missed: 1 });
+    expect(await runCheck()).toEqual({ cleared: ['webform:201'], missed: 1 });
     await read();
-    expect(await look()).toEqual({ cleared: [], missed: 0 });
+    expect(await runCheck()).toEqual({ cleared: [], missed: 0 });
     await cache.clearModel('webform', 201);
   });
 
@@ -126,7 +126,7 @@ describe('one check', () => {
     ['a stored clear', { pending: { among: () => Promise.resolve(new Set(['webform:202'])) } }],
   ])('clears but does not count an entry whose announcement is %s', async (_, options) => {
     await stale(202);
-    expect(await look(options)).toEqual({ cleared: ['webform:202'], missed: 0 });
+    expect(await runCheck(options)).toEqual({ cleared: ['webform:202'], missed: 0 });
     await remove(202);
     await cache.clearModel('webform', 202);
   });
@@ -137,7 +137,7 @@ describe('one check', () => {
       await cache.clearModel('webform', 203);
       return true;
     };
-    expect(await look({ isQueueEmpty })).toEqual({ cleared: [], missed: 0 });
+    expect(await runCheck({ isQueueEmpty })).toEqual({ cleared: [], missed: 0 });
   });
 
   test('leaves a record that changes during the check to the next check', async () => {
@@ -149,21 +149,21 @@ describe('one check', () => {
       await rename(204, 'Three');
       return true;
     };
-    expect(await look({ isQueueEmpty })).toEqual({ cleared: [], missed: 0 });
+    expect(await runCheck({ isQueueEmpty })).toEqual({ cleared: [], missed: 0 });
   });
 
   test('never counts a too large record as stale', async () => {
     await create(205, 'One');
     const large = () => Promise.resolve({ version: 7, payload: 'x'.repeat(300_000) });
     await cache.read('webform', 205, 'full', large);
-    expect(await look()).toEqual({ cleared: [], missed: 0 });
+    expect(await runCheck()).toEqual({ cleared: [], missed: 0 });
   });
 
   test('finds a stale summary', async () => {
     await create(207, 'One');
     await rename(207, 'Two');
     await cache.read('webform', 207, 'summary', load(1));
-    expect(await look()).toEqual({ cleared: ['webform:207'], missed: 1 });
+    expect(await runCheck()).toEqual({ cleared: ['webform:207'], missed: 1 });
   });
 
   test('clears stale records among thousands of changes, many with one scan', async () => {
@@ -180,7 +180,7 @@ describe('one check', () => {
       return Number(calls);
     };
     const before = await scans();
-    const { cleared, missed } = await look();
+    const { cleared, missed } = await runCheck();
     expect(new Set(cleared)).toEqual(new Set(ids.map((id) => `pathway:${id}`)));
     expect([cleared.length, missed]).toEqual([203, 203]);
     // Each scan is a few calls: 203 scans would be at least 203.
@@ -193,15 +193,15 @@ describe('one check', () => {
     const other = new pg.Client(world.databaseUrl);
     await other.connect();
     await other.query('SELECT pg_advisory_lock(2026112101)');
-    expect(await look()).toEqual({ cleared: [], missed: 0 });
+    expect(await runCheck()).toEqual({ cleared: [], missed: 0 });
     await other.end();
-    expect(await look()).toEqual({ cleared: ['webform:206'], missed: 1 });
+    expect(await runCheck()).toEqual({ cleared: ['webform:206'], missed: 1 });
   });
 
   test('deletes the rows of deletions after a day', async () => {
     await world.sql(`INSERT INTO content.deleted_record VALUES
       ('condition', 1, now() - interval '25 hours'), ('condition', 2, now() - interval '23 hours')`);
-    await look();
+    await runCheck();
     expect(await world.sql(`SELECT id FROM content.deleted_record WHERE model = 'condition'`)).toEqual([
       { id: '2' },
     ]);

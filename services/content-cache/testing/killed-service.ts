@@ -29,9 +29,9 @@ export function startKilledService(
     createInterface({ input: child.stdout }).on('line', (line) => {
       // The last line of a killed process may be cut.
       if (!line.endsWith('}')) return;
-      const said = JSON.parse(line) as Record<string, unknown>;
-      if (said['message'] === 'joined the consumer group') state.hasJoined = true;
-      onLine(said);
+      const entry = JSON.parse(line) as Record<string, unknown>;
+      if (entry['message'] === 'joined the consumer group') state.hasJoined = true;
+      onLine(entry);
     });
     const exited = once(child, 'exit');
     return { state, kill: () => child.kill('SIGKILL'), exited };

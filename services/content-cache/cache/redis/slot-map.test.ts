@@ -9,7 +9,7 @@ const view = (...lines: string[]) => readClusterNodes(lines.join('\n'), asked, f
 const at = (id: number) => `10.0.0.${id}:6379`;
 
 test('distinguishes owners of slots from replicas and unknown nodes', () => {
-  const told = view(
+  const parsed = view(
     node('1', 'myself,master', 3, '0-99', '101'),
     node('2', 'slave', 3),
     node('3', 'master,fail', 2, '102-16383'),
@@ -17,14 +17,14 @@ test('distinguishes owners of slots from replicas and unknown nodes', () => {
     '5 :0@0 master,noaddr - 0 0 0 disconnected',
     '6 10.0.0.6:6379@16379 handshake - 0 0 0 connected',
   );
-  expect(told.nodes.map(({ host }) => host)).toEqual(['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4']);
-  expect(told.owners.map(({ at: { host } }) => host)).toEqual(['10.0.0.1', '10.0.0.3']);
-  expect(told.isMoving).toBe(false);
-  const map = mergeViews([told]);
+  expect(parsed.nodes.map(({ host }) => host)).toEqual(['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4']);
+  expect(parsed.owners.map(({ at: { host } }) => host)).toEqual(['10.0.0.1', '10.0.0.3']);
+  expect(parsed.isMoving).toBe(false);
+  const map = mergeViews([parsed]);
   expect([map.owners[99], map.owners[100], map.owners[101]]).toEqual([at(1), undefined, at(1)]);
   expect([...map.primaries.keys()]).toEqual([at(1), at(3)]);
   expect(map.isWhole).toBe(false);
-  expect(mergeViews([told, view(node('4', 'master', 5, '100'))]).isWhole).toBe(true);
+  expect(mergeViews([parsed, view(node('4', 'master', 5, '100'))]).isWhole).toBe(true);
 });
 
 test.each(['[93-<-2]', '[77->-3]'])('detects a moving slot: %s', (mark) => {

@@ -7,7 +7,7 @@ import { startCache } from './caches.ts';
 import { runRace, type RaceCache, type RaceFigures } from './race.ts';
 import type { CacheSettings, RaceThread, ThreadFigures } from './threads.ts';
 
-const TELL_MS = 500;
+const REPORT_MS = 500;
 
 const { caches: settings, foreignUrl, ...race } = workerData as RaceThread;
 let isOver = false;
@@ -26,9 +26,9 @@ async function open({ readsFrom, ...options }: CacheSettings): Promise<RaceCache
   return { ...cache, read: other.read };
 }
 
-let toldAt = performance.now();
-function tell(figures: RaceFigures): void {
-  toldAt = performance.now();
+let reportedAt = performance.now();
+function report(figures: RaceFigures): void {
+  reportedAt = performance.now();
   const { heapUsed } = process.memoryUsage();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have none
   parentPort!.postMessage({ ...figures, heapUsed } satisfies ThreadFigures);
@@ -39,11 +39,11 @@ const figures = await runRace({
   caches,
   ...(foreign ? { foreign } : {}),
   done(sofar) {
-    if (performance.now() - toldAt > TELL_MS) tell(sofar);
+    if (performance.now() - reportedAt > REPORT_MS) report(sofar);
     return isOver;
   },
 });
-tell(figures);
+report(figures);
 await Promise.all(closing.map((close) => close()));
 foreign?.disconnect();
 parentPort!.close();

@@ -51,9 +51,9 @@ export function startThreads(threads: number, race: RaceThread): ThreadedRace {
 
   function figures(): RaceFigures {
     const total: RaceFigures = { ...noFigures };
-    for (const told of latest.filter(Boolean)) {
-      for (const name of Object.keys(noFigures) as (keyof typeof noFigures)[]) total[name] += told[name];
-      if (told.firstStale !== undefined) total.firstStale ??= told.firstStale;
+    for (const reported of latest.filter(Boolean)) {
+      for (const name of Object.keys(noFigures) as (keyof typeof noFigures)[]) total[name] += reported[name];
+      if (reported.firstStale !== undefined) total.firstStale ??= reported.firstStale;
     }
     return total;
   }
