@@ -111,7 +111,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       createUpstream(name, new URL(address), shared),
     ]),
   );
-  const localHandlers: Record<string, Middleware> = { health: showHealth(upstreams), ...createDocuments(publicUrl) };
+  const localHandlers: Record<string, Middleware> = {
+    health: showHealth(upstreams),
+    ...createDocuments(publicUrl),
+  };
 
   /** The steps of a request, in this order. The order of the errors is part of the contract. */
   const steps = {
@@ -132,7 +135,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       authenticate(options.tokens, limits), // 401, 403
       rateLimit(limits), // 429
       limitBody, // 413, 415
-      answerEndpoint(endpoints, ({ name, service }) => localHandlers[name] ?? upstreams.get(service)?.forward),
+      answerEndpoint(
+        endpoints,
+        ({ name, service }) => localHandlers[name] ?? upstreams.get(service)?.forward,
+      ),
     ] satisfies Middleware[],
   };
 
