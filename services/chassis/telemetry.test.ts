@@ -19,7 +19,7 @@ async function start(env: Record<string, string>, preloads = ['telemetry.ts']) {
 }
 
 const warnings = (output: string) =>
-  output.split('\n').filter((line) => line.includes('traces cannot be sent'));
+  output.split('\n').filter((line) => line.includes('traces were dropped'));
 
 test('sends slow and failed requests under the name of the process, and the remaining traces when it stops', async () => {
   const collector = await startCollector();
