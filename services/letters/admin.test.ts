@@ -91,9 +91,9 @@ test.each([
 
 test('says which of its stores is unavailable', async () => {
   const withoutDatabase = create(['1', 'Title'], 'postgres://u@127.0.0.1:1/x');
-  await expect(withoutDatabase).rejects.toThrow(/^The database does not /);
+  await expect(withoutDatabase).rejects.toThrow(/^The database is unavailable/);
   const withoutAuth = create(['1', 'Title'], letters.databaseUrl, 'http://127.0.0.1:1');
-  await expect(withoutAuth).rejects.toThrow(/^The auth service does not /);
+  await expect(withoutAuth).rejects.toThrow(/^The auth service is unavailable/);
 });
 
 test('as a process: prints the letter, or one line and exit code 1 for a missing setting', async () => {

@@ -22,7 +22,7 @@ export function createFindUser(url: string, fetchAsService: ServiceFetch): FindU
       if (response.status === 404 || response.status === 422) return undefined;
       throw new Error(`it answered ${response.status}`);
     } catch (error) {
-      throw new Error('The auth service does not answer at the moment.', { cause: error });
+      throw new Error('The auth service is unavailable. Retry later.', { cause: error });
     }
   };
 }

@@ -43,7 +43,7 @@ function translate(error: unknown): unknown {
   const isOurs = status < 500 && status !== 403 && name !== 'NoSuchBucket';
   // Not from S3: an unreadable local file, or a client that has disconnected.
   if (isOurs || code === 'ENOENT' || name === 'AbortError') return error;
-  return unavailable('The file store does not answer at the moment.', error);
+  return unavailable('The file store is unavailable. Retry later.', error);
 }
 
 /** Stores files in an existing bucket of an S3-compatible server. All functions throw 503 while it is unavailable. */
