@@ -105,7 +105,7 @@ test('finds a user by email or id, and takes two letters beyond A to Z for two u
 });
 
 test('returns 404 for a user that does not exist', async () => {
-  for (const query of [{ email: 'nobody@example.com' }, { email: '%' }, { id: '9007199254740991' }]) {
+  for (const query of [{ email: 'unknown@example.com' }, { email: '%' }, { id: '9007199254740991' }]) {
     const found = await find(query);
     expect([found.status, await found.text()]).toEqual([404, '']);
   }

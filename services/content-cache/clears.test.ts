@@ -126,7 +126,7 @@ test('bypasses the cache while the stored clears cannot be read', async () => {
       ),
     );
     expect(await other.check('redis')).toBe(false);
-    await proxy.mend();
+    await proxy.repair();
     await until('Redis is used again', () => other.check('redis'));
   } finally {
     await other.stop();

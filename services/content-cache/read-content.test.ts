@@ -108,7 +108,7 @@ test('serves hits while PostgreSQL is unreachable, returns 503 for misses, and r
     error: { error: 'service_unavailable' },
   });
   expect(await through.check('postgres')).toBe(false);
-  await proxy.mend();
+  await proxy.repair();
   await until('it is well again', async () => (await read(through, 'webform', otherId)).status === 200);
   await through.stop();
 });

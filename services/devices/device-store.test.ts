@@ -168,16 +168,16 @@ test('feedback removes devices whose tokens are gone, and counts each unknown to
   const userId = someone();
   const [gone, delivered, both, stays] = [newToken(), newToken(), newToken(), newToken()];
   for (const token of [gone, delivered, both, stays]) await devices.register(userId, session, { token });
-  const [noOne, nobody] = [newToken(), newToken()];
+  const [first, second] = [newToken(), newToken()];
   const feedback = [
     { token: gone, gone: true },
     { token: gone, gone: true },
     { token: delivered, gone: false },
     { token: both, gone: true },
     { token: both, gone: false },
-    { token: noOne, gone: true },
-    { token: noOne, gone: true },
-    { token: nobody, gone: false },
+    { token: first, gone: true },
+    { token: first, gone: true },
+    { token: second, gone: false },
   ];
   expect(await devices.takeFeedback(feedback)).toEqual({ removed: 2, unknown: 2 });
   expect(await tokensOf(userId)).toEqual([stays, delivered]);

@@ -4,7 +4,7 @@ import { createLogger, createMetrics } from '@content-platform/chassis';
 import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
 import { createPulse } from './app.ts';
 
-const nobody = 'http://127.0.0.1:1';
+const unreachable = 'http://127.0.0.1:1';
 const publicUrl = 'http://pulse.example.com';
 const page = { Accept: 'text/html' };
 let server: HttpServer;
@@ -24,8 +24,8 @@ beforeAll(async () => {
   });
   const app = createPulse({
     publicUrl,
-    authUrl: nobody,
-    contentCacheUrl: nobody,
+    authUrl: unreachable,
+    contentCacheUrl: unreachable,
     links: {},
     sampler: { samples: () => [], processes: () => [] },
     slowLog: { newest: () => new Promise(() => undefined) },

@@ -7,14 +7,14 @@ import { untilRefused } from '../support/revoked.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
-const nobody = '/api/admin/users/9007199254740991/temporary-password';
+const unknownUser = '/api/admin/users/9007199254740991/temporary-password';
 const { gateway, services } = stack();
 const new_password = 'eleven quiet herons read maps';
 
 describeEndpoint(
   contract.createTemporaryPassword,
   {
-    path: nobody,
+    path: unknownUser,
     as: 'admin',
     body: { expires_in: 3_600 },
     isMissing: true,
@@ -25,7 +25,7 @@ describeEndpoint(
         { expires_in: 60.5 },
         { expires_in: '60' },
         { compromised: 'yes' },
-        { password: 'chosen for them by somebody' },
+        { password: 'chosen by an administrator' },
       ],
     },
   },

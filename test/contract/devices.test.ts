@@ -8,7 +8,7 @@ import { until } from '../support/wait.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const { gateway } = stack();
-const nobody = 9007199254740991;
+const unknownId = 9007199254740991;
 const badTokens = ['', 'x'.repeat(4_097), 'new\nline', 'nul\0', 'ümlaut', '🙂', 'del\x7f', 12, null, ['x']];
 
 async function devicesOf(token: string) {
@@ -97,7 +97,7 @@ describeEndpoint(contract.listDevices, { path: '/api/devices', as: 'user' }, ({ 
 
 describeEndpoint(
   contract.deleteDevice,
-  { path: `/api/devices/${nobody}`, as: 'user', isMissing: true },
+  { path: `/api/devices/${unknownId}`, as: 'user', isMissing: true },
   ({ ask }) => {
     test('deletes one device and keeps the others', async () => {
       const { token } = await newUser();
@@ -111,7 +111,7 @@ describeEndpoint(
 
 describeEndpoint(
   contract.listDeviceTokens,
-  { path: `/api/admin/users/${nobody}/device-tokens`, as: 'admin' },
+  { path: `/api/admin/users/${unknownId}/device-tokens`, as: 'admin' },
   ({ ask }) => {
     test('lists complete push tokens, newest first, in pages; an unknown user has none', async () => {
       const { token, id } = await newUser();
@@ -124,7 +124,7 @@ describeEndpoint(
       expect(first.items).toMatchObject([{ token: newer, platform: null }]);
       const second = (await ask({ params, query: { limit: 1, cursor: first.next_cursor! } })).body!;
       expect(second).toEqual({ items: [{ token: older, platform: 'ios', last_seen_at }], next_cursor: null });
-      expect((await ask({ params: { id: nobody } })).body).toEqual({ items: [], next_cursor: null });
+      expect((await ask({ params: { id: unknownId } })).body).toEqual({ items: [], next_cursor: null });
     });
   },
 );

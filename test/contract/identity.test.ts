@@ -80,7 +80,7 @@ function testDisabled<E extends contract.Endpoint>(
     const named = (identity: string) => ({ ...options, params: { identity } }) as unknown as CallOptions<E>;
     const off = await ask({ ...named('identity'), at: disabled });
     expect(off.error?.error).toBe('identity_login_disabled');
-    expect((await ask(named('nobody'))).error?.error).toBe('not_found');
+    expect((await ask(named('unknown'))).error?.error).toBe('not_found');
   });
 }
 

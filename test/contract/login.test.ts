@@ -31,7 +31,7 @@ describeEndpoint(login, { path: '/api/login', body }, ({ ask, send }) => {
 
   test('returns the same error for a wrong password and an unknown email', async () => {
     const wrong = await ask({ body: { ...body, password: 'not-the-password' } });
-    const unknown = await ask({ body: { ...body, email: 'nobody@example.com' } });
+    const unknown = await ask({ body: { ...body, email: 'unknown@example.com' } });
     expect(wrong.error).toMatchObject({ error: 'invalid_credentials', code: 401 });
     expect(wrong.headers.get('www-authenticate')).toBe('Bearer');
     expect({ ...unknown.error, request_id: '' }).toEqual({ ...wrong.error, request_id: '' });

@@ -7,7 +7,7 @@ import { codeOf, enrol, mfaTokenOf } from '../support/totp.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const { gateway } = stack();
-const nobody = '/api/admin/users/9007199254740991/mfa';
+const unknownUser = '/api/admin/users/9007199254740991/mfa';
 const badCodes = ['', '12345', '1234567', 'abcdef', 123456].map((code) => ({ code }));
 
 let user: OwnUser;
@@ -97,7 +97,7 @@ describeEndpoint(
   },
 );
 
-describeEndpoint(contract.deleteUserMfa, { path: nobody, as: 'admin', isMissing: true }, ({ ask }) => {
+describeEndpoint(contract.deleteUserMfa, { path: unknownUser, as: 'admin', isMissing: true }, ({ ask }) => {
   test('removes the second factor of a user who has lost it', async () => {
     const own = await newUser();
     await enrol(gateway, own.token);

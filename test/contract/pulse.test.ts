@@ -162,7 +162,7 @@ describeEndpoint(
       const address = newAddress();
       const guess = (headers: Record<string, string>) =>
         send({
-          body: form(`nobody-${address}@example.com`, 'guess'),
+          body: form(`unknown-${address}@example.com`, 'guess'),
           headers: { ...own(), ...headers, 'X-Forwarded-For': address },
         });
       // A browser gets a page instead of the error envelope.
@@ -170,8 +170,8 @@ describeEndpoint(
         const { status, error } = await guess(browser);
         return status === 429 && !error;
       });
-      await until('a program is told, too', async () => (await guess({})).error?.error === 'rate_limited');
-      const body = form(`nobody-${address}@example.com`, 'guess');
+      await until('a program gets 429, too', async () => (await guess({})).error?.error === 'rate_limited');
+      const body = form(`unknown-${address}@example.com`, 'guess');
       expect((await send({ body, headers: own() })).error?.error).toBe('invalid_credentials');
     });
 
@@ -261,9 +261,9 @@ describeEndpoint(
       expect((await send({ headers: { ...headers, ...browser }, as: 'user' })).status).toBe(403);
       expect((await send({ headers, as: 'temporary' })).error?.error).toBe('password_change_required');
       expect((await send({})).error?.error).toBe('other_origin');
-      const nobody = { ...headers, Authorization: '' };
-      expect((await send({ headers: nobody })).error?.error).toBe('token_required');
-      expect((await send({ headers: { ...nobody, ...browser } })).status).toBe(401);
+      const signedOut = { ...headers, Authorization: '' };
+      expect((await send({ headers: signedOut })).error?.error).toBe('token_required');
+      expect((await send({ headers: { ...signedOut, ...browser } })).status).toBe(401);
       const other = { ...headers, Authorization: 'Bearer a.b.c' };
       expect((await send({ headers: other })).error?.error).toBe('invalid_token');
       const path = '/pulse/failed-jobs/x/retry';

@@ -31,7 +31,7 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
     expect(wrong.error).toMatchObject({ error: 'invalid_client', code: 401 });
     expect(wrong.headers.get('www-authenticate')).toMatch(/^Basic/);
     for (const [id, secret] of [
-      ['nobody', machine.secret],
+      ['unknown', machine.secret],
       [emails.admin, password],
     ] as const) {
       const { error } = await ask({ body: { grant_type, client_id: id, client_secret: secret } });

@@ -21,7 +21,7 @@ import { describeEndpoint } from './describe-endpoint.ts';
 afterAll(closeRecords);
 
 const path = '/api/admin/users';
-const nobody = `${path}/9007199254740991`;
+const unknownUser = `${path}/9007199254740991`;
 const { gateway } = stack();
 
 const unique = () => `made-${randomUUID()}@example.com`;
@@ -160,7 +160,7 @@ describeEndpoint(contract.listUsers, { path, as: 'admin', invalid: { queries: ba
   });
 });
 
-describeEndpoint(contract.readUser, { path: nobody, as: 'admin', isMissing: true }, ({ ask }) => {
+describeEndpoint(contract.readUser, { path: unknownUser, as: 'admin', isMissing: true }, ({ ask }) => {
   test('returns one user, with the linked identities', async () => {
     const user = await create();
     const body = { ...user, identities: [] };
@@ -171,9 +171,9 @@ describeEndpoint(contract.readUser, { path: nobody, as: 'admin', isMissing: true
   });
 });
 
-const sessionsOfNobody = { path: `${nobody}/sessions`, as: 'admin', isMissing: true } as const;
+const sessionsOfUnknownUser = { path: `${unknownUser}/sessions`, as: 'admin', isMissing: true } as const;
 
-describeEndpoint(contract.listUserSessions, sessionsOfNobody, ({ ask }) => {
+describeEndpoint(contract.listUserSessions, sessionsOfUnknownUser, ({ ask }) => {
   test('lists the sessions of another user', async () => {
     const { id, address } = await newUser();
     const { body } = await ask({ params: { id } });
@@ -181,7 +181,7 @@ describeEndpoint(contract.listUserSessions, sessionsOfNobody, ({ ask }) => {
   });
 });
 
-describeEndpoint(contract.deleteUserSessions, sessionsOfNobody, ({ ask }) => {
+describeEndpoint(contract.deleteUserSessions, sessionsOfUnknownUser, ({ ask }) => {
   test('logs the user out everywhere', async () => {
     const { id, token, refreshToken } = await newUser();
     expect(await ask({ params: { id } })).toMatchObject({ status: 204 });
@@ -190,9 +190,9 @@ describeEndpoint(contract.deleteUserSessions, sessionsOfNobody, ({ ask }) => {
   });
 });
 
-const identityOfNobody = { path: `${nobody}/identities/1`, as: 'admin', isMissing: true } as const;
+const identityOfUnknownUser = { path: `${unknownUser}/identities/1`, as: 'admin', isMissing: true } as const;
 
-describeEndpoint(contract.deleteUserIdentity, identityOfNobody, ({ ask }) => {
+describeEndpoint(contract.deleteUserIdentity, identityOfUnknownUser, ({ ask }) => {
   test('removes the link and ends the sessions that it may have opened', async () => {
     const { id, token } = await newUser();
     const params = { id, identity_id: await linkIdentity(id) };
@@ -206,7 +206,7 @@ describeEndpoint(contract.deleteUserIdentity, identityOfNobody, ({ ask }) => {
 describeEndpoint(
   contract.updateUser,
   {
-    path: nobody,
+    path: unknownUser,
     as: 'admin',
     body: { name: 'Renamed' },
     isMissing: true,
@@ -294,7 +294,7 @@ describeEndpoint(
   },
 );
 
-describeEndpoint(contract.deleteUser, { path: nobody, as: 'admin', isMissing: true }, ({ ask }) => {
+describeEndpoint(contract.deleteUser, { path: unknownUser, as: 'admin', isMissing: true }, ({ ask }) => {
   test('deletes the user, ends all sessions and frees the email', async () => {
     const user = await newUser();
     const params = { id: user.id };

@@ -43,7 +43,7 @@ function throughProxy(proxy: string, name: string, begin: (way: Proxy) => unknow
   return {
     name,
     on: ({ proxies }) => Promise.all(proxies.of(proxy).ways.map(begin)),
-    off: ({ proxies }) => Promise.all(proxies.of(proxy).ways.map((way) => way.mend())),
+    off: ({ proxies }) => Promise.all(proxies.of(proxy).ways.map((way) => way.repair())),
   };
 }
 

@@ -36,7 +36,7 @@ export function createProxies() {
       for (const [index, way] of ways.entries()) {
         way.lead(address(to + index * internalPortOffset));
         way.cut();
-        await way.mend();
+        await way.repair();
       }
     },
     close: () => Promise.all([...proxies.values()].flatMap(({ ways }) => ways.map((way) => way.close()))),

@@ -58,7 +58,7 @@ beforeEach(() => webhook.forget());
 /** Waits for these notifications and expects no other. `since`: start of the fault, by performance.now(). */
 async function told(since: number, ...names: string[]): Promise<void> {
   for (const name of names) {
-    await until(`${name} is told`, () => name in webhook.told(), 90_000);
+    await until(`${name} was sent`, () => name in webhook.told(), 90_000);
     const passed = ((performance.now() - since) / 1_000).toFixed(1);
     seconds.push(`${expect.getState().currentTestName}: ${name} ${passed}`);
   }

@@ -45,12 +45,12 @@ const mayLie: { place: RegExp; kinds: string[]; why: string }[] = [
   {
     place: /^platform devices\.device\.token$/,
     kinds: ['push token'],
-    why: 'Messages are sent with it: whoever sends them asks for it.',
+    why: 'The sender of messages needs the token and asks for it.',
   },
   {
     place: /^platform content\.failed_job\.(key|value)$/,
     kinds: ['text of an event'],
-    why: 'The event as it came, for whoever has to look at it and to try it again.',
+    why: 'The event as it was received, for inspection and retry.',
   },
   {
     place: /^platform auth\.(session|identity_code)\.id_token$/,

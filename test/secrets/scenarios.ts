@@ -34,7 +34,7 @@ export async function passwords(client: Client, person: NewPerson): Promise<void
   await ask(401, '/api/login', { json: { email, password: wrong() } });
   // A password in the email field, and an unknown email.
   await ask(401, '/api/login', { json: { email: password, password: wrong() } });
-  await ask(401, '/api/login', { json: { email: 'nobody@example.com', password: wrong() } });
+  await ask(401, '/api/login', { json: { email: 'unknown@example.com', password: wrong() } });
   await ask(422, '/api/login', { json: { email, password, more: password } });
   await ask(422, '/api/login', { json: { email, password: [password] } });
   await ask(422, '/api/login', { json: { email, password: password.repeat(60) } });

@@ -45,7 +45,7 @@ function typed(object: z.ZodObject | undefined, values: unknown): Json {
 
 function exampleOf(endpoint: Endpoint, { params, query, headers, body, status, reply }: Call): Example {
   const schema = endpoint.responses[status!]?.schema;
-  // Of a reply with more fields than the contract names, only the named ones are kept.
+  // Keeps only the fields that the contract names.
   const named = schema instanceof z.ZodObject ? schema.strip().parse(reply) : reply;
   const known = Object.entries(headers ?? {}).filter(
     ([name]) => name !== 'Authorization' && endpoint.headers?.[name],

@@ -29,5 +29,5 @@ export async function untilBlocked({
   query: (operation: string, text: string) => Promise<{ rowCount: number | null }>;
 }): Promise<void> {
   const text = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
-  await until('somebody waits for a lock', async () => (await query('find_waiting', text)).rowCount! > 0);
+  await until('a statement waits for a lock', async () => (await query('find_waiting', text)).rowCount! > 0);
 }

@@ -25,7 +25,7 @@ export interface Proxy {
   /** Sends new connections to that server. */
   lead(to: URL): void;
   /** Ends every fault; keeps the target of `lead`. */
-  mend(): Promise<void>;
+  repair(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -126,7 +126,7 @@ export async function startProxy(to: URL, port = 0): Promise<Proxy> {
         player(client);
       }),
     lead: (other) => void (target = other),
-    async mend() {
+    async repair() {
       // Connections to a substitute server must not continue after the fault.
       if (serve !== pass) become(pass);
       [width, late] = [Infinity, 0];

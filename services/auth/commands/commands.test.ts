@@ -128,7 +128,7 @@ test('disable-client disables a client permanently', async () => {
 });
 
 test.each([
-  [/^There is no client named nobody that is not disabled\.$/, ['nobody']],
+  [/^There is no client named unknown that is not disabled\.$/, ['unknown']],
   [/^NAME must be 1 to 64 lower-case letters/, []],
   [/^NAME must be 1 to 64 lower-case letters/, ['CMS']],
   [/^Give one NAME, not 2/, ['cms', 'rotating']],

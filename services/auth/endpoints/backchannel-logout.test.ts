@@ -22,7 +22,7 @@ describe('with a scripted provider', () => {
   beforeAll(async () => {
     evil = await startEvilProvider();
     scene = await startScene({ issuer: evil.issuer });
-    evil.userinfo = { sub: 'somebody', email: 'somebody@example.com', email_verified: true };
+    evil.userinfo = { sub: 'someone', email: 'someone@example.com', email_verified: true };
   });
   afterAll(async () => {
     await scene.stop();
@@ -48,7 +48,7 @@ describe('with a scripted provider', () => {
     iat: seconds(),
     exp: seconds() + 120,
     jti: randomUUID(),
-    sub: 'somebody',
+    sub: 'someone',
     sid: 'one',
     events: { [event]: {} },
   });

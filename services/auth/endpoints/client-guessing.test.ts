@@ -29,7 +29,7 @@ const refusalsWritten = async () =>
 
 test.each([
   ['a client', 'cms', '192.0.2.1'],
-  ['an unknown client', 'nobody', '192.0.2.2'],
+  ['an unknown client', 'unknown', '192.0.2.2'],
   ['an invalid name', 'c\u{7f}ms', '192.0.2.3'],
 ])(
   'throttles guesses of the secret of %s; refused guesses cause no check and no audit row',

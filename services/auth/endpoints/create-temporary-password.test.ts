@@ -119,7 +119,7 @@ test('returns the same reply to wrong passwords with and without a temporary pas
   await reset(withTemporary.id);
   const equalized = auth.equalized();
   const answers = await Promise.all(
-    [plain.email, withTemporary.email, 'nobody@example.com'].flatMap((email) =>
+    [plain.email, withTemporary.email, 'unknown@example.com'].flatMap((email) =>
       ['a guess', 'k7mp-x2dw-94hr-vbt3'].map((given) => auth.logIn(email, given)),
     ),
   );

@@ -45,7 +45,7 @@ test('returns the same reply after the same time for each kind of failure', asyn
   const equalized = auth.equalized();
   const refusals = await Promise.all([
     auth.logIn('ann@example.com', 'wrong'),
-    auth.logIn('nobody@example.com'),
+    auth.logIn('unknown@example.com'),
     auth.logIn('y@x.de', 'wrong'),
     auth.logIn('gone@example.com'),
     auth.logIn('gone@example.com', 'wrong'),

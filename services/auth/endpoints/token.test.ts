@@ -92,7 +92,7 @@ test.each([
 test.each([
   ['a wrong secret', { body: { ...inBody, client_secret: 'wrong' } }],
   ['a wrong secret as Basic', { body: { grant_type }, headers: basic('cms', 'wrong') }],
-  ['an unknown client', { body: { ...inBody, client_id: 'nobody' } }],
+  ['an unknown client', { body: { ...inBody, client_id: 'unknown' } }],
   ['a disabled client', { body: { ...inBody, client_id: 'gone' } }],
   ['no client', { body: { grant_type } }],
   ['an id alone', { body: { grant_type, client_id: 'cms' } }],
@@ -105,7 +105,7 @@ test.each([
 });
 
 test('returns the same reply for a wrong secret and an unknown client', async () => {
-  const texts = ['cms', 'nobody', 'gone'].map(
+  const texts = ['cms', 'unknown', 'gone'].map(
     async (client) => (await auth.askAsClient(client, 'wrong')).error!.message,
   );
   expect(new Set(await Promise.all(texts)).size).toBe(1);

@@ -33,8 +33,8 @@ async function outcome(answer: { iss?: string; error?: string; code?: string } =
 }
 
 test('an ID token that is as it should be is taken, with what userinfo knows beside', async () => {
-  evil.userinfo = { sub: 'somebody', email: 'a@example.com', nonce: 'other' };
-  expect(await outcome()).toMatchObject({ sub: 'somebody', email: 'a@example.com', nonce });
+  evil.userinfo = { sub: 'someone', email: 'a@example.com', nonce: 'other' };
+  expect(await outcome()).toMatchObject({ sub: 'someone', email: 'a@example.com', nonce });
 });
 
 const unsigned = (claims: Record<string, unknown>) => {
@@ -80,7 +80,7 @@ test.each<[string, RegExp, (told: EvilProvider) => unknown]>([
       Object.assign(told, { header: { alg: 'HS256' }, key: client.secret });
     },
   ],
-  ['userinfo of somebody else', /"sub"/, ({ userinfo }) => (userinfo['sub'] = 'else')],
+  ['userinfo of someone else', /"sub"/, ({ userinfo }) => (userinfo['sub'] = 'else')],
 ])('an ID token with %s is refused', async (_, reason, change) => {
   change(evil);
   expect(await outcome()).toBe('identity_token_invalid');
@@ -100,7 +100,7 @@ test('the answer of another issuer, or of none where one must be named, never le
   expect(await outcome()).toBe('identity_issuer_mismatch');
   expect(await outcome({ error: 'access_denied' })).toBe('identity_issuer_mismatch');
   expect(evil.asked).not.toContain('/token');
-  expect(await outcome({ iss: evil.issuer })).toMatchObject({ sub: 'somebody' });
+  expect(await outcome({ iss: evil.issuer })).toMatchObject({ sub: 'someone' });
 });
 
 test.each([

@@ -8,7 +8,7 @@ export interface StoredTotp {
   lastStep: number | null;
 }
 
-/** What the first factor of a login was checked against. */
+/** The stored value that matched the first factor of a login. */
 export type FirstFactor = { passwordHash: string } | { tempPasswordHash: string } | { origin: SessionOrigin };
 
 export interface PendingLogin {

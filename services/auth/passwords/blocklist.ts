@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { ConfigError } from '@content-platform/chassis';
 
-/** Passwords that nobody may choose. */
+/** Passwords that are refused. */
 export interface Blocklist {
   size: number;
   includes(password: string): boolean;

@@ -20,7 +20,7 @@ const asItShouldBe = () => ({
   header: { alg: 'RS256', kid: 'one' } as jwt.JwtHeader,
   /** The ID token instead of that one. */
   idToken: undefined as string | undefined,
-  userinfo: { sub: 'somebody', email: 'somebody@example.com' } as Record<string, unknown>,
+  userinfo: { sub: 'someone', email: 'someone@example.com' } as Record<string, unknown>,
   /** Answers in the place of the usual ones, by path. */
   answers: {} as Record<string, (response: ServerResponse) => unknown>,
   /** Paths that were asked for. */
@@ -32,7 +32,7 @@ export async function startEvilProvider() {
   const evil = asItShouldBe();
   function sign(issuer: string): string {
     const now = Math.floor(Date.now() / 1000);
-    const claims = { iss: issuer, sub: 'somebody', aud: client.id, iat: now, exp: now + 60, nonce };
+    const claims = { iss: issuer, sub: 'someone', aud: client.id, iat: now, exp: now + 60, nonce };
     const told = Object.entries({ ...claims, ...evil.claims }).filter(([, value]) => value !== undefined);
     const { alg } = evil.header as { alg: jwt.Algorithm };
     const options = { algorithm: alg, header: evil.header };

@@ -7,11 +7,11 @@ export const loginBackoff: Backoff = { windowMs: 15 * 60_000, shortestMs: 1_000,
 
 /** Failures before waits begin. A site is an IPv6 /48. */
 const limits = {
-  /** Of an account from one network, from one site, and from everywhere. */
+  /** Failures of an account from one network, from one site, and from everywhere. */
   account: { network: 10, site: 30, everywhere: 100 },
-  /** Of all accounts from one network, and from one site. */
+  /** Failures of all accounts from one network, and from one site. */
   all: { network: 200, site: 600 },
-  /** Of an account from a network that has a session of it. */
+  /** Failures of an account from a network that has a session of it. */
   known: 100,
 };
 

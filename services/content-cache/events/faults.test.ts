@@ -59,7 +59,7 @@ test('skips no poison event while PostgreSQL is unreachable', async () => {
   await until('an attempt failed', () => lines(service, 'failed job not stored; retrying').length > 0);
   expect(await lag()).toBe(1);
   await queueIs(service, 1);
-  await proxy.mend();
+  await proxy.repair();
   await kafka.consumed();
   expect(await events.failedJobs()).toHaveLength(1);
   await service.stop();
@@ -104,7 +104,7 @@ test('serves reads while Kafka is unreachable at the start, and connects later',
   const measuredAt = await service.metric('invalidation_queue_measured_timestamp_seconds');
   expect(measuredAt).toBeGreaterThan(Date.now() / 1_000 - 300);
   await announce();
-  await proxy.mend();
+  await proxy.repair();
   await kafka.consumed();
   expect(await cached()).toEqual([]);
   await service.stop();

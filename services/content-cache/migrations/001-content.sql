@@ -39,7 +39,7 @@ CREATE TABLE content.failed_job (
   state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'retried')),
   attempts integer NOT NULL DEFAULT 1,
   failed_at timestamptz NOT NULL DEFAULT now(),
-  -- A redelivered event is stored once; a topic made anew counts its offsets from 0 again, at another time.
+  -- A redelivered event is stored once; a recreated topic counts its offsets from 0 again, at another time.
   UNIQUE (topic, "partition", "offset", message_at)
 );
 CREATE INDEX failed_job_open ON content.failed_job (attempts, id) WHERE state = 'open';

@@ -1,10 +1,10 @@
 -- Up Migration
 
--- What has been under a key goes on being known: whoever comes to it has a newer version than all that were there, and
--- whoever leaves it is noted, be it deleted or given another key.
+-- The versions under a key continue after a deletion: a new record gets a higher version than every earlier one. A record
+-- that is deleted or gets another key is noted in deleted_record.
 ALTER TABLE content.deleted_record ADD COLUMN version bigint NOT NULL DEFAULT 0;
 
--- As its owner: who may write records may not read here.
+-- Runs with the owner's rights, because writers of records may not read this table.
 CREATE OR REPLACE FUNCTION content.stamp_record() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog AS $$
 DECLARE

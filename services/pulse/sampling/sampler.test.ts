@@ -24,7 +24,7 @@ test('reports processes as down if they hang, are unreachable or reply with some
       void registry.getMetricsAsJSON().then((json) => response.end(JSON.stringify(json))),
   );
   const bad = [await listen(() => undefined), await listen((_, response) => response.end('{}'))];
-  const sampler = startSampler([well, ...bad, 'http://127.0.0.1:1', 'http://nobody.invalid:1']);
+  const sampler = startSampler([well, ...bad, 'http://127.0.0.1:1', 'http://unknown.invalid:1']);
   closers.push(() => sampler.close());
   await until('there are two samples', () => sampler.samples().length === 2, 30_000);
   expect(sampler.processes().map(({ up }) => up)).toEqual([true, false, false, false, false]);
@@ -69,5 +69,5 @@ test('reports a process with a malformed reply as down, and continues the round'
 test('resolves a name to its addresses of one family', async () => {
   expect(await processesAt('http://localhost:9080')).toEqual(['http://127.0.0.1:9080']);
   expect(await processesAt('http://[::1]:9080')).toEqual(['http://[::1]:9080']);
-  expect(await processesAt('http://nobody.invalid:9080')).toEqual(['http://nobody.invalid:9080']);
+  expect(await processesAt('http://unknown.invalid:9080')).toEqual(['http://unknown.invalid:9080']);
 });
