@@ -7,10 +7,11 @@ import type { Stores } from '../stores.ts';
 import { makeRandomCode } from '../passwords/temporary-password.ts';
 
 /** Removes everything with which a thief of the password could log in or stay logged in. */
-async function removeAccess({ users, identities, identityCodes, sessions }: Stores, userId: number) {
+async function removeAccess({ users, identities, identityCodes, mfa, sessions }: Stores, userId: number) {
   await users.removePassword(userId);
   await identities.unlinkAll(userId);
   await identityCodes.deleteOf(userId);
+  await mfa.deleteIdentityLoginsOf(userId);
   await sessions.endAll(userId);
 }
 

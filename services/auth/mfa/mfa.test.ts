@@ -171,6 +171,8 @@ describe('after a login at the identity provider', () => {
   beforeAll(async () => {
     evil = await startEvilProvider();
     scene = await startScene({ issuer: evil.issuer });
+  });
+  beforeEach(() => {
     const idi = { sub: 'idi', email: 'idi@example.com', email_verified: true };
     Object.assign(evil.claims, idi);
     evil.userinfo = idi;
@@ -188,6 +190,30 @@ describe('after a login at the identity provider', () => {
     const { code } = await scene.finish(back, browser);
     return scene.redeem(code!, verifier);
   }
+
+  test.each(['a compromised password', 'an unlinked identity'])(
+    'a login that waits for its code cannot be completed after %s',
+    async (reason) => {
+      const { auth: own } = scene;
+      const sub = `eva-${reason.length}`;
+      evil.userinfo = { sub, email: `${sub}@example.com`, email_verified: true };
+      Object.assign(evil.claims, evil.userinfo);
+      const { secret } = await enrol(own.origin, (await redeem()).body!.access_token);
+      const mfa_token = mfaTokenOf(await redeem());
+      const { id } = (await own.stores.users.findByEmail(`${sub}@example.com`))!;
+      const { token } = await own.person({}, 'admin');
+      if (reason === 'a compromised password') {
+        const options = { params: { id }, body: { compromised: true }, token };
+        expect((await call(own.origin, contract.createTemporaryPassword, options)).status).toBe(200);
+      } else {
+        const [identity] = await own.stores.identities.list(id);
+        const params = { id, identity_id: identity!.id };
+        expect((await call(own.origin, contract.deleteUserIdentity, { params, token })).status).toBe(204);
+      }
+      const body = { mfa_token, code: codeOf(secret) };
+      expect(await call(own.origin, contract.loginMfa, { body })).toMatchObject(refused);
+    },
+  );
 
   test('the code is needed unless the provider has checked a second factor', async () => {
     const { body } = await redeem();
