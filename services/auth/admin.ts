@@ -10,6 +10,7 @@ import { resetMfa } from './commands/reset-mfa.ts';
 import { rotateClient } from './commands/rotate-client.ts';
 import { rotateKeySecret } from './commands/rotate-key-secret.ts';
 import { rotateKeys } from './commands/rotate-keys.ts';
+import { verifyAudit } from './commands/verify-audit.ts';
 import type { Command } from './commands/command.ts';
 import { withAccounts } from './accounts.ts';
 import { readDatabaseUrl } from './config.ts';
@@ -36,6 +37,9 @@ const help = `Usage:
       Removes the second factor of a user who has lost it.
   list-unverified-identities
       Lists users who can log in at the identity provider with an email that it has not verified.
+  verify-audit [--contains SEQ:HASH]
+      Checks the audit log against its hash chain, and prints the newest link as SEQ:HASH. Store it outside of the
+      database. --contains: the chain must contain this link of an earlier check.
   rotate-key-secret
       Encrypts all keys with AUTH_KEY_SECRET_NEW instead of AUTH_KEY_SECRET.
 The commands rotate-keys, end-all-sessions and rotate-key-secret need AUTH_KEY_SECRET, as the auth service has it. Each secret can be given as a file: AUTH_KEY_SECRET_FILE.
@@ -58,5 +62,6 @@ await runCommand(help, {
   'end-all-sessions': run(endAllSessions),
   'reset-mfa': run(resetMfa),
   'list-unverified-identities': run(listUnverifiedIdentities),
+  'verify-audit': run(verifyAudit),
   'rotate-key-secret': run(rotateKeySecret),
 });

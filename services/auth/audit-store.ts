@@ -27,6 +27,26 @@ export interface AuditRecord {
   details: Record<string, unknown>;
 }
 
+/** An entry as the chain has it, without personal data. */
+export interface LinkedEntry extends Link {
+  id: number;
+  at: Date;
+  event: AuditEvent;
+  /** Random ids of the user whom the entry is about, and of the sender. */
+  about: string | null;
+  sender: string | null;
+  actor: string | null;
+  details: Record<string, unknown>;
+}
+
+/** A link of the hash chain over all entries; `hash`: SHA-256 in hex. */
+export interface Link {
+  seq: number;
+  hash: string;
+}
+
+const rowsPerCheck = 5_000;
+
 /** Makes the actor of an entry about users' changes to their own account. */
 export function byUser(userId: number, address: string) {
   return { userId, actor: `user:${userId}`, address };
@@ -63,22 +83,58 @@ export function createAuditStore(query: Database['query']) {
     addClientToken(name: string, address: string) {
       const text = `INSERT INTO auth.audit (event, actor, address)
                     SELECT 'client_token', $1::text, $2::inet
-                    WHERE NOT EXISTS (SELECT FROM auth.audit WHERE event = 'client_token' AND actor = $1
+                    WHERE NOT EXISTS (SELECT FROM auth.audit WHERE event = 'client_token' AND unnamed_actor = $1
                                         AND address = $2 AND at > now() - interval '1 hour')`;
       return run('note_client_use', text, [`client:${name}`, address]);
     },
 
     /** Returns whether the client got a token from this network (in CIDR form) in the last 30 days. */
     isNetworkOfClient(name: string, network: string) {
-      const text = `SELECT FROM auth.audit WHERE event = 'client_token' AND actor = $1 AND address <<= $2
+      const text = `SELECT FROM auth.audit WHERE event = 'client_token' AND unnamed_actor = $1 AND address <<= $2
                       AND at > now() - interval '30 days' LIMIT 1`;
       return affects('find_client_use', text, [`client:${name}`, network]);
     },
 
+    /** Appends up to `most` entries to the hash chain and returns them. Returns none while another process appends. */
+    link(most: number) {
+      const text = `SELECT seq::float8 AS seq, hash, id::float8 AS id, at, event, about, sender, actor, details
+                    FROM auth.link_audit($1)`;
+      return rows<LinkedEntry>('link_audit', text, [most]);
+    },
+
     /**
-     * Deletes entries that are a year old; of `client_token` 30 days, because clients request tokens all day and their
-     * entries would soon outnumber all others.
+     * Checks every entry against the hash chain, and the chain itself. Calls `onLink` for each correct link. Returns the
+     * number of entries that wait for their link, or the first fault.
      */
+    async verify(onLink: (link: Link) => void): Promise<{ queued: number } | { fault: string }> {
+      const links = `SELECT seq::float8 AS seq, hash, fault FROM auth.check_audit_links($1, $2)`;
+      for (let first = 1, read = rowsPerCheck; read === rowsPerCheck;) {
+        const page = await rows<Link & { fault: string | null }>('check_links', links, [first, rowsPerCheck]);
+        for (const { fault, ...link } of page) {
+          if (fault !== null) return { fault: `link ${link.seq}: ${fault}` };
+          onLink(link);
+          first = link.seq + 1;
+        }
+        read = page.length;
+      }
+      let queued = 0;
+      const entries = `SELECT id::float8 AS id, queued, linked FROM auth.check_audit_entries($1, $2)`;
+      for (let first = 1, read = rowsPerCheck; read === rowsPerCheck;) {
+        const page = await rows<{ id: number; queued: boolean; linked: boolean }>('check_entries', entries, [
+          first,
+          rowsPerCheck,
+        ]);
+        for (const entry of page) {
+          if (entry.queued) queued += 1;
+          else if (!entry.linked) return { fault: `entry ${entry.id}: it has no link` };
+          first = entry.id + 1;
+        }
+        read = page.length;
+      }
+      return { queued };
+    },
+
+    /** Deletes entries that are a year old, and of `client_token` 30 days. */
     deleteExpired: () => deleteWith(query, 'delete_audit', 'auth.delete_expired_audit'),
   };
 }

@@ -22,7 +22,8 @@ const round = (query: Database['query'] = auth.database.query, { signal } = new 
   runRetention(query, retention, auth.logger, signal);
 const addOldEntries = (many: number) =>
   auth.sql(
-    `INSERT INTO auth.audit (event, at) SELECT 'login', now() - interval '367 days' FROM generate_series(1, $1::int)`,
+    `INSERT INTO audit.entry (event, at, details)
+     SELECT 'login', now() - interval '367 days', '{}' FROM generate_series(1, $1::int)`,
     many,
   );
 
@@ -81,9 +82,10 @@ test('keeps all refresh tokens of a session until all have expired', async () =>
 });
 
 test('keeps audit entries for a year, those of client tokens for 30 days', async () => {
-  await auth.sql('TRUNCATE auth.audit');
+  await auth.sql('TRUNCATE audit.entry');
   const ages = [1, 29, 31, 364, 367];
-  const text = `INSERT INTO auth.audit (event, at) SELECT $1, now() - make_interval(days => unnest($2::int[]))`;
+  const text = `INSERT INTO audit.entry (event, at, details)
+                SELECT $1, now() - make_interval(days => unnest($2::int[])), '{}'`;
   for (const event of ['client_token', 'login']) await auth.sql(text, event, ages);
   await round();
   const days = `SELECT event, array_agg(extract(day FROM now() - at)::int ORDER BY id) AS days FROM auth.audit GROUP BY event`;

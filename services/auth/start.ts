@@ -9,6 +9,7 @@ import {
 } from '@content-platform/chassis';
 import { createAccessTokens } from './access-tokens.ts';
 import { createAuth } from './app.ts';
+import { startAuditChain } from './audit-chain.ts';
 import type { readAuthConfig } from './config.ts';
 import { createInternal } from './internal.ts';
 import { createPushDevices } from './sessions/push-devices.ts';
@@ -48,6 +49,7 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
   const redis = createRedis(config.REDIS_URL, logger);
   onStop(() => redis.disconnect());
   onStop(startRetention(pool.query, retention, logger));
+  onStop(startAuditChain(database, logger));
   const checkTokens = async () => {
     // The getter throws while no key can sign.
     void keys.current;

@@ -61,13 +61,15 @@ async function ensureRole(owner: pg.Client, url: string): Promise<void> {
   }
 }
 
-/** Grants the role its rights on each table of the schema, and revokes all others. */
+/** Grants the role its rights on each table and view of the schema, and revokes all others. */
 async function grant(owner: pg.Client, { name, rights }: Schema, role: string): Promise<void> {
   const user = pg.escapeIdentifier(role);
-  const text = 'SELECT tablename AS table FROM pg_tables WHERE schemaname = $1';
-  const { rows } = await owner.query<{ table: string }>(text, [name]);
-  const statements = rows.map(({ table }) => {
-    const allowed = table.endsWith('migration') ? 'SELECT' : (rights?.[table] ?? usualRights);
+  const text = `SELECT table_name AS table, table_type = 'VIEW' AS "isView" FROM information_schema.tables
+                WHERE table_schema = $1`;
+  const { rows } = await owner.query<{ table: string; isView: boolean }>(text, [name]);
+  const statements = rows.map(({ table, isView }) => {
+    const usual = isView || table.endsWith('migration') ? 'SELECT' : usualRights;
+    const allowed = rights?.[table] ?? usual;
     const target = `${name}.${pg.escapeIdentifier(table)}`;
     return `REVOKE ALL ON ${target} FROM ${user}; GRANT ${allowed} ON ${target} TO ${user};`;
   });

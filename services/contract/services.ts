@@ -6,7 +6,10 @@ export interface Schema {
   name: string;
   /** The schema has the table idempotency_key of the chassis. */
   idempotency?: true;
-  /** Rights of the service on single tables; on each other table it may SELECT, INSERT, UPDATE and DELETE. */
+  /**
+   * Rights of the service on single tables and views. On each other table it may SELECT, INSERT, UPDATE and DELETE, on
+   * each other view SELECT.
+   */
   rights?: Readonly<Record<string, string>>;
 }
 

@@ -23,7 +23,7 @@ export async function openKeyDatabase() {
     /** Ends the processes and removes what they made. */
     async empty(): Promise<void> {
       await endProcesses();
-      await database.query('empty', 'TRUNCATE auth.signing_key, auth.secret, auth.audit');
+      await database.query('empty', 'TRUNCATE auth.signing_key, auth.secret, audit.entry, audit.unlinked');
       log.length = 0;
     },
     async drop(): Promise<void> {

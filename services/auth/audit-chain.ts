@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '@content-platform/chassis';
+import type { AuthDatabase } from './stores.ts';
+
+const entriesPerTransaction = 500;
+
+/**
+ * Appends new audit entries to the hash chain every `everyMs`, in one of the running processes, and logs each. Returns a
+ * function that stops this and resolves when the running transaction has ended.
+ */
+export function startAuditChain(
+  { transaction }: Pick<AuthDatabase, 'transaction'>,
+  logger: Logger,
+  everyMs = 1_000,
+): () => Promise<void> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+
+  /** Returns the number of linked entries. Logs before the commit: after a crash an entry is logged twice, not never. */
+  const link = () =>
+    transaction(async ({ audit }) => {
+      const entries = await audit.link(entriesPerTransaction);
+      for (const entry of entries) logger.info({ audit: entry }, 'added an entry to the audit log');
+      return entries.length;
+    });
+
+  async function run(): Promise<void> {
+    for (let failures = 0, linked = 0; !signal.aborted;) {
+      try {
+        linked = await link();
+        failures = 0;
+      } catch (error) {
+        linked = 0;
+        if (failures++ === 0) logger.warn({ error }, 'audit entries were not linked; retrying every second');
+      }
+      if (linked < entriesPerTransaction) await sleep(everyMs, undefined, { signal }).catch(() => {});
+    }
+  }
+  const running = run();
+  return () => {
+    stopping.abort();
+    return running;
+  };
+}
