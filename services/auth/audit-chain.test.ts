@@ -122,6 +122,16 @@ test.each([
   await expect(verify()).rejects.toThrow(`The audit log was changed. First fault: ${fault}.`);
 });
 
+test('verify-audit checks a chain of many pages to its end', async () => {
+  await sql(`INSERT INTO auth.audit (event) SELECT 'logout' FROM generate_series(1, 11000)`);
+  await auth.audit.link(11_000);
+  expect(await verify()).toMatch(/^The audit log is intact: 11000 links\./);
+  await sql(`INSERT INTO audit.entry (event, details) VALUES ('login', '{}')`);
+  await expect(verify()).rejects.toThrow('First fault: entry 11001: it has no link.');
+  await sql(`UPDATE audit.entry SET event = 'login' WHERE id = 10999`);
+  await expect(verify()).rejects.toThrow('First fault: link 10999: its entry was changed.');
+});
+
 test('a stored link proves that the chain was cut off or rewritten', async () => {
   const links = await addFive();
   const stored = `4:${links[3]!.hash}`;

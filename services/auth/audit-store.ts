@@ -107,9 +107,10 @@ export function createAuditStore(query: Database['query']) {
      * number of entries that wait for their link, or the first fault.
      */
     async verify(onLink: (link: Link) => void): Promise<{ queued: number } | { fault: string }> {
-      const links = `SELECT seq::float8 AS seq, hash, fault FROM auth.check_audit_links($1, $2)`;
-      for (let first = 1, read = rowsPerCheck; read === rowsPerCheck;) {
-        const page = await rows<Link & { fault: string | null }>('check_links', links, [first, rowsPerCheck]);
+      const links = 'SELECT seq::float8 AS seq, hash, fault FROM auth.check_audit_links($1, $2)';
+      for (let first = 1, read = 1; read > 0;) {
+        const values = [first, rowsPerCheck];
+        const page = await rows<Link & { fault: string | null }>('check_links', links, values);
         for (const { fault, ...link } of page) {
           if (fault !== null) return { fault: `link ${link.seq}: ${fault}` };
           onLink(link);
@@ -118,12 +119,14 @@ export function createAuditStore(query: Database['query']) {
         read = page.length;
       }
       let queued = 0;
-      const entries = `SELECT id::float8 AS id, queued, linked FROM auth.check_audit_entries($1, $2)`;
-      for (let first = 1, read = rowsPerCheck; read === rowsPerCheck;) {
-        const page = await rows<{ id: number; queued: boolean; linked: boolean }>('check_entries', entries, [
-          first,
-          rowsPerCheck,
-        ]);
+      const entries = 'SELECT id::float8 AS id, queued, linked FROM auth.check_audit_entries($1, $2)';
+      for (let first = 1, read = 1; read > 0;) {
+        const values = [first, rowsPerCheck];
+        const page = await rows<{ id: number; queued: boolean; linked: boolean }>(
+          'check_entries',
+          entries,
+          values,
+        );
         for (const entry of page) {
           if (entry.queued) queued += 1;
           else if (!entry.linked) return { fault: `entry ${entry.id}: it has no link` };

@@ -46,8 +46,7 @@ CREATE TABLE audit.unlinked (entry_id bigint PRIMARY KEY);
 CREATE FUNCTION audit.user_of(actor text) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN substring(actor FROM '^user:([0-9]{1,18})$')::bigint;
 
--- Moves the existing entries.
-LOCK TABLE auth.audit IN ACCESS EXCLUSIVE MODE;
+-- Copies the existing entries, while the previous release goes on writing.
 INSERT INTO audit.person (user_id, address)
 SELECT user_id, NULL FROM auth.audit WHERE user_id IS NOT NULL
 UNION SELECT audit.user_of(actor), address FROM auth.audit WHERE num_nonnulls(audit.user_of(actor), address) > 0;
@@ -57,38 +56,17 @@ SELECT id, at, event, about.subject, sender.subject,
 FROM auth.audit AS old
 LEFT JOIN audit.person AS about ON about.user_id = old.user_id AND about.address IS NULL
 LEFT JOIN audit.person AS sender ON (coalesce(sender.user_id, 0), coalesce(sender.address, '0.0.0.0/0')) =
-  (coalesce(audit.user_of(actor), 0), coalesce(old.address, '0.0.0.0/0'));
+  (coalesce(audit.user_of(actor), 0), coalesce(old.address, '0.0.0.0/0'))
+-- Without entries whose people were added since the statement before.
+WHERE num_nulls(old.user_id, about.subject) <> 1
+  AND (sender.subject IS NULL) = (num_nonnulls(audit.user_of(actor), old.address) = 0);
 INSERT INTO audit.unlinked SELECT id FROM audit.entry;
-SELECT setval('audit.entry_id_seq', nextval('auth.audit_id_seq'), false);
-
 CREATE INDEX entry_of_about ON audit.entry (about, id);
 CREATE INDEX entry_of_sender ON audit.entry (sender);
 CREATE INDEX entry_of_event ON audit.entry (event, id);
 CREATE INDEX entry_at ON audit.entry (at);
 CREATE INDEX entry_of_client_use ON audit.entry (actor, at) WHERE event = 'client_token';
-
-ALTER TABLE auth.audit RENAME TO audit_before_chain;
--- The columns before `about` are those of the table before, which the previous release and the runbooks use.
-CREATE VIEW auth.audit AS
-SELECT entry.id, entry.at, entry.event, about.user_id,
-  CASE WHEN entry.actor = 'user' THEN coalesce('user:' || sender.user_id, 'user') ELSE entry.actor END AS actor,
-  sender.address, entry.details, entry.about, entry.sender, entry.actor AS unnamed_actor
-FROM audit.entry
-LEFT JOIN audit.person AS about ON about.subject = entry.about
-LEFT JOIN audit.person AS sender ON sender.subject = entry.sender;
-
--- Roles that could use the table can use the view, so that running processes never lack a right.
-DO $$
-DECLARE grantee regrole;
-BEGIN
-  FOR grantee IN
-    SELECT acl.grantee FROM pg_class, aclexplode(relacl) AS acl
-    WHERE oid = 'auth.audit_before_chain'::regclass AND privilege_type = 'INSERT' AND acl.grantee NOT IN (0, relowner)
-  LOOP
-    EXECUTE format('GRANT SELECT, INSERT ON auth.audit TO %s', grantee);
-  END LOOP;
-END $$;
-DROP TABLE auth.audit_before_chain;
+ANALYZE audit.person, audit.entry;
 
 -- Returns the subject of this user and address. Two transactions may create two subjects for the same person: waiting
 -- for each other could deadlock.
@@ -112,6 +90,41 @@ BEGIN
   END IF;
   RETURN found;
 END $$;
+
+-- From here on writers wait. Copies what was added meanwhile.
+LOCK TABLE auth.audit IN ACCESS EXCLUSIVE MODE;
+WITH added AS (
+  INSERT INTO audit.entry (id, at, event, about, sender, actor, details) OVERRIDING SYSTEM VALUE
+  SELECT id, at, event, audit.subject_of(user_id, NULL), audit.subject_of(audit.user_of(actor), address),
+    CASE WHEN audit.user_of(actor) IS NULL THEN actor ELSE 'user' END, details
+  FROM auth.audit AS old WHERE NOT EXISTS (SELECT FROM audit.entry WHERE entry.id = old.id)
+  RETURNING id
+)
+INSERT INTO audit.unlinked SELECT id FROM added;
+SELECT setval('audit.entry_id_seq', nextval('auth.audit_id_seq'), false);
+
+ALTER TABLE auth.audit RENAME TO audit_before_chain;
+-- The columns before `about` are those of the table before, which the previous release and the runbooks use.
+CREATE VIEW auth.audit AS
+SELECT entry.id, entry.at, entry.event, about.user_id,
+  CASE WHEN entry.actor = 'user' THEN coalesce('user:' || sender.user_id, 'user') ELSE entry.actor END AS actor,
+  sender.address, entry.details, entry.about, entry.sender, entry.actor AS unnamed_actor
+FROM audit.entry
+LEFT JOIN audit.person AS about ON about.subject = entry.about
+LEFT JOIN audit.person AS sender ON sender.subject = entry.sender;
+
+-- Roles that could use the table can use the view, so that running processes never lack a right.
+DO $$
+DECLARE grantee regrole;
+BEGIN
+  FOR grantee IN
+    SELECT acl.grantee FROM pg_class, aclexplode(relacl) AS acl
+    WHERE oid = 'auth.audit_before_chain'::regclass AND privilege_type = 'INSERT' AND acl.grantee NOT IN (0, relowner)
+  LOOP
+    EXECUTE format('GRANT SELECT, INSERT ON auth.audit TO %s', grantee);
+  END LOOP;
+END $$;
+DROP TABLE auth.audit_before_chain;
 
 -- Adds an entry. The service chooses neither its id nor its time.
 CREATE FUNCTION audit.add() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
