@@ -26,7 +26,7 @@ export interface ServiceContext {
   urlOf: (name: ServiceName, listener: 'public' | 'internal') => string;
   /** Returns the URL of a store with the user of the service; without it the process gets the URLs above. */
   asUser?: ((name: ServiceName, url: string) => string) | undefined;
-  /** Read at each start, because `npm run admin -- rotate-key-secret` changes the secrets. */
+  /** Read at each start, because `npm run admin -- rotate-key-secret` changes the secrets. Empty: the process gets none. */
   secretsFile: string;
 }
 
@@ -47,7 +47,7 @@ function ownSettings(name: ServiceName, context: ServiceContext): Record<string,
     return { AUTH_KEY_SECRET: secrets.authKeySecret, SERVICE_SECRETS: pairs.join(','), ...context.identity };
   }
   if (name === 'media-upload') return { MEDIA_FOLDER: context.media };
-  if (serviceOf(name).hasSecret)
+  if (serviceOf(name).hasSecret && context.secretsFile)
     return { SERVICE_SECRET: serviceSecret(name, readSecrets(context.secretsFile)) };
   return {};
 }

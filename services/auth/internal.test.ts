@@ -111,6 +111,39 @@ test('returns 404 for a user that does not exist', async () => {
   }
 });
 
+test('a service adds entries of its own event to the audit log, and no others', async () => {
+  const entry = {
+    event: 'letter_read',
+    actor: 'user:9',
+    address: '2001:db8::9',
+    user_id: 5,
+    details: { letter_id: 3 },
+  };
+  const add = async (body: object | string, service = 'letters') => {
+    const headers = {
+      authorization: `Bearer ${auth.tokens.forService(service)}`,
+      'content-type': 'application/json',
+    };
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    return (await fetch(`${internal.origin}/audit`, { method: 'POST', headers, body: text })).status;
+  };
+  expect(await add(entry)).toBe(204);
+  expect(await auth.stores.audit.list({ userId: 5 }, undefined, 10)).toMatchObject([entry]);
+  expect(await add(entry, 'devices')).toBe(403);
+  expect(await add({ ...entry, event: 'failed_jobs_deleted' })).toBe(403);
+  for (const wrong of [
+    { event: 'login' },
+    { actor: 'command' },
+    { address: 'fe80::1%eth0' },
+    { id: 1 },
+    { at: '2020-01-01T00:00:00Z' },
+  ])
+    expect(await add({ ...entry, ...wrong })).toBe(422);
+  expect(await add('{')).toBe(400);
+  expect(await add({ ...entry, details: { text: 'x'.repeat(20_000) } })).toBe(400);
+  expect(await auth.stores.audit.list({ userId: 5 }, undefined, 10)).toHaveLength(1);
+});
+
 test.each([
   '',
   '?email=',

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { Router } from 'express';
+import express, { type ErrorRequestHandler, Router } from 'express';
 import { z } from 'zod';
-import { idSegment, multiLineText } from '@content-platform/contract';
-import { requireService, type TokenVerifier } from '@content-platform/chassis';
+import { id, idSegment, multiLineText } from '@content-platform/contract';
+import { bearerToken, requireService, type TokenVerifier } from '@content-platform/chassis';
 import { accessTokenLifetime } from './access-token-lifetime.ts';
 import type { Stores } from './stores.ts';
 
@@ -17,11 +17,22 @@ const userQuery = z.union([
   z.strictObject({ id: idSegment }),
 ]);
 
+/** Events that another service may add, and this service: it cannot forge entries of auth. */
+const writers = { letter_read: 'letters', failed_jobs_deleted: 'content-cache' } as const;
+const auditEntry = z.strictObject({
+  event: z.enum(['letter_read', 'failed_jobs_deleted']),
+  actor: z.string().regex(/^(user:[1-9]\d{0,15}|client:[a-z][a-z0-9-]{0,63})$/),
+  address: z.union([z.ipv4(), z.ipv6()]),
+  user_id: id.optional(),
+  details: z.record(z.string(), z.unknown()),
+});
+
 export interface InternalDeps {
   /** Uses its own connections, so that other processes learn of a logout in time during many logins. */
   revocations: Pick<Stores['revocations'], 'listAfter' | 'listEndedSessions'>;
   signingKeys: Pick<Stores['signingKeys'], 'listKids'>;
   users: Pick<Stores['users'], 'findByEmail' | 'findById'>;
+  audit: Pick<Stores['audit'], 'add'>;
   /** SERVICE_SECRETS */
   serviceSecrets: readonly string[];
   /** Makes the token of a service. */
@@ -47,9 +58,11 @@ function serviceOf(authorization = '', pairs: readonly string[]): string | undef
  * - `POST /service-token` with the pair of a service as Basic credentials: `{token, expires_in}`, or 401.
  * - `GET /ended-sessions?after=<id>`: up to 1,000 sessions that ended after this id of the feed, in the last 30 days.
  * - `GET /users?email=<address>` or `?id=<id>`: `{id}`, or 404. Emails are compared as in a login.
+ * - `POST /audit {event, actor, address, user_id?, details}`: adds an entry to the audit log, 204. Each event has one
+ *   service that may add it; others get 403.
  */
 export function createInternal(deps: InternalDeps): Router {
-  const { revocations, signingKeys, users, serviceSecrets, issueToken, tokens } = deps;
+  const { revocations, signingKeys, users, audit, serviceSecrets, issueToken, tokens } = deps;
   const router = Router();
 
   function serve<Query>(
@@ -77,11 +90,25 @@ export function createInternal(deps: InternalDeps): Router {
     response.set('Cache-Control', 'no-store');
     response.json({ token: issueToken(service), expires_in: accessTokenLifetime });
   });
-  router.use(['/ended-sessions', '/users'], requireService(tokens));
+  router.use(['/ended-sessions', '/users', '/audit'], requireService(tokens));
   serve('/ended-sessions', endedSessionsQuery, ({ after }) => revocations.listEndedSessions(after));
   serve('/users', userQuery, async (by) => {
     const user = await ('email' in by ? users.findByEmail(by.email) : users.findById(by.id));
     return user && { id: user.id };
   });
+  router.post('/audit', express.json({ limit: 16_384 }), (request, response) => {
+    const parsed = auditEntry.safeParse(request.body);
+    if (!parsed.success) return void response.status(422).end();
+    const { user_id: userId, ...entry } = parsed.data;
+    const add = async () => {
+      const caller = await tokens.verify(bearerToken(request.get('authorization')));
+      const isWriter = caller.kind === 'machine' && caller.clientId === `service:${writers[entry.event]}`;
+      if (isWriter) await audit.add({ ...entry, userId });
+      response.status(isWriter ? 204 : 403).end();
+    };
+    add().catch(() => response.status(503).end());
+  });
+  const refuse: ErrorRequestHandler = (_error, _request, response, _next) => void response.status(400).end();
+  router.use('/audit', refuse);
   return router;
 }

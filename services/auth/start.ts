@@ -79,6 +79,7 @@ export async function startAuthService(service: Process<Config>): Promise<Runnin
       revocations: feedOfRevocations,
       signingKeys: feedOfKeys,
       users: database.users,
+      audit: database.audit,
       serviceSecrets: config.SERVICE_SECRETS,
       issueToken: tokens.forService,
       tokens: createTokenVerifier(issuer, keys, revocations),

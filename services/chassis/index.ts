@@ -11,6 +11,7 @@ export {
   tokenConfig,
   url,
 } from './config.ts';
+export { type AddToAudit, createAuditClient } from './audit.ts';
 export { endAfterBody, hasBody } from './body.ts';
 export { type Breaker, createBreaker } from './breaker.ts';
 export { openDatabase, runCommand } from './command-line.ts';

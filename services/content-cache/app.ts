@@ -1,5 +1,5 @@
 import * as contract from '@content-platform/contract';
-import { createService, handle, type ServiceOptions } from '@content-platform/chassis';
+import { type AddToAudit, createService, handle, type ServiceOptions } from '@content-platform/chassis';
 import type { ContentCache } from './cache/index.ts';
 import { createClearForCaller } from './clear-for-caller.ts';
 import type { ContentStore } from './content-store.ts';
@@ -25,12 +25,14 @@ export interface ContentCacheDeps extends Omit<ServiceOptions, 'name'> {
   invalidator: Invalidator;
   pending: PendingClears;
   jobs: FailedJobStore;
+  addToAudit: AddToAudit;
   cacheMetrics: CacheMetrics;
   restricted: ReadContentDeps['restricted'];
 }
 
 export function createContentCacheApp(deps: ContentCacheDeps) {
-  const { records, cache, invalidator, pending, jobs, cacheMetrics, restricted, ...options } = deps;
+  const { records, cache, invalidator, pending, jobs, addToAudit, cacheMetrics, restricted, ...options } =
+    deps;
   const { logger } = options;
   const clear = createClearForCaller({ clearer: cache, invalidator, pending, logger });
   const retries = createJobRetry(jobs, invalidator, cache);
@@ -42,8 +44,8 @@ export function createContentCacheApp(deps: ContentCacheDeps) {
     handle(contract.listFailedJobs, listFailedJobs({ jobs })),
     handle(contract.listFailedJobClasses, listFailedJobClasses({ jobs })),
     handle(contract.readFailedJob, readFailedJob({ jobs })),
-    handle(contract.deleteFailedJob, deleteFailedJob({ jobs, logger })),
-    handle(contract.deleteFailedJobs, deleteFailedJobs({ jobs, logger })),
+    handle(contract.deleteFailedJob, deleteFailedJob({ jobs, addToAudit, logger })),
+    handle(contract.deleteFailedJobs, deleteFailedJobs({ jobs, addToAudit, logger })),
     handle(contract.retryFailedJob, retryFailedJob({ retries })),
   ]);
 }

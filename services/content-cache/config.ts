@@ -7,6 +7,7 @@ import {
   list,
   readConfig,
   redisUrl,
+  serviceSecret,
   tokenConfig,
 } from '@content-platform/chassis';
 import { kafkaConfig } from './kafka.ts';
@@ -21,6 +22,7 @@ export const contentCacheConfig = {
   REDIS_URL: redisUrl,
   ...kafkaConfig,
   ...tokenConfig,
+  SERVICE_SECRET: serviceSecret,
   CONTENT_RESTRICTED_MODELS: list()
     .pipe(z.array(z.enum(models, modelNames)))
     .default([])

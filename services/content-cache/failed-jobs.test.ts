@@ -302,7 +302,7 @@ test('deletes jobs by filter, and logs the caller; a dry run only counts', async
   expect((await removeAll({ state: 'retried' })).body).toEqual({ matched: 1, deleted: 1 });
   expect(await allIds()).toEqual([notJson]);
   const lines = service.log.filter(({ message }) => message === 'failed jobs were deleted');
-  expect(lines[0]).toMatchObject({ requested_by: 'cms', filter, matched: 1, deleted: 1 });
+  expect(lines[0]).toMatchObject({ requested_by: 'cms', filter, matched: 1, deleted: 1, audited: false });
   expect(lines).toHaveLength(3);
 });
 
@@ -325,7 +325,10 @@ test('keeps jobs that arrive during a deletion', async () => {
     },
   };
   const logger = createLogger('content-cache', 'silent');
-  await deleteFailedJobs({ jobs: meanwhile, logger })(callWith({ state: 'open', dry_run: false } as const));
+  const addToAudit = () => Promise.resolve(false);
+  await deleteFailedJobs({ jobs: meanwhile, addToAudit, logger })(
+    callWith({ state: 'open', dry_run: false } as const),
+  );
   expect(await allIds()).toEqual([late]);
 });
 

@@ -1,7 +1,9 @@
 import type { z } from 'zod';
 import {
   ConfigError,
+  createAuditClient,
   createDatabase,
+  createServiceFetch,
   migrate,
   startRetention,
   tokensFromAuth,
@@ -114,6 +116,8 @@ export async function startContentCache(
     return Promise.all(watches);
   });
   const tokens = tokensFromAuth(process);
+  const { AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = config;
+  const fetchAsService = createServiceFetch(authUrl, 'content-cache', secret);
 
   return {
     app: createContentCacheApp({
@@ -122,6 +126,7 @@ export async function startContentCache(
       invalidator,
       pending,
       jobs,
+      addToAudit: createAuditClient(authUrl, fetchAsService, logger),
       cacheMetrics,
       restricted: config.CONTENT_RESTRICTED_MODELS,
       tokens,

@@ -90,6 +90,7 @@ const list = [
     stores: ['postgres', 'redis', 'kafka'],
     redis: `~webform:* ~pathway:* ~accesscode:* ~condition:* ${redisCommands} +eval +evalsha +time +hmget +hset +hdel +pttl +pexpire +unlink +scan +config|get +cluster|nodes`,
     connections: { platform: 15, logs: 1 },
+    hasSecret: true,
     schema: { name: 'content', rights: { record: 'SELECT' } },
     tag: 'Content',
     description: 'Content records, cache clears and failed jobs.',

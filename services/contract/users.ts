@@ -31,6 +31,8 @@ export const auditEvents = [
   'identity_linked',
   'identity_unlinked',
   'suborg_changed',
+  'letter_read',
+  'failed_jobs_deleted',
 ] as const;
 export const auditEvent = z.enum(auditEvents);
 export type AuditEvent = z.infer<typeof auditEvent>;
@@ -200,7 +202,8 @@ export const createTemporaryPassword = define(
 
 export const listAudit = define('listAudit', 'GET', '/api/admin/audit', {
   summary: 'List the audit log, newest first.',
-  description: 'The audit log records logins and changes of accounts.',
+  description:
+    'The audit log records logins, changes of accounts, letters that staff read, and deletions of failed jobs.',
   query: z.strictObject({
     user_id: idSegment.optional(),
     event: auditEvent.optional(),

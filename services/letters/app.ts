@@ -1,5 +1,6 @@
 import * as contract from '@content-platform/contract';
 import {
+  type AddToAudit,
   createIdempotency,
   createService,
   handle,
@@ -15,17 +16,18 @@ import { createLetterStore } from './letter-store.ts';
 
 export interface LettersDeps extends Omit<ServiceOptions, 'name'> {
   database: Database;
+  addToAudit: AddToAudit;
 }
 
-export function createLetters({ database, ...options }: LettersDeps) {
+export function createLetters({ database, addToAudit, ...options }: LettersDeps) {
   const { logger } = options;
   const letters = createLetterStore(database.query);
   const idempotency = createIdempotency(database.query, 'letters');
   return createService({ name: 'letters', ...options }, [
     handle(contract.updateLetterSkippedWebform, updateLetterSkippedWebform({ database, idempotency })),
     handle(contract.listLetters, listLetters({ letters })),
-    handle(contract.readLetter, readLetter({ letters, logger })),
-    handle(contract.readLetterHistory, readLetterHistory({ letters, logger })),
+    handle(contract.readLetter, readLetter({ letters, addToAudit, logger })),
+    handle(contract.readLetterHistory, readLetterHistory({ letters, addToAudit, logger })),
     handle(contract.updateLetter, updateLetter({ database })),
   ]);
 }

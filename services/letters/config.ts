@@ -12,7 +12,6 @@ export const lettersConfig = {
   ...commonConfig(portOf('letters')),
   ...tokenConfig,
   DATABASE_URL: databaseUrl,
-  // The admin commands run in the container of the service, and read it there.
   SERVICE_SECRET: serviceSecret,
 };
 

@@ -1,6 +1,8 @@
 import {
+  createAuditClient,
   createDatabase,
   createIdempotency,
+  createServiceFetch,
   run,
   startRetention,
   type RetentionSteps,
@@ -21,8 +23,10 @@ await run('letters', readLettersConfig, async (process) => {
   });
   onStop(startRetention(database.query, steps, logger));
   const tokens = tokensFromAuth(process);
+  const { AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = config;
+  const addToAudit = createAuditClient(authUrl, createServiceFetch(authUrl, 'letters', secret), logger);
   return {
-    app: createLetters({ database, tokens, logger, metrics }),
+    app: createLetters({ database, addToAudit, tokens, logger, metrics }),
     checks: { postgres: { required: true, check: () => database.ping() }, tokens: tokens.check },
   };
 });

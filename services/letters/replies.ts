@@ -1,5 +1,6 @@
 import {
   actorOf,
+  type AddToAudit,
   etagOf,
   HttpError,
   ifMatchHolds,
@@ -14,16 +15,28 @@ export function noLetter(id: number): HttpError<'not_found'> {
   return new HttpError('not_found', `Letter ${id} was not found.`);
 }
 
-/** Returns a letter of the caller, with letters:write of any user; the log then says who read whose letter. Throws 404. */
+export interface ReadDeps {
+  letters: LetterStore;
+  addToAudit: AddToAudit;
+  logger: Logger;
+}
+
+/**
+ * Returns a letter of the caller, with letters:write of any user; the audit log and the log then say who read whose
+ * letter. Throws 404.
+ */
 export async function findReadable(
-  { letters, logger }: { letters: LetterStore; logger: Logger },
+  { letters, addToAudit, logger }: ReadDeps,
   id: number,
-  caller: Extract<Caller, { kind: 'user' }>,
+  { caller, address }: { caller: Extract<Caller, { kind: 'user' }>; address: string },
 ): Promise<Letter> {
   const letter = await letters.find(id, caller.scopes.has('letters:write') ? 'anybody' : caller.id);
   if (!letter) throw noLetter(id);
   if (letter.user_id !== caller.id) {
-    const read = { requested_by: actorOf(caller), letter_id: id, user_id: letter.user_id };
+    const { user_id: userId } = letter;
+    const details = { letter_id: id };
+    const audited = await addToAudit({ event: 'letter_read', caller, address, userId, details });
+    const read = { requested_by: actorOf(caller), letter_id: id, user_id: userId, audited };
     logger.info(read, 'staff read the letter of a user');
   }
   return letter;

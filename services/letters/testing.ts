@@ -1,7 +1,7 @@
 // Shared by the tests of this service.
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { HttpError, type Caller } from '@content-platform/chassis';
+import { createAuditClient, HttpError, type Caller, type ServiceFetch } from '@content-platform/chassis';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import { startHttpServer } from '../../test/support/http-server.ts';
 import { createLetters } from './app.ts';
@@ -29,7 +29,11 @@ export async function startLetters() {
   const service = await openTestService('letters', migrateLetters);
   const { database, logger, metrics } = service;
   const tokens = { verify: async (token: string) => callerOf(token) };
-  const { origin, close } = await startHttpServer(createLetters({ database, tokens, logger, metrics }));
+  const unavailable = 'http://127.0.0.1:1';
+  const addToAudit = createAuditClient(unavailable, fetch as ServiceFetch, logger);
+  const { origin, close } = await startHttpServer(
+    createLetters({ database, addToAudit, tokens, logger, metrics }),
+  );
   const store = createLetterStore(database.query);
   return {
     origin,

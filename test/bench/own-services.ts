@@ -35,6 +35,7 @@ function start(
     PUBLIC_URL: issuer,
     AUTH_URL: auth,
     AUTH_INTERNAL_URL: internalOf(auth),
+    SERVICE_SECRET: 'a-service-secret-that-no-auth-knows',
     ...settings,
   };
   return startNode(mainOf(service), env, NODE_FLAGS);

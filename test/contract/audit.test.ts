@@ -1,11 +1,32 @@
-import { expect, test } from '@jest/globals';
-import { listAudit, login } from '@content-platform/contract';
+import { afterAll, expect, test } from '@jest/globals';
+import {
+  deleteFailedJob,
+  deleteFailedJobs,
+  listAudit,
+  login,
+  readLetter,
+  readLetterHistory,
+} from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { newAddress, newUser, tokenOf } from '../support/accounts.ts';
+import { newLetter } from '../support/letters.ts';
+import { closeRecords, database, freshId } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const path = '/api/admin/audit';
+
+afterAll(closeRecords);
+
+/** Creates a failed job and returns its id. */
+async function newFailedJob(): Promise<number> {
+  const { rows } = await database().query<{ id: string }>(
+    `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", message_at)
+     VALUES ('too_large', '', 'cache-invalidation', 0, $1, 0) RETURNING id`,
+    [freshId()],
+  );
+  return Number(rows[0]!.id);
+}
 
 const queries = ['event=other', 'event=', 'user_id=0', 'user_id=x', 'actor=command'];
 
@@ -28,6 +49,40 @@ describeEndpoint(listAudit, { path, as: 'admin', invalid: { queries } }, ({ ask 
     expect(first.items).toEqual(body!.items.slice(0, 2));
     const rest = await ask({ query: { user_id: id, limit: 2, cursor: first.next_cursor! } });
     expect(rest.body).toEqual({ items: body!.items.slice(2), next_cursor: null });
+  });
+
+  test('lists which staff read whose letter, and not what users read themselves', async () => {
+    const { gateway } = stack();
+    const user = await newUser();
+    const letter = await newLetter({ userId: user.id });
+    const params = { id: letter };
+    await call(gateway, readLetter, { params, token: user.token });
+    const token = await tokenOf(gateway, 'admin');
+    const address = newAddress();
+    await call(gateway, readLetter, { params, token, headers: { 'X-Forwarded-For': address } });
+    await call(gateway, readLetterHistory, { params, token });
+    const { body } = await ask({ query: { user_id: user.id, event: 'letter_read' } });
+    const read = {
+      actor: expect.stringMatching(/^user:\d+$/) as unknown as string,
+      details: { letter_id: letter },
+    };
+    expect(body!.items).toMatchObject([read, { ...read, address }]);
+  });
+
+  test('lists who deleted failed jobs', async () => {
+    const { gateway } = stack();
+    const token = await tokenOf(gateway, 'sre');
+    const id = await newFailedJob();
+    await newFailedJob();
+    await call(gateway, deleteFailedJob, { params: { id }, token });
+    const filter = { class: 'too_large', state: 'open' } as const;
+    await call(gateway, deleteFailedJobs, { body: filter, token });
+    const { body } = await ask({ query: { event: 'failed_jobs_deleted', limit: 2 } });
+    const bySre = { user_id: null, actor: expect.stringMatching(/^user:\d+$/) as unknown as string };
+    expect(body!.items).toMatchObject([
+      { ...bySre, details: { filter, deleted: 1 } },
+      { ...bySre, details: { job_id: id } },
+    ]);
   });
 
   test('filters by event type', async () => {

@@ -21,6 +21,7 @@ test.each<[string, string, RequestInit]>([
   ['auth', '/users?id=1', {}],
   ['auth', '/users?email=user@example.com', {}],
   ['auth', '/ended-sessions?after=0', {}],
+  ['auth', '/audit', { method: 'POST', body: '{}' }],
 ])('%s refuses %s without the token of a service', async (name, path, init) => {
   const send = (headers: Record<string, string>) =>
     fetch(internalOf(name) + path, { ...init, headers: { ...json, ...headers } });

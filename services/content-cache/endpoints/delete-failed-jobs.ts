@@ -1,4 +1,4 @@
-import type { Handler, Logger } from '@content-platform/chassis';
+import type { AddToAudit, Handler, Logger } from '@content-platform/chassis';
 import type { deleteFailedJobs as contract } from '@content-platform/contract';
 import { callerName } from '../clear-for-caller.ts';
 import type { FailedJobStore } from '../failed-job-store.ts';
@@ -6,10 +6,14 @@ import type { FailedJobStore } from '../failed-job-store.ts';
 /** Time after which no more statements start: each may take 5 s, and the contract allows 10 s for the call. */
 const maxMs = 4_000;
 
-type Jobs = Pick<FailedJobStore, 'match' | 'removeSome'>;
+interface Deps {
+  jobs: Pick<FailedJobStore, 'match' | 'removeSome'>;
+  addToAudit: AddToAudit;
+  logger: Logger;
+}
 
-export function deleteFailedJobs({ jobs, logger }: { jobs: Jobs; logger: Logger }): Handler<typeof contract> {
-  return async ({ body: { dry_run, ...filter }, caller, signal }) => {
+export function deleteFailedJobs({ jobs, addToAudit, logger }: Deps): Handler<typeof contract> {
+  return async ({ body: { dry_run, ...filter }, caller, address, signal }) => {
     const start = performance.now();
     // Only counted jobs are deleted: jobs that arrive later stay.
     const { matched, newest } = await jobs.match(filter);
@@ -23,12 +27,11 @@ export function deleteFailedJobs({ jobs, logger }: { jobs: Jobs; logger: Logger 
         deleted += count;
       }
     } finally {
-      // The only record of who deleted the jobs.
-      if (deleted > 0)
-        logger.info(
-          { requested_by: callerName(caller), filter, matched, deleted },
-          'failed jobs were deleted',
-        );
+      if (deleted > 0) {
+        const details = { filter, matched, deleted };
+        const audited = await addToAudit({ event: 'failed_jobs_deleted', caller, address, details });
+        logger.info({ requested_by: callerName(caller), ...details, audited }, 'failed jobs were deleted');
+      }
     }
     return { status: 200, body: { matched, deleted } };
   };

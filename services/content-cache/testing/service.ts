@@ -40,6 +40,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     AUTH_URL: tokens.authUrl,
     AUTH_INTERNAL_URL: tokens.authUrl,
     PUBLIC_URL: tokens.issuer,
+    SERVICE_SECRET: 'a-service-secret-that-no-auth-knows',
     KAFKA_BROKERS: kafka?.brokers,
     ...env,
   });

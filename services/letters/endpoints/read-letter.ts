@@ -1,11 +1,10 @@
-import { isCurrent, type Handler, type Logger } from '@content-platform/chassis';
+import { isCurrent, type Handler } from '@content-platform/chassis';
 import type { readLetter as contract } from '@content-platform/contract';
-import type { LetterStore } from '../letter-store.ts';
-import { etagOfLetter, findReadable } from '../replies.ts';
+import { etagOfLetter, findReadable, type ReadDeps } from '../replies.ts';
 
-export function readLetter(deps: { letters: LetterStore; logger: Logger }): Handler<typeof contract> {
-  return async ({ caller, params: { id }, header }) => {
-    const letter = await findReadable(deps, id, caller);
+export function readLetter(deps: ReadDeps): Handler<typeof contract> {
+  return async ({ caller, address, params: { id }, header }) => {
+    const letter = await findReadable(deps, id, { caller, address });
     const etag = etagOfLetter(letter);
     const headers = { ETag: etag, 'Cache-Control': 'private, no-cache' };
     if (isCurrent(header('if-none-match'), etag)) return { status: 304, headers };

@@ -33,7 +33,7 @@ describe('by its id', () => {
     }
   });
 
-  test('logs who of the staff read whose letter, and not what its user reads', async () => {
+  test('while auth is unavailable, logs who of the staff read whose letter, and not what its user reads', async () => {
     const id = await letters.letter();
     const lines = () => letters.log.filter((line) => line.includes('staff read') && line.includes(`:${id},`));
     await read(id, 'user.1');
@@ -41,7 +41,12 @@ describe('by its id', () => {
     await read(id, 'staff.9');
     await history(id, 'staff.9');
     expect(lines()).toHaveLength(2);
-    expect(JSON.parse(lines()[0]!)).toMatchObject({ requested_by: 'user:9', letter_id: id, user_id: 1 });
+    expect(JSON.parse(lines()[0]!)).toMatchObject({
+      requested_by: 'user:9',
+      letter_id: id,
+      user_id: 1,
+      audited: false,
+    });
   });
 
   test('returns 304 for the current ETag and the letter for an outdated one', async () => {
