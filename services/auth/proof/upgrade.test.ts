@@ -1,0 +1,186 @@
+// Upgrades auth from an earlier release without downtime, and takes the upgrade back.
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { createLogger, prepareDatabases } from '@content-platform/chassis';
+import { DOWNLOADS, ROOT } from '../../../deploy/local/config.ts';
+import { runCommand } from '../../../deploy/local/run-command.ts';
+import { freeRow } from '../../../test/support/ports.ts';
+import { bareEnvironment } from '../../../test/support/processes.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
+import { until } from '../../../test/support/wait.ts';
+import { verifyAudit } from '../commands/verify-audit.ts';
+import { keySecret, password, runCommand as runAdmin } from '../testing/start-auth.ts';
+
+/** The last commit whose processes migrate the schema themselves, with the owner's role. */
+const earlierRelease = 'eb38bc0';
+const role = `test_auth_${process.pid}`;
+const email = 'ann@example.com';
+
+let folder: string;
+let own: TestDatabase;
+let roleUrl: string;
+const started = new Set<ChildProcess>();
+
+/** Unpacks the release beside this one's libraries. */
+async function unpack(): Promise<void> {
+  mkdirSync(DOWNLOADS, { recursive: true });
+  folder = mkdtempSync(join(DOWNLOADS, 'release-'));
+  const archive = `git archive ${earlierRelease} | tar -x -C '${folder}'`;
+  const { code, output } = await runCommand('bash', ['-o', 'pipefail', '-c', archive], { cwd: ROOT });
+  if (code !== 0) throw new Error(`the whole history is needed (git fetch --unshallow): ${output}`);
+  const link = (from: string, to: string) => symlinkSync(realpathSync(from), join(folder, to));
+  mkdirSync(join(folder, 'node_modules/@content-platform'), { recursive: true });
+  for (const name of readdirSync(join(ROOT, 'node_modules')).filter((one) => one !== '@content-platform'))
+    link(join(ROOT, 'node_modules', name), `node_modules/${name}`);
+  for (const name of readdirSync(join(folder, 'services'))) {
+    link(join(folder, 'services', name), `node_modules/@content-platform/${name}`);
+    const nested = join(ROOT, 'services', name, 'node_modules');
+    if (existsSync(nested)) link(nested, `services/${name}/node_modules`);
+  }
+}
+
+beforeAll(async () => {
+  await unpack();
+  own = await createTestDatabase();
+  const url = new URL(own.url);
+  [url.username, url.password] = [role, 'a-password-of-the-role'];
+  roleUrl = url.href;
+});
+afterAll(async () => {
+  for (const child of started) child.kill('SIGKILL');
+  await runSql(`DROP OWNED BY ${role}`);
+  await own.drop();
+  await runSql(`DROP ROLE ${role}`, stack().postgres);
+  rmSync(folder, { recursive: true });
+});
+
+async function runSql(text: string, url = own.url) {
+  const client = new pg.Client(url);
+  await client.connect();
+  return client.query<Record<string, unknown>>(text).finally(() => client.end());
+}
+
+/** Starts auth of the release in `root` and waits until it is ready. */
+async function start(root: string, databaseUrl: string) {
+  const port = await freeRow(1);
+  const env = {
+    ...bareEnvironment,
+    PORT: String(port),
+    PUBLIC_URL: 'http://platform.test',
+    DATABASE_URL: databaseUrl,
+    AUTH_KEY_SECRET: keySecret,
+  };
+  const child = spawn(process.execPath, [join(root, 'services/auth/main.ts')], {
+    cwd: root,
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  started.add(child);
+  const ready = async () => (await fetch(`http://127.0.0.1:${port + 1000}/health/ready`)).status === 200;
+  await until('auth is ready', ready);
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    async stop() {
+      const ended = once(child, 'close');
+      child.kill('SIGTERM');
+      expect((await ended)[0]).toBe(0);
+    },
+  };
+}
+type Auth = Awaited<ReturnType<typeof start>>;
+
+/** Logs in, reads the session and refreshes it, all the time, each at one of `processes`. Returns the failures. */
+function startTraffic(processes: Auth[]) {
+  const failures: string[] = [];
+  const ending = new AbortController();
+  let [rounds, logins] = [0, 0];
+  const headers = { 'Content-Type': 'application/json' };
+  async function ask(path: string, init: RequestInit) {
+    const { origin } = processes[rounds++ % processes.length]!;
+    const response = await fetch(origin + path, init);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${init.method ?? 'GET'} ${path}: ${response.status} ${text}`);
+    return JSON.parse(text) as { token: string; refresh_token: string; access_token: string };
+  }
+  async function round() {
+    const login = JSON.stringify({ email, password });
+    const { token, refresh_token } = await ask('/api/login', { method: 'POST', headers, body: login });
+    logins += 1;
+    await ask('/api/me', { headers: { Authorization: `Bearer ${token}` } });
+    const body = JSON.stringify({ grant_type: 'refresh_token', refresh_token });
+    const { access_token } = await ask('/api/token', { method: 'POST', headers, body });
+    await ask('/api/sessions', { headers: { Authorization: `Bearer ${access_token}` } });
+  }
+  const client = async () => {
+    while (!ending.signal.aborted) await round().catch((error: unknown) => failures.push(String(error)));
+  };
+  const clients = Promise.all([client(), client(), client()]);
+  return {
+    failures,
+    logins: () => logins,
+    /** Waits for that many more logins. */
+    async more(count: number) {
+      const wanted = logins + count;
+      await until(`${count} more logins succeed`, () => logins >= wanted || failures.length > 0);
+    },
+    async end() {
+      ending.abort();
+      await clients;
+    },
+  };
+}
+
+test('logins and sessions work during an upgrade, and after it is taken back', async () => {
+  const processes = await Promise.all([start(folder, own.url), start(folder, own.url)]);
+  const admin = spawn(
+    process.execPath,
+    [join(folder, 'services/auth/admin.ts'), 'create-user', '--email', email, '--name', 'Ann'],
+    { cwd: folder, env: { ...bareEnvironment, DATABASE_URL: own.url } },
+  );
+  admin.stdin.end(`${password}\n`);
+  expect((await once(admin, 'close'))[0]).toBe(0);
+  await runSql(`INSERT INTO auth.audit (at, event, user_id, actor, address)
+    SELECT now() - n * interval '1 min', 'logout', n % 500, 'user:' || n % 500, '192.0.2.1' FROM generate_series(1, 100000) n`);
+
+  const traffic = startTraffic(processes);
+  await traffic.more(20);
+  await prepareDatabases('auth', { platform: own.url, role: roleUrl, logger: createLogger('auth', 'warn') });
+  await traffic.more(20);
+  const [old, other] = processes as [Auth, Auth];
+  processes.push(await start(ROOT, roleUrl), await start(ROOT, roleUrl));
+  await traffic.more(40);
+  processes.splice(0, 2);
+  await traffic.more(1);
+  await Promise.all([old.stop(), other.stop()]);
+  await traffic.more(40);
+
+  // Taken back: the earlier release works on the new schema.
+  processes.push(await start(folder, own.url));
+  await traffic.more(40);
+  const [first, second] = processes.splice(0, 2) as [Auth, Auth];
+  await traffic.more(1);
+  await Promise.all([first.stop(), second.stop()]);
+  await traffic.more(20);
+  await traffic.end();
+  expect(traffic.failures).toEqual([]);
+
+  // The next upgrade links the entries that the earlier release added.
+  processes.push(await start(ROOT, roleUrl));
+  const { rows } = await runSql(
+    `SELECT count(*)::int FROM auth.audit WHERE event = 'login' AND user_id IS NOT NULL AND actor LIKE 'user:%' AND address IS NOT NULL`,
+  );
+  expect(rows).toEqual([{ count: traffic.logins() }]);
+  await until(
+    'each entry has its link',
+    async () => {
+      const linked = await runAdmin(roleUrl, verifyAudit, []);
+      return /^The audit log is intact: \d+ links\.\n/.test(linked);
+    },
+    120_000,
+  );
+}, 600_000);
