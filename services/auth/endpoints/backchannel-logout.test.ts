@@ -5,6 +5,7 @@ import jwt from 'jsonwebtoken';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { client, createBrowser } from '../../../test/support/identity.ts';
+import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
 import { until } from '../../../test/support/wait.ts';
 import { otherKey, type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
 import { person, type Scene, startScene } from '../testing/identity-scene.ts';
@@ -98,6 +99,25 @@ describe('with a scripted provider', () => {
     const { code } = await scene.finish(back, browser);
     await send(scene, tokenOf());
     expect(reasonOf(await scene.redeem(code!, verifier))).toBe('unknown');
+  });
+
+  test('a login that waits for its code cannot be completed afterwards', async () => {
+    const someone = evil.userinfo;
+    evil.userinfo = { sub: 'eva', email: 'eva@example.com', email_verified: true };
+    const redeem = async () => {
+      const { browser, there, verifier } = await scene.begin();
+      evil.claims = { sub: 'eva', sid: 'eva', nonce: there.searchParams.get('nonce') };
+      const back = new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer);
+      const { code } = await scene.finish(back, browser);
+      return scene.redeem(code!, verifier);
+    };
+    const { origin } = scene.auth;
+    const { secret } = await enrol(origin, (await redeem()).body!.access_token);
+    const mfa_token = mfaTokenOf(await redeem());
+    evil.userinfo = someone;
+    expect((await send(scene, tokenOf({ sub: 'eva', sid: 'eva' }))).status).toBe(200);
+    const body = { mfa_token, code: codeOf(secret) };
+    expect((await call(origin, contract.loginMfa, { body })).error?.error).toBe('invalid_credentials');
   });
 
   test('accepts each token once', async () => {
