@@ -220,7 +220,10 @@ export const listAudit = define('listAudit', 'GET', '/api/admin/audit', {
           user_id: id.nullable().meta({ description: 'ID of the user that the event is about.' }),
           actor: z
             .string()
-            .meta({ description: 'Author of the event: user:<id>, client:<name> or command.' })
+            .meta({
+              description:
+                'Author of the event: user:<id>, client:<name>, command, or user for a person who was erased.',
+            })
             .nullable(),
           address: z.string().nullable().meta({ description: 'IP address of the client.' }),
           details: z.record(z.string(), z.unknown()),

@@ -21,7 +21,7 @@ function writers(client: Client, person: NewPerson): Record<string, () => Promis
   return {
     'auth.session': login,
     'auth.refresh_token': login,
-    'auth.audit': login,
+    'audit.entry': login,
     'auth.user': () =>
       send('/api/admin/users', {
         json: { email: `${randomUUID()}@example.com`, name: 'X', password: keep('password', newPassword()) },
