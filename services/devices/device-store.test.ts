@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { type DeviceStore, forgetDevices, maxDevices } from './device-store.ts';
 import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
-import { openDevices, type TestDevices } from './testing.ts';
+import { openDevices, type TestDevices } from './testing/devices.ts';
 
 let own: TestDevices;
 let devices: DeviceStore;

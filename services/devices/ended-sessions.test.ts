@@ -3,7 +3,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
 import { until } from '../../test/support/wait.ts';
 import { type EndedSessions, followEndedSessions } from './ended-sessions.ts';
-import { openDevices, type TestDevices } from './testing.ts';
+import { openDevices, type TestDevices } from './testing/devices.ts';
 
 let own: TestDevices;
 beforeAll(async () => void (own = await openDevices()));

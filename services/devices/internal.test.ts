@@ -4,7 +4,7 @@ import { type Caller, HttpError } from '@content-platform/chassis';
 import type { Scope } from '@content-platform/contract';
 import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
 import { createInternal } from './internal.ts';
-import { openDevices, type TestDevices } from './testing.ts';
+import { openDevices, type TestDevices } from './testing/devices.ts';
 
 let own: TestDevices;
 let server: HttpServer;

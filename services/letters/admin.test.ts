@@ -7,7 +7,7 @@ import { startHttpServer, type HttpServer } from '../../test/support/http-server
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { createLetter } from './commands/create-letter.ts';
 import { openLetters } from './letters.ts';
-import { startLetters, type TestLetters } from './testing.ts';
+import { startLetters, type TestLetters } from './testing/letters.ts';
 import { createFindUser } from './users.ts';
 
 let letters: TestLetters;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { untilBlocked } from '../../test/support/locks.ts';
 import { createLetterStore } from './letter-store.ts';
 import { ensureLetters, openLetters } from './letters.ts';
-import { startLetters, type TestLetters } from './testing.ts';
+import { startLetters, type TestLetters } from './testing/letters.ts';
 
 let letters: TestLetters;
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { freeRow } from '../../test/support/ports.ts';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { until } from '../../test/support/wait.ts';
 import { startAuthStub, type AuthStub } from '../../test/support/auth-stub.ts';
-import { startLetters, type TestLetters } from './testing.ts';
+import { startLetters, type TestLetters } from './testing/letters.ts';
 
 let letters: TestLetters;
 let auth: AuthStub;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { startLetters, type TestLetters } from '../testing.ts';
+import { startLetters, type TestLetters } from '../testing/letters.ts';
 
 let letters: TestLetters;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { untilBlocked } from '../../../test/support/locks.ts';
 import { createLetterStore } from '../letter-store.ts';
-import { startLetters, type TestLetters } from '../testing.ts';
+import { startLetters, type TestLetters } from '../testing/letters.ts';
 
 let letters: TestLetters;
 beforeAll(async () => {

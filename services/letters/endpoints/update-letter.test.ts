@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { letterStates, type LetterState } from '@content-platform/contract';
-import { startLetters, type TestLetters } from '../testing.ts';
+import { startLetters, type TestLetters } from '../testing/letters.ts';
 
 let letters: TestLetters;
 beforeAll(async () => {

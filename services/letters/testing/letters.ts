@@ -3,10 +3,10 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createAuditClient, HttpError, type Caller, type ServiceFetch } from '@content-platform/chassis';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
-import { startHttpServer } from '../../test/support/http-server.ts';
-import { createLetters } from './app.ts';
-import { createLetterStore, type NewLetter } from './letter-store.ts';
-import { migrateLetters } from './letters.ts';
+import { startHttpServer } from '../../../test/support/http-server.ts';
+import { createLetters } from '../app.ts';
+import { createLetterStore, type NewLetter } from '../letter-store.ts';
+import { migrateLetters } from '../letters.ts';
 
 /** Converts a token to its caller: `user.<id>`, or `staff.<id>` with letters:write. */
 function callerOf(token: string): Caller {

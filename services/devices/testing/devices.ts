@@ -1,9 +1,9 @@
 // Shared by the tests of this service.
 import { migrate } from '@content-platform/chassis';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
-import { createDeviceStore } from './device-store.ts';
+import { createDeviceStore } from '../device-store.ts';
 
-const folder = new URL('migrations/', import.meta.url);
+const folder = new URL('../migrations/', import.meta.url);
 
 /** Opens the store on a new database. */
 export async function openDevices() {
