@@ -56,7 +56,7 @@ const ageBy = (interval: string) =>
     .then(() => sql('INSERT INTO audit.unlinked SELECT id FROM audit.entry'))
     .then(() => auth.audit.link(1_000));
 
-test('finds no fault in a chain that nobody changed, and names its newest link', async () => {
+test('finds no fault in an unchanged chain, and names its newest link', async () => {
   expect(await verify()).toBe('The audit log is intact: 0 links.');
   const links = await addFive();
   const { seq, hash } = links.at(-1)!;
