@@ -1,8 +1,8 @@
 import { HttpError, type Caller, type Logger } from '@content-platform/chassis';
+import type { Model } from '@content-platform/contract';
 import { CacheError, type CacheClearer } from './cache/index.ts';
 import type { Invalidator } from './invalidator.ts';
 import type { PendingClears } from './pending-clears.ts';
-import type { Target } from './target.ts';
 
 /** The caller's name in the invalidation log. */
 export function callerName(caller: Caller): string {
@@ -21,18 +21,20 @@ export interface ClearDeps {
   logger: Logger;
 }
 
-export type ClearForCaller = (target: Target, caller: Caller) => Promise<number>;
+/** @param ids different ids of records; null: every record of the model */
+export type ClearForCaller = (model: Model, ids: readonly number[] | null, caller: Caller) => Promise<number>;
 
 /** Clears for an HTTP call and returns keys_deleted. Stores a refused clear, then throws 503. */
 export function createClearForCaller({ clearer, invalidator, pending, logger }: ClearDeps): ClearForCaller {
-  return async (target, caller) => {
+  return async (model, ids, caller) => {
     const requester = { source: 'http', requestedBy: callerName(caller), since: Date.now() } as const;
     try {
-      return await invalidator.clear(clearer, target, requester);
+      if (ids) return await invalidator.clearRecords(clearer, model, ids, requester);
+      return await invalidator.clear(clearer, { model, id: null }, requester);
     } catch (error) {
       if (!(error instanceof CacheError)) throw error;
       // Stored or not, the clear is not acknowledged: the sender's retry counts.
-      const advice = await pending.add(target, requester).then(
+      const advice = await pending.add(model, ids ?? [null], requester).then(
         () => 'It will be as soon as possible; send it again.',
         (failure: unknown) => {
           logger.error(

@@ -94,6 +94,20 @@ test('returns 503 while Redis hangs, stores the clear once per target, and carri
   expect(await service.metric('invalidation_delay_seconds_count{source="pending"}')).toBe(2);
 });
 
+test('stores every record of a refused list, and carries them out', async () => {
+  const ids = [4, 5, 6];
+  for (const id of ids) await warm(id);
+  await world.sql(`UPDATE content.record SET title = 'Newer' WHERE model = 'webform' AND id = ANY ($1)`, ids);
+  world.redis.pause();
+  const body = { model: 'webform' as const, ids: [6, 5, 4, 5] };
+  const refused = await call(service.url, contract.clearModel, { body, token: service.token('cache:clear') });
+  expect(refused).toMatchObject({ status: 503, error: { error: 'cache_unavailable' } });
+  expect((await pendingRows()).map(({ record_id }) => record_id)).toEqual(['4', '5', '6']);
+  world.redis.resume();
+  await until('they are carried out', async () => (await pendingRows()).length === 0);
+  for (const id of ids) expect((await read(service, 'webform', id)).body).toMatchObject({ title: 'Newer' });
+});
+
 test('reports refused clears as the queue without Kafka, in every process', async () => {
   const other = await world.service();
   const queues = () => Promise.all([service, other].map((each) => each.metric('invalidation_queue_length')));

@@ -1,5 +1,5 @@
 import { observe } from '@content-platform/chassis';
-import { cacheInvalidation, models } from '@content-platform/contract';
+import { cacheInvalidation, models, type Model } from '@content-platform/contract';
 import type { CacheClearer } from './cache/index.ts';
 import type { InvalidationLog } from './invalidation-log.ts';
 import type { CacheMetrics, Source } from './metrics.ts';
@@ -13,6 +13,8 @@ export interface Requester {
   since?: number;
 }
 
+type SingleClearer = Omit<CacheClearer, 'clearRecords'>;
+
 /** Waits until all of `work` has settled. Then rejects with the first error, if any. */
 export async function settleAll(work: Promise<unknown>[]): Promise<void> {
   const outcomes = await Promise.allSettled(work);
@@ -21,7 +23,7 @@ export async function settleAll(work: Promise<unknown>[]): Promise<void> {
 }
 
 /** Sends the clear of a target to the cache. */
-export function clearTarget(clearer: CacheClearer, { model, id }: Target): Promise<number> {
+export function clearTarget(clearer: SingleClearer, { model, id }: Target): Promise<number> {
   return id === null ? clearer.clearPattern(model) : clearer.clearModel(model, id);
 }
 
@@ -29,17 +31,26 @@ export type Invalidator = ReturnType<typeof createInvalidator>;
 
 /** Clears targets, and counts and logs each clear. Rejects with a CacheError if a clear may have failed. */
 export function createInvalidator(log: InvalidationLog, metrics: CacheMetrics) {
-  async function clear(clearer: CacheClearer, target: Target, requester: Requester): Promise<number> {
-    const { source, requestedBy, since } = requester;
-    const keysDeleted = await clearTarget(clearer, target);
+  function note(target: Target, keysDeleted: number, { source, requestedBy, since }: Requester): void {
     metrics.keysDeleted.inc({ source }, keysDeleted);
     if (since !== undefined) observe(metrics.delay, { source }, secondsSince(since));
     log.add({ target, requestedBy, source, keysDeleted });
+  }
+
+  async function clear(clearer: SingleClearer, target: Target, requester: Requester): Promise<number> {
+    const keysDeleted = await clearTarget(clearer, target);
+    note(target, keysDeleted, requester);
     return keysDeleted;
   }
 
   return {
     clear,
+    /** Clears different records of a model together. Returns the number of deleted keys. */
+    async clearRecords(clearer: CacheClearer, model: Model, ids: readonly number[], requester: Requester) {
+      const counts = await clearer.clearRecords(model, ids);
+      ids.forEach((id, index) => note({ model, id }, counts[index]!, requester));
+      return counts.reduce((sum, count) => sum + count, 0);
+    },
     /** Clears every record of every model. */
     async clearAll(clearer: CacheClearer, requester: Requester): Promise<void> {
       await Promise.all(models.map((model) => clear(clearer, { model, id: null }, requester)));

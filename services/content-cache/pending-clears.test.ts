@@ -19,17 +19,16 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const clearerWith = (clearModel: CacheClearer['clearModel']) => ({ clearModel }) as CacheClearer;
-const target = { model: 'webform', id: 1 } as const;
 const requester = { source: 'http', requestedBy: 'cms' } as const;
 const count = async () => (await world.sql('SELECT FROM content.pending_clear')).length;
 
 test('carries out a request that arrives during the clear of its target', async () => {
-  await pending.add(target, requester);
+  await pending.add('webform', [1], requester);
   let clears = 0;
   await pending.carryOut(
     clearerWith(async () => {
       clears += 1;
-      if (clears === 1) await pending.add(target, requester);
+      if (clears === 1) await pending.add('webform', [1], requester);
       return 0;
     }),
   );
@@ -38,7 +37,7 @@ test('carries out a request that arrives during the clear of its target', async 
 });
 
 test('keeps a clear that is refused again, and removes the others', async () => {
-  for (const id of [1, 2, 3]) await pending.add({ model: 'webform', id }, requester);
+  await pending.add('webform', [3, 1, 2], requester);
   const clearer = clearerWith(async (_, id) => {
     if (id === 2) throw new CacheUnavailable('unavailable');
     return 0;
@@ -49,8 +48,8 @@ test('keeps a clear that is refused again, and removes the others', async () => 
 
 test('finds the records that stored clears cover, by id and by model', async () => {
   await world.sql('TRUNCATE content.pending_clear');
-  await pending.add({ model: 'pathway', id: 1 }, requester);
-  await pending.add({ model: 'condition', id: null }, requester);
+  await pending.add('pathway', [1], requester);
+  await pending.add('condition', [null], requester);
   const records = (['webform', 'pathway', 'condition'] as const).flatMap((model) =>
     [1, 2].map((id) => ({ model, id })),
   );

@@ -16,7 +16,9 @@ interface Row {
 const pageSize = 500;
 const intervalMs = 1_000;
 
-const add = `INSERT INTO content.pending_clear (model, record_id, requested_by, source) VALUES ($1, $2, $3, $4)
+// In a fixed order, so that two calls with the same records cannot deadlock.
+const add = `INSERT INTO content.pending_clear (model, record_id, requested_by, source)
+  SELECT $1, record_id, $3, $4 FROM unnest($2::bigint[]) AS record_id ORDER BY record_id
   ON CONFLICT (model, coalesce(record_id, 0))
   DO UPDATE SET id = DEFAULT, requested_by = excluded.requested_by, source = excluded.source`;
 const page = `SELECT id, model, record_id, requested_by, created_at FROM content.pending_clear ORDER BY id LIMIT $1`;
@@ -64,9 +66,12 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
   }
 
   return {
-    /** Stores a refused clear. @throws HttpError 503 while PostgreSQL is unreachable */
-    async add({ model, id }: Target, { source, requestedBy }: Requester): Promise<void> {
-      await query('insert_pending_clear', add, [model, id, requestedBy, source]);
+    /**
+     * Stores the refused clears of different records; null stands for the whole model.
+     * @throws HttpError 503 while PostgreSQL is unreachable
+     */
+    async add(model: Model, ids: readonly (number | null)[], requester: Requester): Promise<void> {
+      await query('insert_pending_clear', add, [model, ids, requester.requestedBy, requester.source]);
     },
 
     /** Returns the names of those records that a stored clear covers, by id or by model. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpointsWith, jsonBody } from './endpoint.ts';
-import { id, model, modelPattern } from './schemas.ts';
+import { eitherOf, id, model, modelPattern } from './schemas.ts';
 
 const cleared = z.strictObject({
   success: z.literal(true),
@@ -18,9 +18,25 @@ const define = endpointsWith({
 
 export const clearModel = define('clearModel', 'POST', '/api/admin/cache/clear-model', {
   rateLimit: { requests: 60_000, seconds: 60 },
-  summary: 'Clear one record from the cache.',
-  description: 'After a 200, every read that starts later returns the current version of the record.',
-  body: jsonBody(z.strictObject({ model, id })),
+  summary: 'Clear records of a model from the cache.',
+  description:
+    'After a 200, every read that starts later returns the current version of each record. Send either `id` or `ids`. After any other reply, repeat the whole call.',
+  body: {
+    ...jsonBody(
+      eitherOf(
+        { model },
+        {
+          id,
+          ids: z
+            .array(id)
+            .min(1)
+            .max(1_000)
+            .meta({ description: 'IDs of 1 to 1,000 records. Duplicates are cleared once.' }),
+        },
+      ),
+    ),
+    maxBytes: 32_768,
+  },
 });
 
 export const clearPattern = define('clearPattern', 'POST', '/api/admin/cache/clear-pattern', {

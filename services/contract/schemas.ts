@@ -112,5 +112,6 @@ export function eitherOf<Common extends z.ZodRawShape, Choice extends Record<str
     .refine(
       (value) => names.filter((name) => (value as Record<string, unknown>)[name] !== undefined).length === 1,
       { message: `Send either ${names.join(' or ')}.` },
-    );
+    )
+    .meta({ oneOf: names.map((name) => ({ required: [name] })) });
 }

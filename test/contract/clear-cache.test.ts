@@ -8,6 +8,8 @@ import { until } from '../support/wait.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const model = 'accesscode';
+/** The ids 1 to 1,000. */
+const thousand = Array.from({ length: 1_000 }, (_, index) => index + 1);
 let redis: Redis;
 beforeAll(() => void (redis = new Redis(stack().redis)));
 afterAll(async () => {
@@ -38,10 +40,25 @@ describeEndpoint(
         { id: 2 ** 53 },
         { id: undefined },
         { view: 'full' },
+        { ids: [12] },
+        ...[
+          [],
+          thousand.concat(1_001),
+          12,
+          '12',
+          null,
+          {},
+          [0],
+          [1.5],
+          ['12'],
+          [2 ** 53],
+          [[12]],
+          [null],
+        ].map((ids) => ({ id: undefined, ids })),
       ],
     },
   },
-  ({ ask }) => {
+  ({ ask, send }) => {
     test('returns the new version on the next read and reports the number of deleted keys', async () => {
       const id = freshId();
       await cached(id);
@@ -55,6 +72,49 @@ describeEndpoint(
       expect(await ask({ body: { model, id: freshId() } })).toMatchObject({
         body: { success: true, keys_deleted: 0 },
       });
+    });
+
+    test('clears all `ids` of a call, and each duplicate once', async () => {
+      const ids = [freshId(), freshId(), freshId()];
+      for (const id of ids) await cached(id);
+      await redis.set(`${model}:${ids[2]}:json`, 'x');
+      for (const id of ids) await save(model, id, 'New');
+      expect(await ask({ body: { model, ids: [...ids, freshId(), ...ids] } })).toMatchObject({
+        status: 200,
+        body: { success: true, keys_deleted: 4 },
+      });
+      for (const id of ids) expect(await read(model, id)).toMatchObject({ cache: 'miss', title: 'New' });
+      const targets = ids.map((id) => `${model}:${id}`);
+      const rows = await until('the clears are on record', async () => {
+        const { rows } = await database().query<{ target: string; keys_deleted: string }>(
+          'SELECT target, keys_deleted FROM content.invalidation WHERE target = ANY ($1)',
+          [targets],
+        );
+        return rows.length > 0 ? rows : undefined;
+      });
+      expect(new Map(rows.map((row) => [row.target, row.keys_deleted]))).toEqual(
+        new Map(targets.map((target, index) => [target, index === 2 ? '2' : '1'])),
+      );
+      expect(rows).toHaveLength(3);
+    });
+
+    test('accepts 1,000 ids of the greatest length', async () => {
+      const ids = thousand.map((number) => Number.MAX_SAFE_INTEGER - number);
+      expect(await ask({ body: { model, ids } })).toMatchObject({ status: 200, body: { keys_deleted: 0 } });
+    });
+
+    test('clears no record of an invalid list', async () => {
+      const id = freshId();
+      await cached(id);
+      const other = Array.from({ length: 1_000 }, freshId);
+      for (const wrong of [
+        { ids: [id, 0] },
+        { ids: [id, String(id)] },
+        { ids: [id, ...other] },
+        { id, ids: [id] },
+      ])
+        expect((await send({ body: JSON.stringify({ model, ...wrong }) })).error?.code).toBe(422);
+      expect(await read(model, id)).toMatchObject({ cache: 'hit' });
     });
 
     test("deletes the record's keys that another program wrote", async () => {

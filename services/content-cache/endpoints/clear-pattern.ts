@@ -6,6 +6,6 @@ export function clearPattern({ clear }: { clear: ClearForCaller }): Handler<type
   return async ({ body: { pattern }, caller }) => {
     // The contract allows only a model followed by `:*`.
     const model = models.find((name) => pattern === `${name}:*`)!;
-    return { status: 200, body: { success: true, keys_deleted: await clear({ model, id: null }, caller) } };
+    return { status: 200, body: { success: true, keys_deleted: await clear(model, null, caller) } };
   };
 }

@@ -162,6 +162,19 @@ test('concurrent clears share sweeps, and their counts add up', async () => {
   expect(await keysLeft()).toEqual([]);
 });
 
+test('clears many records with one scan, and counts the keys of each', async () => {
+  const ids = Array.from({ length: 1_000 }, (_, index) => index + 1);
+  await put('webform:2:a', 'webform:1000:a', 'webform:1000:b', 'webform:1001:a', 'pathway:2:a');
+  await cache.read('webform', 1, 'full', loadVersion(1));
+  await cache.read('webform', 2, 'full', loadVersion(1));
+  let counts: number[] = [];
+  const scans = await scansDuring(async () => void (counts = await cache.clearRecords('webform', ids)));
+  expect(scans).toBe(1);
+  expect(counts.slice(0, 3)).toEqual([1, 2, 0]);
+  expect(counts.at(-1)).toBe(2);
+  expect(await keysLeft()).toEqual(['pathway:2:a', 'webform:1001:a']);
+});
+
 test("deletes exactly the records' keys in a shared sweep", async () => {
   const others = ['pathway:2:a', 'web:2:a', 'webform:23:a', 'webform:2x:a', 'webform:3'];
   await put('webform:1:a', 'webform:2:a', 'webform:2:b', 'webform:3:a', ...others);

@@ -23,9 +23,9 @@ interface Batch {
 }
 
 /**
- * Returns a function that deletes the target's keys with a scan that begins after its call. All waiting calls share the
- * next scan. The function returns how many keys it counts for (of several calls with one target in one scan only the
- * first gets the number), and throws CacheRefused or CacheUnavailable if some keys may remain.
+ * Returns a function that deletes the keys of different targets with a scan that begins after its call. All waiting calls
+ * share the next scan. The function returns how many keys each target counts for (of several calls with one target in one
+ * scan only the first gets the number), and throws CacheRefused or CacheUnavailable if some keys may remain.
  */
 export function createSweep(transport: SweepTransport) {
   let next: Batch | undefined;
@@ -42,13 +42,13 @@ export function createSweep(transport: SweepTransport) {
     running = false;
   }
 
-  return async function sweep(target: Target): Promise<number> {
+  return async function sweep(targets: readonly Target[]): Promise<number[]> {
     const batch = (next ??= { deleted: new Map(), done: Promise.withResolvers() });
-    const first = !batch.deleted.has(target);
-    if (first) batch.deleted.set(target, 0);
+    const added = new Set(targets.filter((target) => !batch.deleted.has(target)));
+    for (const target of added) batch.deleted.set(target, 0);
     if (!running) void run();
     await batch.done.promise;
-    return first ? batch.deleted.get(target)! : 0;
+    return targets.map((target) => (added.has(target) ? batch.deleted.get(target)! : 0));
   };
 }
 
