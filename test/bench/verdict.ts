@@ -1,13 +1,6 @@
-import { told } from '../../deploy/render/results/section.ts';
-import { benchmarks } from '../../deploy/render/results/benchmarks.ts';
+import { told, type Verdict } from '../results/section.ts';
+import { benchmarks } from '../results/benchmarks.ts';
 import { dated, writeResult } from '../support/results.ts';
-
-/** Was a goal met? */
-export interface Verdict {
-  isHeld: boolean;
-  /** One line for a reader. */
-  text: string;
-}
 
 /**
  * Stores a benchmark's results and prints its section of docs/project/benchmarks.md. The process exits with 1 if a goal

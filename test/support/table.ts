@@ -1,6 +1,16 @@
-/** Returns a Markdown table without padding, so that one changed cell changes one line. The first row is the head. */
-export function table(rows: readonly (readonly string[])[]): string {
+/** Formats a number: three digits, or an integer with separators. */
+export const round = (value: number): string =>
+  value >= 100 ? Math.round(value).toLocaleString('en') : String(Number(value.toPrecision(3)));
+
+/**
+ * Returns a Markdown table without padding, so that one changed cell changes one line. The first row is the head. Numbers
+ * are rounded, and columns of numbers are aligned to the right.
+ */
+export function table(rows: readonly (readonly (string | number)[])[]): string {
   const line = (row: readonly string[]) => `|${row.map((cell) => (cell ? ` ${cell} |` : ' |')).join('')}`;
-  const [head, ...body] = rows;
-  return [line(head!), line(head!.map(() => '---')), ...body.map(line)].join('\n');
+  const [head, ...body] = rows.map((row) =>
+    row.map((cell) => (typeof cell === 'number' ? round(cell) : cell)),
+  );
+  const align = (rows[1] ?? rows[0])!.map((cell) => (typeof cell === 'number' ? '--:' : '---'));
+  return [head!, align, ...body].map(line).join('\n');
 }

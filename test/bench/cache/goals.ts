@@ -1,7 +1,7 @@
 import type { Clears, Together } from './clears.ts';
 import type { Race } from './race.ts';
 import type { Storm } from './storm.ts';
-import type { Verdict } from '../verdict.ts';
+import type { Verdict } from '../../results/section.ts';
 
 /**
  * Goals of the platform. staleReads: number of stale reads. stormReads: database reads for a thousand readers of one

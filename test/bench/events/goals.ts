@@ -1,6 +1,6 @@
 import type { Delay } from './delay.ts';
 import type { Throughput } from './throughput.ts';
-import type { Verdict } from '../verdict.ts';
+import type { Verdict } from '../../results/section.ts';
 
 /** For one content-cache with CACHE_UNMANAGED_KEYS=none: events per second; ms from sending to clear; ms of a call. */
 export const goals = { eventsPerSecond: 20_000, eventP99: 250, callP99: 10 };

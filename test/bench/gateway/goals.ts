@@ -1,5 +1,5 @@
 import { median } from '../percentiles.ts';
-import type { Verdict } from '../verdict.ts';
+import type { Verdict } from '../../results/section.ts';
 import type { Seen } from './job.ts';
 
 /** One round of a candidate; `cpu` is the CPU time per request, in µs. */

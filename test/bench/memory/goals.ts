@@ -1,4 +1,4 @@
-import type { Verdict } from '../verdict.ts';
+import type { Verdict } from '../../results/section.ts';
 import type { Held } from '../../support/heap.ts';
 
 /**

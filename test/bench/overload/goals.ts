@@ -1,6 +1,6 @@
 import type { Probed } from './probe.ts';
 import type { Seen } from '../load/job.ts';
-import type { Verdict } from '../verdict.ts';
+import type { Verdict } from '../../results/section.ts';
 
 /** `goodput`: share of the peak; `afterwards`: share of the earlier capacity over kept connections; times in ms. */
 export const goals = { goodput: 0.9, refusal: 50, recovery: 5_000, afterwards: 0.9 };

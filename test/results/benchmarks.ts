@@ -1,7 +1,8 @@
 import { barChart, lineChart } from './charts.ts';
-import { judge, type Result } from '../../../test/bench/gateway/goals.ts';
-import { median } from '../../../test/bench/percentiles.ts';
-import { round, table, verdicts, type Kept, type Section } from './section.ts';
+import { judge, type Result } from '../bench/gateway/goals.ts';
+import { median } from '../bench/percentiles.ts';
+import { round, table } from '../support/table.ts';
+import { verdicts, type Kept, type Section } from './section.ts';
 
 type Rounds = readonly Record<string, number>[];
 const of = (rounds: Rounds, key: string): number => median(rounds.map((each) => each[key]!));

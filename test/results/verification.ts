@@ -1,5 +1,6 @@
 import { barChart } from './charts.ts';
-import { round, table, verdicts, type Kept, type Section } from './section.ts';
+import { round, table } from '../support/table.ts';
+import { verdicts, type Kept, type Section } from './section.ts';
 
 interface RaceResult {
   name: string;

@@ -33,21 +33,13 @@ export function told({ tell }: Section, kept: Kept): { text: string; charts: Rec
   return { text: text.join('\n\n'), charts };
 }
 
-/** Formats a number: three digits, or an integer with separators. */
-export const round = (value: number): string =>
-  value >= 100 ? Math.round(value).toLocaleString('en') : String(Number(value.toPrecision(3)));
-
-/** Returns a Markdown table. The first row is the head; numbers are aligned to the right. */
-export function table(rows: readonly (readonly (string | number)[])[]): string {
-  const [head, ...body] = rows.map((row) =>
-    row.map((cell) => (typeof cell === 'number' ? round(cell) : cell)),
-  );
-  const align = rows[1]!.map((cell) => (typeof cell === 'number' ? '--:' : '---'));
-  return [head!, align, ...body]
-    .map((row) => `|${row.map((cell) => (cell ? ` ${cell} |` : ' |')).join('')}`)
-    .join('\n');
+/** Whether a goal was reached. */
+export interface Verdict {
+  isHeld: boolean;
+  /** One line for a reader. */
+  text: string;
 }
 
 /** Lists the goals and whether they were reached. */
-export const verdicts = (list: readonly { isHeld: boolean; text: string }[]): string =>
+export const verdicts = (list: readonly Verdict[]): string =>
   list.map(({ isHeld, text }) => `- ${isHeld ? 'pass' : '**fail**'}: ${text}`).join('\n');
