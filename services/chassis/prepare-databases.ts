@@ -61,18 +61,24 @@ async function ensureRole(owner: pg.Client, url: string): Promise<void> {
   }
 }
 
-/** Grants the role its rights on each table and view of the schema, and revokes all others. */
-async function grant(owner: pg.Client, { name, rights }: Schema, role: string): Promise<void> {
+const listTables = `SELECT r.relname AS table, coalesce(parent.relname, r.relname) AS "rightsOf", r.relkind = 'v' AS "isView"
+  FROM pg_class AS r LEFT JOIN pg_inherits ON inhrelid = r.oid LEFT JOIN pg_class AS parent ON parent.oid = inhparent
+  WHERE r.relnamespace = $1::regnamespace AND r.relkind IN ('r', 'p', 'v')`;
+
+/** Grants the role its rights on each table, view and function of the schema, and revokes all others on tables and views. */
+async function grant(owner: pg.Client, schema: Schema, role: string): Promise<void> {
+  const { name, rights, functions = [] } = schema;
   const user = pg.escapeIdentifier(role);
-  const text = `SELECT table_name AS table, table_type = 'VIEW' AS "isView" FROM information_schema.tables
-                WHERE table_schema = $1`;
-  const { rows } = await owner.query<{ table: string; isView: boolean }>(text, [name]);
-  const statements = rows.map(({ table, isView }) => {
+  const { rows } = await owner.query<{ table: string; rightsOf: string; isView: boolean }>(listTables, [
+    name,
+  ]);
+  const statements = rows.map(({ table, rightsOf, isView }) => {
     const usual = isView || table.endsWith('migration') ? 'SELECT' : usualRights;
-    const allowed = rights?.[table] ?? usual;
+    const allowed = rights?.[rightsOf] ?? usual;
     const target = `${name}.${pg.escapeIdentifier(table)}`;
     return `REVOKE ALL ON ${target} FROM ${user}; GRANT ${allowed} ON ${target} TO ${user};`;
   });
+  for (const each of functions) statements.push(`GRANT EXECUTE ON FUNCTION ${name}.${each} TO ${user};`);
   // One transaction, so that a running process never lacks a right.
   await owner.query(`BEGIN; GRANT USAGE ON SCHEMA ${name} TO ${user}; ${statements.join(' ')} COMMIT`);
 }

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -33,17 +33,17 @@ afterAll(async () => {
   await database.drop();
 });
 
-const insert = `INSERT INTO content.record (model, id, title, body, version, updated_at)
-  VALUES ('webform', $1, 'One', '{}', 99, '2001-01-01')`;
+const insert = `INSERT INTO content.webform (id, title, body, version, updated_at)
+  VALUES ($1, 'One', '{}', 99, '2001-01-01')`;
 
 test('sets version and time itself, whatever the writer sends', async () => {
   const before = Date.now() - 1_000;
   const rows = [];
   for (const statement of [
     `${insert} RETURNING *`,
-    'UPDATE content.record SET version = 7 WHERE id = $1 RETURNING *',
-    'UPDATE content.record SET version = version, updated_at = NULL WHERE id = $1 RETURNING *',
-    `${insert} ON CONFLICT (model, id) DO UPDATE SET title = 'Two' RETURNING *`,
+    'UPDATE content.webform SET version = 7 WHERE id = $1 RETURNING *',
+    'UPDATE content.webform SET version = version, updated_at = NULL WHERE id = $1 RETURNING *',
+    `${insert} ON CONFLICT (id) DO UPDATE SET title = 'Two' RETURNING *`,
   ]) {
     rows.push((await owner.query<{ version: string; updated_at: Date }>(statement, [1])).rows[0]!);
   }
@@ -62,20 +62,19 @@ test('gives each record a newer version than all earlier records with its key', 
     versionOf(`DELETE FROM content.record WHERE model = 'condition' AND id = ${id}`);
   expect(await make(11)).toBe(1);
   await remove(11);
-  expect(await make(11)).toBe(2);
-  await remove(11);
   expect(await make(11)).toBe(3);
+  await remove(11);
+  expect(await make(11)).toBe(5);
   // The moved record continues from its version; a new record at the old key continues from there, too.
-  expect(await move(11, 12)).toBe(4);
-  expect(await make(11)).toBe(4);
+  expect(await move(11, 12)).toBe(6);
+  expect(await make(11)).toBe(7);
   await remove(11);
   expect(await make(13)).toBe(1);
-  expect(await move(13, 11)).toBe(5);
+  expect(await move(13, 11)).toBe(9);
   // Its own version is newer than that of the record before.
-  expect(await move(12, 13)).toBe(5);
-  const gone = await owner.query(`SELECT id, version FROM content.deleted_record WHERE model = 'condition'
-    AND id NOT IN (SELECT id FROM content.record WHERE model = 'condition') ORDER BY id`);
-  expect(gone.rows).toEqual([{ id: '12', version: '4' }]);
+  expect(await move(12, 13)).toBe(7);
+  const gone = await owner.query(`SELECT id, version FROM content.tombstone WHERE model = 'condition'`);
+  expect(gone.rows).toEqual([{ id: '12', version: '7' }]);
 });
 
 describe('a version never decreases', () => {
@@ -111,7 +110,7 @@ describe('a version never decreases', () => {
     await untilBlocked({ query: (_operation, text) => observer.query(text) });
     await owner.query('COMMIT');
     await arrived;
-    expect(await versionOf(id)).toBe(4);
+    expect(await versionOf(id)).toBe(5);
   });
 
   test('when one statement moves a record to the key that another record leaves', async () => {
@@ -132,7 +131,7 @@ describe('a version never decreases', () => {
     await other.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await other.query(make, [41]);
     await other.query('COMMIT');
-    expect(await versionOf(41)).toBe(4);
+    expect(await versionOf(41)).toBe(5);
   });
 });
 
@@ -141,14 +140,14 @@ test('looks up deleted records by index in a session that inserted many', async 
   try {
     const insertMany = `INSERT INTO content.record (model, id, title, body)
       SELECT 'pathway', id, '', '{}' FROM generate_series(1001, 3000) AS id`;
-    await owner.query('TRUNCATE content.deleted_record');
-    await owner.query('VACUUM ANALYZE content.deleted_record');
+    await owner.query('TRUNCATE content.tombstone');
+    await owner.query('VACUUM ANALYZE content.tombstone');
     // PostgreSQL keeps this statement's plan, made while the table was empty.
     await session.query(insertMany);
     await session.query(`DELETE FROM content.record WHERE model = 'pathway' AND id > 1000`);
     const scans = async () => {
       await session.query('SELECT pg_stat_force_next_flush()');
-      const text = `SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'deleted_record'`;
+      const text = `SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'tombstone'`;
       return Number((await session.query<{ seq_tup_read: string }>(text)).rows[0]!.seq_tup_read);
     };
     const before = await scans();
@@ -156,38 +155,109 @@ test('looks up deleted records by index in a session that inserted many', async 
     expect((await scans()) - before).toBe(0);
   } finally {
     await session.query(`DELETE FROM content.record WHERE model = 'pathway'`);
-    await session.query('TRUNCATE content.deleted_record');
+    await session.query('TRUNCATE content.tombstone');
   }
 });
 
 test.each([
-  ['letter', 1],
-  ['webform', 0],
-  ['webform', -1],
-  ['webform', '9007199254740992'],
-])('refuses a %s %s', async (model, id) => {
-  const text = `INSERT INTO content.record (model, id, title, body) VALUES ($1, $2, '', '{}')`;
-  await expect(owner.query(text, [model, id])).rejects.toMatchObject({ code: '23514' });
+  ['record', 'letter', 1, '23514'],
+  // The trigger would move the row to another partition.
+  ['webform', 'pathway', 1, '0A000'],
+  ['webform', 'webform', 0, '23514'],
+  ['webform', 'webform', -1, '23514'],
+  ['webform', 'webform', '9007199254740992', '23514'],
+])('the table %s refuses a %s %s', async (table, model, id, code) => {
+  const text = `INSERT INTO content.${table} (model, id, title, body) VALUES ($1, $2, '', '{}')`;
+  await expect(owner.query(text, [model, id])).rejects.toMatchObject({ code });
+});
+
+describe('the log of changes', () => {
+  const changes = async (model: string) => {
+    const text = `SELECT id::int, version::int, deleted FROM content.change WHERE model = $1 ORDER BY id`;
+    return (await owner.query<{ id: number; version: number; deleted: boolean }>(text, [model])).rows;
+  };
+  const changed = (id: number, version: number, deleted = false) => ({ id, version, deleted });
+  beforeEach(async () => {
+    await owner.query('DELETE FROM content.condition');
+    await owner.query('TRUNCATE content.tombstone');
+  });
+  const add = `INSERT INTO content.condition (id, title, body) VALUES (1, 'One', '{}')`;
+
+  test.each<[string, string[], ReturnType<typeof changed>[]]>([
+    ['upsert', [add, `${add} ON CONFLICT (id) DO UPDATE SET title = 'Two'`], [changed(1, 2)]],
+    ['ignored insert', [add, `${add} ON CONFLICT DO NOTHING`], [changed(1, 1)]],
+    ['deletion', [add, 'DELETE FROM content.condition'], [changed(1, 2, true)]],
+    ['new key', [add, 'UPDATE content.condition SET id = 2'], [changed(1, 2, true), changed(2, 2)]],
+    [
+      'chain of new keys',
+      [add, 'UPDATE content.condition SET id = 2', 'UPDATE content.condition SET id = 3'],
+      [changed(1, 2, true), changed(2, 3, true), changed(3, 3)],
+    ],
+    ['recreation', [add, 'DELETE FROM content.condition', add], [changed(1, 3)]],
+    [
+      'deletion in one transaction',
+      [`BEGIN; ${add}; DELETE FROM content.condition; COMMIT`],
+      [changed(1, 2, true)],
+    ],
+    [
+      'savepoint',
+      [add, `BEGIN; SAVEPOINT s; UPDATE content.condition SET title = 'x'; ROLLBACK TO s; COMMIT`],
+      [changed(1, 1)],
+    ],
+    ['rolled back change', [add, 'BEGIN; DELETE FROM content.condition; ROLLBACK'], [changed(1, 1)]],
+    [
+      'bulk change',
+      [
+        `INSERT INTO content.condition (id, title, body) SELECT n, '', '{}' FROM generate_series(1, 3) AS n`,
+        `UPDATE content.condition SET title = 'x' WHERE id > 1`,
+      ],
+      [changed(1, 1), changed(2, 2), changed(3, 2)],
+    ],
+  ])('has one row for each key after a %s', async (_, statements, expected) => {
+    for (const statement of statements) await owner.query(statement);
+    expect(await changes('condition')).toEqual(expected);
+  });
+
+  test('has the records that COPY writes', async () => {
+    const copy = new pg.Query('COPY content.condition (id, title, body) FROM STDIN');
+    // pg itself refuses COPY.
+    const handleCopyInResponse = (connection: {
+      sendCopyFromChunk(rows: Buffer): void;
+      endCopyFrom(): void;
+    }) => {
+      connection.sendCopyFromChunk(Buffer.from('5\tFive\t{}\n'));
+      connection.endCopyFrom();
+    };
+    owner.query(Object.assign(copy, { handleCopyInResponse }));
+    expect(await changes('condition')).toEqual([changed(5, 1)]);
+  });
+
+  test('a move to another model leaves a tombstone', async () => {
+    await owner.query(add);
+    await owner.query(`UPDATE content.record SET model = 'pathway' WHERE model = 'condition'`);
+    expect(await changes('condition')).toEqual([changed(1, 2, true)]);
+    await owner.query('DELETE FROM content.pathway');
+  });
 });
 
 test('lets the content server write only records', async () => {
   await owner.query('SET ROLE content_server');
   try {
-    await owner.query(
-      `INSERT INTO content.record (model, id, title, body) VALUES ('pathway', 1, 'New', '{}')`,
-    );
-    await owner.query(
-      `UPDATE content.record SET title = 'Newer' WHERE model = 'pathway' AND id = 1 RETURNING *`,
-    );
-    await owner.query(`DELETE FROM content.record WHERE model = 'pathway'`);
+    await owner.query(`INSERT INTO content.pathway (id, title, body) VALUES (1, 'New', '{}')`);
+    await owner.query(`UPDATE content.pathway SET title = 'Newer' WHERE id = 1 RETURNING *`);
+    await owner.query('DELETE FROM content.pathway');
     for (const forbidden of [
+      'TRUNCATE content.pathway',
       'TRUNCATE content.record',
+      'SELECT FROM content.tombstone',
+      'UPDATE content.change_epoch SET cleared = true',
+      'SELECT content.start_change_epoch(gen_random_uuid())',
       'DROP TABLE content.record',
       'ALTER TABLE content.record DISABLE TRIGGER ALL',
       'SELECT FROM content.failed_job',
       'SELECT FROM content.invalidation',
       'DELETE FROM content.pending_clear',
-      'DELETE FROM content.deleted_record',
+      'DELETE FROM content.tombstone',
       'SELECT FROM content.migration',
       'CREATE TABLE content.mine ()',
     ]) {
@@ -196,27 +266,109 @@ test('lets the content server write only records', async () => {
   } finally {
     await owner.query('RESET ROLE');
   }
-  const { rows } = await owner.query(`SELECT model, id FROM content.deleted_record WHERE model = 'pathway'`);
+  const { rows } = await owner.query(`SELECT model, id FROM content.tombstone WHERE model = 'pathway'`);
   expect(rows).toEqual([{ model: 'pathway', id: '1' }]);
 });
 
-test('keeps the newest of several open jobs for one loss', async () => {
+/** Returns a database that migrations before `next` have prepared, and a function that runs the others. */
+async function prepareOlder(next: string) {
   const older = mkdtempSync(join(tmpdir(), 'migrations-'));
   const upgraded = await createTestDatabase();
   const client = new pg.Client(upgraded.url);
   const upgrade = (files: URL) => migrate({ url: upgraded.url, schema: 'content', folder: files, logger });
+  const files = readdirSync(folder).filter((file) => file < next);
+  for (const file of files) cpSync(new URL(file, folder), join(older, file));
+  await upgrade(pathToFileURL(`${older}/`));
+  await client.connect();
+  return {
+    client,
+    upgrade: () => upgrade(folder),
+    async drop() {
+      await client.end();
+      await upgraded.drop();
+      rmSync(older, { recursive: true });
+    },
+  };
+}
+
+test('keeps records, deletions and rights when each model gets a table', async () => {
+  const reader = `test_reader_${process.pid}`;
+  const { client, upgrade, drop } = await prepareOlder('008');
   try {
-    const files = readdirSync(folder).filter((file) => file < '006');
-    for (const file of files) cpSync(new URL(file, folder), join(older, file));
-    await upgrade(pathToFileURL(`${older}/`));
+    await client.query(`CREATE ROLE ${reader}; GRANT USAGE ON SCHEMA content TO ${reader};
+      GRANT SELECT ON content.record TO ${reader}; GRANT SELECT, DELETE ON content.deleted_record TO ${reader};
+      INSERT INTO content.record (model, id, title, body) VALUES ('webform', 1, 'One', '[1]'), ('pathway', 2, 'Two', '{}'),
+        ('condition', 3, 'Three', '{}');
+      UPDATE content.record SET title = 'Other' WHERE id = 1;
+      DELETE FROM content.record WHERE id = 3`);
+    const before = await client.query(
+      'SELECT model, id, title, body, version, updated_at FROM content.record ORDER BY id',
+    );
+    await upgrade();
+    expect(
+      await client.query(
+        'SELECT model, id, title, body, version, updated_at FROM content.record ORDER BY id',
+      ),
+    ).toMatchObject({ rows: before.rows });
+    const { rows } = await client.query('SELECT id, version, title FROM content.webform');
+    expect(rows).toEqual([{ id: '1', version: '2', title: 'Other' }]);
+    await client.query(`SET ROLE ${reader}`);
+    // The statements of the previous release, which runs until it is replaced.
+    expect((await client.query('SELECT FROM content.record')).rowCount).toBe(2);
+    const gone = await client.query('SELECT model, id, version FROM content.deleted_record');
+    expect(gone.rows).toEqual([{ model: 'condition', id: '3', version: '2' }]);
+    await client.query(`DELETE FROM content.deleted_record WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM content.deleted_record WHERE deleted_at < now() LIMIT 9 FOR UPDATE SKIP LOCKED))`);
+    await client.query('RESET ROLE');
+    expect((await client.query('SELECT FROM content.tombstone')).rowCount).toBe(1);
+    await client.query(`INSERT INTO content.condition (id, title, body) VALUES (3, 'Three', '{}')`);
+    expect((await client.query('SELECT version FROM content.condition')).rows).toEqual([{ version: '3' }]);
+  } finally {
+    await client.query(`RESET ROLE; DROP OWNED BY ${reader}; DROP ROLE ${reader}`);
+    await drop();
+  }
+});
+
+test('the records of another database have another origin', async () => {
+  const other = await createTestDatabase();
+  const client = new pg.Client(other.url);
+  try {
+    await migrate({ url: other.url, schema: 'content', folder, logger });
     await client.connect();
+    const text = 'SELECT origin = content.origin() AS same, origin FROM content.change_epoch';
+    const [mine, its] = [await owner.query(text), await client.query(text)];
+    expect([mine.rows[0], its.rows[0]]).toMatchObject([{ same: true }, { same: true }]);
+    expect(mine.rows[0]).not.toEqual(its.rows[0]);
+  } finally {
+    await client.end();
+    await other.drop();
+  }
+});
+
+test('the documented migration adds a model', async () => {
+  const page = readFileSync(new URL('../../docs/concepts/content-model.md', import.meta.url), 'utf8');
+  const [, statements] = /```sql\n\s+-- Up Migration\n([^]*?)```/.exec(page)!;
+  await owner.query('BEGIN');
+  try {
+    await owner.query(statements!);
+    await owner.query('SET LOCAL ROLE content_server');
+    const text = `INSERT INTO content.article (id, title, body) VALUES (1, 'One', '{}') RETURNING model, version`;
+    expect((await owner.query(text)).rows).toEqual([{ model: 'article', version: '1' }]);
+  } finally {
+    await owner.query('ROLLBACK');
+  }
+});
+
+test('keeps the newest of several open jobs for one loss', async () => {
+  const { client, upgrade, drop } = await prepareOlder('006');
+  try {
     for (const [offset, topic] of ['one', 'one', 'two'].entries())
       await client.query(
         `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", message_at)
          VALUES ('events_lost', '', $1, 0, $2, 0)`,
         [topic, offset],
       );
-    await upgrade(folder);
+    await upgrade();
     const { rows } = await client.query('SELECT topic, state FROM content.failed_job ORDER BY id');
     expect(rows).toEqual([
       { topic: 'one', state: 'retried' },
@@ -224,9 +376,7 @@ test('keeps the newest of several open jobs for one loss', async () => {
       { topic: 'two', state: 'open' },
     ]);
   } finally {
-    await client.end();
-    await upgraded.drop();
-    rmSync(older, { recursive: true });
+    await drop();
   }
 });
 

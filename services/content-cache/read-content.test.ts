@@ -64,7 +64,7 @@ test('gives a recreated record another ETag even if its version is the same', as
   const id = await insert();
   const before = await read(service, 'webform', id);
   await world.sql('DELETE FROM content.record WHERE id = $1', id);
-  await world.sql('DELETE FROM content.deleted_record WHERE id = $1', id);
+  await world.sql('DELETE FROM content.tombstone WHERE id = $1', id);
   await world.sql(
     `INSERT INTO content.record VALUES ('webform', $1, 'A form', $2)`,
     id,

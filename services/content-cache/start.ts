@@ -13,6 +13,7 @@ import {
 } from '@content-platform/chassis';
 import { createContentCacheApp } from './app.ts';
 import { CacheUnfit, createContentCache, type CacheState } from './cache/index.ts';
+import { createChangeFollower, type ChangeTiming } from './changes/follower.ts';
 import type { contentCacheConfig } from './config.ts';
 import { createContentStore } from './content-store.ts';
 import { createEvents, type EventsOptions } from './events/events.ts';
@@ -24,7 +25,6 @@ import { createCacheMetrics, observe } from './metrics.ts';
 import { createPendingClears } from './pending-clears.ts';
 import { warnOfReplicas } from './replica-warning.ts';
 import { retention } from './retention.ts';
-import { createStalenessWatch, type StalenessTiming } from './staleness/watch.ts';
 
 type Config = z.output<z.ZodObject<typeof contentCacheConfig>>;
 
@@ -48,7 +48,7 @@ function logState(logger: Logger) {
 export async function startContentCache(
   process: Process<Config>,
   forTests: Pick<EventsOptions, 'topic' | 'group' | 'sessionTimeoutMs'> & {
-    staleness?: StalenessTiming | undefined;
+    changes?: ChangeTiming | undefined;
   } = {},
 ): Promise<Running> {
   const { config, logger, metrics, slowLog, onStop } = process;
@@ -95,7 +95,7 @@ export async function startContentCache(
   onStop(() => events?.stop());
 
   const stopping = new AbortController();
-  const staleness = createStalenessWatch({
+  const changes = createChangeFollower({
     database,
     cache,
     invalidator,
@@ -103,12 +103,11 @@ export async function startContentCache(
     isQueueEmpty: events?.isDone ?? (() => Promise.resolve(true)),
     metrics: cacheMetrics,
     logger,
-    ttlSeconds: config.CACHE_TTL,
-    timing: forTests.staleness,
+    timing: forTests.changes,
   });
   const watches = [
     pending.watch(cache, stopping.signal),
-    staleness.run(stopping.signal),
+    changes.run(stopping.signal),
     warnOfReplicas(cache, logger, stopping.signal),
   ];
   onStop(() => {

@@ -61,7 +61,7 @@ const cache = z.strictObject({
       hit_ratio: ratio.nullable(),
       invalidations_missed: count.meta({
         description:
-          'Number of changes in the last hour for which no event arrived. The staleness watch found them.',
+          'Number of changes in the last hour that nobody announced. content-cache found them in the log of changes.',
       }),
     }),
   ),

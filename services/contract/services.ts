@@ -8,9 +8,11 @@ export interface Schema {
   idempotency?: true;
   /**
    * Rights of the service on single tables and views. On each other table it may SELECT, INSERT, UPDATE and DELETE, on
-   * each other view SELECT.
+   * each other view SELECT. A partition has the rights of its parent.
    */
   rights?: Readonly<Record<string, string>>;
+  /** Functions that the service may call. */
+  functions?: readonly string[];
 }
 
 interface Description {
@@ -91,7 +93,11 @@ const list = [
     redis: `~webform:* ~pathway:* ~accesscode:* ~condition:* ${redisCommands} +eval +evalsha +time +hmget +hset +hdel +pttl +pexpire +unlink +scan +config|get +cluster|nodes`,
     connections: { platform: 15, logs: 1 },
     hasSecret: true,
-    schema: { name: 'content', rights: { record: 'SELECT' } },
+    schema: {
+      name: 'content',
+      rights: { record: 'SELECT', tombstone: 'SELECT, UPDATE, DELETE', change_epoch: 'SELECT, UPDATE' },
+      functions: ['origin', 'start_change_epoch'],
+    },
     tag: 'Content',
     description: 'Content records, cache clears and failed jobs.',
   },

@@ -80,7 +80,7 @@ describeEndpoint(readContent, example, ({ ask }) => {
     await save('condition', id, 'After');
     await clear('condition', id);
     const after = await ask({ params });
-    expect(after.body).toMatchObject({ title: 'After', version: 2 });
+    expect(after.body).toMatchObject({ title: 'After', version: 3 });
     expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'));
   });
 

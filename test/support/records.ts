@@ -36,9 +36,9 @@ export async function save(
   body: unknown = { title },
 ): Promise<number> {
   const { rows } = await database().query<{ version: string }>(
-    `INSERT INTO content.record (model, id, title, body) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (model, id) DO UPDATE SET title = excluded.title, body = excluded.body RETURNING version`,
-    [model, id, title, JSON.stringify(body)],
+    `INSERT INTO content.${model} (id, title, body) VALUES ($1, $2, $3)
+     ON CONFLICT (id) DO UPDATE SET title = excluded.title, body = excluded.body RETURNING version`,
+    [id, title, JSON.stringify(body)],
   );
   return Number(rows[0]!.version);
 }

@@ -11,7 +11,7 @@ export interface Saved {
 }
 
 /**
- * Changes records in `content.record`. Each function resolves when its change is committed. If PostgreSQL is unavailable,
+ * Changes records in the table of their model. Each function resolves when its change is committed. If PostgreSQL is unavailable,
  * for example during a restart, it retries for some seconds. @throws Problem if PostgreSQL refuses or stays unavailable
  */
 export interface Records {
@@ -87,22 +87,22 @@ export function openRecords(database: string, limitMs = 15_000): Records {
   return {
     edit: (model, id, title) =>
       one(
-        `update content.record set title = $3 where model = $1 and id = $2 ${returnedColumns}`,
-        [model, id, title],
+        `update content.${model} set title = $2 where id = $1 ${returnedColumns}`,
+        [id, title],
         `There is no ${model} ${id}.`,
       ),
     create: (model, id, title) =>
       one(
-        `insert into content.record (model, id, title, body)
-         select $1, coalesce($2, 1 + (select coalesce(max(id), 0) from content.record where model = $1)), $3, '{}'
+        `insert into content.${model} (id, title, body)
+         select coalesce($1, 1 + (select coalesce(max(id), 0) from content.${model})), $2, '{}'
          on conflict do nothing ${returnedColumns}`,
-        [model, id ?? null, title],
+        [id ?? null, title],
         `${model} ${id} is there already: edit it, or choose another id.`,
       ),
     remove: (model, id) =>
       one(
-        `delete from content.record where model = $1 and id = $2 ${returnedColumns}`,
-        [model, id],
+        `delete from content.${model} where id = $1 ${returnedColumns}`,
+        [id],
         `There is no ${model} ${id}.`,
       ),
     close: () => pool.end(),

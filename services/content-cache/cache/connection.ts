@@ -34,7 +34,7 @@ export interface CacheNode {
   read(key: string, view: View, token: string, leaseMs: number): Promise<ReadReply>;
   fill(key: string, fill: Fill): Promise<'STORED' | 'REFUSED'>;
   /** For each view that READ would serve: the version, and the first bytes of the payload. */
-  peek(key: string): Promise<{ version: number; beginning: string }[]>;
+  peek(key: string): Promise<{ isLeased: boolean; views: { version: number; beginning: string }[] }>;
   /** Returns the number of keys that the clear deleted. */
   clear(key: string): Promise<number>;
   incarnation(): Promise<string>;

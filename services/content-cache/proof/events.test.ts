@@ -105,7 +105,7 @@ function startConsumers() {
     kafka: { brokers, topic, group },
     sessionTimeoutMs: settings.sessionTimeoutMs,
     // Only events may clear a record.
-    staleness: { intervalSeconds: 100_000, settleSeconds: 100_000 },
+    changes: { intervalMs: 2 ** 31 - 1, settleMs: Infinity },
   };
   const services = Array.from({ length: settings.consumers }, () => startKilledService(options, hear));
   closing.push(() => Promise.all(services.map((service) => service.stop())));
@@ -267,6 +267,7 @@ test(
     const consumers = startConsumers();
     await until('they consume', consumers.haveJoined);
     await kafka.consumed();
+    await sql('UPDATE content.change_epoch SET cleared = true');
     const cache = await startCache(redis.url, { ttlMs: 86_400_000 });
     closing.push(cache.close);
     await warm(cache);

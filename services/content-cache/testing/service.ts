@@ -1,6 +1,6 @@
 import { createLogger, createMetrics, createSlowLog, readConfig } from '@content-platform/chassis';
 import { contentCacheConfig } from '../config.ts';
-import type { StalenessTiming } from '../staleness/watch.ts';
+import type { ChangeTiming } from '../changes/follower.ts';
 import { startContentCache } from '../start.ts';
 import { startHttpServer } from '../../../test/support/http-server.ts';
 import { createTestTokens } from './tokens.ts';
@@ -26,13 +26,13 @@ export interface TestServiceOptions {
   redisUrl: string;
   kafka?: { brokers: string; topic: string; group: string };
   sessionTimeoutMs?: number;
-  staleness?: StalenessTiming;
+  changes?: ChangeTiming;
   env?: Record<string, string>;
 }
 
 /** Starts the whole service in this process, as main.ts does. */
 export async function startTestService(options: TestServiceOptions): Promise<TestService> {
-  const { databaseUrl, redisUrl, kafka, sessionTimeoutMs, staleness, env } = options;
+  const { databaseUrl, redisUrl, kafka, sessionTimeoutMs, changes, env } = options;
   const tokens = await createTestTokens();
   const config = readConfig(contentCacheConfig, {
     DATABASE_URL: databaseUrl,
@@ -53,7 +53,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const slowLog = createSlowLog(undefined, metrics, logger);
   const { app, checks } = await startContentCache(
     { config, logger, metrics, slowLog, onStop },
-    { topic: kafka?.topic, group: kafka?.group, sessionTimeoutMs, staleness },
+    { topic: kafka?.topic, group: kafka?.group, sessionTimeoutMs, changes },
   );
   const server = await startHttpServer(app);
   return {

@@ -17,6 +17,8 @@ export async function startWorld() {
   await migrate({ url: database.url, schema: 'content', folder, logger });
   const owner = new pg.Pool({ connectionString: database.url, max: 2 });
   owner.on('error', () => undefined);
+  // As in a cache that was emptied when the log of changes began.
+  await owner.query('UPDATE content.change_epoch SET cleared = true');
   const services = new Set<TestService>();
   const stopServices = () => Promise.all([...services].map((service) => service.stop()));
 

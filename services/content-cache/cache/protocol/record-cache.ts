@@ -61,6 +61,13 @@ export function recordKey(model: string, id: number): string {
   return `${model}:${id}`;
 }
 
+export interface CachedState {
+  /** Whether a reader may still store what it has read from the database. */
+  isLeased: boolean;
+  /** The version of each cached view; null: the record is absent. */
+  versions: (number | null)[];
+}
+
 /**
  * The reader's side of the protocol. This process keeps no copy in memory, and no reader joins another reader's database
  * read: both would outlive a clear.
@@ -104,13 +111,14 @@ export function createRecordCache(options: RecordCacheOptions) {
       if (found.status === 'FILL') await store(key, view, found.lease, record);
       return { outcome: 'miss', record };
     },
-    /** Returns the version of each view that a read would now find in the cache, null: absent. @throws CacheError */
-    async cachedVersions(model: string, id: number): Promise<(number | null)[]> {
+    /** Returns what reads would now find in the cache. @throws CacheError */
+    async inspect(model: string, id: number): Promise<CachedState> {
       const key = recordKey(model, id);
-      const entries = await peeks.run(async () => connection.forReading(key).peek(key));
-      return entries
+      const { isLeased, views } = await peeks.run(async () => connection.forReading(key).peek(key));
+      const versions = views
         .filter(({ beginning }) => beginning !== tooLarge.payload)
         .map(({ version, beginning }) => (beginning === absent.payload ? null : version));
+      return { isLeased, versions };
     },
   };
 }

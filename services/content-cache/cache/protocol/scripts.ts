@@ -149,16 +149,19 @@ return payloads
 `;
 
 /**
- * PEEK key -> for each view that READ would serve: its version and the first bytes of its payload, which distinguish a
- * record from the entry of an absent record. PEEK writes nothing; the header makes Redis refuse it whenever it refuses READ.
+ * PEEK key -> 1 if a reader has a lease, else 0; then for each view that READ would serve: its version and the first bytes
+ * of its payload, which distinguish a record from the entry of an absent record. A lease counts after its end, too: FILL
+ * accepts it until another reader or a clear replaces it. PEEK writes nothing; the header makes Redis refuse it whenever it
+ * refuses READ.
  */
 const peekFor = (incarnation: string) => `#!lua
 ${incarnation}${nowMs}${fieldsOf}
-local life, now, found = incarnation(), now_ms(), {}
+local life, now, found = incarnation(), now_ms(), { 0 }
 for _, view in ipairs({ ${views.map((view) => `'${view}'`).join(', ')} }) do
-  local payload, version, filled_under, expiry = unpack(fields_of(KEYS[1], {
-    view .. ':payload', view .. ':version', view .. ':incarnation', view .. ':expiry'
+  local payload, version, filled_under, expiry, lease = unpack(fields_of(KEYS[1], {
+    view .. ':payload', view .. ':version', view .. ':incarnation', view .. ':expiry', view .. ':lease'
   }))
+  if lease then found[1] = 1 end
   if payload and version and filled_under == life and now < (tonumber(expiry) or 0) then
     found[#found + 1] = { version, string.sub(payload, 1, 16) }
   end

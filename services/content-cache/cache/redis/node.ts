@@ -21,7 +21,7 @@ export interface RedisNode extends CacheNode {
 interface ScriptCommands {
   cacheRead(key: string, view: View, token: string, leaseMs: number): Promise<[string, string, string]>;
   cacheFill(key: string, ...fill: (string | number)[]): Promise<'STORED' | 'REFUSED'>;
-  cachePeek(key: string): Promise<[string, string][]>;
+  cachePeek(key: string): Promise<[number, ...[string, string][]]>;
   cacheClear(key: string): Promise<number>;
   cacheIncarnation(): Promise<string>;
 }
@@ -115,8 +115,11 @@ export function createRedisNode(
       return replyTo('FILL', run.cacheFill(key, view, lease, ttlMs, version, payload));
     },
     async peek(key) {
-      const entries = await replyTo('PEEK', run.cachePeek(key));
-      return entries.map(([version, beginning]) => ({ version: Number(version), beginning }));
+      const [isLeased, ...views] = await replyTo('PEEK', run.cachePeek(key));
+      return {
+        isLeased: isLeased === 1,
+        views: views.map(([version, beginning]) => ({ version: Number(version), beginning })),
+      };
     },
     clear(key) {
       // A batch of events or a page of a scan sends hundreds: a write for each CLEAR costs more than the CLEAR.

@@ -32,7 +32,7 @@ test('refuses a primary whose replica hangs, and uses it again afterwards', asyn
   });
   await expect(cache.clearModel('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
   await expect(cache.clearPattern('webform')).rejects.toMatchObject({ name: 'CacheRefused' });
-  await expect(cache.cachedVersions('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
+  await expect(cache.inspect('webform', 12)).rejects.toMatchObject({ name: 'CacheRefused' });
 
   replica.resume();
   await until('the cache is used again', async () => {

@@ -1,0 +1,105 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Database } from '@content-platform/chassis';
+import type { Model } from '@content-platform/contract';
+
+/** The last change of a record. */
+export interface Change {
+  model: Model;
+  id: number;
+  /** of the record, or one more than that of the deleted record */
+  version: number;
+  isDeleted: boolean;
+  changedAt: Date;
+}
+
+/** PostgreSQL's `pg_snapshot` as text: which transactions were committed at a moment. */
+export type Snapshot = string;
+
+export interface Position {
+  epoch: string;
+  /** False after a restore or a failover: the transaction ids come from elsewhere. */
+  hasSameOrigin: boolean;
+  /** Whether the cache was emptied in this epoch. */
+  isCleared: boolean;
+  /** The changes before this snapshot were compared with the cache. */
+  compared: Snapshot;
+  now: Snapshot;
+}
+
+interface Row {
+  model: Model;
+  id: string;
+  version: string;
+  deleted: boolean;
+  changed_at: Date;
+  xid: string;
+}
+
+const pageSize = 1_000;
+
+const position = `SELECT epoch, cleared AS "isCleared", compared::text, pg_current_snapshot()::text AS now,
+  origin = content.origin() AS "hasSameOrigin" FROM content.change_epoch`;
+const page = `SELECT model, id, version, deleted, changed_at, xid FROM content.change
+  WHERE NOT pg_visible_in_snapshot(xid, $1) AND pg_visible_in_snapshot(xid, $2) AND (xid, model, id) > ($3, $4, $5)
+  ORDER BY xid, model, id LIMIT ${pageSize}`;
+const purge = `WITH gone AS (
+    DELETE FROM content.tombstone WHERE ctid = ANY (ARRAY(SELECT ctid FROM content.tombstone
+      WHERE deleted_at < now() - interval '30 days' LIMIT ${pageSize} FOR UPDATE SKIP LOCKED))
+    RETURNING xid),
+  noted AS (UPDATE content.change_epoch SET purged = greatest(purged, (SELECT max(xid) FROM gone)))
+  SELECT count(*)::int AS deleted FROM gone`;
+
+/** Reads the log of changes. All methods reject with the error of `query`. */
+export function createChangeLog(query: Database['query']) {
+  return {
+    async position(): Promise<Position> {
+      return (await query<Position>('find_change_position', position)).rows[0]!;
+    },
+
+    /** Begins another epoch, unless another process has done so since `seen`. */
+    async startEpoch(seen: string): Promise<void> {
+      await query('start_change_epoch', 'SELECT content.start_change_epoch($1)', [seen]);
+    },
+
+    /** Yields pages of the last changes of all records whose transactions `to` sees and `from` does not see. */
+    async *between(from: Snapshot, to: Snapshot): AsyncGenerator<Change[]> {
+      let after: [string, string, string] = [oldestOpen(from), '', '0'];
+      for (;;) {
+        const { rows } = await query<Row>('list_changes', page, [from, to, ...after]);
+        if (rows.length > 0)
+          yield rows.map(({ model, id, version, deleted, changed_at }) => ({
+            model,
+            id: Number(id),
+            version: Number(version),
+            isDeleted: deleted,
+            changedAt: changed_at,
+          }));
+        const last = rows.at(-1);
+        if (!last || rows.length < pageSize) return;
+        after = [last.xid, last.model, last.id];
+        // Lets reads proceed between two pages of a large change.
+        await setImmediate();
+      }
+    },
+
+    /** Notes that the changes before a snapshot were compared with the cache. */
+    async setCompared(snapshot: Snapshot): Promise<void> {
+      const text = 'UPDATE content.change_epoch SET compared = $1, cleared = true';
+      await query('set_change_position', text, [snapshot]);
+    },
+
+    /** Deletes tombstones after 30 days. */
+    async purge(): Promise<void> {
+      let deleted: number;
+      do deleted = (await query<{ deleted: number }>('purge_tombstones', purge)).rows[0]!.deleted;
+      while (deleted === pageSize);
+    },
+  };
+}
+
+/** Returns the oldest transaction that a snapshot may not see; the text is `xmin:xmax:xip,…`. */
+const oldestOpen = (snapshot: Snapshot): string => snapshot.split(':')[0]!;
+
+/** Whether `one` was taken before `other`, by the next transaction id at that time. */
+export const isBefore = (one: Snapshot, other: Snapshot): boolean =>
+  BigInt(one.split(':')[1]!) < BigInt(other.split(':')[1]!);

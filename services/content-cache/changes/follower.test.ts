@@ -1,0 +1,296 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { createLogger, createMetrics } from '@content-platform/chassis';
+import { until } from '../../../test/support/wait.ts';
+import { startCache } from '../cache/testing/caches.ts';
+import type { ContentCache } from '../cache/index.ts';
+import { createContentStore } from '../content-store.ts';
+import type { InvalidationLog } from '../invalidation-log.ts';
+import { createInvalidator } from '../invalidator.ts';
+import { createCacheMetrics } from '../metrics.ts';
+import { targetName } from '../target.ts';
+import { read, startWorld, type World } from '../testing/world.ts';
+import { createChangeFollower, type ChangeFollowerOptions } from './follower.ts';
+
+let world: World;
+let cache: ContentCache;
+beforeAll(async () => {
+  world = await startWorld();
+  cache = await startCache(world.redis.url);
+});
+afterAll(async () => {
+  await cache?.close();
+  await world?.close();
+});
+
+const create = (id: number, title: string) =>
+  world.sql(`INSERT INTO content.webform (id, title, body) VALUES ($1, $2, '{}')`, id, title);
+const rename = (id: number, title: string) =>
+  world.sql('UPDATE content.webform SET title = $2 WHERE id = $1', id, title);
+const remove = (id: number) => world.sql('DELETE FROM content.webform WHERE id = $1', id);
+const move = (id: number, to: number) =>
+  world.sql('UPDATE content.webform SET id = $2 WHERE id = $1', id, to);
+
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client(world.databaseUrl);
+  await client.connect();
+  return client;
+}
+
+test('a change that nobody announces becomes visible, is recorded and counted', async () => {
+  const service = await world.service();
+  await create(101, 'One');
+  await until('it is cached', async () => (await read(service, 'webform', 101)).cache === 'hit');
+  await rename(101, 'Two');
+  await until('the new record is read', async () => {
+    const { body } = await read(service, 'webform', 101);
+    return body!.title === 'Two';
+  });
+  expect(await service.metric('invalidation_missed_total{model="webform"}')).toBe(1);
+  // Writes the queued rows.
+  await service.stop();
+  const rows = await world.sql(`SELECT source FROM content.invalidation WHERE target = 'webform:101'`);
+  expect(rows).toEqual([{ source: 'watch' }]);
+});
+
+test('a change while no process runs becomes visible after the start', async () => {
+  const first = await world.service();
+  await create(102, 'One');
+  await until('it is cached', async () => (await read(first, 'webform', 102)).cache === 'hit');
+  await first.stop();
+  await rename(102, 'Two');
+  const next = await world.service();
+  await until('the new record is read', async () => (await read(next, 'webform', 102)).body!.title === 'Two');
+  await next.stop();
+});
+
+describe('one check', () => {
+  /** Checks twice. Returns the counted and the cleared records. */
+  async function runCheck(more: Partial<ChangeFollowerOptions> = {}) {
+    const metrics = createCacheMetrics(createMetrics('content-cache'));
+    const cleared: string[] = [];
+    const log = { add: ({ target }) => void cleared.push(targetName(target)) } as InvalidationLog;
+    let checks = 0;
+    const stopping = new AbortController();
+    const follower = createChangeFollower({
+      database: {
+        async transaction(work) {
+          const result = await work(world.query);
+          checks += 1;
+          return result;
+        },
+      },
+      cache,
+      invalidator: createInvalidator(log, metrics),
+      pending: { among: () => Promise.resolve(new Set<string>()) },
+      isQueueEmpty: () => Promise.resolve(true),
+      metrics,
+      logger: createLogger('content-cache', 'silent'),
+      timing: { intervalMs: 50, settleMs: 0 },
+      ...more,
+    });
+    const running = follower.run(stopping.signal);
+    await until('two checks have run', () => checks >= 2);
+    stopping.abort();
+    await running;
+    const { values } = await metrics.missed.get();
+    return { cleared, missed: values.reduce((sum, { value }) => sum + value, 0) };
+  }
+  const nothing = { cleared: [], missed: 0 };
+  // Each test begins after the changes of the tests before.
+  beforeEach(() => runCheck());
+
+  const load = (version: number) => () => Promise.resolve({ version, payload: `{"version":${version}}` });
+  async function cached(id: number, version: number): Promise<void> {
+    await cache.read('webform', id, 'full', load(version));
+    expect((await cache.read('webform', id, 'full', load(0))).outcome).toBe('hit');
+  }
+  async function stale(id: number): Promise<void> {
+    await create(id, 'One');
+    await rename(id, 'Two');
+    await cached(id, 1);
+  }
+
+  test.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
+    ['a change', () => create(201, 'One'), () => rename(201, 'Two')],
+    ['a deletion', () => create(201, 'One'), () => remove(201)],
+    ['a new record', () => Promise.resolve(), () => create(201, 'One')],
+    ['a new key', () => create(201, 'One'), () => move(201, 1_201)],
+    ['a recreated record', () => create(201, 'One'), () => remove(201).then(() => create(201, 'Other'))],
+    [
+      'another record with its key',
+      () => create(201, 'One').then(() => create(2_201, 'Other')),
+      () => remove(201).then(() => move(2_201, 201)),
+    ],
+  ])('clears and counts the stale entry of %s once', async (_, before, change) => {
+    const records = createContentStore(world.query);
+    await world.sql('DELETE FROM content.record WHERE id IN (201, 1201, 2201)');
+    await before();
+    await cache.clearModel('webform', 201);
+    await runCheck();
+    const readRecord = () => cache.read('webform', 201, 'full', () => records.load('webform', 201, 'full'));
+    await readRecord();
+    await change();
+    expect(await runCheck()).toEqual({ cleared: ['webform:201'], missed: 1 });
+    await readRecord();
+    expect(await runCheck()).toEqual(nothing);
+    await cache.clearModel('webform', 201);
+  });
+
+  test.each<[string, Partial<ChangeFollowerOptions>]>([
+    ['in the queue', { isQueueEmpty: () => Promise.resolve(false) }],
+    ['a stored clear', { pending: { among: () => Promise.resolve(new Set(['webform:202'])) } }],
+  ])('clears but does not count an entry whose announcement is %s', async (_, options) => {
+    await stale(202);
+    expect(await runCheck(options)).toEqual({ cleared: ['webform:202'], missed: 0 });
+    await remove(202);
+    await cache.clearModel('webform', 202);
+  });
+
+  test('does not count an entry that is announced during the check', async () => {
+    await stale(203);
+    const isQueueEmpty = async () => {
+      await cache.clearModel('webform', 203);
+      return true;
+    };
+    expect(await runCheck({ isQueueEmpty })).toEqual(nothing);
+  });
+
+  test('leaves an entry that is newer than the change', async () => {
+    await create(204, 'One');
+    await cached(204, 3);
+    expect(await runCheck()).toEqual(nothing);
+  });
+
+  test('never counts a too large record as stale', async () => {
+    await create(205, 'One');
+    const large = () => Promise.resolve({ version: 0, payload: 'x'.repeat(300_000) });
+    await cache.read('webform', 205, 'full', large);
+    expect(await runCheck()).toEqual(nothing);
+  });
+
+  test('finds a stale summary', async () => {
+    await create(207, 'One');
+    await rename(207, 'Two');
+    await cache.read('webform', 207, 'summary', load(1));
+    expect(await runCheck()).toEqual({ cleared: ['webform:207'], missed: 1 });
+  });
+
+  test('a reader that has read the record before the change does not cache it after the check', async () => {
+    await create(208, 'One');
+    await runCheck();
+    const loaded = Promise.withResolvers<void>();
+    const reading = cache.read('webform', 208, 'full', async () => {
+      await loaded.promise;
+      return { version: 1, payload: '{"version":1}' };
+    });
+    await until('it has a lease', async () => (await cache.inspect('webform', 208)).isLeased);
+    await rename(208, 'Two');
+    expect(await runCheck()).toEqual(nothing);
+    loaded.resolve();
+    await reading;
+    expect((await cache.read('webform', 208, 'full', load(2))).outcome).toBe('miss');
+  });
+
+  test('finds a change that is committed late, and does not wait for it with others', async () => {
+    await create(209, 'One');
+    await create(210, 'One');
+    await cached(209, 1);
+    await cached(210, 1);
+    await runCheck();
+    const slow = await connect();
+    try {
+      await slow.query(`BEGIN; UPDATE content.webform SET title = 'Two' WHERE id = 209`);
+      await rename(210, 'Two');
+      expect(await runCheck()).toEqual({ cleared: ['webform:210'], missed: 1 });
+      await slow.query('COMMIT');
+    } finally {
+      await slow.end();
+    }
+    expect(await runCheck()).toEqual({ cleared: ['webform:209'], missed: 1 });
+  });
+
+  test('repeats a check whose clear failed', async () => {
+    await stale(211);
+    let failures = 0;
+    const clearModel = (...target: [string, number]) =>
+      (failures += 1) === 1 ? Promise.reject(new Error('lost')) : cache.clearModel(...target);
+    const { inspect, clearPattern, clearRecords } = cache;
+    const lossy = { inspect, clearPattern, clearRecords, clearModel, state: 'usable' as const };
+    expect(await runCheck({ cache: lossy })).toEqual({ cleared: ['webform:211'], missed: 1 });
+    expect(failures).toBe(2);
+  });
+
+  const all = ['webform:*', 'pathway:*', 'accesscode:*', 'condition:*'];
+  test.each([
+    ['a restore or a failover', `UPDATE content.change_epoch SET origin = ''`],
+    ['a TRUNCATE of a model', 'TRUNCATE content.condition'],
+    ['a TRUNCATE of all records', 'TRUNCATE content.record'],
+  ])('clears everything once after %s', async (_, statement) => {
+    const epochOf = async () =>
+      (await world.sql<{ epoch: string }>('SELECT epoch FROM content.change_epoch'))[0]!.epoch;
+    const before = await epochOf();
+    await world.sql(statement);
+    const { cleared } = await runCheck();
+    expect(new Set([...cleared, ...(await runCheck()).cleared])).toEqual(new Set(all));
+    expect(await epochOf()).not.toBe(before);
+    expect(await runCheck()).toEqual(nothing);
+  });
+
+  test('compares changes with transaction ids from before a restore', async () => {
+    await create(212, 'One');
+    // As restored from a server that had counted further.
+    await world.sql('ALTER TABLE content.record DISABLE TRIGGER USER');
+    await world.sql(`UPDATE content.record SET xid = '900000000000' WHERE id = 212`);
+    await world.sql('ALTER TABLE content.record ENABLE TRIGGER USER');
+    await world.sql(`UPDATE content.change_epoch SET origin = ''`);
+    await runCheck();
+    await runCheck();
+    await cached(212, 1);
+    expect(await runCheck()).toEqual(nothing);
+    await rename(212, 'Two');
+    expect(await runCheck()).toEqual({ cleared: ['webform:212'], missed: 1 });
+  });
+
+  test('clears stale records among thousands of changes, many with one scan', async () => {
+    await world.sql(
+      `INSERT INTO content.pathway (id, title, body) SELECT id, 'One', '{}' FROM generate_series(1, 2500) AS id`,
+    );
+    const ids = [...Array.from({ length: 200 }, (_, index) => index + 1), 1_000, 1_001, 2_500];
+    for (const id of ids) await cache.read('pathway', id, 'full', load(0));
+    await world.redis.admin.set('pathway:200:of-another-program', 'x');
+    const scans = async () => {
+      const [, calls = '0'] =
+        /cmdstat_scan:calls=(\d+)/.exec(await world.redis.admin.info('commandstats')) ?? [];
+      return Number(calls);
+    };
+    const before = await scans();
+    const { cleared, missed } = await runCheck();
+    expect(new Set(cleared)).toEqual(new Set(ids.map((id) => `pathway:${id}`)));
+    expect([cleared.length, missed]).toEqual([203, 203]);
+    // Each scan is a few calls: 203 scans would be at least 203.
+    expect((await scans()) - before).toBeLessThan(100);
+    expect(await world.redis.admin.keys('pathway:*')).toEqual([]);
+  });
+
+  test('only one process checks at a time', async () => {
+    await stale(206);
+    const other = await connect();
+    await other.query('SELECT pg_advisory_lock(2026112101)');
+    expect(await runCheck()).toEqual(nothing);
+    await other.end();
+    expect(await runCheck()).toEqual({ cleared: ['webform:206'], missed: 1 });
+  });
+});
+
+test('deletes tombstones after 30 days, and notes the newest', async () => {
+  await world.sql(`INSERT INTO content.tombstone (model, id, version, deleted_at, xid) VALUES
+    ('condition', 1, 1, now() - interval '31 days', '7'), ('condition', 2, 1, now() - interval '29 days', '8')`);
+  await world.runRetention();
+  expect(await world.sql(`SELECT id FROM content.tombstone WHERE model = 'condition' AND id < 3`)).toEqual([
+    { id: '2' },
+  ]);
+  expect(await world.sql(`SELECT purged >= '7'::xid8 AS noted FROM content.change_epoch`)).toEqual([
+    { noted: true },
+  ]);
+});

@@ -1,0 +1,132 @@
+import type { Database, Logger } from '@content-platform/chassis';
+import type { CacheClearer, ContentCache } from '../cache/index.ts';
+import { settleAll, type Invalidator } from '../invalidator.ts';
+import type { CacheMetrics } from '../metrics.ts';
+import type { PendingClears } from '../pending-clears.ts';
+import { repeat } from '../repeat.ts';
+import { targetName } from '../target.ts';
+import { createChangeLog, isBefore, type Change, type Snapshot } from './change-log.ts';
+
+export interface ChangeFollowerOptions {
+  database: Pick<Database, 'transaction'>;
+  cache: Pick<ContentCache, 'state' | 'inspect' | keyof CacheClearer>;
+  invalidator: Invalidator;
+  pending: Pick<PendingClears, 'among'>;
+  /** Whether every announcement has been processed. */
+  isQueueEmpty: () => Promise<boolean>;
+  metrics: Pick<CacheMetrics, 'missed'>;
+  logger: Logger;
+  timing?: ChangeTiming | undefined;
+}
+
+export interface ChangeTiming {
+  /** The time between two checks, in ms. */
+  intervalMs: number;
+  /** The time that an announcement may take after the commit, in ms. */
+  settleMs: number;
+}
+
+/** How often the position is stored while no record changes, in ms. */
+const storeEveryMs = 60_000;
+
+// The transaction holds the lock until it ends. The number is arbitrary. PostgreSQL ends the transaction of a process that
+// was suspended, so that another process takes over.
+const lock = `SELECT pg_try_advisory_xact_lock(2026112101) AS is_ours,
+  set_config('idle_in_transaction_session_timeout', '30s', true)`;
+
+const requester = { source: 'watch', requestedBy: 'content-cache' } as const;
+
+/**
+ * Compares each committed change with the cache, and clears stale entries. An entry is counted as missed unless an
+ * announcement still waits. Only one process compares at a time. The position is stored in PostgreSQL, so no change is
+ * skipped when processes stop.
+ */
+export function createChangeFollower(options: ChangeFollowerOptions) {
+  const { database, cache, invalidator, pending, isQueueEmpty, metrics, logger } = options;
+  const { intervalMs, settleMs } = options.timing ?? { intervalMs: 250, settleMs: 1_000 };
+  let snapshots: { snapshot: Snapshot; at: number }[] = [];
+  let storedAt = -Infinity;
+
+  /** Returns the newest snapshot that is at least `settleMs` old, undefined if there is none. */
+  function settled(now: Snapshot): Snapshot | undefined {
+    const at = performance.now();
+    snapshots.push({ snapshot: now, at });
+    const newest = snapshots.findLastIndex((each) => at - each.at >= settleMs);
+    snapshots = snapshots.slice(Math.max(newest, 0));
+    return newest < 0 ? undefined : snapshots[0]!.snapshot;
+  }
+
+  async function inspect(change: Change) {
+    const { isLeased, versions } = await cache.inspect(change.model, change.id);
+    const isStale = versions.some((cached) =>
+      cached === null ? !change.isDeleted : cached < change.version,
+    );
+    return { change, isLeased, isStale };
+  }
+
+  async function clear(change: Change, isMissed: boolean): Promise<void> {
+    const { model, id, changedAt } = change;
+    await invalidator.clear(cache, { model, id }, { ...requester, since: changedAt.getTime() });
+    if (!isMissed) return;
+    metrics.missed.inc({ model });
+    logger.warn({ target: targetName(change), changed_at: changedAt }, 'a change was not announced');
+  }
+
+  async function clearStale(changes: Change[]): Promise<void> {
+    const isQuiet = await isQueueEmpty();
+    // An announcement may have been processed since the entries were found stale.
+    const states = await Promise.all(changes.map(inspect));
+    const stale = states.filter(({ isStale }) => isStale).map(({ change }) => change);
+    const waiting = isQuiet ? await pending.among(stale) : undefined;
+    const isMissed = (change: Change) => waiting !== undefined && !waiting.has(targetName(change));
+    await settleAll(stale.map((change) => clear(change, isMissed(change))));
+  }
+
+  /** The clears of a page run at once, so that they share a sweep. */
+  async function comparePage(changes: Change[]): Promise<void> {
+    const states = await Promise.all(changes.map(inspect));
+    const stale = states.filter(({ isStale }) => isStale);
+    if (stale.length > 0) await clearStale(stale.map(({ change }) => change));
+    // A reader that has read the record before the change may still fill the cache. The clear makes Redis refuse it.
+    const leased = states.filter(({ isLeased, isStale }) => isLeased && !isStale);
+    await settleAll(leased.map(({ change }) => cache.clearModel(change.model, change.id)));
+  }
+
+  async function check(query: Database['query']): Promise<void> {
+    const log = createChangeLog(query);
+    const { epoch, hasSameOrigin, isCleared, compared, now } = await log.position();
+    if (!hasSameOrigin) return log.startEpoch(epoch);
+    if (!isCleared) {
+      snapshots = [];
+      await invalidator.clearAll(cache, requester);
+      logger.info('all cached records were cleared: the log of changes begins here');
+      return log.setCompared(now);
+    }
+    const window = settled(now);
+    if (window === undefined || isBefore(window, compared)) return;
+    let hasChanges = false;
+    for await (const changes of log.between(compared, window)) {
+      hasChanges = true;
+      await comparePage(changes);
+    }
+    const at = performance.now();
+    if (!hasChanges && at - storedAt < storeEveryMs) return;
+    await log.setCompared(window);
+    storedAt = at;
+  }
+
+  return {
+    /** Checks now and every 250 ms until `signal` aborts. Never throws. */
+    run(signal: AbortSignal): Promise<void> {
+      const work = async () => {
+        if (cache.state !== 'usable') return;
+        await database.transaction(async (query) => {
+          const { rows } = await query<{ is_ours: boolean }>('lock_change_follower', lock);
+          if (rows[0]!.is_ours) await check(query);
+        });
+      };
+      const failure = 'changed records were not compared with the cache';
+      return repeat(work, { intervalMs, signal, logger, failure });
+    },
+  };
+}
