@@ -171,6 +171,21 @@ test('allows each access to exactly the callers that have it', async () => {
   }
 });
 
+test('allows a list of scopes to callers that have one of them', async () => {
+  const access = ['cache:clear', 'jobs:manage'] as const;
+  for (const scope of access) {
+    const caller = await tokens.verify(sign({ ...machine, scope }));
+    expect(() => authorize(caller, { access })).not.toThrow();
+  }
+  const reader = await tokens.verify(sign({ ...machine, scope: 'content:read' }));
+  expect(() => authorize(reader, { access })).toThrow(
+    expect.objectContaining({
+      error: 'insufficient_scope',
+      message: 'The access token lacks the scope cache:clear or jobs:manage.',
+    }),
+  );
+});
+
 test('allows a person who must set up a second factor only the endpoints that lead to one', async () => {
   const restricted = await tokens.verify(
     withClaims({ mfa_enrollment_required: true, scope: scopes.join(' ') }),

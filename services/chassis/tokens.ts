@@ -202,11 +202,13 @@ export function authorize(
   requireScope(caller, access);
 }
 
-/** Throws 403 if the caller's token lacks the scope. */
-export function requireScope({ scopes }: Caller, scope: Scope): void {
-  if (scopes.has(scope)) return;
-  throw new HttpError('insufficient_scope', `The access token lacks the scope ${scope}.`, {
-    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+/** Throws 403 if the caller's token lacks the scope, or all of several scopes. */
+export function requireScope({ scopes }: Caller, scope: Scope | readonly Scope[]): void {
+  const wanted = [scope].flat();
+  if (wanted.some((one) => scopes.has(one))) return;
+  throw new HttpError('insufficient_scope', `The access token lacks the scope ${wanted.join(' or ')}.`, {
+    // The header's list would name scopes that are all required (RFC 6750 §3).
+    headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${wanted[0]}"` },
   });
 }
 

@@ -9,11 +9,13 @@ import { deleteFailedJob } from './endpoints/delete-failed-job.ts';
 import { deleteFailedJobs } from './endpoints/delete-failed-jobs.ts';
 import { listFailedJobClasses } from './endpoints/list-failed-job-classes.ts';
 import { listFailedJobs } from './endpoints/list-failed-jobs.ts';
+import { listInvalidations } from './endpoints/list-invalidations.ts';
 import { readContent, type ReadContentDeps } from './endpoints/read-content.ts';
 import { readFailedJob } from './endpoints/read-failed-job.ts';
 import { retryFailedJob } from './endpoints/retry-failed-job.ts';
 import { retryFailedJobs } from './endpoints/retry-failed-jobs.ts';
 import type { FailedJobStore } from './failed-job-store.ts';
+import type { InvalidationLog } from './invalidation-log.ts';
 import type { Invalidator } from './invalidator.ts';
 import { createJobRetry } from './job-retry.ts';
 import type { CacheMetrics } from './metrics.ts';
@@ -23,6 +25,7 @@ export interface ContentCacheDeps extends Omit<ServiceOptions, 'name'> {
   records: ContentStore;
   cache: ContentCache;
   invalidator: Invalidator;
+  invalidationLog: InvalidationLog;
   pending: PendingClears;
   jobs: FailedJobStore;
   addToAudit: AddToAudit;
@@ -31,8 +34,18 @@ export interface ContentCacheDeps extends Omit<ServiceOptions, 'name'> {
 }
 
 export function createContentCacheApp(deps: ContentCacheDeps) {
-  const { records, cache, invalidator, pending, jobs, addToAudit, cacheMetrics, restricted, ...options } =
-    deps;
+  const {
+    records,
+    cache,
+    invalidator,
+    invalidationLog,
+    pending,
+    jobs,
+    addToAudit,
+    cacheMetrics,
+    restricted,
+    ...options
+  } = deps;
   const { logger } = options;
   const clear = createClearForCaller({ clearer: cache, invalidator, pending, logger });
   const retries = createJobRetry(jobs, invalidator, cache);
@@ -40,6 +53,7 @@ export function createContentCacheApp(deps: ContentCacheDeps) {
     handle(contract.readContent, readContent({ cache, records, metrics: cacheMetrics, restricted })),
     handle(contract.clearModel, clearModel({ clear })),
     handle(contract.clearPattern, clearPattern({ clear })),
+    handle(contract.listInvalidations, listInvalidations({ log: invalidationLog })),
     handle(contract.retryFailedJobs, retryFailedJobs({ jobs, retries })),
     handle(contract.listFailedJobs, listFailedJobs({ jobs })),
     handle(contract.listFailedJobClasses, listFailedJobClasses({ jobs })),

@@ -50,6 +50,38 @@ test('records every clear as a log line and a row', async () => {
   expect(await service.metric('invalidation_delay_seconds_count{source="http"}')).toBeGreaterThan(0);
 });
 
+test('lists a clear as soon as its call has returned, and orders the rows of two processes by time', async () => {
+  const other = await world.service();
+  const list = async (query: object, to = service) => {
+    const token = to.token('jobs:manage');
+    return (await call(to.url, contract.listInvalidations, { query: query as never, token })).body!;
+  };
+  await clearModel(9, other);
+  await clearModel(9);
+  await clearModel(10);
+  const [first] = (await list({ model: 'webform', id: 9 })).items;
+  expect(first).toMatchObject({ source: 'http', requested_by: 'cms', target: 'webform:9', keys_deleted: 0 });
+  // The older row of the other process is written later and has the higher id.
+  await other.stop();
+  const { items } = await list({ model: 'webform', id: 9 });
+  expect(items).toHaveLength(2);
+  expect(items[0]).toEqual(first);
+  expect(items[1]!.id).toBeGreaterThan(first!.id);
+  const rest = await list({ model: 'webform', id: 9, limit: 1, cursor: first!.id });
+  expect(rest).toEqual({ items: [items[1]], next_cursor: null });
+});
+
+test('lists the clears of one model only', async () => {
+  await world.sql(
+    `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
+     SELECT now(), 'http', 'cms', unnest(ARRAY['pathway:*', 'pathway:3', 'pathways:4', 'path:5', 'pathwaz:6']), 0`,
+  );
+  const token = service.token('cache:clear');
+  const query = { model: 'pathway' } as const;
+  const { body } = await call(service.url, contract.listInvalidations, { query, token });
+  expect(body!.items.map(({ target }) => target).toSorted()).toEqual(['pathway:*', 'pathway:3']);
+});
+
 test('writes the queued rows when the process stops', async () => {
   const other = await world.service();
   await clearModel(8, other);

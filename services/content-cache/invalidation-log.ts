@@ -1,13 +1,24 @@
-import type { Database, Logger } from '@content-platform/chassis';
-import type { Source } from './metrics.ts';
+import { page, type Database, type Logger } from '@content-platform/chassis';
+import type { InvalidationSource, listInvalidations, Query } from '@content-platform/contract';
 import { targetName, type Target } from './target.ts';
 
 export interface Invalidation {
   target: Target;
   /** a client id, `user:<id>`, or `<topic>/<partition>/<offset>` */
   requestedBy: string;
-  source: Source;
+  source: InvalidationSource;
   keysDeleted: number;
+}
+
+export type InvalidationFilter = Omit<Query<typeof listInvalidations>, 'limit' | 'cursor'>;
+
+interface Row {
+  id: number;
+  at: Date;
+  source: InvalidationSource;
+  requested_by: string;
+  target: string;
+  keys_deleted: number;
 }
 
 export type InvalidationLog = ReturnType<typeof createInvalidationLog>;
@@ -18,6 +29,15 @@ const flushIntervalMs = 1_000;
 
 const insert = `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
   SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::bigint[])`;
+
+// In every collation, the targets of a model sort between its name and its name followed by a letter: an index finds them.
+const select = `SELECT id::float8 AS id, at, source, requested_by, target, keys_deleted::float8 AS keys_deleted
+  FROM content.invalidation
+  WHERE ($1::text[] IS NULL OR target = ANY ($1))
+    AND ($2::text IS NULL OR (target > $2 AND target < $2 || 'z' AND starts_with(target, $2 || ':')))
+    AND ($3::timestamptz IS NULL OR at >= $3)
+    AND ($4::bigint IS NULL OR (at, invalidation.id) < (SELECT at, id FROM content.invalidation WHERE id = $4))
+  ORDER BY at DESC, invalidation.id DESC LIMIT $5`;
 
 /**
  * Records every clear. Rows are written in batches, so that requests and events do not wait. A crash loses the last
@@ -74,6 +94,18 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
       queue.push({ ...invalidation, at: new Date() });
       // Not for every row of a full queue: while PostgreSQL is unreachable only the timer retries.
       if (queue.length % maxBatch === 0) void flush();
+    },
+    /**
+     * Lists rows, newest first: those after the row with the id `after`. The rows of this process are complete. Throws
+     * HttpError 503 while PostgreSQL is unreachable.
+     */
+    async list({ model, id, since }: InvalidationFilter, after: number | undefined, limit: number) {
+      await flush();
+      const targets = model && id && [targetName({ model, id }), targetName({ model, id: null })];
+      const filter = [targets ?? null, targets ? null : (model ?? null), since ?? null, after ?? null];
+      const read = async (rows: number) =>
+        (await query<Row>('list_invalidations', select, [...filter, rows])).rows;
+      return page(limit, read, (row) => ({ ...row, at: row.at.toISOString() }));
     },
     /** Writes the queued rows. */
     async close(): Promise<void> {

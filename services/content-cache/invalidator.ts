@@ -1,13 +1,13 @@
 import { observe } from '@content-platform/chassis';
-import { cacheInvalidation, models, type Model } from '@content-platform/contract';
+import { cacheInvalidation, models, type InvalidationSource, type Model } from '@content-platform/contract';
 import type { CacheClearer } from './cache/index.ts';
 import type { InvalidationLog } from './invalidation-log.ts';
-import type { CacheMetrics, Source } from './metrics.ts';
+import type { CacheMetrics } from './metrics.ts';
 import type { Target } from './target.ts';
 
 /** The origin of a clear. */
 export interface Requester {
-  source: Source;
+  source: InvalidationSource;
   requestedBy: string;
   /** When the change was committed or its clear requested, in ms since 1970: the start of the measured delay. */
   since?: number;

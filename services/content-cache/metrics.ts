@@ -1,14 +1,7 @@
 import { Counter, Gauge } from 'prom-client';
-import { failedJobClasses, models } from '@content-platform/contract';
+import { failedJobClasses, invalidationSources, models } from '@content-platform/contract';
 import { durations, withTimeout, type Metrics } from '@content-platform/chassis';
 import type { Memory } from './cache/index.ts';
-
-/**
- * The origin of a clear: an HTTP call, an event, a retried failed job, a clear that was refused before, a possible loss of
- * events (recovery), or a stale cache entry (watch).
- */
-const sources = ['http', 'kafka', 'retry', 'pending', 'recovery', 'watch'] as const;
-export type Source = (typeof sources)[number];
 
 /** In seconds: from the delay of a healthy platform to an outage of a weekend. */
 const delayBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600, 86_400];
@@ -48,7 +41,7 @@ export function createCacheMetrics({ registry }: Metrics) {
     missed.inc({ model }, 0);
     for (const outcome of ['hit', 'miss', 'bypass']) reads.inc({ model, outcome }, 0);
   }
-  for (const source of sources) {
+  for (const source of invalidationSources) {
     keysDeleted.inc({ source }, 0);
     delay.zero({ source });
   }

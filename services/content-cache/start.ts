@@ -123,6 +123,7 @@ export async function startContentCache(
       records: createContentStore(contentDatabase.query),
       cache,
       invalidator,
+      invalidationLog,
       pending,
       jobs,
       addToAudit: createAuditClient(authUrl, fetchAsService, logger),

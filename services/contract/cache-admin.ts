@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpointsWith, jsonBody } from './endpoint.ts';
-import { eitherOf, id, model, modelPattern } from './schemas.ts';
+import { eitherOf, id, idSegment, model, modelPattern, page, pageQuery, since, time } from './schemas.ts';
 
 const cleared = z.strictObject({
   success: z.literal(true),
@@ -37,6 +37,46 @@ export const clearModel = define('clearModel', 'POST', '/api/admin/cache/clear-m
     ),
     maxBytes: 32_768,
   },
+});
+
+/** The origin of a clear. Also the label values of the metrics about clears. */
+export const invalidationSources = ['http', 'kafka', 'retry', 'pending', 'recovery', 'watch'] as const;
+export type InvalidationSource = (typeof invalidationSources)[number];
+
+const invalidation = z.strictObject({
+  id,
+  at: time,
+  source: z.enum(invalidationSources).meta({
+    description:
+      '`http`: a call. `kafka`: an event. `retry`: a retried failed job. `pending`: a clear that the cache refused before. `recovery`: a possible loss of events. `watch`: a change that was not announced in time.',
+  }),
+  requested_by: z.string().meta({
+    description: 'Machine client, `user:<id>`, or `<topic>/<partition>/<offset>` of the event.',
+  }),
+  target: z.string().meta({ description: '`<model>:<id>`, or `<model>:*` for every record of the model.' }),
+  keys_deleted: cleared.shape.keys_deleted,
+});
+
+export const listInvalidations = define('listInvalidations', 'GET', '/api/admin/cache/invalidations', {
+  access: ['cache:clear', 'jobs:manage'],
+  summary: 'List cache clears, newest first.',
+  description:
+    'Clears are listed for 30 days, one item for each record. An item can appear up to a second after the reply to its clear. If a process crashes, the items of its last second are lost.',
+  query: z
+    .strictObject({
+      model: model.optional(),
+      id: idSegment.optional().meta({
+        description: 'Select clears of this record of `model`, and clears of the whole model.',
+      }),
+      since: since.optional().meta({ description: 'Select clears at this time or later.' }),
+      ...pageQuery,
+    })
+    .refine(({ model: named, id: one }) => one === undefined || named !== undefined, {
+      path: ['id'],
+      message: 'Send the model, too.',
+    }),
+  responses: { 200: { description: 'A page of clears.', schema: page(invalidation) } },
+  errors: [],
 });
 
 export const clearPattern = define('clearPattern', 'POST', '/api/admin/cache/clear-pattern', {

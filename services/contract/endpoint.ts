@@ -21,9 +21,10 @@ export const machineScopes: readonly Scope[] = scopes.filter((scope) => scope !=
 
 /**
  * Access that an endpoint requires. `public`: no token. `user`: a valid token of a user, not of a machine client. `reader`:
- * a valid token of a user, or of a machine client with the scope content:read. Otherwise a scope that the token must carry.
+ * a valid token of a user, or of a machine client with the scope content:read. Otherwise a scope that the token must carry,
+ * or several scopes of which it must carry one.
  */
-export type Access = 'public' | 'user' | 'reader' | Scope;
+export type Access = 'public' | 'user' | 'reader' | Scope | readonly [Scope, ...Scope[]];
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

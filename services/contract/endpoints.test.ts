@@ -31,7 +31,7 @@ test.each(endpoints)('the definition of $name is complete and consistent', (endp
   expect(Object.keys(params?.shape ?? {})).toEqual(names);
   expect(summary).toMatch(/^[A-Z].*\.$/);
   expect(summary.split(' ').length).toBeLessThanOrEqual(8);
-  expect(['public', 'reader', 'user', ...scopes]).toContain(access);
+  for (const one of [access].flat()) expect(['public', 'reader', 'user', ...scopes]).toContain(one);
   for (const limit of [rateLimit.requests, rateLimit.seconds, body?.maxBytes ?? 1])
     expect(limit).toBeGreaterThan(0);
   if (body) expect(method).not.toBe('GET');

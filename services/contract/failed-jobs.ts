@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpointsWith, jsonBody } from './endpoint.ts';
-import { id, idSegment, model, page, pageQuery, time } from './schemas.ts';
+import { id, idSegment, model, page, pageQuery, since, time } from './schemas.ts';
 
 /** Reasons why an event could not be processed. Also the label values of the metric failed_jobs_total. */
 export const failedJobClasses = [
@@ -13,9 +13,6 @@ export const failedJobClasses = [
 ] as const;
 export const failedJobClass = z.enum(failedJobClasses);
 export type FailedJobClass = z.infer<typeof failedJobClass>;
-
-/** A time that PostgreSQL accepts: year 1 or later, at most six fractional digits. */
-const since = time.max(40, 'Has too many digits.').regex(/^(?!0000)/, 'The year must be 1 or later.');
 
 const state = z.enum(['open', 'retried']);
 

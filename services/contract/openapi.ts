@@ -136,11 +136,9 @@ function requestBody(body: RequestBody, example: unknown): Json {
 /** Access that an endpoint requires, as a sentence. */
 function accessText({ access, cookies, recentLogin }: Endpoint): string | undefined {
   if (access === 'public') return cookies ? undefined : 'Requires no access token.';
-  const needed = {
-    token: 'an access token',
-    user: 'the access token of a user',
-  };
-  const text = `Requires ${access in needed ? needed[access as keyof typeof needed] : `the scope \`${access}\``}`;
+  const ofUser = 'the access token of a user';
+  const needed = { user: ofUser, reader: `${ofUser}, or the scope \`content:read\`` }[String(access)];
+  const text = `Requires ${needed ?? `the scope \`${[access].flat().join('` or `')}\``}`;
   return recentLogin ? `${text} and a login within the last 15 minutes.` : `${text}.`;
 }
 

@@ -62,6 +62,9 @@ export const idSegment = z
 /** An ISO 8601 time in UTC, for example 2026-01-31T09:30:00.000Z. */
 export const time = z.iso.datetime();
 
+/** A time in a filter that PostgreSQL accepts: year 1 or later, at most 40 characters. */
+export const since = time.max(40, 'Has too many digits.').regex(/^(?!0000)/, 'The year must be 1 or later.');
+
 /** A code of an authenticator app (RFC 6238). */
 export const totpCode = z.string().regex(/^\d{6}$/, 'Must be 6 digits.');
 
@@ -71,7 +74,7 @@ export type Model = z.infer<typeof model>;
 /** Pattern that selects every record of a model. */
 export const modelPattern = z.enum(models.map((name) => `${name}:*` as const));
 
-/** Query parameters of every list. Lists are ordered by descending ID. */
+/** Query parameters of every list. */
 export const pageQuery = {
   limit: z
     .string()

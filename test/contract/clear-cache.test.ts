@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { clearModel, clearPattern, type Model } from '@content-platform/contract';
-import { read } from '../support/platform.ts';
+import { clearModel, clearPattern, listInvalidations, type Model } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { tokenOf } from '../support/accounts.ts';
+import { announce, closeEvents } from '../support/events.ts';
+import { clear, read } from '../support/platform.ts';
 import { closeRecords, database, freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
@@ -14,6 +17,7 @@ let redis: Redis;
 beforeAll(() => void (redis = new Redis(stack().redis)));
 afterAll(async () => {
   redis.disconnect();
+  await closeEvents();
   await closeRecords();
 });
 
@@ -179,6 +183,89 @@ describeEndpoint(
       for (const id of ids) expect(await read('condition', id)).toMatchObject({ cache: 'miss' });
       expect(await redis.exists(`condition:${ids[0]}:json`)).toBe(0);
       expect(await read(model, other)).toMatchObject({ cache: 'hit' });
+    });
+  },
+);
+
+describeEndpoint(
+  listInvalidations,
+  {
+    path: '/api/admin/cache/invalidations',
+    as: 'machine',
+    invalid: {
+      queries: [
+        'id=12',
+        'model=webform&id=0',
+        'model=webform&id=*',
+        'model=letter',
+        'since=yesterday',
+        'since=0',
+      ],
+    },
+  },
+  ({ ask }) => {
+    test('lists the clears of a record and of its model, newest first, with source and caller', async () => {
+      const id = freshId();
+      await cached(id, 'pathway');
+      await clear('pathway', id);
+      const { partition, offset } = await announce(JSON.stringify({ model: 'pathway', id }));
+      await until('the event is listed', async () => {
+        const { body } = await ask({ query: { model: 'pathway', id } });
+        return body!.items.some(({ source }) => source === 'kafka');
+      });
+      const token = await tokenOf(stack().gateway, 'admin');
+      await call(stack().gateway, clearPattern, { body: { pattern: 'pathway:*' }, token });
+      await clear('pathway', id + 1);
+      const items = await until('all are listed', async () => {
+        const { body } = await ask({ query: { model: 'pathway', id } });
+        return body!.items.some(({ target }) => target === 'pathway:*') ? body!.items : undefined;
+      });
+      const common = { id: expect.any(Number), at: expect.any(String) };
+      const event = { requested_by: `cache-invalidation/${partition}/${offset}`, source: 'kafka' };
+      expect(items.filter(({ target }) => target !== 'pathway:*')).toEqual([
+        { ...common, ...event, target: `pathway:${id}`, keys_deleted: 0 },
+        {
+          ...common,
+          source: 'http',
+          requested_by: 'content-server',
+          target: `pathway:${id}`,
+          keys_deleted: 1,
+        },
+      ]);
+      expect(items[0]).toMatchObject({
+        source: 'http',
+        requested_by: expect.stringMatching(/^user:[0-9]+$/),
+      });
+      const times = items.map(({ at }) => at);
+      expect(times).toEqual(times.toSorted().toReversed());
+    });
+
+    test('lists a row for each of `ids` in pages, and filters by model and time', async () => {
+      const ids = [freshId(), freshId(), freshId()];
+      const since = new Date().toISOString();
+      const token = await tokenOf(stack().gateway, 'machine');
+      await call(stack().gateway, clearModel, { body: { model, ids }, token });
+      const found: string[] = [];
+      await until('all are listed', async () => {
+        found.length = 0;
+        for (let cursor: string | null = ''; cursor !== null;) {
+          const query = { model, since, limit: 1, ...(cursor && { cursor }) };
+          const { body }: Awaited<ReturnType<typeof ask>> = await ask({ query, as: 'sre' });
+          found.push(...body!.items.map(({ target }) => target));
+          cursor = body!.next_cursor;
+        }
+        return ids.every((id) => found.filter((target) => target === `${model}:${id}`).length === 1);
+      });
+      expect(found.filter((target) => !target.startsWith(`${model}:`))).toEqual([]);
+      const later = { model, since: '2999-01-01T00:00:00Z' } as const;
+      expect((await ask({ query: later })).body).toEqual({ items: [], next_cursor: null });
+      expect(
+        (await ask({ query: { model: 'webform', id: ids[0]! } })).body!.items.map(({ target }) => target),
+      ).not.toContain(`${model}:${ids[0]}`);
+    });
+
+    test('allows the scopes cache:clear and jobs:manage', async () => {
+      for (const as of ['machine', 'sre', 'admin'] as const) expect((await ask({ as })).status).toBe(200);
     });
   },
 );

@@ -233,7 +233,7 @@ function protectedTests<E extends Endpoint>(endpoint: E, example: Example, { sen
       await closeRecords();
     });
   }
-  const outsider: Account = ['user', 'reader'].includes(endpoint.access) ? 'machine' : 'user';
+  const outsider: Account = ['user', 'reader'].includes(String(endpoint.access)) ? 'machine' : 'user';
   test(`returns 403 for the token of ${outsider}`, async () => {
     const { error } = await send({ ...body, as: outsider });
     expect(error?.error).toBe('insufficient_scope');
