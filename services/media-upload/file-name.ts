@@ -11,7 +11,8 @@ export function cleanName(given: string | undefined): string {
     .replace(/^.*[/\\]/su, '')
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '')
     .replace(/\s+/gu, ' ')
-    .replace(/^[.\s]+|[.\s]+$/gu, '');
+    // The lookbehind makes the time linear: without it, each dot of a long row begins a search for the end.
+    .replace(/^[.\s]+|(?<![.\s])[.\s]+$/gu, '');
   if (name === '') return 'file';
   const characters = [...name];
   if (characters.length <= maxCharacters) return name;
