@@ -92,32 +92,41 @@ describe('with a scripted provider', () => {
     expect(await stateOf(own)).toBeUndefined();
   });
 
-  test('a login in progress cannot be completed afterwards', async () => {
+  /** Begins a login of a user of the provider whose session has the user's name. Returns a function that redeems its code. */
+  async function beginAs(sub: string) {
+    const before = evil.userinfo;
+    evil.userinfo = { sub, email: `${sub}@example.com`, email_verified: true };
     const { browser, there, verifier } = await scene.begin();
-    evil.claims = { sid: 'one', nonce: there.searchParams.get('nonce') };
+    evil.claims = { sub, sid: sub, nonce: there.searchParams.get('nonce') };
     const back = new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer);
     const { code } = await scene.finish(back, browser);
-    await send(scene, tokenOf());
-    expect(reasonOf(await scene.redeem(code!, verifier))).toBe('unknown');
-  });
+    evil.userinfo = before;
+    return () => scene.redeem(code!, verifier);
+  }
 
-  test('a login that waits for its code cannot be completed afterwards', async () => {
-    const someone = evil.userinfo;
-    evil.userinfo = { sub: 'eva', email: 'eva@example.com', email_verified: true };
-    const redeem = async () => {
-      const { browser, there, verifier } = await scene.begin();
-      evil.claims = { sub: 'eva', sid: 'eva', nonce: there.searchParams.get('nonce') };
-      const back = new URL(`?code=x&state=${there.searchParams.get('state')}`, evil.issuer);
-      const { code } = await scene.finish(back, browser);
-      return scene.redeem(code!, verifier);
-    };
-    const { origin } = scene.auth;
-    const { secret } = await enrol(origin, (await redeem()).body!.access_token);
-    const mfa_token = mfaTokenOf(await redeem());
-    evil.userinfo = someone;
-    expect((await send(scene, tokenOf({ sub: 'eva', sid: 'eva' }))).status).toBe(200);
-    const body = { mfa_token, code: codeOf(secret) };
-    expect((await call(origin, contract.loginMfa, { body })).error?.error).toBe('invalid_credentials');
+  describe.each([
+    ['sub', { sub: 'eva', sid: undefined }],
+    ['sid', { sub: undefined, sid: 'ida' }],
+  ])('a logout token with %s only', (_, claims) => {
+    const name = claims.sub ?? claims.sid!;
+
+    test('ends a login in progress, and none of another session', async () => {
+      const [redeem, redeemOther] = [await beginAs(name), await beginAs('other')];
+      expect((await send(scene, tokenOf(claims))).status).toBe(200);
+      expect(reasonOf(await redeem())).toBe('unknown');
+      expect((await redeemOther()).status).toBe(200);
+    });
+
+    test('ends a login that waits for its code', async () => {
+      const { origin } = scene.auth;
+      const { access_token: token } = (await (await beginAs(name))()).body!;
+      const { secret } = await enrol(origin, token);
+      await call(origin, contract.logout, { token });
+      const mfa_token = mfaTokenOf(await (await beginAs(name))());
+      expect((await send(scene, tokenOf(claims))).status).toBe(200);
+      const body = { mfa_token, code: codeOf(secret) };
+      expect((await call(origin, contract.loginMfa, { body })).error?.error).toBe('invalid_credentials');
+    });
   });
 
   test('accepts each token once', async () => {

@@ -235,12 +235,16 @@ export function createSessionStore(query: Database['query']) {
     /** Ends all sessions of the user. Call late in a transaction: it takes a lock. */
     endAll: (userId: number) => end(userId, 'true'),
 
-    /** Returns the users with live sessions that the provider's session `sid` opened. */
+    /** Returns the users with live sessions or unfinished logins that the provider's session `sid` opened. */
     async usersOfIdentitySession(issuer: string, sid: string | undefined): Promise<number[]> {
-      const text = `SELECT DISTINCT user_id::float8 AS id FROM auth.session
-                    WHERE identity_issuer = $1 AND identity_sid = $2 AND ended_at IS NULL`;
-      const found = await rows<{ id: number }>('find_identity_sessions', text, [issuer, sid ?? null]);
-      return found.map(({ id }) => id);
+      const text = `SELECT user_id::float8 AS id, NULL AS "idToken" FROM auth.session
+                    WHERE identity_issuer = $1 AND identity_sid = $2 AND ended_at IS NULL
+                    UNION SELECT user_id::float8, id_token FROM auth.identity_code WHERE issuer = $1 AND used_at IS NULL
+                    UNION SELECT user_id::float8, id_token FROM auth.mfa_login WHERE identity_issuer = $1`;
+      type Row = { id: number; idToken: string | null };
+      const found = await rows<Row>('find_identity_sessions', text, [issuer, sid ?? null]);
+      const opened = found.filter(({ idToken }) => idToken === null || sidOf(idToken) === sid);
+      return [...new Set(opened.map(({ id }) => id))];
     },
 
     /**
