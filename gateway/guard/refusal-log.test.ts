@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { createLogger } from '@content-platform/chassis';
 import { until } from '../../test/support/wait.ts';
 import { startGateway } from '../testing/gateway.ts';
+import type { RequestContext } from '../request-context.ts';
 import { mint } from '../testing/tokens.ts';
 import { createRefusalLog } from './refusal-log.ts';
 
@@ -29,6 +30,23 @@ test('logs a 403 with the caller', async () => {
     address: '127.0.0.1',
     request_id: expect.any(String),
   });
+});
+
+test('logs 30 of the 403 of a caller within a minute, and that there are more', () => {
+  let time = 0;
+  const note = createRefusalLog(logger, () => time);
+  const refusal = { method: 'GET', route: '/api/admin/users', status: 403 };
+  const by = (id: number) => {
+    const caller = { kind: 'user', id } as RequestContext['caller'];
+    note({ requestId: 'r', address: '192.0.2.1', caller } as RequestContext, refusal);
+  };
+  for (let n = 0; n < 500; n += 1) by(7);
+  expect(withMessage(/forbidden/)).toHaveLength(30);
+  expect(withMessage(/403/)).toMatchObject([{ level: 'warn', caller: 'user:7' }]);
+  by(8);
+  time += 61_000;
+  by(7);
+  expect(withMessage(/forbidden/).slice(30)).toMatchObject([{ caller: 'user:8' }, { caller: 'user:7' }]);
 });
 
 test('logs one line for repeated 401 of an address, without the token', async () => {

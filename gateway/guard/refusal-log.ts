@@ -4,8 +4,10 @@ import type { RequestContext } from '../request-context.ts';
 const windowMs = 60_000;
 /** 401 replies to one address within the window that make a log line. A client with an expired token causes one or two. */
 const repeated = 10;
-/** Above this number of addresses within a window, further ones are not counted. */
-const maxAddresses = 10_000;
+/** 403 replies to one caller within the window that are logged: otherwise a user could fill the disk with log lines. */
+const maxForbidden = 30;
+/** Above this number of callers and addresses within a window, further ones are neither counted nor logged. */
+const maxCounted = 10_000;
 
 interface Refusal {
   method: string;
@@ -14,27 +16,32 @@ interface Refusal {
 }
 
 /**
- * Returns a function that logs refusals (ASVS 5.0 16.3.2): each 403 with its caller, and one line for each address with
- * repeated 401 within a minute. `now` in ms.
+ * Returns a function that logs refusals (ASVS 5.0 16.3.2): 403 replies with their caller, at most 30 lines a minute for
+ * each, and one line for each address with repeated 401 within a minute. `now` in ms.
  */
 export function createRefusalLog(logger: Logger, now: () => number = () => performance.now()) {
   let counts = new Map<string, number>();
   let since = now();
 
-  function countUnauthorized(address: string): number {
+  function count(key: string): number {
     if (now() - since > windowMs) [counts, since] = [new Map(), now()];
-    if (!counts.has(address) && counts.size >= maxAddresses) return 0;
-    const count = (counts.get(address) ?? 0) + 1;
-    counts.set(address, count);
-    return count;
+    if (!counts.has(key) && counts.size >= maxCounted) return Infinity;
+    const times = (counts.get(key) ?? 0) + 1;
+    counts.set(key, times);
+    return times;
   }
 
   return ({ requestId, caller, address }: RequestContext, { method, route, status }: Refusal): void => {
+    const fields = { request_id: requestId, address, method, route };
     if (status === 403) {
       const who = caller && actorOf(caller);
-      logger.info({ request_id: requestId, caller: who, address, method, route }, 'a request was forbidden');
-    } else if (status === 401 && countUnauthorized(address) === repeated) {
-      const fields = { request_id: requestId, address, method, route };
+      const times = count(`403 ${who ?? address}`);
+      if (times <= maxForbidden) logger.info({ ...fields, caller: who }, 'a request was forbidden');
+      if (times === maxForbidden) {
+        const message = `${maxForbidden} requests of one caller were refused with 403 within a minute; further ones are not logged`;
+        logger.warn({ address, caller: who }, message);
+      }
+    } else if (status === 401 && count(`401 ${address}`) === repeated) {
       logger.warn(fields, `${repeated} requests of one address were refused with 401 within a minute`);
     }
   };
