@@ -28,6 +28,6 @@ export function createLetters({ database, addToAudit, ...options }: LettersDeps)
     handle(contract.listLetters, listLetters({ letters })),
     handle(contract.readLetter, readLetter({ letters, addToAudit, logger })),
     handle(contract.readLetterHistory, readLetterHistory({ letters, addToAudit, logger })),
-    handle(contract.updateLetter, updateLetter({ database })),
+    handle(contract.updateLetter, updateLetter({ database, addToAudit, logger })),
   ]);
 }

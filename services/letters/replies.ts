@@ -15,30 +15,38 @@ export function noLetter(id: number): HttpError<'not_found'> {
   return new HttpError('not_found', `Letter ${id} was not found.`);
 }
 
-export interface ReadDeps {
-  letters: LetterStore;
+export interface AuditDeps {
   addToAudit: AddToAudit;
   logger: Logger;
 }
 
-/**
- * Returns a letter of the caller, with letters:write of any user; the audit log and the log then say who read whose
- * letter. Throws 404.
- */
+export interface ReadDeps extends AuditDeps {
+  letters: LetterStore;
+}
+
+/** Writes to the audit log and the log who read the letter, unless it is the caller's own. */
+export async function noteReading(
+  { addToAudit, logger }: AuditDeps,
+  { id, user_id: userId }: Letter,
+  { caller, address }: { caller: Caller; address: string },
+): Promise<void> {
+  if (caller.kind === 'user' && caller.id === userId) return;
+  const details = { letter_id: id };
+  const audited = await addToAudit({ event: 'letter_read', caller, address, userId, details });
+  const read = { requested_by: actorOf(caller), letter_id: id, user_id: userId, audited };
+  logger.info(read, 'staff read the letter of a user');
+}
+
+/** Returns a letter of the caller, with letters:write of any user. Throws 404. */
 export async function findReadable(
-  { letters, addToAudit, logger }: ReadDeps,
+  deps: ReadDeps,
   id: number,
-  { caller, address }: { caller: Extract<Caller, { kind: 'user' }>; address: string },
+  by: { caller: Extract<Caller, { kind: 'user' }>; address: string },
 ): Promise<Letter> {
-  const letter = await letters.find(id, caller.scopes.has('letters:write') ? 'anybody' : caller.id);
+  const { caller } = by;
+  const letter = await deps.letters.find(id, caller.scopes.has('letters:write') ? 'anybody' : caller.id);
   if (!letter) throw noLetter(id);
-  if (letter.user_id !== caller.id) {
-    const { user_id: userId } = letter;
-    const details = { letter_id: id };
-    const audited = await addToAudit({ event: 'letter_read', caller, address, userId, details });
-    const read = { requested_by: actorOf(caller), letter_id: id, user_id: userId, audited };
-    logger.info(read, 'staff read the letter of a user');
-  }
+  await noteReading(deps, letter, by);
   return letter;
 }
 

@@ -6,6 +6,7 @@ import {
   login,
   readLetter,
   readLetterHistory,
+  updateLetter,
 } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { newAddress, newUser, tokenOf } from '../support/accounts.ts';
@@ -67,6 +68,19 @@ describeEndpoint(listAudit, { path, as: 'admin', invalid: { queries } }, ({ ask 
       details: { letter_id: letter },
     };
     expect(body!.items).toMatchObject([read, { ...read, address }]);
+  });
+
+  test('lists staff who got a letter by a change that changed nothing', async () => {
+    const { gateway } = stack();
+    const { id: userId } = await newUser();
+    const id = await newLetter({ userId });
+    const [token, headers] = [await tokenOf(gateway, 'admin'), { 'If-Match': '*' }];
+    const change = () =>
+      call(gateway, updateLetter, { params: { id }, body: { state: 'draft' }, headers, token });
+    await change();
+    expect((await change()).body).toMatchObject({ id, state: 'draft' });
+    const { body } = await ask({ query: { user_id: userId, event: 'letter_read' } });
+    expect(body!.items).toMatchObject([{ details: { letter_id: id } }]);
   });
 
   test('lists who deleted failed jobs', async () => {

@@ -1,7 +1,14 @@
 import type { Body, Letter, LetterState, updateLetter as contract } from '@content-platform/contract';
 import { actorOf, HttpError, type Database, type Handler } from '@content-platform/chassis';
 import { createLetterStore, type HistoryEntry } from '../letter-store.ts';
-import { checkChangeable, checkIfMatch, etagOfLetter, noLetter } from '../replies.ts';
+import {
+  type AuditDeps,
+  checkChangeable,
+  checkIfMatch,
+  etagOfLetter,
+  noLetter,
+  noteReading,
+} from '../replies.ts';
 
 /** The states that may follow each state. */
 const nextStates: Record<LetterState, readonly LetterState[]> = {
@@ -33,10 +40,13 @@ function differences(before: Letter, { title, state }: Body<typeof contract>): H
   return entries;
 }
 
-export function updateLetter({ database }: { database: Database }): Handler<typeof contract> {
-  return async ({ caller, params: { id }, body, header }) => {
+export function updateLetter({
+  database,
+  ...auditDeps
+}: AuditDeps & { database: Database }): Handler<typeof contract> {
+  return async ({ caller, address, params: { id }, body, header }) => {
     const ifMatch = header('if-match');
-    const letter = await database.transaction(async (query) => {
+    const { letter, isChanged } = await database.transaction(async (query) => {
       const letters = createLetterStore(query);
       const before = await letters.lock(id, 'anybody');
       if (!before) throw noLetter(id);
@@ -45,10 +55,12 @@ export function updateLetter({ database }: { database: Database }): Handler<type
       }
       checkIfMatch(ifMatch, before);
       const entries = differences(before, body);
-      if (entries.length === 0) return before;
+      if (entries.length === 0) return { letter: before, isChanged: false };
       const after = { id, title: body.title ?? before.title, state: body.state ?? before.state };
-      return letters.saveChange(after, actorOf(caller), entries);
+      return { letter: await letters.saveChange(after, actorOf(caller), entries), isChanged: true };
     });
+    // The letter's history names the author of a change; without one, the caller has read the letter.
+    if (!isChanged) await noteReading(auditDeps, letter, { caller, address });
     return { status: 200, body: letter, headers: { ETag: etagOfLetter(letter) } };
   };
 }
