@@ -1,6 +1,7 @@
 // Simulates the content management server: changes records in the database, then announces the changes.
 import { models } from '@content-platform/contract';
 import { type Announcer, httpAnnouncer, kafkaAnnouncer } from './content-server/announce.ts';
+import { clearsOf } from './content-server/cleared.ts';
 import { type Command, parseCommand, USAGE } from './content-server/commands.ts';
 import { openRecords, type Records, type Saved } from './content-server/records.ts';
 import { readSettings } from './content-server/settings.ts';
@@ -8,31 +9,40 @@ import { steadyTraffic } from './content-server/traffic.ts';
 import { DEMO_RECORDS } from './demo-content.ts';
 import { Problem, printProblem } from './problem.ts';
 
+type Change = Command & { action: keyof typeof pastTense };
+
 const pastTense = { edit: 'updated', create: 'created', delete: 'deleted' } as const;
 
 const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
 
-/** Changes one record; resolves when the change is committed. */
-function change(records: Records, { action, model, id, title }: Command): Promise<Saved> {
+/** Changes records; resolves when the change is committed. */
+async function change(records: Records, { action, model, ids, title }: Change): Promise<Saved[]> {
   const text = title ?? `Changed at ${new Date().toISOString().slice(11, 23)}`;
   const which = model ?? pick(models);
-  if (action === 'create') return records.create(which, id, text);
-  const one = id ?? 1 + Math.floor(Math.random() * DEMO_RECORDS);
-  return action === 'edit' ? records.edit(which, one, text) : records.remove(which, one);
+  if (action === 'create') return [await records.create(which, ids[0], text)];
+  if (action === 'delete') return [await records.remove(which, ids[0]!)];
+  return records.edit(which, ids.length > 0 ? ids : [1 + Math.floor(Math.random() * DEMO_RECORDS)], text);
 }
 
 /** Commits before it announces: otherwise a reader could cache the old record again after the clear. */
-async function changeAndAnnounce(command: Command, records: Records, announcer: Announcer): Promise<string> {
+async function changeAndAnnounce(command: Change, records: Records, announcer: Announcer): Promise<string> {
   const saved = await change(records, command);
   const committed = performance.now();
   const outcome = await announcer.announce(saved, pastTense[command.action]);
   const ms = Math.round(performance.now() - committed);
-  const { model, id, title, version } = saved;
-  return `${pastTense[command.action]} ${model} ${id} (version ${version}, "${title}"): ${outcome} in ${ms} ms`;
+  const { model, id, title, version } = saved[0]!;
+  const what =
+    saved.length === 1
+      ? `${model} ${id} (version ${version}, "${title}")`
+      : `${model} ${command.ids.join(', ')} ("${title}")`;
+  return `${pastTense[command.action]} ${what}: ${outcome} in ${ms} ms`;
 }
 
-async function run(command: Command): Promise<void> {
+async function run(given: Command): Promise<void> {
   const settings = readSettings();
+  if (given.action === 'cleared')
+    return console.log((await clearsOf(settings, given.model!, given.ids[0]!)).join('\n'));
+  const command: Change = { ...given, action: given.action };
   const announcer = command.via === 'kafka' ? await kafkaAnnouncer(settings) : httpAnnouncer(settings);
   const records = openRecords(settings.database);
   try {

@@ -42,7 +42,7 @@ export async function mainJob(settings: Settings, report: Report): Promise<void>
     return result;
   }
   const edit = (how: string) =>
-    records.edit(record.model, record.id, `${how} at ${new Date().toISOString().slice(11, 19)}`);
+    records.edit(record.model, [record.id], `${how} at ${new Date().toISOString().slice(11, 19)}`);
   const shown = ({ cache, version, title }: Seen): string => `${cache}, version ${version}, "${title}"`;
   const nothing = (): string => '';
 
@@ -62,8 +62,8 @@ export async function mainJob(settings: Settings, report: Report): Promise<void>
     await step('edit by HTTP: cleared in', () => http.announce(byHttp, 'updated'), nothing);
     const readNew = async (): Promise<Seen> => {
       const seen = await readOnce();
-      if (seen.version >= byHttp.version) return seen;
-      throw new Error(`read version ${seen.version} after version ${byHttp.version} was cleared`);
+      if (seen.version >= byHttp[0]!.version) return seen;
+      throw new Error(`read version ${seen.version} after version ${byHttp[0]!.version} was cleared`);
     };
     await step('read: the new version', readNew, shown);
 
@@ -73,7 +73,7 @@ export async function mainJob(settings: Settings, report: Report): Promise<void>
       const saved = await edit('Edited through Kafka');
       const clear = async (): Promise<void> => {
         await kafka.announce(saved, 'updated');
-        await readUntil(readOnce, ({ version }) => version >= saved.version);
+        await readUntil(readOnce, ({ version }) => version >= saved[0]!.version);
       };
       await step('edit through Kafka: cleared in', clear, nothing);
       await step('read: the new version', readOnce, shown);

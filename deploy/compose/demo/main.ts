@@ -31,7 +31,7 @@ async function createEditor(settings: Settings): Promise<() => Promise<void>> {
     const announcer = announcers[(edits += 1) % announcers.length]!;
     const model = models[Math.floor(Math.random() * models.length)]!;
     const id = 1 + Math.floor(Math.random() * DEMO_RECORDS);
-    await announcer.announce(await records.edit(model, id, `Edit ${edits} of the demo`), 'updated');
+    await announcer.announce(await records.edit(model, [id], `Edit ${edits} of the demo`), 'updated');
   };
 }
 

@@ -12,6 +12,7 @@ let server: HttpServer | undefined;
 interface Seen {
   path: string;
   authorization: string;
+  body: string;
 }
 type Answer = { status: number; body: object; headers?: Record<string, string> };
 
@@ -19,8 +20,10 @@ type Answer = { status: number; body: object; headers?: Record<string, string> }
 async function gateway(...answers: Answer[]): Promise<{ address: string; seen: Seen[] }> {
   const seen: Seen[] = [];
   const tokens = (): number => seen.filter(({ path }) => path === tokenPath).length;
-  const answer: RequestListener = ({ url: path = '', headers }, response) => {
-    seen.push({ path, authorization: headers.authorization ?? '' });
+  const answer: RequestListener = async (request, response) => {
+    const { url: path = '', headers } = request;
+    const body = Buffer.concat(await request.toArray()).toString();
+    seen.push({ path, authorization: headers.authorization ?? '', body });
     const token: Answer['body'] = {
       access_token: `t${tokens()}`,
       token_type: 'Bearer',
@@ -58,28 +61,37 @@ afterEach(() => {
 test("fetches the token once with the client's form-encoded secret and reuses it", async () => {
   const { address, seen } = await gateway(cleared, cleared);
   const http = announcer(address);
-  expect(await http.announce(record, 'updated')).toBe('cleared by HTTP, 2 keys deleted');
-  await http.announce(record, 'updated');
+  expect(await http.announce([record], 'updated')).toBe('cleared by HTTP, 2 keys deleted');
+  await http.announce([record], 'updated');
   expect(seen.map(({ path }) => path)).toEqual([tokenPath, clearPath, clearPath]);
   expect(Buffer.from(seen[0]!.authorization.slice(6), 'base64').toString()).toBe('c:s%3A%2F%C3%BC');
   expect(seen[2]!.authorization).toBe('Bearer t1');
 });
 
+test('announces several records in one call', async () => {
+  const { address, seen } = await gateway(cleared);
+  const http = announcer(address);
+  expect(await http.announce([record, { ...record, id: 13 }], 'updated')).toBe(
+    'cleared by HTTP, 2 keys deleted',
+  );
+  expect(JSON.parse(seen[1]!.body)).toEqual({ model: 'webform', ids: [12, 13] });
+});
+
 test('replaces a refused token once', async () => {
   const { address, seen } = await gateway(refusal(401, 'invalid_token'), cleared);
-  await announcer(address).announce(record, 'updated');
+  await announcer(address).announce([record], 'updated');
   expect(seen.map(({ path }) => path)).toEqual([tokenPath, clearPath, tokenPath, clearPath]);
   expect(seen[3]!.authorization).toBe('Bearer t2');
 });
 
 test('gives up after a second 401 and after the first 403', async () => {
   const twice = await gateway(refusal(401, 'invalid_token'), refusal(401, 'invalid_token'));
-  await expect(announcer(twice.address).announce(record, 'updated')).rejects.toThrow(
+  await expect(announcer(twice.address).announce([record], 'updated')).rejects.toThrow(
     /webform 12 after 2 tries: 401/,
   );
   server?.close();
   const { address, seen } = await gateway(refusal(403, 'insufficient_scope'));
-  await expect(announcer(address).announce(record, 'updated')).rejects.toThrow(
+  await expect(announcer(address).announce([record], 'updated')).rejects.toThrow(
     'Gave up on announcing webform 12 after 1 try: 403 It says insufficient_scope.',
   );
   expect(seen).toHaveLength(2);
@@ -87,14 +99,14 @@ test('gives up after a second 401 and after the first 403', async () => {
 
 test('retries after a 503 when the time in Retry-After has passed', async () => {
   const { address } = await gateway(refusal(503, 'cache_unavailable', { 'retry-after': '1' }), cleared);
-  await announcer(address).announce(record, 'updated');
+  await announcer(address).announce([record], 'updated');
   expect(pauses).toEqual([1_000]);
 });
 
 test('gives up on an unreachable gateway after 8 tries, with longer pauses each time', async () => {
   const { address } = await gateway();
   server!.close();
-  await expect(announcer(address).announce(record, 'updated')).rejects.toThrow(
+  await expect(announcer(address).announce([record], 'updated')).rejects.toThrow(
     /after 8 tries: the gateway does not answer/,
   );
   expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 5_000, 5_000]);

@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cacheInvalidation, clearModel, type InvalidationEvent } from '@content-platform/contract';
+import {
+  cacheInvalidation,
+  clearModel,
+  type InvalidationEvent,
+  type Model,
+} from '@content-platform/contract';
 import { call, ContractViolation } from '@content-platform/contract/client';
 import { Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
 import { Problem } from '../problem.ts';
@@ -10,10 +15,10 @@ import type { Settings } from './settings.ts';
 
 export type Change = NonNullable<InvalidationEvent['change']>;
 
-/** Announces changed records to the platform. Call it only after the change is committed. */
+/** Announces changed records of one model to the platform. Call it only after the change is committed. */
 export interface Announcer {
   /** Resolves with the outcome as text. @throws Problem after the last retry failed */
-  announce: (record: Saved, change: Change) => Promise<string>;
+  announce: (records: readonly Saved[], change: Change) => Promise<string>;
   close: () => Promise<void>;
 }
 
@@ -38,7 +43,7 @@ function pauseAfter({ headers }: Refusal, attempt: number): number {
 }
 
 /**
- * Announces by HTTP, with retries. A 200 means that the record is cleared.
+ * Announces by HTTP, all records in one call, with retries. A 200 means that all are cleared.
  * @param pause waits between two attempts, in ms
  */
 export function httpAnnouncer(
@@ -47,17 +52,18 @@ export function httpAnnouncer(
 ): Announcer {
   const token = createAccessToken(settings);
   return {
-    async announce({ model, id }) {
+    async announce(records) {
+      const { model } = records[0]!;
+      const ids = records.map(({ id }) => id);
       for (let attempt = 1; ; attempt += 1) {
-        const outcome = await tryToClear(settings.gateway, token, { model, id });
-        if (typeof outcome === 'number')
-          return `cleared by HTTP, ${outcome} ${outcome === 1 ? 'key' : 'keys'} deleted`;
+        const outcome = await tryToClear(settings.gateway, token, { model, ids });
+        if (typeof outcome === 'number') return `cleared by HTTP, ${keysDeleted(outcome)}`;
         // Changed keys or clients invalidate a token before it expires, so one retry uses a new token.
         const renewed = outcome.status === 401 && attempt === 1;
         if (renewed) token.drop();
         if ((!renewed && !isPassing(outcome.status)) || attempt === maxTries)
           throw new Problem(
-            `Gave up on announcing ${model} ${id} after ${attempt} ${attempt === 1 ? 'try' : 'tries'}: ${outcome.message}`,
+            `Gave up on announcing ${model} ${ids.join(', ')} after ${attempt} ${attempt === 1 ? 'try' : 'tries'}: ${outcome.message}`,
           );
         if (!renewed) await pause(pauseAfter(outcome, attempt));
       }
@@ -66,11 +72,14 @@ export function httpAnnouncer(
   };
 }
 
+/** Returns the number as text, for example `1 key deleted`. */
+export const keysDeleted = (count: number): string => `${count} ${count === 1 ? 'key' : 'keys'} deleted`;
+
 /** Returns the number of deleted keys, or the refusal. */
 async function tryToClear(
   gateway: string,
   token: AccessToken,
-  body: Pick<Saved, 'model' | 'id'>,
+  body: { model: Model; ids: number[] },
 ): Promise<number | Refusal> {
   try {
     const answer = await call(gateway, clearModel, { body, token: await token.get() });
@@ -104,16 +113,20 @@ export async function kafkaAnnouncer({ kafka, kafkaPassword: password }: Setting
     throw new Problem(`Kafka does not answer at ${kafka}: ${error.message}`);
   });
   return {
-    announce: (record, change) => sendEvent(producer, record, change),
+    announce: (records, change) => sendEvents(producer, records, change),
     close: () => producer.disconnect(),
   };
 }
 
-async function sendEvent(producer: Producer, { model, id }: Saved, change: Change): Promise<string> {
-  const event = { model, id, event_id: randomUUID(), change, occurred_at: new Date().toISOString() };
-  const messages = [{ key: `${model}:${id}`, value: JSON.stringify(event) }];
+async function sendEvents(producer: Producer, records: readonly Saved[], change: Change): Promise<string> {
+  const occurred_at = new Date().toISOString();
+  const messages = records.map(({ model, id }) => ({
+    key: `${model}:${id}`,
+    value: JSON.stringify({ model, id, event_id: randomUUID(), change, occurred_at }),
+  }));
   await producer.send({ topic: cacheInvalidation.topic, acks: -1, messages }).catch((error: Error) => {
-    throw new Problem(`Gave up on announcing ${model} ${id} through Kafka: ${error.message}`);
+    const keys = messages.map(({ key }) => key).join(', ');
+    throw new Problem(`Gave up on announcing ${keys} through Kafka: ${error.message}`);
   });
   return 'announced through Kafka';
 }

@@ -2,14 +2,17 @@ import { parseArgs } from 'node:util';
 import { models, type Model } from '@content-platform/contract';
 import { Problem } from '../problem.ts';
 
-const actions = ['edit', 'create', 'delete'] as const;
+const actions = ['edit', 'create', 'delete', 'cleared'] as const;
+/** The platform clears at most this many records in one call. */
+const maxIds = 1_000;
 export type Action = (typeof actions)[number];
 
 /** The parsed command line. */
 export interface Command {
   action: Action;
   model: Model | undefined;
-  id: number | undefined;
+  /** Different ids; several for edit only. */
+  ids: number[];
   title: string | undefined;
   via: 'http' | 'kafka';
   /** Steady traffic: changes per second, and duration in seconds. */
@@ -17,9 +20,10 @@ export interface Command {
 }
 
 export const USAGE = `npm run content-server -- <command> [--via http|kafka]
-  edit <model> <id> [--title T]
+  edit <model> <id>[,<id>…] [--title T]    up to ${maxIds} records, announced in one call
   create <model> [<id>] [--title T]
   delete <model> <id>
+  cleared <model> <id>                     shows the newest cache clears of a record
   [edit [<model>] [<id>]] --rate N --seconds S    N edits a second; of any demo records unless they are named
 Models: ${models.join(', ')}`;
 
@@ -30,7 +34,7 @@ export function parseCommand(args: string[]): Command {
   const [action = values.rate === undefined ? undefined : 'edit', model, id, ...rest] = positionals;
   const wrong = (what: string): Problem => new Problem(what, USAGE.split('\n'));
   if (!isOneOf(actions, action))
-    throw wrong(`The command is ${action ?? 'missing'}: edit, create or delete.`);
+    throw wrong(`The command is ${action ?? 'missing'}: edit, create, delete or cleared.`);
   if (model !== undefined && !isOneOf(models, model)) throw wrong(`There is no model ${model}.`);
   if (rest.length > 0) throw wrong(`Too many arguments: ${rest.join(' ')}.`);
   const { via = 'http' } = values;
@@ -47,8 +51,12 @@ export function parseCommand(args: string[]): Command {
   if ((rate === undefined) !== (seconds === undefined)) throw wrong('--rate and --seconds go together.');
   const traffic = rate === undefined || seconds === undefined ? undefined : { rate, seconds };
   if (traffic && action !== 'edit') throw wrong('--rate is for edit.');
-  const command = { action, model, id: number('The id', id), title: values.title, via, traffic } as const;
-  if (!traffic && (!model || (!command.id && action !== 'create')))
+  const ids = [...new Set(id?.split(',').map((one) => number('The id', one)!))];
+  if (ids.length > maxIds) throw wrong(`${ids.length} ids: at most ${maxIds}.`);
+  if (ids.length > 1 && (action !== 'edit' || traffic))
+    throw wrong('Only edit takes several ids, without --rate.');
+  const command = { action, model, ids, title: values.title, via, traffic } as const;
+  if (!traffic && (!model || (ids.length === 0 && action !== 'create')))
     throw wrong(`${action} needs a model${action === 'create' ? '' : ' and an id'}.`);
   return command;
 }

@@ -15,8 +15,8 @@ export interface Saved {
  * for example during a restart, it retries for some seconds. @throws Problem if PostgreSQL refuses or stays unavailable
  */
 export interface Records {
-  /** @throws Problem when there is no such record */
-  edit: (model: Model, id: number, title: string) => Promise<Saved>;
+  /** Edits all records with these ids. @throws Problem without a change if a record does not exist */
+  edit: (model: Model, ids: readonly number[], title: string) => Promise<Saved[]>;
   /** Uses the next free ID if none is given. @throws Problem if the ID exists */
   create: (model: Model, id: number | undefined, title: string) => Promise<Saved>;
   /** @throws Problem when there is no such record */
@@ -78,18 +78,22 @@ export function openRecords(database: string, limitMs = 15_000): Records {
     }
   }
 
-  async function one(sql: string, values: unknown[], missing: string): Promise<Saved> {
-    const [row] = await query<{ model: Model; id: string; title: string; version: string }>(sql, values);
-    if (!row) throw new Problem(missing);
-    return { model: row.model, id: Number(row.id), title: row.title, version: Number(row.version) };
+  async function some(sql: string, values: unknown[], missing: string): Promise<Saved[]> {
+    const rows = await query<{ model: Model; id: string; title: string; version: string }>(sql, values);
+    if (rows.length === 0) throw new Problem(missing);
+    return rows.map((row) => ({ ...row, id: Number(row.id), version: Number(row.version) }));
   }
+  const one = async (...statement: Parameters<typeof some>) => (await some(...statement))[0]!;
 
   return {
-    edit: (model, id, title) =>
-      one(
-        `update content.${model} set title = $2 where id = $1 ${returnedColumns}`,
-        [id, title],
-        `There is no ${model} ${id}.`,
+    edit: (model, ids, title) =>
+      some(
+        `update content.${model} set title = $2 where id = any ($1)
+           and cardinality($1) = (select count(*) from content.${model} where id = any ($1)) ${returnedColumns}`,
+        [ids, title],
+        ids.length === 1
+          ? `There is no ${model} ${ids[0]}.`
+          : `One or more of ${model} ${ids.join(', ')} do not exist: nothing was changed.`,
       ),
     create: (model, id, title) =>
       one(

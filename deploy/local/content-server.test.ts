@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, expect, test } from '@jest/globals';
+import { closeRecords, freshId, save } from '../../test/support/records.ts';
+import { read } from '../../test/support/platform.ts';
+import { until } from '../../test/support/wait.ts';
+import { ROOT } from './config.ts';
+
+const run = promisify(execFile);
+afterAll(closeRecords);
+
+/** Runs the command as `npm run content-server` does, on the stack of the tests. */
+async function contentServer(...args: string[]): Promise<string> {
+  return (await run(process.execPath, ['deploy/local/content-server.ts', ...args], { cwd: ROOT })).stdout;
+}
+
+test('edits several records, announces them in one call, and shows the clears of one', async () => {
+  const ids = [freshId(), freshId()];
+  for (const id of ids) {
+    await save('webform', id, 'Old');
+    await until('it is cached', async () => (await read('webform', id)).cache === 'hit');
+  }
+  expect(await contentServer('edit', 'webform', ids.join(), '--title', 'New')).toMatch(
+    new RegExp(
+      `^updated webform ${ids.join(', ')} \\("New"\\): cleared by HTTP, 2 keys deleted in \\d+ ms\\n$`,
+    ),
+  );
+  for (const id of ids) expect((await read('webform', id)).title).toBe('New');
+  const line = new RegExp(
+    `^\\S+Z  http +webform:${ids[0]}  1 key deleted, requested by content-server$`,
+    'm',
+  );
+  await until('the clear is listed', async () =>
+    line.test(await contentServer('cleared', 'webform', String(ids[0]))),
+  );
+  const unknown = String(freshId());
+  expect(await contentServer('cleared', 'accesscode', unknown)).toMatch(
+    /accesscode:\*|was not cleared in the last 30 days/,
+  );
+});
+
+test('announces several records through Kafka', async () => {
+  const ids = [freshId(), freshId()];
+  for (const id of ids) await save('webform', id, 'Old');
+  const output = await contentServer('edit', 'webform', ids.join(), '--title', 'New', '--via', 'kafka');
+  expect(output).toMatch(/announced through Kafka/);
+  for (const id of ids)
+    await until('the clear is listed', async () =>
+      /kafka/.test(await contentServer('cleared', 'webform', String(id))),
+    );
+});
