@@ -16,5 +16,7 @@ export async function aptInstall(packages: string[], signal: AbortSignal): Promi
     return (await runCommand('apt-get', [...flags, ...args], { signal, env, within: 170_000 })).code === 0;
   };
   updated ??= run('update');
-  return (await updated) && run('install', '-y', '--no-install-recommends', ...packages);
+  // Another process may hold the lock of the package lists: the next call tries again.
+  if (!(await updated)) updated = undefined;
+  return updated !== undefined && run('install', '-y', '--no-install-recommends', ...packages);
 }

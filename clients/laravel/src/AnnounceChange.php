@@ -1,0 +1,51 @@
+<?php
+
+namespace ContentPlatform\Laravel;
+
+use Illuminate\Bus\Queueable;
+use Illuminate\Queue\{InteractsWithQueue, Jobs\SyncJob};
+use Illuminate\Support\{Facades\Log, Str};
+
+/** Announces committed changes of up to 1,000 records of a model, or of all its records. */
+class AnnounceChange implements \Illuminate\Contracts\Queue\ShouldQueue
+{
+    use InteractsWithQueue, Queueable;
+
+    /** Seconds between tries; the last value repeats. About 150 tries in a day: Laravel's jobs table can count to 255. */
+    public $backoff = [1, 2, 5, 10, 30, 60, 120, 300, 600];
+    public string $eventId;
+    public string $changedAt;
+
+    /** @param array<int, ?string> $changes created, updated, deleted or null for each id; empty: all records of the model */
+    public function __construct(public string $model, public array $changes)
+    {
+        [$this->eventId, $this->changedAt] = [(string) Str::uuid(), now()->toISOString()];
+        $this->onConnection(config('platform.queue_connection'))->onQueue(config('platform.queue'));
+        $this->beforeCommit(); // Announcer has waited; a rollback on another connection must not drop this job
+    }
+
+    public function retryUntil(): \DateTimeInterface
+    {
+        return now()->addDay();
+    }
+
+    public function handle(Platform $platform, Kafka $kafka): void
+    {
+        $ids = array_keys($this->changes);
+        $records = count($ids) === 1 ? "{$this->model} $ids[0]" : (count($ids) ?: 'all')." records of {$this->model}";
+        try {
+            config('platform.via') === 'kafka' ? $kafka->send($this) : $platform->clear($this->model, ...$ids);
+        } catch (PlatformError $error) {
+            throw_if($this->job === null || $this->job instanceof SyncJob, $error); // no queue keeps the announcement
+            if ($error->final) {
+                Log::error("The announcement of $records was refused and is in failed_jobs. {$error->getMessage()}");
+                $this->fail($error);
+            } else {
+                $pause = $this->backoff[$this->attempts() - 1] ?? last($this->backoff);
+                $pause = min(max($pause, $error->retryAfter), last($this->backoff));
+                Log::warning("Announcing $records failed, next try in $pause s. {$error->getMessage()}");
+                $this->release($pause);
+            }
+        }
+    }
+}

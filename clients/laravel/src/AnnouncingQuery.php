@@ -1,0 +1,87 @@
+<?php
+
+namespace ContentPlatform\Laravel;
+
+/**
+ * A query whose writes announce the records that they change. Every write of Eloquent ends here, also those that raise no
+ * model events: bulk updates and deletes, upserts, saveQuietly().
+ */
+class AnnouncingQuery extends \Illuminate\Database\Query\Builder
+{
+    public ?string $platformModel = null; // null in subqueries, which only read
+    public string $platformKey = 'id';
+
+    public function insert(array $values)
+    {
+        return tap(parent::insert($values), fn () => $this->announce($this->idsOf($values), 'created'));
+    }
+
+    public function insertOrIgnore(array $values)
+    {
+        return tap(parent::insertOrIgnore($values), fn () => $this->announce($this->idsOf($values), 'created'));
+    }
+
+    public function insertGetId(array $values, $sequence = null)
+    {
+        return tap(parent::insertGetId($values, $sequence), fn ($id) => $this->announce([$id], 'created'));
+    }
+
+    public function upsert(array $values, $uniqueBy, $update = null)
+    {
+        return tap(parent::upsert($values, $uniqueBy, $update), fn () => $this->announce($this->idsOf($values)));
+    }
+
+    public function update(array $values)
+    {
+        $former = array_key_exists($this->platformKey, $values) ? (clone $this)->pluck($this->platformKey)->all() : [];
+
+        return $this->returningIds(fn () => parent::update($values), 'updated', $former);
+    }
+
+    public function delete($id = null)
+    {
+        return $this->returningIds(fn () => parent::delete($id), 'deleted');
+    }
+
+    /** Adds RETURNING to the statement of $write, so that exactly the changed records are announced. */
+    private function returningIds(callable $write, string $change, array $former = [])
+    {
+        $connection = $this->connection;
+        $this->connection = $proxy = new class($connection, $this->grammar->wrap($this->platformKey)) {
+            public array $ids = [];
+
+            public function __construct(private object $connection, private string $key) {}
+
+            public function __call($method, $arguments)
+            {
+                if ($method !== 'update' && $method !== 'delete') {
+                    return $this->connection->$method(...$arguments);
+                }
+                $this->connection->recordsHaveBeenModified();
+                $rows = $this->connection->select("$arguments[0] returning {$this->key} as id", $arguments[1], false);
+
+                return count($this->ids = array_column($rows, 'id'));
+            }
+        };
+        try {
+            $count = $write();
+        } finally {
+            $this->connection = $connection;
+        }
+        $this->announce($count > 0 ? [...$former, ...$proxy->ids] : [], $change);
+
+        return $count;
+    }
+
+    private function idsOf(array $rows): array
+    {
+        return array_column(is_array(reset($rows)) ? $rows : [$rows], $this->platformKey);
+    }
+
+    private function announce(array $ids, ?string $change = null): void
+    {
+        if ($this->platformModel !== null && $ids !== []) {
+            app(Announcer::class)->changed($this->connection, $this->platformModel, array_fill_keys($ids, $change));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+<?php
+
+namespace ContentPlatform\Laravel;
+
+use Illuminate\Support\Facades\{Cache, DB, Http};
+use Illuminate\Support\Str;
+
+class CheckCommand extends \Illuminate\Console\Command
+{
+    /** What to do if a check fails. */
+    private const ADVICE = [
+        'Laravel' => 'Upgrade to Laravel 8.83 or newer.',
+        'URL' => "Set PLATFORM_URL to the gateway's URL without a path and a slash at its end, for example https://api.example.com.",
+        'Client' => 'Set PLATFORM_CLIENT and PLATFORM_SECRET. On the platform, "npm run admin -- rotate-client NAME" prints a new '
+            .'secret, and "npm run admin -- create-client NAME --scope cache:clear" creates a client.',
+        'Database' => 'Set PLATFORM_DATABASE_URL with the role content_server and its password.',
+        'Queue' => 'Set QUEUE_CONNECTION=database or redis.',
+        'Worker' => 'Keep "php artisan queue:work --queue=%s" running, with a cache that all processes share (not the driver array).',
+        'Kafka' => 'Set KAFKA_BROKERS and start Kafka, or set PLATFORM_VIA=http.',
+    ];
+
+    protected $signature = 'platform:check {--wait=10 : Seconds to wait for a queue worker}';
+    protected $description = 'Check the connection to the platform and say what to do';
+
+    public function handle(Platform $platform, Kafka $kafka): int
+    {
+        $exitCode = self::SUCCESS;
+        foreach (self::ADVICE as $name => $advice) {
+            try {
+                $this->{"check$name"}($platform, $kafka);
+                $this->info("ok    $name");
+            } catch (\Throwable $error) {
+                $exitCode = self::FAILURE;
+                $this->error("fail  $name: {$error->getMessage()}");
+                $this->line('      '.sprintf($advice, config('platform.queue')));
+            }
+        }
+
+        return $exitCode;
+    }
+
+    private function checkLaravel(): void
+    {
+        $version = $this->laravel->version();
+        throw_if(version_compare($version, '8.83', '<'), "Laravel $version is too old.");
+    }
+
+    private function checkUrl(): void
+    {
+        $url = (string) config('platform.url');
+        throw_if(str_ends_with($url, '/'), "PLATFORM_URL=$url ends with a slash.");
+        throw_unless(preg_match('#^https?://[^/?\#]+$#', $url), "PLATFORM_URL=$url is not the URL of a gateway.");
+        $response = Http::timeout(5)->withoutRedirecting()->get("$url/health");
+        $text = "The server at $url is not the gateway: its /health returned {$response->status()} without services.";
+        throw_unless(is_array($response->json('services')), $text);
+    }
+
+    private function checkClient(Platform $platform): void
+    {
+        $scopes = explode(' ', $platform->newToken()['scope']);
+        throw_unless(in_array('cache:clear', $scopes, true), 'The client lacks the scope cache:clear.');
+        $platform->clear('webform', 2 ** 53 - 1); // no record has this id
+    }
+
+    private function checkDatabase(): void
+    {
+        $right = fn (string $name) => "has_table_privilege(name, '$name')";
+        $may = implode(' and ', array_map($right, ['SELECT', 'INSERT', 'UPDATE', 'DELETE']));
+        foreach (config('platform.tables') as $table) {
+            $row = DB::connection('platform')->selectOne("select $may as may from (select ?::text) as t (name)", [$table]);
+            throw_unless($row->may, "This role may not change $table.");
+        }
+    }
+
+    private function checkQueue(): void
+    {
+        $name = config('platform.queue_connection') ?? config('queue.default');
+        $driver = config("queue.connections.$name.driver", 'missing');
+        $text = "The driver of the queue connection $name is $driver: it does not keep announcements for a retry.";
+        throw_if(in_array($driver, ['sync', 'null', 'missing'], true), $text);
+    }
+
+    private function checkWorker(): void
+    {
+        $this->checkQueue();
+        $key = 'platform-check:'.Str::random();
+        dispatch(static fn () => Cache::put($key, true, 60))
+            ->onConnection(config('platform.queue_connection'))->onQueue(config('platform.queue'));
+        for ($end = microtime(true) + $this->option('wait'); ! Cache::pull($key); usleep(50_000)) {
+            throw_if(microtime(true) > $end, "No job was done within {$this->option('wait')} s.");
+        }
+    }
+
+    private function checkKafka(Platform $platform, Kafka $kafka): void
+    {
+        if (config('platform.via') === 'kafka') {
+            $kafka->producer(fn () => null)->getMetadata(false, null, 5_000);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { read } from '../../../test/support/platform.ts';
+import { closeRecords, database, freshId } from '../../../test/support/records.ts';
+import { until } from '../../../test/support/wait.ts';
+import {
+  type Application,
+  createConnectedApplication,
+  type Driver,
+  installLimitMs,
+  startDriver,
+} from './application.ts';
+
+let application: Application;
+let driver: Driver;
+const php: Driver['php'] = (code) => driver.php(code);
+
+beforeAll(async () => {
+  application = await createConnectedApplication();
+  driver = startDriver(application);
+}, installLimitMs);
+afterAll(async () => {
+  driver?.stop();
+  application?.remove();
+  await closeRecords();
+});
+beforeEach(() => php("DB::table('jobs')->delete();"));
+
+interface Announced {
+  model: string;
+  changes: Record<string, string | null>;
+}
+const announced = () => php<Announced[]>('return announced();');
+const webform = (...changes: [id: number, change: string | null][]): Announced[] => [
+  { model: 'webform', changes: Object.fromEntries(changes) },
+];
+
+/** Creates webforms and returns their ids; their announcements are dropped. */
+async function create(count = 1): Promise<number[]> {
+  const first = freshId();
+  const ids = Array.from({ length: count }, (_, index) => first + index);
+  await php(`foreach ([${ids.join(',')}] as $id) Webform::create(['id' => $id, 'title' => 'Old', 'body' => (object) []]);
+    DB::table('jobs')->delete();`);
+  return ids;
+}
+/** Reads until the record is cached, or its absence is. */
+const cached = (id: number) =>
+  until('it is cached', async () => (await read('webform', id)).cache !== 'miss');
+const work = () => php<number>('return work();');
+
+test('a created, changed and deleted record is visible once the job is done', async () => {
+  const id = freshId();
+  expect((await read('webform', id)).status).toBe(404);
+  await php(`Webform::create(['id' => ${id}, 'title' => 'Intake', 'body' => ['fields' => []]]);`);
+  expect(await announced()).toEqual(webform([id, 'created']));
+  expect(await work()).toBe(1);
+  expect(await read('webform', id)).toMatchObject({ status: 200, title: 'Intake' });
+  await cached(id);
+  await php(`Webform::find(${id})->update(['title' => 'Intake 2']);`);
+  expect(await announced()).toEqual(webform([id, 'updated']));
+  await work();
+  expect(await read('webform', id)).toMatchObject({ cache: 'miss', title: 'Intake 2' });
+  await php(`Webform::find(${id})->delete();`);
+  expect(await announced()).toEqual(webform([id, 'deleted']));
+  await work();
+  expect((await read('webform', id)).status).toBe(404);
+});
+
+test('records of two models with the same id do not touch each other', async () => {
+  const id = freshId();
+  const state = await php<unknown>(`
+    foreach ([Webform::class, Pathway::class] as $class) $class::create(['id' => ${id}, 'title' => $class, 'body' => 1]);
+    $webform = Webform::find(${id})->refresh();
+    $webform->title = 'New';
+    $webform->save();
+    $same = $webform->is(Pathway::find(${id}));
+    Accesscode::destroy(${id});
+    Webform::destroy(${id});
+    return [$same, Webform::find(${id}), Pathway::find(${id})->title];`);
+  expect(state).toEqual([false, null, 'ContentPlatform\\Laravel\\Pathway']);
+});
+
+test('a changed key announces the old and the new id', async () => {
+  const [id] = (await create()) as [number];
+  const other = freshId();
+  await cached(id);
+  await php(`$webform = Webform::find(${id}); $webform->id = ${other}; $webform->save();`);
+  expect(await announced()).toEqual(webform([id, 'updated'], [other, 'updated']));
+  await work();
+  expect((await read('webform', id)).status).toBe(404);
+  expect((await read('webform', other)).title).toBe('Old');
+});
+
+test('an unchanged record is not announced, also after its body was read', async () => {
+  const [id] = (await create()) as [number];
+  await php(`$webform = Webform::find(${id}); $webform->body; $webform->save(); $webform->touch();`);
+  expect(await announced()).toEqual([]);
+  expect(await php(`return Webform::find(${id})->version;`)).toBe(1);
+});
+
+test('a body keeps {} and 1.0 when something else changes', async () => {
+  const [id] = (await create()) as [number];
+  const text = '{"empty": {}, "list": [], "price": 1.0, "big": 12345678901234567890}';
+  await database().query('UPDATE content.webform SET body = $2 WHERE id = $1', [id, text]);
+  await php(`$webform = Webform::find(${id}); $webform->body; $webform->update(['title' => 'New']);`);
+  const body = async () =>
+    (await database().query<{ body: string }>('SELECT body::text FROM content.webform WHERE id = $1', [id]))
+      .rows[0]!.body;
+  expect(JSON.parse(await body())).toEqual(JSON.parse(text));
+  expect(await body()).toMatch(/12345678901234567890/);
+  await php(
+    `$webform = Webform::find(${id}); unset($webform->body->big); $webform->body->name = 'A'; $webform->save();`,
+  );
+  expect(await body()).toBe('{"list": [], "name": "A", "empty": {}, "price": 1.0}');
+});
+
+test('changes of a transaction are announced in one job, after the commit', async () => {
+  const [a, b, c] = (await create(3)) as [number, number, number];
+  await php(`DB::connection('platform')->beginTransaction();
+    Webform::find(${a})->update(['title' => 'New']);
+    Webform::destroy(${b});`);
+  expect(await announced()).toEqual([]);
+  await php(
+    `DB::connection('platform')->transaction(fn () => Webform::find(${c})->update(['title' => 'New']));`,
+  );
+  expect(await announced()).toEqual([]);
+  await php("DB::connection('platform')->commit();");
+  expect(await announced()).toEqual(webform([a, 'updated'], [b, 'deleted'], [c, 'updated']));
+});
+
+test('changes that are rolled back are not announced, also those of a savepoint', async () => {
+  const [a, b] = (await create(2)) as [number, number];
+  await php(`DB::connection('platform')->beginTransaction();
+    Webform::find(${a})->update(['title' => 'New']);
+    DB::connection('platform')->rollBack();`);
+  expect(await announced()).toEqual([]);
+  await php(`DB::connection('platform')->transaction(function () {
+      Webform::find(${a})->update(['title' => 'New']);
+      try {
+        DB::connection('platform')->transaction(function () {
+          Webform::find(${b})->update(['title' => 'New']);
+          throw new LogicException;
+        });
+      } catch (LogicException) {}
+    });`);
+  expect(await announced()).toEqual(webform([a, 'updated']));
+  expect(await php(`return Webform::find(${b})->title;`)).toBe('Old');
+});
+
+test.each([
+  ['around the change', `DB::transaction(function () { CHANGE; throw new LogicException; })`],
+  [
+    'around a transaction of the platform',
+    `DB::transaction(function () { DB::connection('platform')->transaction(fn () => CHANGE); throw new LogicException; })`,
+  ],
+])("the rollback of the application's own transaction %s keeps the announcement", async (_, code) => {
+  const [id] = (await create()) as [number];
+  const change = `Webform::find(${id})->update(['title' => 'New'])`;
+  await expect(php(`${code.replace('CHANGE', change)};`)).rejects.toThrow('LogicException');
+  expect(await announced()).toEqual(webform([id, 'updated']));
+});
+
+test("the commit of the application's own transaction does not announce what the platform has not committed", async () => {
+  const [id] = (await create()) as [number];
+  await php(`DB::connection('platform')->beginTransaction();
+    DB::transaction(fn () => Webform::find(${id})->update(['title' => 'New']));`);
+  expect(await announced()).toEqual([]);
+  await php("DB::connection('platform')->commit();");
+  expect(await announced()).toEqual(webform([id, 'updated']));
+});
+
+test.each([
+  [
+    'a bulk update',
+    `Webform::whereIn('id', [A, B])->where('title', 'Old')->update(['title' => 'New']);`,
+    'updated',
+  ],
+  [
+    'a limited update',
+    `Webform::whereIn('id', [A, B, C])->orderBy('id')->limit(2)->update(['title' => 'New']);`,
+    'updated',
+  ],
+  ['a bulk delete', `Webform::whereIn('id', [A, B])->delete();`, 'deleted'],
+  ['destroy', `Webform::destroy([A, B]);`, 'deleted'],
+  ['a delete by key', `foreach ([A, B] as $id) Webform::query()->toBase()->delete($id);`, 'deleted'],
+  [
+    'an upsert',
+    `Webform::upsert([['id' => A, 'title' => 'New', 'body' => '{}'], ['id' => B, 'title' => 'New', 'body' => '{}']], ['id'], ['title']);`,
+    null,
+  ],
+  [
+    'insertOrIgnore',
+    `Webform::insertOrIgnore([['id' => A, 'title' => 'N', 'body' => '1'], ['id' => B, 'title' => 'N', 'body' => '1']]);`,
+    'created',
+  ],
+  [
+    'updateOrInsert',
+    `foreach ([A, B] as $id) Webform::query()->updateOrInsert(['id' => $id], ['title' => 'New', 'body' => '1']);`,
+    'updated',
+  ],
+  [
+    'updateOrCreate',
+    `foreach ([A, B] as $id) Webform::updateOrCreate(['id' => $id], ['title' => 'New']);`,
+    'updated',
+  ],
+  ['increment', `Webform::whereIn('id', [A, B])->increment('version', 1, ['title' => 'New']);`, 'updated'],
+  [
+    'saveQuietly',
+    `foreach ([A, B] as $id) Webform::find($id)->fill(['title' => 'New'])->saveQuietly();`,
+    'updated',
+  ],
+  [
+    'withoutEvents',
+    `Webform::withoutEvents(fn () => Webform::find([A, B])->each->update(['title' => 'New']));`,
+    'updated',
+  ],
+  [
+    'a chunked update',
+    `Webform::whereIn('id', [A, B])->lazyById(1)->each->update(['title' => 'New']);`,
+    'updated',
+  ],
+  ["the application's own model", `Form::whereKey([A, B])->update(['title' => 'New']);`, 'updated'],
+  [
+    'SQL and announce()',
+    `DB::connection('platform')->update('UPDATE content.webform SET title = id'); Webform::announce(A, B);`,
+    null,
+  ],
+])('%s announces the changed records', async (_, code, change) => {
+  const ids = (await create(3)) as [number, number, number];
+  const [a, b, c] = ids.map(String) as [string, string, string];
+  const filled = code.replace(/\b[ABC]\b/g, (letter) => ({ A: a, B: b, C: c })[letter]!);
+  await php(`DB::connection('platform')->transaction(function () { ${filled} });`);
+  expect(await announced()).toEqual(webform([ids[0], change], [ids[1], change]));
+});
+
+test("the application's own model with an auto-incrementing key announces the given id", async () => {
+  const id = freshId();
+  await php(`Form::create(['id' => ${id}, 'title' => 'New', 'body' => '{}']);`);
+  expect(await announced()).toEqual(webform([id, 'created']));
+});
+
+test('a bulk change that matches nothing is not announced', async () => {
+  await php(
+    `Webform::where('id', ${freshId()})->update(['title' => 'New']); Webform::where('id', ${freshId()})->delete();`,
+  );
+  expect(await announced()).toEqual([]);
+});
+
+test('groups up to 1,000 ids in one job', async () => {
+  const first = freshId();
+  const last = first + 2_000;
+  const insert =
+    "INSERT INTO content.webform (id, title, body) SELECT id, 'Old', '{}' FROM generate_series($1::bigint, $2) AS id";
+  await database().query(insert, [first, last]);
+  await Promise.all([cached(first), cached(last)]);
+  expect(
+    await php(`return Webform::whereBetween('id', [${first}, ${last}])->update(['title' => 'New']);`),
+  ).toBe(2_001);
+  const sizes = (await announced()).map(({ changes }) => Object.keys(changes).length);
+  expect(sizes).toEqual([1_000, 1_000, 1]);
+  await work();
+  expect((await read('webform', first)).title).toBe('New');
+  expect((await read('webform', last)).title).toBe('New');
+});
+
+test('announceAll() clears all records of the model', async () => {
+  const [id] = (await create()) as [number];
+  await cached(id);
+  await php(`DB::connection('platform')->update('UPDATE content.webform SET title = ? WHERE id = ?', ['SQL', ${id}]);
+    Webform::announceAll();`);
+  expect(await announced()).toEqual([{ model: 'webform', changes: {} }]);
+  await work();
+  expect((await read('webform', id)).title).toBe('SQL');
+});
+
+test('records work in routes and in jobs of the application', async () => {
+  const [id] = (await create()) as [number];
+  const title = await php<string>(`
+    Route::get('/webforms/{webform}', fn (Webform $webform) => $webform->title)
+      ->middleware(Illuminate\\Routing\\Middleware\\SubstituteBindings::class);
+    $response = app('router')->dispatch(Illuminate\\Http\\Request::create('/webforms/${id}'));
+    dispatch((new RenameJob(Webform::find(${id}), 'Renamed'))->onQueue('default'));
+    work('default');
+    return $response->getContent();`);
+  expect(title).toBe('Old');
+  expect(await php(`return Webform::find(${id})->title;`)).toBe('Renamed');
+  expect(await announced()).toEqual(webform([id, 'updated']));
+});

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { environmentWith } from '../../../deploy/local/config.ts';
+import { admin } from '../../../test/support/admin.ts';
+import { announce, closeEvents } from '../../../test/support/events.ts';
+import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
+import { read } from '../../../test/support/platform.ts';
+import { closeRecords, freshId, save } from '../../../test/support/records.ts';
+import { stack } from '../../../test/support/stack.ts';
+import { until } from '../../../test/support/wait.ts';
+import {
+  type Application,
+  createConnectedApplication,
+  installLimitMs,
+  settingsOfStack,
+  startDriver,
+} from './application.ts';
+
+let application: Application;
+let worker: ChildProcess;
+let website: HttpServer;
+const deadPort = '127.0.0.1:1';
+
+beforeAll(async () => {
+  application = await createConnectedApplication();
+  const work = ['artisan', 'queue:work', '--queue=platform', '--sleep=0.1'];
+  worker = spawn('php', work, {
+    cwd: application.folder,
+    env: environmentWith(application.env),
+    stdio: 'ignore',
+  });
+  website = await startHttpServer((_, response) => void response.end('<html>'));
+}, installLimitMs);
+afterAll(async () => {
+  worker?.kill('SIGKILL');
+  website?.close();
+  application?.remove();
+  await closeEvents();
+  await closeRecords();
+});
+
+const check = (env: Record<string, string>, wait = '0') =>
+  application.run('php', ['artisan', 'platform:check', `--wait=${wait}`], env);
+
+test('platform:check finds nothing wrong with a complete installation', async () => {
+  const kafka = { PLATFORM_VIA: 'kafka', TEST_RDKAFKA: '1', KAFKA_BROKERS: stack().kafka! };
+  const { code, output } = await check(kafka, '60');
+  const names = ['Laravel', 'URL', 'Client', 'Database', 'Queue', 'Worker', 'Kafka'];
+  expect({ code, output }).toEqual({ code: 0, output: names.map((name) => `ok    ${name}\n`).join('') });
+});
+
+const withPassword = (password: string) =>
+  settingsOfStack().PLATFORM_DATABASE_URL.replace(/:[^:@/]+@/, `:${password}@`);
+
+test.each<[string, () => Record<string, string>, RegExp]>([
+  [
+    'a URL at which no server responds',
+    () => ({ PLATFORM_URL: `http://${deadPort}` }),
+    /^fail {2}URL: cURL error 7.*\n {6}Set PLATFORM_URL to the gateway's URL/m,
+  ],
+  [
+    'the URL of another server',
+    () => ({ PLATFORM_URL: website.origin }),
+    /^fail {2}URL: The server at http:\S+ is not the gateway: its \/health returned 200 without services\.\n {6}Set PLATFORM_URL/m,
+  ],
+  [
+    'a slash at the end of the URL',
+    () => ({ PLATFORM_URL: `${stack().gateway}/` }),
+    /^fail {2}URL: PLATFORM_URL=http:\S+\/ ends with a slash\.\n {6}Set PLATFORM_URL.*without a path and a slash/m,
+  ],
+  [
+    'a wrong secret',
+    () => ({ PLATFORM_SECRET: 'wrong' }),
+    /^fail {2}Client: The platform returned 401 .*\n {6}Set PLATFORM_CLIENT and PLATFORM_SECRET.*rotate-client/m,
+  ],
+  [
+    'a wrong database password',
+    () => ({ PLATFORM_DATABASE_URL: withPassword('wrong') }),
+    /^fail {2}Database: .*password authentication failed[^]*\n {6}Set PLATFORM_DATABASE_URL with the role content_server and its password/m,
+  ],
+  [
+    'the queue driver sync',
+    () => ({ QUEUE_CONNECTION: 'sync' }),
+    /^fail {2}Queue: The driver of the queue connection sync is sync: it does not keep.*\n {6}Set QUEUE_CONNECTION=database or redis/m,
+  ],
+  [
+    'a queue without a worker',
+    () => ({ PLATFORM_QUEUE: 'unattended' }),
+    /^fail {2}Worker: No job was done within 0 s\.\n {6}Keep "php artisan queue:work --queue=unattended" running/m,
+  ],
+  [
+    'an unreachable Kafka',
+    () => ({ PLATFORM_VIA: 'kafka', TEST_RDKAFKA: '1', KAFKA_BROKERS: deadPort }),
+    /^fail {2}Kafka: Local: Broker transport failure\n {6}Set KAFKA_BROKERS and start Kafka/m,
+  ],
+  [
+    'a missing Kafka extension',
+    () => ({ PLATFORM_VIA: 'kafka', KAFKA_BROKERS: stack().kafka! }),
+    /^fail {2}Kafka: The PHP extension rdkafka is not installed\.\n/m,
+  ],
+  [
+    'an old Laravel',
+    () => ({ TEST_LARAVEL_VERSION: '8.82.0' }),
+    /^fail {2}Laravel: Laravel 8\.82\.0 is too old\.\n {6}Upgrade to Laravel 8\.83 or newer/m,
+  ],
+])('platform:check finds %s', async (_, env, message) => {
+  const { code, output } = await check(env());
+  expect(output).toMatch(message);
+  expect(code).toBe(1);
+});
+
+test('platform:check finds a client without the scope', async () => {
+  const name = `reader-${freshId()}`;
+  const secret = (await admin('create-client', name, '--scope', 'content:read')).split(/\s+/).at(-1)!;
+  const { code, output } = await check({ PLATFORM_CLIENT: name, PLATFORM_SECRET: secret });
+  expect(output).toMatch(
+    /^fail {2}Client: The client lacks the scope cache:clear\.\n.*create-client NAME --scope cache:clear/m,
+  );
+  expect(code).toBe(1);
+});
+
+test('announces by Kafka event', async () => {
+  const env = {
+    PLATFORM_VIA: 'kafka',
+    TEST_RDKAFKA: '1',
+    PLATFORM_QUEUE: 'kafka',
+    KAFKA_BROKERS: stack().kafka!,
+  };
+  const driver = startDriver(application, env);
+  try {
+    const ids = [freshId(), freshId()] as const;
+    for (const id of ids) {
+      await save('webform', id, 'Old');
+      await until('it is cached', async () => (await read('webform', id)).cache === 'hit');
+    }
+    const change = `Webform::whereIn('id', [${ids.join(',')}])->update(['title' => 'New']); Webform::announceAll();`;
+    await driver.php(`RdKafka\\Producer::$outcome = -195; ${change} work('kafka');`);
+    expect(await driver.php("return DB::table('jobs')->where('queue', 'kafka')->count();")).toBe(2);
+    interface Message {
+      topic: string;
+      key: string;
+      value: string;
+    }
+    const messages = await driver.php<
+      Message[]
+    >(`RdKafka\\Producer::$outcome = 0; RdKafka\\Producer::$sent = [];
+      DB::table('jobs')->update(['available_at' => 0]); work('kafka'); return RdKafka\\Producer::$sent;`);
+    expect(
+      messages.map(({ topic, key, value }) => ({ topic, key, value: JSON.parse(value) as object })),
+    ).toEqual([
+      ...ids
+        .toSorted((a, b) => a - b)
+        .map((id) => ({
+          topic: 'cache-invalidation',
+          key: `webform:${id}`,
+          value: {
+            model: 'webform',
+            id,
+            change: 'updated',
+            event_id: expect.any(String),
+            occurred_at: expect.stringMatching(/^20\d\d-.*Z$/),
+          },
+        })),
+      {
+        topic: 'cache-invalidation',
+        key: 'webform:*',
+        value: expect.objectContaining({ pattern: 'webform:*' }),
+      },
+    ]);
+    expect(await driver.php("return DB::table('jobs')->where('queue', 'kafka')->count();")).toBe(0);
+    for (const { key, value } of messages.slice(0, 2)) await announce(value, key);
+    for (const id of ids)
+      await until('the event clears the record', async () => (await read('webform', id)).title === 'New');
+  } finally {
+    driver.stop();
+  }
+});

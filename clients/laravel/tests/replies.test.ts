@@ -1,0 +1,232 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import type { IncomingMessage } from 'node:http';
+import { admin } from '../../../test/support/admin.ts';
+import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
+import { read } from '../../../test/support/platform.ts';
+import { closeRecords, freshId, save } from '../../../test/support/records.ts';
+import { until } from '../../../test/support/wait.ts';
+import {
+  type Application,
+  createConnectedApplication,
+  type Driver,
+  installLimitMs,
+  settingsOfStack,
+  startDriver,
+} from './application.ts';
+
+let application: Application;
+let driver: Driver;
+const php: Driver['php'] = (code) => driver.php(code);
+
+beforeAll(async () => {
+  application = await createConnectedApplication();
+  driver = startDriver(application, { QUEUE_CONNECTION: 'database' });
+}, installLimitMs);
+afterAll(async () => {
+  driver?.stop();
+  application?.remove();
+  await closeRecords();
+});
+beforeEach(() => php("DB::table('jobs')->delete(); DB::table('failed_jobs')->delete(); Cache::flush();"));
+afterEach(() => server?.close());
+
+const clearPath = '/api/admin/cache/clear-model';
+type Reply = { status: number; body?: unknown; headers?: Record<string, string> };
+const cleared: Reply = { status: 200, body: { success: true, keys_deleted: 1 } };
+
+let server: HttpServer | undefined;
+let requests: { path: string; authorization: string; body: string }[] = [];
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += String(chunk);
+  return text;
+}
+
+/** Starts a platform that returns these replies to clears; the last one repeats. Connects the application to it. */
+async function platform(...replies: Reply[]): Promise<void> {
+  requests = [];
+  let tokens = 1;
+  server = await startHttpServer(async (request, response) => {
+    const { url: path = '', headers } = request;
+    requests.push({ path, authorization: headers.authorization ?? '', body: await textOf(request) });
+    const token = { access_token: `t${tokens}`, expires_in: 900, scope: '' };
+    const isToken = path === '/api/token';
+    tokens += isToken ? 1 : 0;
+    const next = replies.length > 1 && !isToken ? replies.shift()! : replies[0]!;
+    const reply: Reply = isToken ? { status: 200, body: token } : next;
+    const text = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body ?? {});
+    response.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers });
+    response.end(reply.status === 304 ? undefined : text);
+  });
+  // The slash at the end must not matter.
+  await php(
+    `config(['platform.url' => '${server.origin}/', 'platform.client' => 'c', 'platform.secret' => 's:/ü']);`,
+  );
+}
+
+/** Queues an announcement and does the job once. */
+const announce = (id = 12) => php(`dispatch(new AnnounceChange('webform', [${id} => 'updated'])); work();`);
+interface Job {
+  attempts: number;
+  delay: number;
+}
+/** Returns the waiting announcements. The delay is in seconds. */
+const waiting = () =>
+  php<Job[]>(`return DB::table('jobs')->get()
+    ->map(fn ($job) => ['attempts' => (int) $job->attempts, 'delay' => $job->available_at - $job->created_at])->all();`);
+const failed = () => php<string[]>("return DB::table('failed_jobs')->pluck('exception')->all();");
+const log = () => php<string>("return file_get_contents(storage_path('logs/laravel.log'));");
+
+test('asks for a token once, and encodes the secret', async () => {
+  await platform(cleared);
+  await announce();
+  await announce(13);
+  expect(requests.map(({ path }) => path)).toEqual(['/api/token', clearPath, clearPath]);
+  expect(Buffer.from(requests[0]!.authorization.slice(6), 'base64').toString()).toBe('c:s%3A%2F%C3%BC');
+  expect(requests[1]!.authorization).toBe('Bearer t1');
+  expect(JSON.parse(requests[2]!.body)).toEqual({ model: 'webform', ids: [13] });
+  expect(await waiting()).toEqual([]);
+});
+
+test('replaces a refused token at once', async () => {
+  await platform({ status: 401 }, cleared);
+  await announce();
+  expect(requests.map(({ authorization }) => authorization).slice(1)).toEqual([
+    'Bearer t1',
+    expect.anything(),
+    'Bearer t2',
+  ]);
+  expect(await waiting()).toEqual([]);
+});
+
+const html = { body: '<html>', headers: { 'content-type': 'text/html' } };
+test.each<[string, Reply, number]>([
+  ['503', { status: 503, headers: { 'retry-after': '7' } }, 7],
+  ['429', { status: 429, headers: { 'retry-after': '30' } }, 30],
+  ['503 with a long Retry-After', { status: 503, headers: { 'retry-after': '86400' } }, 600],
+  ['503 without Retry-After', { status: 503 }, 1],
+  ['a second 401', { status: 401 }, 1],
+  ['400', { status: 400, body: { message: 'The target must be a path.' } }, 1],
+  ['a page with status 200', { status: 200, ...html }, 1],
+  ['success false', { status: 200, body: { success: false } }, 1],
+  ['a redirect', { status: 302, headers: { location: '/' } }, 1],
+  ['304', { status: 304 }, 1],
+])('tries again after %s', async (_, reply, delay) => {
+  await platform(reply);
+  await announce();
+  const [job] = await waiting();
+  expect(job!.attempts).toBe(1);
+  expect([delay, delay + 1]).toContain(job!.delay);
+  expect(await log()).toMatch(
+    `Announcing webform 12 failed, next try in ${delay} s. The platform returned ${reply.status}`,
+  );
+});
+
+test('tries again if no server responds', async () => {
+  await platform(cleared);
+  server!.close();
+  await announce();
+  expect(await waiting()).toHaveLength(1);
+  expect(await log()).toMatch(/next try in 1 s\. No reply to \/api\/token: cURL error 7/);
+});
+
+test('waits longer after each try, stays below 255 tries in a day, and ends with success', async () => {
+  await platform({ status: 503 });
+  await announce();
+  const delays = [];
+  for (let tries = 1; tries <= 10; tries += 1) {
+    delays.push((await waiting())[0]!.delay);
+    await php("DB::table('jobs')->update(['available_at' => 0, 'created_at' => time()]); work();");
+  }
+  const wanted = [1, 2, 5, 10, 30, 60, 120, 300, 600, 600];
+  delays.forEach((delay, index) => expect([wanted[index], wanted[index]! + 1]).toContain(delay));
+  const perDay = wanted.length + (24 * 3600) / 600;
+  expect(perDay).toBeLessThan(255);
+  server!.close();
+  await platform(cleared);
+  await php("DB::table('jobs')->update(['available_at' => 0]); work();");
+  expect(await waiting()).toEqual([]);
+  expect(await failed()).toEqual([]);
+});
+
+test('a job that failed for a day is in failed_jobs', async () => {
+  await platform({ status: 503 });
+  await announce();
+  await php(`Illuminate\\Support\\Carbon::setTestNow(now()->addDay()->addMinute());
+    try { DB::table('jobs')->update(['available_at' => 0]); work(); } finally { Illuminate\\Support\\Carbon::setTestNow(); }`);
+  expect(await waiting()).toEqual([]);
+  expect(await failed()).toHaveLength(1);
+});
+
+test('keeps a refused announcement in failed_jobs, and sends it after queue:retry', async () => {
+  const name = `reader-${freshId()}`;
+  const secret = (await admin('create-client', name, '--scope', 'content:read')).split(/\s+/).at(-1)!;
+  const { PLATFORM_URL: url } = settingsOfStack();
+  const id = freshId();
+  await save('webform', id, 'Old');
+  await until('it is cached', async () => (await read('webform', id)).cache === 'hit');
+  await save('webform', id, 'New');
+  const connect = (client: string, text: string) =>
+    php(
+      `config(['platform.url' => '${url}', 'platform.client' => '${client}', 'platform.secret' => '${text}']);`,
+    );
+  await connect(name, secret);
+  await announce(id);
+  expect(await failed()).toEqual([expect.stringContaining('PlatformError: The platform returned 403')]);
+  expect(await log()).toMatch(`The announcement of webform ${id} was refused and is in failed_jobs.`);
+  await connect('content-server', 'demo-secret');
+  await php("Illuminate\\Support\\Facades\\Artisan::call('queue:retry', ['id' => ['all']]); work();");
+  expect((await read('webform', id)).title).toBe('New');
+});
+
+test('does not repeat an invalid announcement', async () => {
+  const { PLATFORM_URL: url } = settingsOfStack();
+  await php(
+    `config(['platform.url' => '${url}', 'platform.client' => 'content-server', 'platform.secret' => 'demo-secret']);`,
+  );
+  await announce(0);
+  expect(await waiting()).toEqual([]);
+  expect(await failed()).toEqual([expect.stringContaining('PlatformError: The platform returned 422')]);
+});
+
+test('with the queue driver sync, a failed announcement throws in the request that saved the record', async () => {
+  await platform({ status: 503 });
+  const id = freshId();
+  const saved = php(`config(['queue.default' => 'sync']);
+    try {
+      DB::connection('platform')->transaction(function () {
+        Webform::create(['id' => ${id}, 'title' => 'Kept', 'body' => 1]);
+        Pathway::create(['id' => ${id}, 'title' => 'Kept', 'body' => 1]);
+      });
+    } finally { config(['queue.default' => 'database']); }`);
+  await expect(saved).rejects.toThrow('ContentPlatform\\Laravel\\PlatformError: The platform returned 503');
+  expect(requests.filter(({ path }) => path === clearPath)).toHaveLength(2);
+  expect(await php(`return Pathway::find(${id})->title;`)).toBe('Kept');
+});
+
+test('platform:clear prints the number of deleted keys, and fails with the reason', async () => {
+  const id = freshId();
+  await save('webform', id, 'Old');
+  await until('it is cached', async () => (await read('webform', id)).cache === 'hit');
+  const command = ['artisan', 'platform:clear', 'webform', String(id)];
+  const { code, output } = await application.run('php', command);
+  expect({ code, output }).toEqual({ code: 0, output: `Cleared webform ${id}: 1 keys deleted.\n` });
+  const refused = await application.run('php', command, { PLATFORM_SECRET: 'wrong' });
+  expect(refused.code).toBe(1);
+  expect(refused.output).toMatch('The platform returned 401');
+});
+
+test("an application's tests run on SQLite, without the platform", async () => {
+  const other = startDriver(application);
+  try {
+    const state = await other.php(`Platform::fake();
+      Webform::create(['id' => 12, 'title' => 'A', 'body' => (object) []])->update(['title' => 'B']);
+      Webform::where('id', 12)->update(['title' => 'C']);
+      return [Webform::find(12)->title, json_encode(Webform::find(12)->body), Platform::announced()];`);
+    expect(state).toEqual(['C', '{}', ['webform 12', 'webform 12', 'webform 12']]);
+    expect(await waiting()).toEqual([]);
+  } finally {
+    other.stop();
+  }
+});
