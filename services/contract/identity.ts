@@ -143,6 +143,8 @@ export const backchannelLogout = define('backchannelLogout', 'POST', '/api/:iden
 
 export const updateSuborg = define('updateSuborg', 'POST', '/api/:identity/update-suborg', {
   access: 'user',
+  // Each change adds an entry to the audit log, which is kept for a year.
+  rateLimit: { requests: 60, seconds: 60 },
   summary: 'Select a part of the organisation.',
   description: 'Accepts a part that the identity service listed at login.',
   params,

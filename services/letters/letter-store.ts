@@ -39,6 +39,9 @@ const columns = `id, user_id, title, state,
   version, created_at, updated_at`;
 const mine = '($2::bigint IS NULL OR user_id = $2)';
 
+/** History entries of a letter within 24 hours, above which its user cannot add more: they could fill the disk. */
+const maxDailyEntries = 1_000;
+
 const ownerOf = (whose: Whose) => (whose === 'anybody' ? null : whose);
 
 /** Converts a row to a letter: PostgreSQL's bigint arrives as text, and times in JSON in PostgreSQL's format. */
@@ -94,6 +97,15 @@ export function createLetterStore(query: Database['query']) {
                     WHERE letter_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
       const { rows } = await query<HistoryRow>('list_letter_history', text, [id, before ?? null, limit]);
       return rows.map((row) => ({ ...row, id: Number(row.id), at: row.at.toISOString() }));
+    },
+
+    /** Returns the time until the letter's user may change it again; 0: now. */
+    async secondsUntilChange(id: number): Promise<number> {
+      const text = `SELECT ceil(extract(epoch FROM at + interval '24 hours' - now()))::int AS seconds
+                    FROM letters.history WHERE letter_id = $1 ORDER BY id DESC OFFSET $2 LIMIT 1`;
+      const values = [id, maxDailyEntries - 1];
+      const { rows } = await query<{ seconds: number }>('find_daily_limit', text, values);
+      return Math.max(0, rows[0]?.seconds ?? 0);
     },
 
     /** Skips the webform or changes the reason; null: no longer skips it. Call `saveChange` afterwards. */

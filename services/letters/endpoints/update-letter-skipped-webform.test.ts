@@ -45,6 +45,27 @@ describe('skipping a webform', () => {
     });
   });
 
+  test('returns 429 after 1,000 entries of the history in 24 hours', async () => {
+    const [full, other] = [await letters.letter(), await letters.letter()];
+    const add = (count: number, age: string) =>
+      letters.database.query(
+        'add_history',
+        `INSERT INTO letters.history (letter_id, at, actor, event, details)
+         SELECT $1, now() - $3::interval, 'user:1', 'webform_skipped', '{}' FROM generate_series(1, $2)`,
+        [full, count, age],
+      );
+    await add(2_000, '25 hours');
+    await add(998, '1 hour');
+    expect((await letters.skip(full)).status).toBe(200);
+    expect((await letters.skip(full, { skipped: false })).status).toBe(200);
+    const refused = await letters.skip(full);
+    expect(refused).toMatchObject({ status: 429, error: { error: 'rate_limited' } });
+    const seconds = Number(refused.headers.get('retry-after'));
+    expect([seconds > 22 * 3_600, seconds <= 23 * 3_600]).toEqual([true, true]);
+    expect((await letters.read(full)).letter.webforms[1]!.skipped).toBe(false);
+    expect((await letters.skip(other)).status).toBe(200);
+  });
+
   test.each([
     ['skipping a skipped webform with the same reason', { reason: 'No.' }],
     ['skipping a skipped webform without a reason', {}],

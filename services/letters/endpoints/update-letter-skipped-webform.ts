@@ -38,6 +38,13 @@ function changeOf(letter: Letter, { webform_id, skipped, reason: given }: SkipRe
   return { event: 'skip_reason_changed', details, skip: { reason } };
 }
 
+function tooManyChanges(waitSeconds: number): HttpError<'rate_limited'> {
+  const headers = { 'Retry-After': String(waitSeconds) };
+  return new HttpError('rate_limited', 'The letter has changed too often in 24 hours. Retry later.', {
+    headers,
+  });
+}
+
 interface Deps {
   database: Database;
   idempotency: Idempotency;
@@ -59,6 +66,8 @@ export function updateLetterSkippedWebform({ database, idempotency }: Deps): Han
       checkIfMatch(ifMatch, letter);
       const change = changeOf(letter, body);
       if (!change) return letter;
+      const waitSeconds = await letters.secondsUntilChange(letter.id);
+      if (waitSeconds > 0) throw tooManyChanges(waitSeconds);
       const { skip, event, details } = change;
       await letters.setSkip(letter.id, body.webform_id, skip);
       return letters.saveChange(letter, actorOf(caller), [{ event, details }]);
