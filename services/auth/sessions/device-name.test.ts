@@ -1,0 +1,12 @@
+import { expect, test } from '@jest/globals';
+import { deviceName } from './device-name.ts';
+
+test.each([
+  ['curl/8.5.0', 'curl/8.5.0'],
+  ['', 'Unknown device'],
+  // Node accepts these bytes in a header; a terminal may take the first for the begin of a command.
+  ['a\u009b31mred\u0085', 'a31mred'],
+  ['x'.repeat(1_000), 'x'.repeat(100)],
+])('names the device of %j', (userAgent, name) => {
+  expect(deviceName(userAgent)).toBe(name);
+});
