@@ -47,7 +47,7 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
       const traceId = span?.traceId;
       span?.rename(`${method} ${route}`);
       span?.set({ 'http.request.method': method, 'http.route': route, request_id: requestId });
-      if (ms > slowRequestMs) span?.keep();
+      if (ms > slowRequestMs) span?.forceSampling();
       endRequestSpan(span, status);
       const labels = { service: metrics.service, method, route, status: String(status) };
       observe(metrics.requestDuration, labels, ms / 1000, span?.sentTraceId);

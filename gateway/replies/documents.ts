@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { etagOf, HttpError, isCurrent } from '@content-platform/chassis';
+import { etagOf, HttpError, matchesIfNoneMatch } from '@content-platform/chassis';
 import { asyncapi } from '@content-platform/contract/asyncapi';
 import { openapi } from '@content-platform/contract/openapi';
 import type { Middleware } from '../request-context.ts';
@@ -13,7 +13,7 @@ function serve(type: string, content: string | Buffer, headers: Record<string, s
   const etag = etagOf(body);
   return (request, response) => {
     response.set({ 'Cache-Control': 'public, no-cache', ETag: etag, ...headers });
-    if (isCurrent(request.headers['if-none-match'], etag)) response.status(304).end();
+    if (matchesIfNoneMatch(request.headers['if-none-match'], etag)) response.status(304).end();
     else response.set({ 'Content-Type': type, 'Content-Length': String(body.length) }).end(body);
   };
 }

@@ -49,7 +49,7 @@ export async function startGateway({
   const unlimited = { count: async () => undefined, countBadToken: async () => undefined };
   const { app, configureServer, stop } = createGateway({
     publicUrl: issuer,
-    tokens: createTokenVerifier(issuer, keys, { include: () => false }),
+    tokens: createTokenVerifier(issuer, keys, { isRevoked: () => false }),
     limits: redis ? createRateLimits(redis, endpoints, scale, metrics, logger) : unlimited,
     corsOrigins: [],
     trustedProxies: [],

@@ -46,7 +46,7 @@ export function createUpstream(
     const timer = setTimeout(stop, timeouts.response);
     const cancel = onFinished(response, stop);
     try {
-      return await slots.wait(waiting.signal);
+      return await slots.acquire(waiting.signal);
     } catch (error) {
       if (response.destroyed) return undefined;
       options.metrics.upstreamErrors.inc({ service: name, reason: 'busy' });
@@ -60,7 +60,7 @@ export function createUpstream(
   const forward: Middleware = async (request, response) => {
     // The client disconnected during an earlier step, and its 'close' event has passed.
     if (response.destroyed) return;
-    const release = slots.take() ?? (await waitForSlot(response));
+    const release = slots.tryAcquire() ?? (await waitForSlot(response));
     if (!release) return;
     const { bodyStream } = response.locals;
     if (bodyStream?.errored) {

@@ -1,5 +1,5 @@
 import { openDatabase } from '@content-platform/chassis';
-import { addUser, command } from './administration.ts';
+import { addUser, byCommand } from './administration.ts';
 import type { NewClient } from './client-store.ts';
 import { createPasswords } from './passwords/passwords.ts';
 import { createAuthDatabase, migrateAuth } from './stores.ts';
@@ -32,7 +32,9 @@ export async function ensureUser(
 ): Promise<boolean> {
   if (await accounts.users.findByEmail(user.email)) return false;
   const passwordHash = await accounts.passwords.hash(password);
-  const created = await accounts.transaction((stores) => addUser(stores, { ...user, passwordHash }, command));
+  const created = await accounts.transaction((stores) =>
+    addUser(stores, { ...user, passwordHash }, byCommand),
+  );
   return created !== undefined;
 }
 
@@ -46,7 +48,7 @@ export async function ensureClient(
   return accounts.transaction(async ({ clients, audit }) => {
     const isNew = await clients.create({ ...client, secretHash });
     const details = { client: client.name, scopes: client.scopes };
-    if (isNew) await audit.add({ ...command, event: 'client_created', details });
+    if (isNew) await audit.add({ ...byCommand, event: 'client_created', details });
     return isNew;
   });
 }

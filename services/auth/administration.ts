@@ -4,7 +4,7 @@ import type { Stores } from './stores.ts';
 import type { NewUser, User, UserStore } from './user-store.ts';
 
 /** The actor of everything that `npm run admin` does. */
-export const command: Actor = { actor: 'command' };
+export const byCommand: Actor = { actor: 'command' };
 
 /** Creates a user. Call it in a transaction. Returns undefined if another user has the email. */
 export async function addUser({ users, audit }: Stores, user: NewUser, by: Actor): Promise<User | undefined> {

@@ -102,7 +102,7 @@ test('keeps logins at the identity provider for an hour, codes for a day', async
   const login = { nonce: '', codeVerifier: '', returnTo: '', clientState: '', codeChallenge: '' };
   const code = { userId, codeChallenge: '', issuer: '', idToken: '', suborgs: [], mfa: false };
   for (const hash of [young, old]) {
-    await identityLogins.begin(hash, { ...login, browserHash: hash });
+    await identityLogins.add(hash, { ...login, browserHash: hash });
     await identityCodes.add(hash, code);
   }
   const ageLogin = `UPDATE auth.identity_login SET created_at = now() - make_interval(mins => $2) WHERE state_hash = $1`;
@@ -112,10 +112,10 @@ test('keeps logins at the identity provider for an hour, codes for a day', async
   await auth.sql(ageCode, young, 23);
   await auth.sql(ageCode, old, 25);
   await round();
-  expect((await identityLogins.take(young))?.expired).toBe(true);
-  expect(await identityLogins.take(old)).toBeUndefined();
-  expect((await identityCodes.present(young))?.state).toBe('expired');
-  expect(await identityCodes.present(old)).toBeUndefined();
+  expect((await identityLogins.consume(young))?.expired).toBe(true);
+  expect(await identityLogins.consume(old)).toBeUndefined();
+  expect((await identityCodes.findAndLock(young))?.state).toBe('expired');
+  expect(await identityCodes.findAndLock(old)).toBeUndefined();
 });
 
 const over = `session WHERE ends_at < now() - interval '30 days'`;

@@ -2,8 +2,8 @@ import {
   createDatabase,
   createRedis,
   createTokenVerifier,
-  type Process,
-  type Running,
+  type ProcessContext,
+  type StartedService,
   startRetention,
   watchRevocations,
 } from '@content-platform/chassis';
@@ -28,7 +28,7 @@ type Config = ReturnType<typeof readAuthConfig>;
  * Connects to the databases, migrates the schema and builds the app. Redis may become available later. Throws
  * ConfigError if the keys were sealed with another AUTH_KEY_SECRET.
  */
-export async function startAuthService(service: Process<Config>): Promise<Running> {
+export async function startAuthService(service: ProcessContext<Config>): Promise<StartedService> {
   const { config, logger, metrics, onStop } = service;
   const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs, AUTH_KEY_SECRET: keySecret } = config;
   await migrateAuth(url, logger);

@@ -110,7 +110,7 @@ export function createUserStore(query: Database['query']) {
      * Marks the temporary password with this hash as used, and locks the user until the transaction ends. Returns
      * undefined if the password was used, replaced or has expired, or the user was disabled or deleted.
      */
-    spendTemporaryPassword(id: number, hash: string | null) {
+    consumeTemporaryPassword(id: number, hash: string | null) {
       const text = `UPDATE auth.user SET temp_password_used_at = now()
                     WHERE id = $1 AND NOT disabled AND temp_password_hash = $2
                       AND temp_password_used_at IS NULL AND temp_password_expires_at > now() RETURNING ${columns}`;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { etagOf, ifMatchHolds, isCurrent } from './etag.ts';
+import { etagOf, matchesIfMatch, matchesIfNoneMatch } from './etag.ts';
 
 const etag = etagOf('{"a":1}');
 
@@ -23,7 +23,7 @@ test.each([
   [`"x${etag.slice(1)}`, false],
   [etag.toUpperCase(), false],
 ])('If-None-Match: %s', (header, current) => {
-  expect(isCurrent(header, etag)).toBe(current);
+  expect(matchesIfNoneMatch(header, etag)).toBe(current);
 });
 
 test.each([
@@ -42,5 +42,5 @@ test.each([
   [`"x${etag.slice(1)}`, false],
   [etag.toUpperCase(), false],
 ])('If-Match: %s', (header, holds) => {
-  expect(ifMatchHolds(header, etag)).toBe(holds);
+  expect(matchesIfMatch(header, etag)).toBe(holds);
 });

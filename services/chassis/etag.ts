@@ -9,7 +9,7 @@ const etagPattern = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g;
 const etagsIn = (header: string): string[] => header.match(etagPattern) ?? [];
 
 /** Returns whether If-None-Match, a list or `*`, contains `etag` (RFC 9110 §13.1.2: weak comparison, ignores W/). */
-export function isCurrent(ifNoneMatch: string | undefined, etag: string): boolean {
+export function matchesIfNoneMatch(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;
   return etagsIn(ifNoneMatch).some((name) => name.replace('W/', '') === etag);
@@ -19,7 +19,7 @@ export function isCurrent(ifNoneMatch: string | undefined, etag: string): boolea
  * Returns whether If-Match, a list or `*`, allows a change of the object with this `etag` (RFC 9110 §13.1.1: strong
  * comparison, W/ never matches). True without the header.
  */
-export function ifMatchHolds(ifMatch: string | undefined, etag: string): boolean {
+export function matchesIfMatch(ifMatch: string | undefined, etag: string): boolean {
   if (ifMatch === undefined || ifMatch.trim() === '*') return true;
   return etagsIn(ifMatch).includes(etag);
 }

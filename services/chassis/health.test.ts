@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createAssess } from './health.ts';
+import { createReadinessCheck } from './health.ts';
 
 /** A check that passes or not, as `works` says, and how often it was run. */
 function counted(required: boolean) {
@@ -13,7 +13,7 @@ function counted(required: boolean) {
 
 test('calls within a second share one round of checks', async () => {
   const { state, check } = counted(true);
-  const assess = createAssess({ postgres: check });
+  const assess = createReadinessCheck({ postgres: check });
   for (let asked = 0; asked < 3; asked += 1)
     for (const assessment of await Promise.all(Array.from({ length: 20 }, assess)))
       expect(assessment).toEqual({ outcomes: { postgres: 'ok' }, failing: [] });
@@ -22,7 +22,7 @@ test('calls within a second share one round of checks', async () => {
 
 test('the call after a failed round checks again', async () => {
   const { state, check } = counted(true);
-  const assess = createAssess({ tokens: check });
+  const assess = createReadinessCheck({ tokens: check });
   state.works = false;
   expect(await assess()).toEqual({ outcomes: { tokens: 'unavailable' }, failing: ['tokens'] });
   state.works = true;
@@ -33,7 +33,7 @@ test('an optional check does not affect readiness, and a check that hangs is una
   const { state, check } = counted(false);
   state.works = false;
   const hanging = { required: true, check: () => new Promise(() => undefined) };
-  expect(await createAssess({ redis: check, postgres: hanging })()).toEqual({
+  expect(await createReadinessCheck({ redis: check, postgres: hanging })()).toEqual({
     outcomes: { redis: 'unavailable', postgres: 'unavailable' },
     failing: ['postgres'],
   });

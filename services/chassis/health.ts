@@ -13,12 +13,12 @@ export interface Check {
 type Outcome = 'ok' | 'unavailable';
 
 /** Result of one round of all checks. */
-export interface Assessment {
+export interface Readiness {
   outcomes: Record<string, Outcome>;
   /** Names of the required checks that failed; empty: the process is ready. */
   failing: string[];
 }
-export type Assess = () => Promise<Assessment>;
+export type ReadinessCheck = () => Promise<Readiness>;
 
 const checkTimeoutMs = 1_000;
 /** Every gateway probes each process once a second; they share one round of checks. */
@@ -38,26 +38,30 @@ async function outcome(check: Check['check']): Promise<Outcome> {
  * Runs `checks`, each for at most a second, in one round at a time. A round in which every required check passed is
  * reused for a second. After a failed round the next call checks again, so that a process becomes ready without delay.
  */
-export function createAssess(checks: Record<string, Check>): Assess {
-  let latest: Promise<Assessment> | undefined;
+export function createReadinessCheck(checks: Record<string, Check>): ReadinessCheck {
+  let latest: Promise<Readiness> | undefined;
 
-  async function runChecks(): Promise<Assessment> {
+  async function runChecks(): Promise<Readiness> {
     const entries = await Promise.all(
       Object.entries(checks).map(async ([name, { check }]) => [name, await outcome(check)] as const),
     );
     const failing = entries
       .filter(([name, result]) => checks[name]!.required && result === 'unavailable')
       .map(([name]) => name);
-    const forget = () => (latest = undefined);
-    if (failing.length > 0) forget();
-    else setTimeout(forget, reuseMs).unref();
+    const discard = () => (latest = undefined);
+    if (failing.length > 0) discard();
+    else setTimeout(discard, reuseMs).unref();
     return { outcomes: Object.fromEntries(entries), failing };
   }
   return () => (latest ??= runChecks());
 }
 
 /** The internal listener's application: /metrics, /health/live and /health/ready; a service may add endpoints. */
-export function createInternalApp(metrics: Metrics, assess: Assess, isUp: () => boolean): Express {
+export function createInternalApp(
+  metrics: Metrics,
+  checkReadiness: ReadinessCheck,
+  isUp: () => boolean,
+): Express {
   const app = express();
   app.disable('x-powered-by');
   app.get('/metrics', (request, response, next) => {
@@ -68,7 +72,7 @@ export function createInternalApp(metrics: Metrics, assess: Assess, isUp: () => 
     response.json({ status: 'ok' });
   });
   app.get('/health/ready', async (_request, response) => {
-    const { outcomes, failing } = await assess();
+    const { outcomes, failing } = await checkReadiness();
     const ready = isUp() && failing.length === 0;
     const degraded = Object.values(outcomes).includes('unavailable');
     response.status(ready ? 200 : 503).json({

@@ -143,9 +143,9 @@ test('after 24 hours the key is free and its row is deleted', async () => {
   await idempotency.once(request, work);
   await sql(`UPDATE letters.idempotency_key SET created_at = now() - interval '24 hours 1 second'`);
   expect(await idempotency.once({ ...request, fingerprint: 'y' }, async () => again)).toEqual(again);
-  await idempotency.forget();
+  await idempotency.deleteExpired();
   expect((await sql('SELECT FROM letters.idempotency_key')).rowCount).toBe(1);
   await sql(`UPDATE letters.idempotency_key SET created_at = now() - interval '24 hours 1 second'`);
-  await idempotency.forget();
+  await idempotency.deleteExpired();
   expect((await sql('SELECT FROM letters.idempotency_key')).rowCount).toBe(0);
 });

@@ -20,17 +20,17 @@ export interface RepeatableRequest {
 export interface Idempotency {
   /**
    * Runs `work`, or returns the stored reply of the request with the same key in the last 24 hours. Errors are not stored: a
-   * repetition runs `work` again. `work` must be repeatable: if a process dies during it, a request after `holdSeconds` runs
+   * repetition runs `work` again. `work` must be repeatable: if a process dies during it, a request after `claimSeconds` runs
    * it again. Throws 422 if the key is malformed or belongs to another request, 409 while the first request is in progress,
    * 429 if the caller has too many keys, and the errors of `work`.
    */
   once<R extends AnyReply>(request: RepeatableRequest, work: () => Promise<R>): Promise<R>;
   /** Deletes keys older than 24 hours. */
-  forget(): Promise<void>;
+  deleteExpired(): Promise<void>;
 }
 
-/** Time after which another request may take the key: longer than the longest request, an upload of 75 s. */
-const holdSeconds = 90;
+/** Time after which another request may claim the key: longer than the longest request, an upload of 75 s. */
+const claimSeconds = 90;
 /** Maximum number of stored keys of a caller, so that replies cannot fill the disk. */
 export const maxKeys = 1_000;
 const wellFormed = /^[\x20-\x7e]{1,255}$/;
@@ -52,17 +52,17 @@ export async function migrateIdempotency(options: Omit<MigrationOptions, 'folder
 export function createIdempotency(query: Database['query'], schema: string): Idempotency {
   const table = `${schema}.idempotency_key`;
   const recent = `caller = $1 AND created_at > now() - interval '24 hours'`;
-  const mine = 'caller = $1 AND endpoint = $2 AND key = $3';
+  const thisKey = 'caller = $1 AND endpoint = $2 AND key = $3';
 
   /**
-   * Reserves the key if it is new or has expired, or if its first request was abandoned, up to the caller's maximum. Replaces
+   * Claims the key if it is new or has expired, or if its first request was abandoned, up to the caller's maximum. Replaces
    * errors that earlier releases stored.
    */
-  async function take(id: string[], fingerprint: string, run: string): Promise<boolean> {
+  async function claimKey(id: string[], fingerprint: string, run: string): Promise<boolean> {
     const text = `INSERT INTO ${table} AS held (caller, endpoint, key, fingerprint, run, held_until)
-                  SELECT $1, $2, $3, $4, $5::uuid, now() + interval '${holdSeconds} s'
+                  SELECT $1, $2, $3, $4, $5::uuid, now() + interval '${claimSeconds} s'
                   WHERE (SELECT count(*) FROM ${table} WHERE ${recent}) < ${maxKeys} OR EXISTS (
-                    SELECT FROM ${table} WHERE ${mine})
+                    SELECT FROM ${table} WHERE ${thisKey})
                   ON CONFLICT (caller, endpoint, key) DO UPDATE
                   SET fingerprint = excluded.fingerprint, run = excluded.run, held_until = excluded.held_until,
                       reply = NULL, created_at = now()
@@ -73,8 +73,8 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
     return rowCount === 1;
   }
 
-  async function keep(id: string[], run: string, reply: AnyReply): Promise<void> {
-    const text = `UPDATE ${table} SET reply = $5 WHERE ${mine} AND run = $4`;
+  async function storeReply(id: string[], run: string, reply: AnyReply): Promise<void> {
+    const text = `UPDATE ${table} SET reply = $5 WHERE ${thisKey} AND run = $4`;
     await query('keep_reply', text, [...id, run, JSON.stringify({ reply })]);
   }
 
@@ -96,13 +96,16 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
   }
 
   async function release(id: string[], run: string): Promise<void> {
-    await query('release_idempotency_key', `DELETE FROM ${table} WHERE ${mine} AND run = $4`, [...id, run]);
+    await query('release_idempotency_key', `DELETE FROM ${table} WHERE ${thisKey} AND run = $4`, [
+      ...id,
+      run,
+    ]);
   }
 
   /** Returns the stored reply of the first request; undefined if its key was released meanwhile. */
-  async function lookUp(id: string[], fingerprint: string): Promise<AnyReply | undefined> {
+  async function findReply(id: string[], fingerprint: string): Promise<AnyReply | undefined> {
     type Row = { fingerprint: string; reply: { reply: AnyReply } | null };
-    const text = `SELECT fingerprint, reply FROM ${table} WHERE ${mine}`;
+    const text = `SELECT fingerprint, reply FROM ${table} WHERE ${thisKey}`;
     const { rows } = await query<Row>('find_idempotency_key', text, id);
     if (!rows[0]) return undefined;
     if (rows[0].fingerprint !== fingerprint) {
@@ -116,13 +119,17 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
     throw new HttpError('idempotency_key_in_use', message, { headers: { 'Retry-After': '1' } });
   }
 
-  async function carryOut<R extends AnyReply>(id: string[], run: string, work: () => Promise<R>): Promise<R> {
+  async function runAndStore<R extends AnyReply>(
+    id: string[],
+    run: string,
+    work: () => Promise<R>,
+  ): Promise<R> {
     try {
       const reply = await work();
-      await keep(id, run, reply);
+      await storeReply(id, run, reply);
       return reply;
     } catch (error) {
-      // If deleting the key fails, it is free after holdSeconds.
+      // If deleting the key fails, it is free after `claimSeconds`.
       await release(id, run).catch(() => undefined);
       throw error;
     }
@@ -134,14 +141,14 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
       if (!wellFormed.test(key)) throw malformed();
       const id = [actorOf(caller), endpoint.name, key];
       const run = randomUUID();
-      while (!(await take(id, fingerprint, run))) {
-        const kept = await lookUp(id, fingerprint);
-        if (kept) return kept as never;
+      while (!(await claimKey(id, fingerprint, run))) {
+        const stored = await findReply(id, fingerprint);
+        if (stored) return stored as never;
         await refuseTooMany(id);
       }
-      return carryOut(id, run, work);
+      return runAndStore(id, run, work);
     },
-    async forget() {
+    async deleteExpired() {
       await deleteExpired(
         query,
         'delete_idempotency_keys',

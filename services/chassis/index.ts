@@ -16,7 +16,7 @@ export { endAfterBody, hasBody } from './body.ts';
 export { type Breaker, createBreaker } from './breaker.ts';
 export { openDatabase, runCommand } from './command-line.ts';
 export { currentContext, requestId, runInContext } from './context.ts';
-export { etagOf, ifMatchHolds, isCurrent } from './etag.ts';
+export { etagOf, matchesIfMatch, matchesIfNoneMatch } from './etag.ts';
 export { createIdempotency, type Idempotency, migrateIdempotency } from './idempotency.ts';
 export { envelope, HttpError, toHttpError, unavailable } from './http-error.ts';
 export { type KeySource, type JwksClient, createJwksClient } from './jwks.ts';
@@ -44,7 +44,7 @@ export {
 } from './redis-address.ts';
 export {
   type RevocationPage,
-  remoteRevocations,
+  fetchRevocationsFrom,
   revocationPage,
   type Revocations,
   watchRevocations,
@@ -52,7 +52,7 @@ export {
 export { deleteExpired, deleteWith, runRetention, startRetention, type RetentionSteps } from './retention.ts';
 export { retryUntilAborted } from './retry-until-aborted.ts';
 export { comparePaths, requestMethods } from './routing.ts';
-export { run, type Process, type Running } from './run.ts';
+export { run, type ProcessContext, type StartedService } from './run.ts';
 export { createService, handle, type Call, type Gate, type Handler, type ServiceOptions } from './service.ts';
 export { createServiceFetch, requireService, type ServiceFetch } from './service-tokens.ts';
 export { createSemaphore, type Release, type Semaphore } from './semaphore.ts';

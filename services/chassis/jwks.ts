@@ -98,7 +98,7 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
     return fetching;
   }
 
-  async function keepFresh(): Promise<void> {
+  async function refreshUntilClosed(): Promise<void> {
     while (!isLoaded() && !signal.aborted) await refresh();
     while (!signal.aborted) {
       const due = triedAt + (failing() ? times.coolDown : times.refreshAfter);
@@ -106,7 +106,7 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
       await sleep(times.retryAfter, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
-  const running = keepFresh();
+  const running = refreshUntilClosed();
 
   return {
     isLoaded,

@@ -91,7 +91,7 @@ export function createDatabase(options: DatabaseOptions): Database {
         if (text !== undefined) context.database.calls += 1;
         context.database.ms += ms;
       }
-      if (ms > slowQueryMs) activeSpan()?.keep();
+      if (ms > slowQueryMs) activeSpan()?.forceSampling();
       observe(metrics.queryDuration, { service: metrics.service, operation }, ms / 1000);
       if (text !== undefined && ms > slowQueryMs) {
         metrics.slowQueries.inc();

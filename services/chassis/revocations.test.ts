@@ -4,7 +4,7 @@ import { until } from '../../test/support/wait.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import {
-  remoteRevocations,
+  fetchRevocationsFrom,
   watchRevocations,
   type FetchRevocations,
   type Revocation,
@@ -36,30 +36,34 @@ function watch(fetchSince?: FetchRevocations) {
 
 test('includes a revoked session and no other', async () => {
   const { feed, revocations } = watch();
-  await until('the list is loaded', () => !revocations.include({ sessionId: '7' }));
+  await until('the list is loaded', () => !revocations.isRevoked({ sessionId: '7' }));
   feed.push({ id: 1, session: '7' });
-  await until('the revocation has arrived', () => revocations.include({ sessionId: '7' }));
-  expect(revocations.include({ sessionId: '77' })).toBe(false);
-  expect(revocations.include({ clientId: '7', issuedAt: 0 })).toBe(false);
+  await until('the revocation has arrived', () => revocations.isRevoked({ sessionId: '7' }));
+  expect(revocations.isRevoked({ sessionId: '77' })).toBe(false);
+  expect(revocations.isRevoked({ clientId: '7', issuedAt: 0 })).toBe(false);
 });
 
 test("includes a client's tokens issued until the revocation, not later ones", async () => {
   const { feed, revocations } = watch();
   feed.push({ id: 1, client: 'cms', issued_until: 1_000 });
-  await until('the revocation has arrived', () => revocations.include({ clientId: 'cms', issuedAt: 1_000 }));
-  expect(revocations.include({ clientId: 'cms', issuedAt: 1_001 })).toBe(false);
+  await until('the revocation has arrived', () =>
+    revocations.isRevoked({ clientId: 'cms', issuedAt: 1_000 }),
+  );
+  expect(revocations.isRevoked({ clientId: 'cms', issuedAt: 1_001 })).toBe(false);
   feed.push({ id: 2, client: 'cms', issued_until: 2_000 });
-  await until('the revocation has arrived', () => revocations.include({ clientId: 'cms', issuedAt: 1_001 }));
+  await until('the revocation has arrived', () =>
+    revocations.isRevoked({ clientId: 'cms', issuedAt: 1_001 }),
+  );
 });
 
 test('fetches new entries only, and all entries after the database was restored from a backup', async () => {
   const { feed, state, revocations } = watch();
   feed.push({ id: 5, session: 'a' });
-  await until('the revocation has arrived', () => revocations.include({ sessionId: 'a' }));
+  await until('the revocation has arrived', () => revocations.isRevoked({ sessionId: 'a' }));
   await until('the next fetch has begun', () => state.asked.at(-1) === 5);
   feed.splice(0, 1, { id: 2, session: 'b' });
-  await until('the revocation has arrived', () => revocations.include({ sessionId: 'b' }));
-  expect(revocations.include({ sessionId: 'a' })).toBe(true);
+  await until('the revocation has arrived', () => revocations.isRevoked({ sessionId: 'b' }));
+  expect(revocations.isRevoked({ sessionId: 'a' })).toBe(true);
 });
 
 test('throws 503 before the first fetch; later keeps the last list and exports its age', async () => {
@@ -68,14 +72,14 @@ test('throws 503 before the first fetch; later keeps the last list and exports i
   const { feed, state, lines, metrics, revocations } = scene;
   const none = watch(() => Promise.reject(new Error('unavailable'))).revocations;
   await until('a fetch has begun', () => state.asked.length > 1);
-  expect(() => none.include({ sessionId: '7' })).toThrow(expect.objectContaining({ status: 503 }));
+  expect(() => none.isRevoked({ sessionId: '7' })).toThrow(expect.objectContaining({ status: 503 }));
   state.away = false;
   feed.push({ id: 1, session: '7' });
-  await until('the revocation has arrived', () => revocations.include({ sessionId: '7' }));
+  await until('the revocation has arrived', () => revocations.isRevoked({ sessionId: '7' }));
   state.away = true;
   const before = state.asked.length;
   await until('a fetch has failed', () => state.asked.length > before + 1);
-  expect(revocations.include({ sessionId: '7' })).toBe(true);
+  expect(revocations.isRevoked({ sessionId: '7' })).toBe(true);
   const age = async () => {
     const [series] = (await metrics.registry.getSingleMetric('revocations_age_seconds')!.get()).values;
     return series!.value;
@@ -103,12 +107,12 @@ test('repeats the first fetch until it succeeds', async () => {
 test('deletes revocations older than every token', async () => {
   const { feed, revocations } = watch();
   feed.push({ id: 1, session: 'old' });
-  await until('the revocation has arrived', () => revocations.include({ sessionId: 'old' }));
+  await until('the revocation has arrived', () => revocations.isRevoked({ sessionId: 'old' }));
   const now = performance.now.bind(performance);
   jest.spyOn(performance, 'now').mockImplementation(() => now() + 17 * 60_000);
   feed.push({ id: 2, session: 'new' });
-  await until('the revocation is deleted', () => !revocations.include({ sessionId: 'old' }));
-  expect(revocations.include({ sessionId: 'new' })).toBe(true);
+  await until('the revocation is deleted', () => !revocations.isRevoked({ sessionId: 'old' }));
+  expect(revocations.isRevoked({ sessionId: 'new' })).toBe(true);
 });
 
 test('a hanging, failing or malformed reply is a failed fetch', async () => {
@@ -124,5 +128,5 @@ test('a hanging, failing or malformed reply is a failed fetch', async () => {
   });
   closers.push(close);
   for (const path of Object.keys(answers))
-    await expect(remoteRevocations(origin + path)(0)).rejects.toThrow();
+    await expect(fetchRevocationsFrom(origin + path)(0)).rejects.toThrow();
 });

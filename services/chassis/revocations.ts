@@ -32,7 +32,7 @@ export type TokenSource = { sessionId: string } | { clientId: string; issuedAt: 
 
 export interface Revocations {
   /** Whether the token is known to be revoked. Throws 503 until the first fetch has succeeded. */
-  include(source: TokenSource): boolean;
+  isRevoked(source: TokenSource): boolean;
 }
 
 /** Every process must learn of a logout within a second. */
@@ -41,11 +41,11 @@ const pollMs = 500;
 const firstRetryMs = 50;
 const fetchTimeoutMs = 1_000;
 /** Lifetime of an access token, 15 min, plus a minute for differing clocks. */
-const keptMs = 16 * 60_000;
+const retentionMs = 16 * 60_000;
 
 interface Entry {
   issuedUntil: number;
-  heardAt: number;
+  receivedAt: number;
 }
 
 /**
@@ -62,22 +62,22 @@ export function watchRevocations(
   const entries = new Map<string, Entry>();
   const stopping = new AbortController();
   let last = 0;
-  let heardAt = -Infinity;
+  let receivedAt = -Infinity;
   const startedAt = performance.now();
-  const isLoaded = () => heardAt > -Infinity;
+  const isLoaded = () => receivedAt > -Infinity;
 
   const age: Gauge = new Gauge({
     name: 'revocations_age_seconds',
     help: 'Time since the revocations were last brought up to date',
     registers: [],
-    collect: () => void age.set((performance.now() - Math.max(heardAt, startedAt)) / 1000),
+    collect: () => void age.set((performance.now() - Math.max(receivedAt, startedAt)) / 1000),
   });
   metrics.registry.registerMetric(age);
 
-  function forget(now: number): void {
+  function deleteOld(now: number): void {
     for (const [key, entry] of entries) {
       // The map is ordered by age.
-      if (entry.heardAt > now - keptMs) return;
+      if (entry.receivedAt > now - retentionMs) return;
       entries.delete(key);
     }
   }
@@ -91,12 +91,12 @@ export function watchRevocations(
       const key = 'session' in revoked ? `session:${revoked.session}` : `client:${revoked.client}`;
       const issuedUntil = 'session' in revoked ? Infinity : revoked.issued_until;
       entries.delete(key);
-      entries.set(key, { issuedUntil, heardAt: now });
+      entries.set(key, { issuedUntil, receivedAt: now });
     }
-    forget(now);
+    deleteOld(now);
     onKeys(page.keys);
     last = page.last;
-    heardAt = now;
+    receivedAt = now;
   }
 
   async function run(): Promise<void> {
@@ -117,7 +117,7 @@ export function watchRevocations(
   return {
     /** Whether the revocations were fetched at least once. */
     isLoaded,
-    include(source: TokenSource): boolean {
+    isRevoked(source: TokenSource): boolean {
       if (!isLoaded())
         throw unavailable('Access tokens cannot be checked: the auth service is unavailable. Retry later.');
       if ('sessionId' in source) return entries.has(`session:${source.sessionId}`);
@@ -132,7 +132,7 @@ export function watchRevocations(
 }
 
 /** Fetches revocations from the auth service's internal listener at `url`. */
-export function remoteRevocations(url: string): FetchRevocations {
+export function fetchRevocationsFrom(url: string): FetchRevocations {
   return async (after) => {
     const signal = AbortSignal.timeout(fetchTimeoutMs);
     // An auth service of an older release ignores `keys`.

@@ -4,7 +4,7 @@ import type { RequestHandler } from 'express';
 import { internalPortOffset } from '@content-platform/contract/services';
 import type { z } from 'zod';
 import { ConfigError, type commonConfig } from './config.ts';
-import { createAssess, createInternalApp, type Assess, type Check } from './health.ts';
+import { createReadinessCheck, createInternalApp, type ReadinessCheck, type Check } from './health.ts';
 import { listen } from './listen.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -14,7 +14,7 @@ import { closeTracer, isTraced } from './tracing.ts';
 
 type CommonConfig = z.output<z.ZodObject<ReturnType<typeof commonConfig>>>;
 
-export interface Process<Config> {
+export interface ProcessContext<Config> {
   config: Config;
   logger: Logger;
   metrics: Metrics;
@@ -23,7 +23,7 @@ export interface Process<Config> {
   onStop(close: () => unknown): void;
 }
 
-export interface Running {
+export interface StartedService {
   app: RequestListener;
   /** The checks of readiness. */
   checks: Record<string, Check>;
@@ -56,7 +56,7 @@ function fail(message: string): never {
 export async function run<Config extends CommonConfig>(
   name: string,
   readConfig: () => Config,
-  start: (process: Process<Config>) => Promise<Running>,
+  start: (process: ProcessContext<Config>) => Promise<StartedService>,
 ): Promise<void> {
   let config: Config;
   try {
@@ -74,13 +74,13 @@ export async function run<Config extends CommonConfig>(
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT && !isTraced()) {
     logger.warn('traces are not recorded: start the process with --import services/chassis/telemetry.ts');
   }
-  let running: Running | undefined;
-  let assess: Assess = () => Promise.resolve({ outcomes: {}, failing: [] });
+  let started: StartedService | undefined;
+  let checkReadiness: ReadinessCheck = () => Promise.resolve({ outcomes: {}, failing: [] });
   let up = false;
   let stopServer: (() => Promise<void>) | undefined;
   const internal = createInternalApp(
     metrics,
-    () => assess(),
+    () => checkReadiness(),
     () => up,
   );
 
@@ -88,7 +88,7 @@ export async function run<Config extends CommonConfig>(
   async function logReadiness(): Promise<void> {
     let isLogged = false;
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-      const { failing } = await assess();
+      const { failing } = await checkReadiness();
       if (!up) return;
       if (failing.length === 0) return logger.info({ port: config.PORT }, 'ready');
       if (pauseMs === longestPauseMs && !isLogged) {
@@ -108,7 +108,7 @@ export async function run<Config extends CommonConfig>(
         logger.error('stopped before all requests and closing steps had ended');
         process.exit(1);
       },
-      delayMs + (running?.gracePeriodMs ?? defaultGracePeriodMs),
+      delayMs + (started?.gracePeriodMs ?? defaultGracePeriodMs),
     ).unref();
     if (delayMs > 0) await sleep(delayMs);
     await stopServer?.();
@@ -128,11 +128,11 @@ export async function run<Config extends CommonConfig>(
 
   try {
     await listen(createServer(internal), config.PORT + internalPortOffset, config.HOST);
-    running = await start({ config, logger, metrics, slowLog, onStop: (close) => closers.push(close) });
-    assess = createAssess(running.checks);
-    if (running.internal) internal.use(running.internal);
-    const server = createServer({ maxHeaderSize: 16_384, ...running.server }, running.app);
-    running.configureServer?.(server);
+    started = await start({ config, logger, metrics, slowLog, onStop: (close) => closers.push(close) });
+    checkReadiness = createReadinessCheck(started.checks);
+    if (started.internal) internal.use(started.internal);
+    const server = createServer({ maxHeaderSize: 16_384, ...started.server }, started.app);
+    started.configureServer?.(server);
     const stopListening = createGracefulShutdown(server);
     const close = await listen(server, config.PORT, config.HOST);
     stopServer = () => stopListening(close);

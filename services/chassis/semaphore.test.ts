@@ -47,19 +47,19 @@ test('frees the slot of failed work', async () => {
 
 test('an aborted wait leaves the queue', async () => {
   const slots = createSemaphore(1);
-  const release = slots.take()!;
-  expect(slots.take()).toBeUndefined();
+  const release = slots.tryAcquire()!;
+  expect(slots.tryAcquire()).toBeUndefined();
   const leaver = new AbortController();
-  const left = slots.wait(leaver.signal);
-  const next = slots.wait();
+  const left = slots.acquire(leaver.signal);
+  const next = slots.acquire();
   leaver.abort(new Error('left'));
   await expect(left).rejects.toThrow('left');
   release();
   // A second call must not free the slot of the next holder.
   release();
   const nextRelease = await next;
-  expect(slots.take()).toBeUndefined();
+  expect(slots.tryAcquire()).toBeUndefined();
   nextRelease();
-  expect(slots.take()).toBeDefined();
-  await expect(slots.wait(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+  expect(slots.tryAcquire()).toBeDefined();
+  await expect(slots.acquire(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
 });

@@ -5,10 +5,10 @@ export type Release = () => void;
 
 export interface Semaphore {
   /** Acquires a slot; undefined if none is free. */
-  take(): Release | undefined;
+  tryAcquire(): Release | undefined;
   /** Waits for a slot, first come first served. Throws 503 if too many wait already, or the reason of `signal`. */
-  wait(signal?: AbortSignal): Promise<Release>;
-  /** Waits for a slot as `wait` does, and holds it during `work`. */
+  acquire(signal?: AbortSignal): Promise<Release>;
+  /** Waits for a slot as `acquire` does, and holds it during `work`. */
   run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
@@ -17,22 +17,22 @@ export function createSemaphore(max: number, maxWaiting = Infinity): Semaphore {
   let taken = 0;
   const waiting = new Set<(release: Release) => void>();
 
-  function hold(): Release {
+  function createRelease(): Release {
     let held = true;
     return () => {
       if (!held) return;
       held = false;
       const [next] = waiting;
       // The slot passes directly to the next waiting call, so that a later call cannot overtake it.
-      if (next) next(hold());
+      if (next) next(createRelease());
       else taken -= 1;
     };
   }
 
-  function take(): Release | undefined {
+  function tryAcquire(): Release | undefined {
     if (taken >= max) return undefined;
     taken += 1;
-    return hold();
+    return createRelease();
   }
 
   function queue(signal?: AbortSignal): Promise<Release> {
@@ -51,19 +51,19 @@ export function createSemaphore(max: number, maxWaiting = Infinity): Semaphore {
     });
   }
 
-  async function wait(signal?: AbortSignal): Promise<Release> {
+  async function acquire(signal?: AbortSignal): Promise<Release> {
     signal?.throwIfAborted();
-    const release = take();
+    const release = tryAcquire();
     if (release) return release;
     if (waiting.size >= maxWaiting) throw unavailable('The server is overloaded. Retry later.');
     return queue(signal);
   }
 
   return {
-    take,
-    wait,
+    tryAcquire,
+    acquire,
     async run(work, signal) {
-      const release = await wait(signal);
+      const release = await acquire(signal);
       try {
         return await work();
       } finally {

@@ -33,7 +33,7 @@ let tokens: TokenVerifier;
 beforeAll(async () => {
   server = await startJwksServer(ours);
   keys = createJwksClient(server.url, createLogger('gateway', 'silent'));
-  tokens = createTokenVerifier(issuer, keys, { include: () => false });
+  tokens = createTokenVerifier(issuer, keys, { isRevoked: () => false });
 });
 afterAll(async () => {
   await keys.close();
@@ -109,7 +109,7 @@ test('caches a valid token until its exp', async () => {
     has: (kid) => kid === ours.kid,
     get: (kid) => Promise.resolve(++asked && kid === ours.kid ? ours.publicKey : undefined),
   };
-  const counting = createTokenVerifier(issuer, keys, { include: () => false });
+  const counting = createTokenVerifier(issuer, keys, { isRevoked: () => false });
   const token = withClaims({ jti: 'remembered' });
   await counting.verify(token);
   await counting.verify(token);
@@ -127,7 +127,7 @@ test('refuses a cached token once its key was withdrawn', async () => {
     has: () => published,
     get: async () => (published ? ours.publicKey : undefined),
   };
-  const verifier = createTokenVerifier(issuer, keys, { include: () => false });
+  const verifier = createTokenVerifier(issuer, keys, { isRevoked: () => false });
   await verifier.verify(good);
   published = false;
   await expect(verifier.verify(good)).rejects.toMatchObject(refusal('The access token is not one of ours.'));

@@ -7,8 +7,8 @@ import type { commonConfig, tokenConfig } from './config.ts';
 import type { Check } from './health.ts';
 import { HttpError } from './http-error.ts';
 import { createJwksClient, type KeySource } from './jwks.ts';
-import { remoteRevocations, watchRevocations, type Revocations, type TokenSource } from './revocations.ts';
-import type { Process } from './run.ts';
+import { fetchRevocationsFrom, watchRevocations, type Revocations, type TokenSource } from './revocations.ts';
+import type { ProcessContext } from './run.ts';
 
 /** The caller of an endpoint: a person or a machine client. */
 export type Caller =
@@ -153,7 +153,7 @@ export function createTokenVerifier(
   return {
     async verify(token) {
       const { source, caller } = await remembered(token);
-      if (revocations.include(source)) throw invalid('The access token was revoked.');
+      if (revocations.isRevoked(source)) throw invalid('The access token was revoked.');
       return caller;
     },
   };
@@ -223,9 +223,9 @@ export function tokensFromAuth({
   logger,
   metrics,
   onStop,
-}: Process<Config>): TokenVerifier & { check: Check } {
+}: ProcessContext<Config>): TokenVerifier & { check: Check } {
   const keys = createJwksClient(`${config.AUTH_URL}/.well-known/jwks.json`, logger);
-  const fetchRevocations = remoteRevocations(config.AUTH_INTERNAL_URL);
+  const fetchRevocations = fetchRevocationsFrom(config.AUTH_INTERNAL_URL);
   const revocations = watchRevocations(fetchRevocations, logger, metrics, keys.setPublished);
   onStop(() => Promise.all([keys.close(), revocations.close()]));
   const check = async () => {

@@ -25,7 +25,7 @@ export interface Span {
   /** Marks the span as failed. Only the type of `error` is recorded, because its message may quote a secret. */
   fail(error?: unknown): void;
   /** Sends the trace regardless of the sampling decision. */
-  keep(): void;
+  forceSampling(): void;
   end(): void;
   /** Runs `work`; spans that begin in it are children of this span. */
   run<T>(work: () => T): T;
@@ -45,7 +45,7 @@ export interface Tracer {
 let tracer: Tracer | undefined;
 
 /** Turns tracing on. Only the preload calls it; otherwise OpenTelemetry's SDK is not loaded. */
-export function useTracer(given: Tracer): void {
+export function setTracer(given: Tracer): void {
   tracer = given;
 }
 

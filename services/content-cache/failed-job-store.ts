@@ -83,7 +83,7 @@ function toJob(row: Row): FailedJob {
   };
 }
 
-export function noSuchJob(id: number): HttpError<'not_found'> {
+export function jobNotFound(id: number): HttpError<'not_found'> {
   return new HttpError('not_found', `Failed job ${id} was not found.`);
 }
 

@@ -8,8 +8,8 @@ import {
   startRetention,
   tokensFromAuth,
   type Logger,
-  type Process,
-  type Running,
+  type ProcessContext,
+  type StartedService,
 } from '@content-platform/chassis';
 import { createContentCacheApp } from './app.ts';
 import { CacheUnfit, createContentCache, type CacheState } from './cache/index.ts';
@@ -46,11 +46,11 @@ function logState(logger: Logger) {
  * @throws ConfigError for a Redis on which the protocol cannot run
  */
 export async function startContentCache(
-  process: Process<Config>,
+  process: ProcessContext<Config>,
   forTests: Pick<EventsOptions, 'topic' | 'group' | 'sessionTimeoutMs'> & {
     changes?: ChangeTiming | undefined;
   } = {},
-): Promise<Running> {
+): Promise<StartedService> {
   const { config, logger, metrics, slowLog, onStop } = process;
   const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
   await migrate({ url, schema: 'content', folder: new URL('migrations/', import.meta.url), logger });

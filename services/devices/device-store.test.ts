@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createHash, randomInt, randomUUID } from 'node:crypto';
-import { type DeviceStore, forgetDevices, maxDevices } from './device-store.ts';
+import { type DeviceStore, deleteUnseenDevices, maxDevices } from './device-store.ts';
 import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
 import { openDevices, type TestDevices } from './testing/devices.ts';
 
@@ -179,10 +179,10 @@ test('feedback removes devices whose tokens are gone, and counts each unknown to
     { token: first, gone: true },
     { token: second, gone: false },
   ];
-  expect(await devices.takeFeedback(feedback)).toEqual({ removed: 2, unknown: 2 });
+  expect(await devices.applyFeedback(feedback)).toEqual({ removed: 2, unknown: 2 });
   expect(await tokensOf(userId)).toEqual([stays, delivered]);
-  expect(await devices.takeFeedback(feedback)).toEqual({ removed: 0, unknown: 4 });
-  expect(await devices.takeFeedback([])).toEqual({ removed: 0, unknown: 0 });
+  expect(await devices.applyFeedback(feedback)).toEqual({ removed: 0, unknown: 4 });
+  expect(await devices.applyFeedback([])).toEqual({ removed: 0, unknown: 0 });
 });
 
 test('feedback locks devices in a fixed order, so that two calls cannot deadlock', async () => {
@@ -193,7 +193,7 @@ test('feedback locks devices in a fixed order, so that two calls cannot deadlock
   const held = await holdOpen(own.database, (query) =>
     query('test', 'SELECT FROM devices.device WHERE token = $1 FOR UPDATE', [first]),
   );
-  const told = devices.takeFeedback(tokens.map((token) => ({ token, gone: true })));
+  const told = devices.applyFeedback(tokens.map((token) => ({ token, gone: true })));
   await untilBlocked(own.database);
   const free = await own.sql(
     'SELECT FROM devices.device WHERE token = ANY ($1) AND token <> $2 FOR UPDATE SKIP LOCKED',
@@ -211,8 +211,8 @@ test('concurrent feedback of two senders about the same tokens removes each devi
     const feedback = tokens.map((token) => ({ token, gone: true }));
     const more = Array.from({ length: 700 }, () => ({ token: newToken(), gone: true }));
     const counts = await Promise.all([
-      devices.takeFeedback(feedback),
-      devices.takeFeedback([...more, ...feedback.toReversed()]),
+      devices.applyFeedback(feedback),
+      devices.applyFeedback([...more, ...feedback.toReversed()]),
     ]);
     expect(counts[0]!.removed + counts[1]!.removed).toBe(200);
     expect(counts[0]!.unknown + counts[1]!.unknown).toBe(900);
@@ -226,7 +226,7 @@ test('feedback about a token that is moving to another user removes the new devi
   const text = `UPDATE devices.device SET user_id = $2, id = nextval(pg_get_serial_sequence('devices.device', 'id'))
                 WHERE token = $1`;
   const release = await holdOpen(own.database, (query) => query('test', text, [token, after]));
-  const told = devices.takeFeedback([{ token, gone: true }]);
+  const told = devices.applyFeedback([{ token, gone: true }]);
   await untilBlocked(own.database);
   await release();
   expect(await told).toEqual({ removed: 1, unknown: 0 });
@@ -243,6 +243,6 @@ test.each([
   const token = newToken();
   await devices.register(userId, session, { token });
   await age(token, days);
-  await forgetDevices(own.database.query);
+  await deleteUnseenDevices(own.database.query);
   expect(await devices.list(userId, undefined, 10)).toMatchObject(expected);
 });

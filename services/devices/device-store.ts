@@ -155,7 +155,7 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
      * Removes the devices whose tokens are gone. A token that occurs more than once counts once, and is gone if one of its
      * outcomes says so. Returns the numbers of removed devices and of tokens without a device.
      */
-    async takeFeedback(feedback: readonly TokenFeedback[]): Promise<{ removed: number; unknown: number }> {
+    async applyFeedback(feedback: readonly TokenFeedback[]): Promise<{ removed: number; unknown: number }> {
       // Locks in a fixed order, so that two calls with the same tokens cannot deadlock.
       const text = `
         WITH told AS (
@@ -177,13 +177,13 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
 }
 
 /** Deletes devices that were not seen for 270 days. Throws the errors of `query`. */
-export async function forgetDevices(query: Query): Promise<void> {
+export async function deleteUnseenDevices(query: Query): Promise<void> {
   const unseen = 'last_seen_at < now() - make_interval(days => $1)';
   await deleteExpired(query, 'delete_unseen_devices', 'devices.device', unseen, [unseenDays.removed]);
 }
 
 /** Deletes ended sessions after a day; their access tokens lived for 15 minutes at most. Throws the errors of `query`. */
-export async function forgetEndedSessions(query: Query): Promise<void> {
+export async function deleteEndedSessions(query: Query): Promise<void> {
   await deleteExpired(
     query,
     'delete_ended_sessions',

@@ -15,7 +15,7 @@ const page = z.strictObject({
 export type EndedSessions = z.infer<typeof page>;
 
 /** Fetches ended sessions from auth's internal listener at `url`. Rejects if auth is unavailable. */
-export function remoteEndedSessions(url: string, fetchAsService: ServiceFetch) {
+export function fetchEndedSessionsFrom(url: string, fetchAsService: ServiceFetch) {
   return async (after: number): Promise<EndedSessions> => {
     const signal = AbortSignal.timeout(fetchTimeoutMs);
     const response = await fetchAsService(`${url}/ended-sessions?after=${after}`, {

@@ -9,8 +9,8 @@ import {
 } from '@content-platform/chassis';
 import { createDevices } from './app.ts';
 import { readDevicesConfig } from './config.ts';
-import { createDeviceStore, forgetDevices, forgetEndedSessions } from './device-store.ts';
-import { followEndedSessions, remoteEndedSessions } from './ended-sessions.ts';
+import { createDeviceStore, deleteUnseenDevices, deleteEndedSessions } from './device-store.ts';
+import { followEndedSessions, fetchEndedSessionsFrom } from './ended-sessions.ts';
 import { createInternal } from './internal.ts';
 
 await run('devices', readDevicesConfig, async (process) => {
@@ -20,13 +20,13 @@ await run('devices', readDevicesConfig, async (process) => {
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => database.close());
   const steps: RetentionSteps = (query) => ({
-    devices: () => forgetDevices(query),
-    'ended sessions': () => forgetEndedSessions(query),
+    devices: () => deleteUnseenDevices(query),
+    'ended sessions': () => deleteEndedSessions(query),
   });
   onStop(startRetention(database.query, steps, logger));
   const devices = createDeviceStore(database);
   const { AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = config;
-  const fetchEnded = remoteEndedSessions(authUrl, createServiceFetch(authUrl, 'devices', secret));
+  const fetchEnded = fetchEndedSessionsFrom(authUrl, createServiceFetch(authUrl, 'devices', secret));
   onStop(followEndedSessions(fetchEnded, devices, logger));
   const tokens = tokensFromAuth(process);
   return {

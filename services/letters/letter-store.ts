@@ -2,7 +2,7 @@ import type { Database } from '@content-platform/chassis';
 import type { Letter, LetterEvent, LetterState } from '@content-platform/contract';
 
 /** The owner of letters: the user with this id, or any user. */
-export type Whose = number | 'anybody';
+export type LetterOwner = number | 'anybody';
 
 export interface NewLetter {
   userId: number;
@@ -64,7 +64,7 @@ export type LetterStore = ReturnType<typeof createLetterStore>;
 
 /** Stores letters. All functions throw the errors of `query`. */
 export function createLetterStore(query: Database['query']) {
-  async function find(id: number, whose: Whose): Promise<Letter | undefined> {
+  async function find(id: number, whose: LetterOwner): Promise<Letter | undefined> {
     const text = `SELECT ${columns} FROM letters.letter WHERE id = $1 AND ${mine}`;
     const { rows } = await query<Row>('find_letter', text, [id, ownerOf(whose)]);
     return rows[0] && toLetter(rows[0]);
@@ -74,7 +74,7 @@ export function createLetterStore(query: Database['query']) {
     find,
 
     /** Returns the letter and locks it until the transaction ends. */
-    async lock(id: number, whose: Whose): Promise<Letter | undefined> {
+    async lock(id: number, whose: LetterOwner): Promise<Letter | undefined> {
       const text = `SELECT FROM letters.letter WHERE id = $1 AND ${mine} FOR UPDATE`;
       const { rowCount } = await query('lock_letter', text, [id, ownerOf(whose)]);
       // A second statement reads the letter, because a statement that waited sees the webforms as before its wait.

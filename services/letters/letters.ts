@@ -8,7 +8,7 @@ import {
 import { createLetterStore, type NewLetter } from './letter-store.ts';
 
 /** The actor of a command in the history. */
-export const command = 'command';
+export const commandActor = 'command';
 
 /** Creates or updates the service's schema. */
 export async function migrateLetters(url: string, logger: Logger): Promise<void> {
@@ -31,7 +31,7 @@ export async function ensureLetters(
   await database.transaction(async (query) => {
     // With this lock no other transaction holds an uncommitted id, so that the next id follows the largest.
     await query('lock_letters', 'LOCK TABLE letters.letter IN SHARE ROW EXCLUSIVE MODE');
-    for (const letter of letters) await createLetterStore(query).create(letter, command, letter.id);
+    for (const letter of letters) await createLetterStore(query).create(letter, commandActor, letter.id);
     const next = `SELECT setval(pg_get_serial_sequence('letters.letter', 'id'), max(id)) FROM letters.letter`;
     await query('move_letter_ids', next);
   });

@@ -19,7 +19,7 @@ await run('letters', readLettersConfig, async (process) => {
   const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
   onStop(() => database.close());
   const steps: RetentionSteps = (query) => ({
-    'idempotency keys': () => createIdempotency(query, 'letters').forget(),
+    'idempotency keys': () => createIdempotency(query, 'letters').deleteExpired(),
   });
   onStop(startRetention(database.query, steps, logger));
   const tokens = tokensFromAuth(process);

@@ -3,7 +3,7 @@ import {
   type AddToAudit,
   etagOf,
   HttpError,
-  ifMatchHolds,
+  matchesIfMatch,
   type Caller,
   type Logger,
 } from '@content-platform/chassis';
@@ -11,7 +11,7 @@ import type { Letter } from '@content-platform/contract';
 import type { LetterStore } from './letter-store.ts';
 
 /** 404, for a letter that does not exist and for one that the caller may not see. */
-export function noLetter(id: number): HttpError<'not_found'> {
+export function letterNotFound(id: number): HttpError<'not_found'> {
   return new HttpError('not_found', `Letter ${id} was not found.`);
 }
 
@@ -45,7 +45,7 @@ export async function findReadable(
 ): Promise<Letter> {
   const { caller } = by;
   const letter = await deps.letters.find(id, caller.scopes.has('letters:write') ? 'anybody' : caller.id);
-  if (!letter) throw noLetter(id);
+  if (!letter) throw letterNotFound(id);
   await noteReading(deps, letter, by);
   return letter;
 }
@@ -65,6 +65,6 @@ export function etagOfLetter(letter: Letter): string {
 
 /** Throws 412 if the letter has changed since the client read it. */
 export function checkIfMatch(ifMatch: string | undefined, letter: Letter): void {
-  if (ifMatchHolds(ifMatch, etagOfLetter(letter))) return;
+  if (matchesIfMatch(ifMatch, etagOfLetter(letter))) return;
   throw new HttpError('precondition_failed', `Letter ${letter.id} has changed; read it again.`);
 }

@@ -1,6 +1,6 @@
 // Manages uploaded files of an installation; for a list of commands run `node services/media-upload/admin.ts help`.
 import { openDatabase, runCommand } from '@content-platform/chassis';
-import { type Opened, sweepMedia } from './commands/sweep-media.ts';
+import { type OpenStores, sweepMedia } from './commands/sweep-media.ts';
 import { readAdminConfig } from './config.ts';
 import { createFileStore } from './file-store.ts';
 import { migrateMedia } from './schema.ts';
@@ -12,7 +12,7 @@ const help = `Usage:
 It needs the service's MEDIA_FOLDER, or its S3 settings.
 DATABASE_URL (or DATABASE_URL_FILE) names the platform's database.`;
 
-async function open(): Promise<Opened> {
+async function open(): Promise<OpenStores> {
   const config = readAdminConfig();
   const store = await storeFromConfig(config);
   try {

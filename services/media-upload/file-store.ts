@@ -135,7 +135,7 @@ export function createFileStore(
       return one('delete_file', text, [userId, id]);
     },
     /** Assigns this store to rows from releases that did not record a store's name. */
-    async adopt(): Promise<void> {
+    async assignStore(): Promise<void> {
       await query('adopt_files', 'UPDATE media.file SET store = $1 WHERE store IS NULL', [store]);
     },
 

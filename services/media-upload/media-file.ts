@@ -33,6 +33,6 @@ export const keysOf = (file: Pick<NewFile, 'object' | 'variants'>): string[] =>
   namesOf(file).map((name) => keyOf(file.object, name));
 
 /** Returns 404, for another user's file and for a file that does not exist. */
-export function noSuchFile(): HttpError<'not_found'> {
+export function fileNotFound(): HttpError<'not_found'> {
   return new HttpError('not_found', 'You have no such file.');
 }

@@ -102,7 +102,7 @@ test('accepts or refuses each of 300 damaged forms', async () => {
     { bytes: Buffer.from('some bytes') },
     { bytes: Buffer.from('more'), field: 'b', name: null },
   ]);
-  const one = formOf([{ bytes: Buffer.alloc(300, 'picture') }]);
+  const one = formOf([{ bytes: Buffer.alloc(300, 'image') }]);
   const cut = fc.record({
     form: fc.constantFrom(whole, one),
     at: fc.double({ min: 0, max: 1, noNaN: true }),

@@ -6,8 +6,8 @@ import {
   createDatabase,
   createIdempotency,
   observe,
-  type Process,
-  type Running,
+  type ProcessContext,
+  type StartedService,
   startRetention,
   tokensFromAuth,
 } from '@content-platform/chassis';
@@ -33,9 +33,9 @@ const gracePeriodMs = upload.replyWithinSeconds * 1_000;
 
 /** Connects to the database and the store, starts the worker processes and builds the app. */
 export async function startMediaUpload(
-  process: Process<Config>,
+  process: ProcessContext<Config>,
   forTests: Partial<PoolOptions> = {},
-): Promise<Running> {
+): Promise<StartedService> {
   const { config, logger, metrics, slowLog, onStop } = process;
   const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs, MEDIA_FOLDER: folder } = config;
   await migrateMedia(url, logger);
@@ -45,11 +45,13 @@ export async function startMediaUpload(
   const store = await storeFromConfig(config);
   onStop(() => store.close());
   const files = createFileStore(database, store.name, quotaOf(config));
-  await files.adopt();
+  await files.assignStore();
   const workFolder = join(folder, 'tmp');
   const workspace = await createWorkspace(workFolder);
   const idempotency = createIdempotency(database.query, schema);
-  onStop(startRetention(database.query, () => ({ 'idempotency keys': () => idempotency.forget() }), logger));
+  onStop(
+    startRetention(database.query, () => ({ 'idempotency keys': () => idempotency.deleteExpired() }), logger),
+  );
 
   const abandoned = () => ({ 'abandoned uploads': () => workspace.removeAbandoned() });
   onStop(startRetention(database.query, abandoned, logger, { everyMs: 60_000 }));

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import type { StoredFile, Store } from './stores/store.ts';
-import { deleteStrays, EmptyStore, findStrays } from './sweep.ts';
+import { deleteOrphans, EmptyStoreError, findOrphans } from './sweep.ts';
 import { newFile, setScene, type Scene } from './testing/scene.ts';
 
 let scene: Scene;
@@ -46,19 +46,19 @@ test('finds and deletes files without a row and rows without a file', async () =
   const kept = await whole();
   const lost = await whole();
   await scene.store.remove(`${lost.object}-original`);
-  const stray = await put(`${randomUUID()}-thumb`);
+  const orphan = await put(`${randomUUID()}-thumb`);
   const surplus = await put(`${kept.object}-thumb`);
   await put('not-of-ours');
   await put('README.md');
 
   const store = agedStore(hourMs + 1);
-  const strays = await findStrays(scene.files, store);
-  expect({ ...strays, keys: strays.keys.toSorted() }).toEqual({
-    keys: [stray, surplus].toSorted(),
+  const orphans = await findOrphans(scene.files, store);
+  expect({ ...orphans, keys: orphans.keys.toSorted() }).toEqual({
+    keys: [orphan, surplus].toSorted(),
     rows: [{ id: lost.id, object: lost.object, missing: [`${lost.object}-original`] }],
   });
-  await deleteStrays(scene.files, store, strays);
-  expect(await findStrays(scene.files, store)).toEqual({ keys: [], rows: [] });
+  await deleteOrphans(scene.files, store, orphans);
+  expect(await findOrphans(scene.files, store)).toEqual({ keys: [], rows: [] });
   expect(await scene.files.find(1, lost.id)).toBeUndefined();
   expect(await scene.files.find(1, kept.id)).toEqual(kept);
   (await scene.store.get('not-of-ours'))!.destroy();
@@ -67,16 +67,16 @@ test('finds and deletes files without a row and rows without a file', async () =
 test('leaves files of the last hour, whose row may follow', async () => {
   await whole();
   await put(`${randomUUID()}-thumb`);
-  expect(await findStrays(scene.files, agedStore(hourMs - 1))).toEqual({ keys: [], rows: [] });
+  expect(await findOrphans(scene.files, agedStore(hourMs - 1))).toEqual({ keys: [], rows: [] });
 });
 
 test('throws when the store is empty but the table is not, so that no row is deleted', async () => {
   const { store, files } = scene;
-  expect(await findStrays(files, store)).toEqual({ keys: [], rows: [] });
+  expect(await findOrphans(files, store)).toEqual({ keys: [], rows: [] });
   const file = await whole();
   await store.remove(`${file.object}-original`);
   await put('README.md');
-  await expect(findStrays(files, store)).rejects.toThrow(EmptyStore);
+  await expect(findOrphans(files, store)).rejects.toThrow(EmptyStoreError);
 });
 
 test('ignores rows whose files are in another store', async () => {
@@ -84,7 +84,7 @@ test('ignores rows whose files are in another store', async () => {
   const [here, elsewhere] = [await whole(), await whole()];
   await database.query('test', `UPDATE media.file SET store = 's3:uploads' WHERE id = $1`, [elsewhere.id]);
   await scene.store.remove(`${elsewhere.object}-original`);
-  expect(await findStrays(scene.files, scene.store)).toEqual({ keys: [], rows: [] });
+  expect(await findOrphans(scene.files, scene.store)).toEqual({ keys: [], rows: [] });
   // The same upload to this store; the row then has its files.
   const again = newFile({ checksum: elsewhere.checksum });
   expect(await scene.files.findUpload(1, elsewhere.checksum)).toBeUndefined();
@@ -96,7 +96,7 @@ test('ignores rows whose files are in another store', async () => {
 test('assigns rows without a store to the store in use', async () => {
   const { id } = await whole();
   await scene.database.query('test', 'UPDATE media.file SET store = NULL');
-  await scene.files.adopt();
+  await scene.files.assignStore();
   const { rows } = await scene.database.query<{ id: string }>(
     'test',
     `SELECT id FROM media.file WHERE store = 'folder'`,
@@ -110,7 +110,7 @@ test('reads more rows than one page', async () => {
                   FROM generate_series(1, 2500) AS n`;
   await scene.database.query('test', insert);
   await whole();
-  expect((await findStrays(scene.files, scene.store)).rows).toHaveLength(2_500);
+  expect((await findOrphans(scene.files, scene.store)).rows).toHaveLength(2_500);
 });
 
 const admin = fileURLToPath(new URL('admin.ts', import.meta.url));
@@ -126,7 +126,7 @@ function run(args: readonly string[], env: Record<string, string> = {}) {
   );
 }
 
-test('the command lists the strays, and deletes them only with --delete', async () => {
+test('the command lists the orphans, and deletes them only with --delete', async () => {
   await whole();
   const lost = await whole();
   await scene.store.remove(`${lost.object}-original`);

@@ -3,12 +3,12 @@ import { keysOf } from './media-file.ts';
 import type { Store } from './stores/store.ts';
 
 /** Younger files may belong to an upload in progress, or to a row that was added after the table was read. */
-const minStrayAgeMs = 3_600_000;
+const minOrphanAgeMs = 3_600_000;
 
 /** The format of our keys. Other files in a folder or bucket are never deleted. */
 const ownKey = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-[a-z]+$/;
 
-export interface Strays {
+export interface Orphans {
   /** Keys of files without a row. */
   keys: string[];
   /** Rows with missing files. */
@@ -16,13 +16,13 @@ export interface Strays {
 }
 
 /** Thrown if the table has rows but the store is empty, which means that it is the wrong store. */
-export class EmptyStore extends Error {}
+export class EmptyStoreError extends Error {}
 
 /**
  * Compares the table with the store. Reads the rows first, because files are stored before their row is added. Throws
  * EmptyStore, and the errors of the database and the store.
  */
-export async function findStrays(files: FileStore, store: Store): Promise<Strays> {
+export async function findOrphans(files: FileStore, store: Store): Promise<Orphans> {
   const rows = new Map<string, { id: number; missing: Set<string> }>();
   for await (const file of files.all()) {
     rows.set(file.object, { id: file.id, missing: new Set(keysOf(file)) });
@@ -33,10 +33,10 @@ export async function findStrays(files: FileStore, store: Store): Promise<Strays
     const object = ownKey.exec(key)?.[1];
     if (object === undefined) continue;
     seen += 1;
-    if (!rows.get(object)?.missing.delete(key) && ageMs > minStrayAgeMs) keys.push(key);
+    if (!rows.get(object)?.missing.delete(key) && ageMs > minOrphanAgeMs) keys.push(key);
   }
   if (seen === 0 && rows.size > 0) {
-    throw new EmptyStore(`The store has no file, but the table ${rows.size}: it is not the right one.`);
+    throw new EmptyStoreError(`The store has no file, but the table ${rows.size}: it is not the right one.`);
   }
   const incomplete = [...rows].filter(([, { missing }]) => missing.size > 0);
   return {
@@ -46,10 +46,10 @@ export async function findStrays(files: FileStore, store: Store): Promise<Strays
 }
 
 /**
- * Deletes the strays. The remaining files of an incomplete row are then files without a row, which the next sweep
+ * Deletes the orphans. The remaining files of an incomplete row are then files without a row, which the next sweep
  * deletes.
  */
-export async function deleteStrays(files: FileStore, store: Store, { keys, rows }: Strays): Promise<void> {
+export async function deleteOrphans(files: FileStore, store: Store, { keys, rows }: Orphans): Promise<void> {
   for (const key of keys) await store.remove(key);
   for (const { id, object } of rows) await files.removeRow(id, object);
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { admit } from './processing/decoder-user.ts';
+import { allowTraversal } from './processing/decoder-user.ts';
 
 /** Maximum age of an upload in progress. */
 const abandonedMs = 10 * 60_000;
@@ -20,7 +20,7 @@ export interface Workspace {
  */
 export async function createWorkspace(root: string, remove = rm): Promise<Workspace> {
   await mkdir(root, { recursive: true, mode: 0o700 });
-  await admit(root);
+  await allowTraversal(root);
 
   return {
     async use(work) {

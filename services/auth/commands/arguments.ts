@@ -9,7 +9,7 @@ import { CommandError } from './command.ts';
  * Validates the value and returns the output of `schema`. Throws CommandError with the first problem: `prefix`, the
  * name of the field if there is one, and a message that starts with "must".
  */
-export function checked<S extends z.ZodType>(prefix: string, schema: S, value: unknown): z.output<S> {
+export function parseArgument<S extends z.ZodType>(prefix: string, schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { path, message } = result.error.issues[0]!;
@@ -39,11 +39,11 @@ const nameMessage = 'must be 1 to 64 lower-case letters, digits and dashes, a le
 const clientName = z.string(nameMessage).regex(nameForm, nameMessage);
 
 /** Returns the only positional argument, the NAME of a client. Throws CommandError. */
-export function clientNamed(positionals: string[]): string {
+export function clientNameFrom(positionals: string[]): string {
   if (positionals.length > 1) throw new CommandError(`Give one NAME, not ${positionals.length}.`);
-  return checked('NAME', clientName, positionals[0]);
+  return parseArgument('NAME', clientName, positionals[0]);
 }
 
 /** Parses arguments that consist of one NAME. Throws CommandError. */
-export const onlyClientName = (args: string[]) =>
-  clientNamed(parseArgs({ args, allowPositionals: true, options: {} }).positionals);
+export const parseClientName = (args: string[]) =>
+  clientNameFrom(parseArgs({ args, allowPositionals: true, options: {} }).positionals);

@@ -1,4 +1,4 @@
-import { command } from '../administration.ts';
+import { byCommand } from '../administration.ts';
 import type { AuditEvent } from '@content-platform/contract';
 import type { Accounts } from '../accounts.ts';
 import type { ClientStore } from '../client-store.ts';
@@ -17,7 +17,7 @@ export async function changeClient(
   await transaction(async ({ clients, revocations, audit }) => {
     const found = await change(clients);
     if (!found) throw new CommandError(`There is no client named ${client} that is not disabled.`);
-    await audit.add({ ...command, event, details: { client } });
+    await audit.add({ ...byCommand, event, details: { client } });
     await revocations.add({ client });
   });
 }

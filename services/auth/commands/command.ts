@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Accounts } from '../accounts.ts';
 
 /** The dependencies of a command. */
-export interface Surroundings {
+export interface CommandContext {
   input: Readable & { isTTY?: boolean };
   /** Stream for questions to the user; a command's output is its return value. */
   prompts: Writable;
@@ -11,7 +11,7 @@ export interface Surroundings {
 }
 
 /** Returns the text to print. Throws CommandError and database errors. */
-export type Command = (args: string[], around: Surroundings) => Promise<string>;
+export type Command = (args: string[], context: CommandContext) => Promise<string>;
 
 /** The arguments or stdin are invalid; `message` is one line for the user of the command. */
 export class CommandError extends Error {}

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { machineScopes as known } from '@content-platform/contract';
 import { ensureClient } from '../accounts.ts';
 import { randomToken } from '../sessions/opaque-token.ts';
-import { checked, clientNamed } from './arguments.ts';
+import { parseArgument, clientNameFrom } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 
 const options = { scope: { type: 'string', multiple: true } } as const;
@@ -13,8 +13,8 @@ const wanted = z.object({ scope: z.array(z.enum(known, scopeMessage), scopeMessa
 /** Runs `create-client NAME --scope S…`; generates the secret. */
 export const createClient: Command = async (args, { withAccounts }) => {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
-  const name = clientNamed(positionals);
-  const { scope: scopes } = checked('--', wanted, values);
+  const name = clientNameFrom(positionals);
+  const { scope: scopes } = parseArgument('--', wanted, values);
   const secret = randomToken();
   const isNew = await withAccounts((accounts) =>
     ensureClient(accounts, { name, secret, scopes: [...new Set(scopes)] }),

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { addUser, command } from '../administration.ts';
+import { addUser, byCommand } from '../administration.ts';
 import { readPasswordBlocklist, readPasswordMinLength } from '../config.ts';
 import { createPasswordPolicy } from '../passwords/password-policy.ts';
-import { checked, email, newPassword, personName, userRoles } from './arguments.ts';
+import { parseArgument, email, newPassword, personName, userRoles } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 import { readPassword } from './read-password.ts';
 
@@ -15,17 +15,17 @@ const options = {
 const wanted = z.object({ email, name: personName, role: userRoles });
 
 /** Runs `create-user --email E --name N [--role R]…`; reads the password from stdin. */
-export const createUser: Command = async (args, around) => {
+export const createUser: Command = async (args, context) => {
   const { values } = parseArgs({ args, options });
-  const { role: roles, ...person } = checked('--', wanted, values);
+  const { role: roles, ...person } = parseArgument('--', wanted, values);
   const user = { ...person, roles };
   const policy = createPasswordPolicy(readPasswordMinLength(), readPasswordBlocklist());
-  const password = checked('The password', newPassword, await readPassword(around));
-  const complaint = policy.complaint(password, user);
-  if (complaint) throw new CommandError(`The password ${complaint[0]!.toLowerCase()}${complaint.slice(1)}`);
-  const created = await around.withAccounts(async ({ passwords, transaction }) => {
+  const password = parseArgument('The password', newPassword, await readPassword(context));
+  const problem = policy.findProblem(password, user);
+  if (problem) throw new CommandError(`The password ${problem[0]!.toLowerCase()}${problem.slice(1)}`);
+  const created = await context.withAccounts(async ({ passwords, transaction }) => {
     const passwordHash = await passwords.hash(password);
-    return transaction((stores) => addUser(stores, { ...user, passwordHash }, command));
+    return transaction((stores) => addUser(stores, { ...user, passwordHash }, byCommand));
   });
   if (!created) throw new CommandError(`There is a user with the address ${user.email} already.`);
   return `Created user ${created.id}, ${user.email} (${roles.join(', ')}).`;

@@ -1,10 +1,10 @@
-import { onlyClientName } from './arguments.ts';
+import { parseClientName } from './arguments.ts';
 import { changeClient } from './change-client.ts';
 import type { Command } from './command.ts';
 
 /** Runs `disable-client NAME`; permanently revokes the client's secret and tokens. */
 export const disableClient: Command = async (args, { withAccounts }) => {
-  const client = onlyClientName(args);
+  const client = parseClientName(args);
   await withAccounts((accounts) =>
     changeClient(accounts, client, 'client_disabled', (clients) => clients.disable(client)),
   );

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { command } from '../administration.ts';
+import { byCommand } from '../administration.ts';
 import { readKeySecret } from '../config.ts';
 import { replaceSigningKeys } from '../keys/key-rotation.ts';
 import type { Command } from './command.ts';
@@ -13,9 +13,9 @@ export const endAllSessions: Command = async (args, { withAccounts }) => {
   const secret = readKeySecret();
   const ended = await withAccounts(async (accounts) => {
     const count = await accounts.transaction(async ({ sessions, audit }) => {
-      const sessionCount = await sessions.endEveryones();
+      const sessionCount = await sessions.endAllUsers();
       const details = { session: 'all', sessions: sessionCount };
-      await audit.add({ ...command, event: 'session_revoked', details });
+      await audit.add({ ...byCommand, event: 'session_revoked', details });
       return sessionCount;
     });
     await replaceSigningKeys(accounts, secret);

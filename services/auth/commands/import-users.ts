@@ -1,11 +1,11 @@
 import { text as readAll } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { addUser, command } from '../administration.ts';
+import { addUser, byCommand } from '../administration.ts';
 import { isSupported } from '../passwords/passwords.ts';
 import type { Stores } from '../stores.ts';
 import type { NewUser } from '../user-store.ts';
-import { checked, email, personName, userRoles } from './arguments.ts';
+import { parseArgument, email, personName, userRoles } from './arguments.ts';
 import { CommandError, type Command } from './command.ts';
 
 const hashMessage = 'must be bcrypt of cost 4 to 12, or argon2id of at most 64 MiB in 4 passes';
@@ -25,7 +25,7 @@ function parse(line: string, where: string): NewUser {
   } catch {
     throw new CommandError(`${where}: must be JSON`);
   }
-  return checked(`${where}: `, imported, value);
+  return parseArgument(`${where}: `, imported, value);
 }
 
 /** Runs `import-users`; reads one JSON user per line of stdin and imports all users or none. */
@@ -38,7 +38,7 @@ export const importUsers: Command = async (args, { input, withAccounts }) => {
     .map(({ line, where }) => ({ where, user: parse(line, where) }));
   const importAll = async (stores: Stores) => {
     for (const { where, user } of users) {
-      const created = await addUser(stores, user, command);
+      const created = await addUser(stores, user, byCommand);
       if (!created) throw new CommandError(`${where}: there is a user with this address already`);
     }
   };

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable, type Readable } from 'node:stream';
-import { CommandError, type Surroundings } from './command.ts';
+import { CommandError, type CommandContext } from './command.ts';
 
 async function firstLine(input: Readable): Promise<string> {
   for await (const line of createInterface({ input })) return line;
@@ -27,7 +27,7 @@ async function prompt(input: Readable, output: Writable, question: string): Prom
 /**
  * Reads a new password: a terminal is asked twice; otherwise the first line of `input` is used. Throws CommandError.
  */
-export async function readPassword({ input, prompts }: Surroundings): Promise<string> {
+export async function readPassword({ input, prompts }: CommandContext): Promise<string> {
   if (!input.isTTY) return firstLine(input);
   const password = await prompt(input, prompts, 'Password: ');
   if ((await prompt(input, prompts, 'Again: ')) === password) return password;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomToken } from '../sessions/opaque-token.ts';
-import { onlyClientName } from './arguments.ts';
+import { parseClientName } from './arguments.ts';
 import { changeClient } from './change-client.ts';
 import type { Command } from './command.ts';
 
@@ -12,7 +12,7 @@ const revocationMs = 2_000;
 
 /** Runs `rotate-client NAME`; replaces the client's secret and revokes its tokens. */
 export const rotateClient: Command = async (args, { withAccounts }) => {
-  const client = onlyClientName(args);
+  const client = parseClientName(args);
   const secret = randomToken();
   await withAccounts(async (accounts) => {
     const hash = await accounts.passwords.hash(secret);

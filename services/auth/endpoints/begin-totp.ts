@@ -3,7 +3,7 @@ import type { beginTotp as contract } from '@content-platform/contract';
 import type { AuthContext } from '../context.ts';
 import { encrypt } from '../keys/sealing.ts';
 import { totpContext } from '../mfa/second-factor.ts';
-import { describeTotp, newTotpSecret } from '../mfa/totp.ts';
+import { encodeTotpSecret, newTotpSecret } from '../mfa/totp.ts';
 import { sessionEnded } from '../replies.ts';
 import { requireRecentLogin } from '../sessions/recent-login.ts';
 
@@ -17,6 +17,6 @@ export function beginTotp({ database, totpKey }: AuthContext): Handler<typeof co
     if (!(await database.mfa.begin(user.id, encrypt(secret, totpKey, totpContext(user.id))))) {
       throw new HttpError('mfa_enabled', 'A second factor is set up already. Remove it first.');
     }
-    return { status: 201, body: describeTotp(secret, user.email) };
+    return { status: 201, body: encodeTotpSecret(secret, user.email) };
   };
 }

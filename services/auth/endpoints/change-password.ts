@@ -8,12 +8,12 @@ import { sessionEnded } from '../replies.ts';
 import type { User } from '../user-store.ts';
 
 type UserCaller = Extract<Caller, { kind: 'user' }>;
-type Complaint = { path: 'body.current_password' | 'body.new_password'; message: string };
+type InvalidField = { path: 'body.current_password' | 'body.new_password'; message: string };
 
-const wrong: Complaint = { path: 'body.current_password', message: 'Is not the current password.' };
+const wrong: InvalidField = { path: 'body.current_password', message: 'Is not the current password.' };
 
-function refused(...complaints: Complaint[]): HttpError<'validation_failed'> {
-  return new HttpError('validation_failed', 'The password was not changed.', { details: complaints });
+function refused(...problems: InvalidField[]): HttpError<'validation_failed'> {
+  return new HttpError('validation_failed', 'The password was not changed.', { details: problems });
 }
 
 /**
@@ -26,17 +26,17 @@ export function changePassword(context: AuthContext): Handler<typeof contract> {
   /**
    * Compares the new password with the current one only if the policy accepts it; otherwise this would allow guessing.
    */
-  async function complaintsOf(
+  async function findProblems(
     user: User,
     caller: UserCaller,
     body: Body<typeof contract>,
     address: string,
-  ): Promise<Complaint[]> {
+  ): Promise<InvalidField[]> {
     const path = 'body.new_password';
-    const complaints: Complaint[] = [];
+    const complaints: InvalidField[] = [];
     const guess = { password: body.current_password, address, failure: 'password_change_failed' } as const;
     if (!(await isCurrentPassword(context, user, caller, guess))) complaints.push(wrong);
-    const weakness = policy.complaint(body.new_password, user);
+    const weakness = policy.findProblem(body.new_password, user);
     if (weakness !== undefined) complaints.push({ path, message: weakness });
     if (complaints.length === 0 && (await matchPassword(passwords, user, body.new_password)))
       complaints.push({ path, message: 'Must not be the current password.' });
@@ -48,7 +48,7 @@ export function changePassword(context: AuthContext): Handler<typeof contract> {
     const user = await database.users.findById(id);
     if (!user) throw sessionEnded();
     const hash = await passwords.admit(async () => {
-      const complaints = await complaintsOf(user, caller, body, address);
+      const complaints = await findProblems(user, caller, body, address);
       if (complaints.length > 0) throw refused(...complaints);
       return passwords.hash(body.new_password);
     });

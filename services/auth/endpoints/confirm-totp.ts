@@ -4,7 +4,7 @@ import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
 import { decrypt } from '../keys/sealing.ts';
 import { invalidCode, throttleProof, totpContext } from '../mfa/second-factor.ts';
-import { stepOfCode } from '../mfa/totp.ts';
+import { findTimeStep } from '../mfa/totp.ts';
 import { makeRandomCode } from '../passwords/temporary-password.ts';
 import { sha256 } from '../sessions/opaque-token.ts';
 
@@ -18,7 +18,7 @@ export function confirmTotp(context: AuthContext): Handler<typeof contract> {
       database.transaction(async ({ mfa, audit }) => {
         const totp = await mfa.lock(id);
         if (totp?.confirmed) throw new HttpError('mfa_enabled', 'The second factor is set up already.');
-        const step = totp && stepOfCode(decrypt(totp.encrypted, totpKey, totpContext(id)), code);
+        const step = totp && findTimeStep(decrypt(totp.encrypted, totpKey, totpContext(id)), code);
         if (step === undefined) return { ok: false, codes: [] };
         await mfa.accept(id, step);
         const made = Array.from({ length: recoveryCodes }, makeRandomCode);

@@ -13,7 +13,7 @@ export function createUser({ database, passwords, policy }: AuthContext): Handle
   async function hashOf(password: string, person: { email: string; name: string }): Promise<string> {
     // Saves the cost of a hash. The transaction refuses one of two simultaneous requests.
     if (await database.users.findByEmail(person.email)) throw taken();
-    const message = policy.complaint(password, person);
+    const message = policy.findProblem(password, person);
     if (message === undefined) return passwords.hash(password);
     const details = [{ path: 'body.password', message }];
     throw new HttpError('validation_failed', 'The request is not valid.', { details });

@@ -1,10 +1,10 @@
 import { type Handler, HttpError } from '@content-platform/chassis';
 import type { identityCallback as contract } from '@content-platform/contract';
-import { type Answer, exchange } from '../identity/exchange.ts';
+import { type CallbackResponse, exchangeCode } from '../identity/exchange.ts';
 import { IdentityFailure } from '../identity/failure.ts';
 import type { IdentityLogin } from '../identity/login-store.ts';
-import { personOf } from '../identity/person.ts';
-import { userOf } from '../identity/users.ts';
+import { toPerson } from '../identity/person.ts';
+import { findOrCreateUser } from '../identity/users.ts';
 import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 import type { AuthContext } from '../context.ts';
 
@@ -13,26 +13,26 @@ import type { AuthContext } from '../context.ts';
  * same browser. Earlier errors are shown here; later errors go to the client, with the client's state.
  */
 export function identityCallback({ identity, database, logger }: AuthContext): Handler<typeof contract> {
-  async function takeLogin(state: string, cookies: string | undefined): Promise<IdentityLogin> {
-    const login = await database.identityLogins.take(sha256(state));
+  async function consumeLogin(state: string, cookies: string | undefined): Promise<IdentityLogin> {
+    const login = await database.identityLogins.consume(sha256(state));
     if (!login) throw new HttpError('identity_login_unknown', 'No login is under way with this state.');
     if (login.expired) {
       throw new HttpError('identity_login_expired', 'The login took too long; begin again.');
     }
-    if (identity.cookie.isSame(cookies, login.browserHash)) return login;
+    if (identity.cookie.matches(cookies, login.browserHash)) return login;
     throw new HttpError('identity_other_browser', 'The login was begun in another browser; begin again.');
   }
 
   /** Returns a one-time code for the user who logged in. Rejects with IdentityFailure. */
-  async function codeFor(answer: Answer, login: IdentityLogin): Promise<string> {
+  async function codeFor(answer: CallbackResponse, login: IdentityLogin): Promise<string> {
     const configuration = await identity.provider.configuration();
-    const { idToken, claims } = await exchange(configuration, identity.redirectUri, answer, login);
-    const person = personOf(claims, identity.suborgsClaim);
+    const { idToken, claims } = await exchangeCode(configuration, identity.redirectUri, answer, login);
+    const person = toPerson(claims, identity.suborgsClaim);
     const { issuer, suborgs, mfa } = person;
     const { codeChallenge } = login;
     const code = randomToken();
     await database.transaction(async (stores) => {
-      const { id: userId } = await userOf(stores, person, identity);
+      const { id: userId } = await findOrCreateUser(stores, person, identity);
       const content = { userId, codeChallenge, issuer, idToken, suborgs, mfa };
       await stores.identityCodes.add(sha256(code), content);
     });
@@ -47,7 +47,7 @@ export function identityCallback({ identity, database, logger }: AuthContext): H
 
   return async ({ query, header, address }) => {
     const { state, code, iss, error } = query;
-    const login = await takeLogin(state, header('cookie'));
+    const login = await consumeLogin(state, header('cookie'));
     const back = new URL(login.returnTo);
     back.searchParams.set('state', login.clientState);
     try {

@@ -28,9 +28,9 @@ export function identityLogin({ identity, database }: AuthContext): Handler<type
     checkReturnTo(returnTo, identity.returnTo);
     const configuration = await identity.provider.configuration().catch(unavailable);
     const [state, nonce, codeVerifier] = [randomToken(), randomToken(), randomToken()];
-    const { cookie, hash: browserHash } = identity.cookie.give(header('cookie'));
+    const { cookie, hash: browserHash } = identity.cookie.issue(header('cookie'));
     const login = { browserHash, nonce, codeVerifier, returnTo, clientState, codeChallenge };
-    await database.identityLogins.begin(sha256(state), login);
+    await database.identityLogins.add(sha256(state), login);
     const address = buildAuthorizationUrl(configuration, {
       redirect_uri: identity.redirectUri,
       scope: 'openid email profile',

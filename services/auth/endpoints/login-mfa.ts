@@ -19,7 +19,7 @@ async function confirmFirst(
   first: FirstFactor,
 ): Promise<User | undefined> {
   if ('passwordHash' in first) return users.lockIfUnchanged(userId, first.passwordHash);
-  if ('tempPasswordHash' in first) return users.spendTemporaryPassword(userId, first.tempPasswordHash);
+  if ('tempPasswordHash' in first) return users.consumeTemporaryPassword(userId, first.tempPasswordHash);
   const user = await users.lock(userId);
   return user?.disabled ? undefined : user;
 }

@@ -37,7 +37,7 @@ export function login(context: AuthContext): Handler<typeof contract> {
       const isTemporary = kind === 'temporary';
       // The token gets the current roles, because removing a role ends only the sessions that exist at that time.
       const current = isTemporary
-        ? await stores.users.spendTemporaryPassword(user.id, user.tempPasswordHash)
+        ? await stores.users.consumeTemporaryPassword(user.id, user.tempPasswordHash)
         : await stores.users.lockIfUnchanged(user.id, user.passwordHash);
       // The user may have set up a second factor since the check.
       if (!current || current.hasMfa) return undefined;

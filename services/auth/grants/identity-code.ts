@@ -3,7 +3,7 @@ import { HttpError } from '@content-platform/chassis';
 import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
 import { deviceName } from '../sessions/device-name.ts';
-import type { PresentedCode } from '../identity/code-store.ts';
+import type { FoundCode } from '../identity/code-store.ts';
 import { mfaRequired } from '../mfa/second-factor.ts';
 import { isToken, sha256 } from '../sessions/opaque-token.ts';
 import { scopesOf } from '../rights.ts';
@@ -13,7 +13,7 @@ import type { User } from '../user-store.ts';
 import { type Grant, required } from './grant.ts';
 
 /** Checks the verifier against the challenge (RFC 7636 §4.6, S256). */
-function verifies(codeVerifier: string, { codeChallenge }: PresentedCode): boolean {
+function verifies(codeVerifier: string, { codeChallenge }: FoundCode): boolean {
   return timingSafeEqual(sha256(codeVerifier), Buffer.from(codeChallenge, 'base64url'));
 }
 
@@ -32,7 +32,7 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
   /** Returns the grant, or the reason of a refusal: throwing would roll back what the refusal writes. */
   async function redeem(stores: Stores, hash: Buffer, verifier: string, device: string, address: string) {
     const { users, identityCodes: codes, audit } = stores;
-    const code = await codes.present(hash);
+    const code = await codes.findAndLock(hash);
     // Not recorded: strangers could fill the audit log with unknown codes.
     if (!code) return 'unknown';
     const { userId, idToken, issuer, suborgs, state, sessionId } = code;
@@ -40,7 +40,7 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
     const recordFailure = (reason: string) =>
       audit.add({ event: 'login_failed', userId, address, details: { reason, identity: issuer } });
     if (state === 'reused') {
-      await codes.use(hash);
+      await codes.markUsed(hash);
       if (sessionId === null) return state;
       // RFC 6749 §4.1.2: a code that is presented twice was stolen.
       if (await stores.sessions.endOne(userId, sessionId)) {
@@ -55,7 +55,7 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
       return state;
     }
     if (!verifies(verifier, code)) {
-      await codes.use(hash);
+      await codes.markUsed(hash);
       await recordFailure('wrong code verifier');
       return 'unknown';
     }
@@ -69,11 +69,11 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
     if (user.suborg !== null && !suborgs.includes(user.suborg)) await dropSuborg(stores, user);
     const origin = { issuer, idToken, suborgs };
     if (user.hasMfa && !code.mfa) {
-      await codes.use(hash);
+      await codes.markUsed(hash);
       return mfaRequired(stores, { userId, first: { origin } });
     }
     const opened = await sessions.open(stores, user, { device, address, mustChangePassword: false, origin });
-    await codes.use(hash, opened.sessionId);
+    await codes.markUsed(hash, opened.sessionId);
     const details = { session: opened.sessionId, device, identity: issuer };
     await audit.add({ ...byUser(userId, address), event: 'login', details });
     return { ...opened, scopes: scopesOf(user.roles) };

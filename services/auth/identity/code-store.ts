@@ -15,7 +15,7 @@ export interface IdentityCode {
   mfa: boolean;
 }
 
-export interface PresentedCode extends IdentityCode {
+export interface FoundCode extends IdentityCode {
   state: 'valid' | 'expired' | 'reused';
   /** The session that the first use of the code opened. */
   sessionId: number | null;
@@ -32,7 +32,7 @@ export function createIdentityCodeStore(query: Database['query']) {
     },
 
     /** Looks up a code and locks it until the transaction ends. */
-    async present(hash: Buffer): Promise<PresentedCode | undefined> {
+    async findAndLock(hash: Buffer): Promise<FoundCode | undefined> {
       // Deleting a user locks the user first, too; the opposite order here would deadlock.
       const user =
         'SELECT FROM auth.user WHERE id = (SELECT user_id FROM auth.identity_code WHERE hash = $1) FOR UPDATE';
@@ -43,11 +43,11 @@ export function createIdentityCodeStore(query: Database['query']) {
                WHEN created_at < now() - make_interval(secs => $2) THEN 'expired'
                ELSE 'valid' END AS state
         FROM auth.identity_code WHERE hash = $1 FOR UPDATE`;
-      return first<PresentedCode>('present_identity_code', text, [hash, codeSeconds]);
+      return first<FoundCode>('present_identity_code', text, [hash, codeSeconds]);
     },
 
     /** Marks the code as used; using it again ends the session `sessionId`. */
-    use(hash: Buffer, sessionId?: number) {
+    markUsed(hash: Buffer, sessionId?: number) {
       const text = 'UPDATE auth.identity_code SET used_at = now(), session_id = $2 WHERE hash = $1';
       return run('use_identity_code', text, [hash, sessionId ?? null]);
     },

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { ServerResponse } from 'node:http';
 import { client } from '../../../test/support/identity.ts';
-import { exchange, mergeClaims } from './exchange.ts';
+import { exchangeCode, mergeClaims } from './exchange.ts';
 import type { IdentityFailure } from './failure.ts';
 import { createProvider } from './provider.ts';
 import { type EvilProvider, nonce, otherKey, startEvilProvider } from '../testing/evil-provider.ts';
@@ -23,7 +23,7 @@ async function outcome(answer: { iss?: string; error?: string; code?: string } =
   const settings = { issuer: evil.issuer, clientId: client.id, clientSecret: client.secret };
   const configuration = await createProvider(settings).configuration();
   const whole = { state: 'state', code: 'code', ...answer };
-  return exchange(configuration, redirectUri, whole, login).then(
+  return exchangeCode(configuration, redirectUri, whole, login).then(
     ({ claims }) => claims,
     (failure: IdentityFailure) => {
       why = failure.message;

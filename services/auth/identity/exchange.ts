@@ -13,7 +13,7 @@ import { IdentityFailure } from './failure.ts';
 import type { IdentityLogin } from './login-store.ts';
 
 /** The provider's response, as the browser passed it on. */
-export type Answer = Pick<Query<typeof identityCallback>, 'state' | 'code' | 'iss' | 'error'>;
+export type CallbackResponse = Pick<Query<typeof identityCallback>, 'state' | 'code' | 'iss' | 'error'>;
 
 /** Errors of RFC 6749 §4.1.2.1 and OpenID Connect Core §3.1.2.6 that concern the user. */
 const refusals = [
@@ -73,10 +73,10 @@ export function mergeClaims(idToken: IDToken, userInfo: UserInfoResponse): IDTok
  * times and signature of the ID token (OpenID Connect Core §3.1.3.7). Rejects with IdentityFailure.
  * @param redirectUri the same value as in the request of the login
  */
-export async function exchange(
+export async function exchangeCode(
   configuration: Configuration,
   redirectUri: string,
-  answer: Answer,
+  answer: CallbackResponse,
   login: Pick<IdentityLogin, 'nonce' | 'codeVerifier'>,
 ): Promise<{ idToken: string; claims: IDToken }> {
   checkIssuer(configuration, answer.iss);

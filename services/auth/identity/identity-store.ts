@@ -45,7 +45,7 @@ export function createIdentityStore(query: Database['query']) {
     },
 
     /** Stores the email of a login, and whether the provider verified it. */
-    noteEmail({ issuer, subject, email, emailVerified }: Subject & IdentityEmail) {
+    updateEmail({ issuer, subject, email, emailVerified }: Subject & IdentityEmail) {
       const text =
         'UPDATE auth.identity SET email = $3, email_verified = $4 WHERE issuer = $1 AND subject = $2';
       return run('note_identity_email', text, [issuer, subject, email ?? null, emailVerified]);

@@ -1,5 +1,5 @@
 import { HttpError, type Gate, type Logger } from '@content-platform/chassis';
-import { createBrowserCookie } from './browser.ts';
+import { createBrowserCookie } from './browser-cookie.ts';
 import { createLogoutTokens } from './logout-token.ts';
 import { createProvider } from './provider.ts';
 import type { IdentitySettings } from './settings.ts';

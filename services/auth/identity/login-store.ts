@@ -20,7 +20,7 @@ export interface IdentityLogin {
 export function createIdentityLoginStore(query: Database['query']) {
   const { first, run } = statements(query);
   return {
-    begin(stateHash: Buffer, login: IdentityLogin) {
+    add(stateHash: Buffer, login: IdentityLogin) {
       const { browserHash, nonce, codeVerifier, returnTo, clientState, codeChallenge } = login;
       const text = `INSERT INTO auth.identity_login
           (state_hash, browser_hash, nonce, code_verifier, return_to, client_state, code_challenge)
@@ -30,7 +30,7 @@ export function createIdentityLoginStore(query: Database['query']) {
     },
 
     /** Removes and returns the login of this state; undefined if there is none. */
-    take(stateHash: Buffer) {
+    consume(stateHash: Buffer) {
       const text = `DELETE FROM auth.identity_login WHERE state_hash = $1
         RETURNING browser_hash AS "browserHash", nonce, code_verifier AS "codeVerifier", return_to AS "returnTo",
           client_state AS "clientState", code_challenge AS "codeChallenge",

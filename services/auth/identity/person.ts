@@ -3,7 +3,7 @@ import { email, personName, multiLineText } from '@content-platform/contract';
 import { IdentityFailure } from './failure.ts';
 
 /** A person's identity at the identity provider. */
-export type Person = ReturnType<typeof personOf>;
+export type Person = ReturnType<typeof toPerson>;
 
 const maxSuborgs = 1_000;
 
@@ -26,7 +26,7 @@ function suborgsIn(claim: unknown): string[] {
 }
 
 /** Converts claims to a person. Throws IdentityFailure if the subject is invalid. */
-export function personOf(claims: Record<string, unknown>, suborgsClaim: string) {
+export function toPerson(claims: Record<string, unknown>, suborgsClaim: string) {
   const result = form.safeParse(claims);
   if (!result.success)
     throw new IdentityFailure('identity_token_invalid', 'iss or sub has not the right form');

@@ -35,7 +35,7 @@ async function linkByEmail({ users, identities, audit }: Stores, email: string, 
  * the same email if linking is allowed, else a new user, if the email is verified or need not be. The user stays locked until the transaction ends. Rejects
  * with IdentityFailure.
  */
-export async function userOf(
+export async function findOrCreateUser(
   stores: Stores,
   person: Person,
   { linkByEmail: linking, allowUnverified }: Pick<IdentitySettings, 'linkByEmail' | 'allowUnverified'>,
@@ -45,7 +45,7 @@ export async function userOf(
   const known = linked === undefined ? undefined : await stores.users.lock(linked);
   const user = known ?? (await createOrLink(stores, person, linking, allowUnverified));
   if (user.disabled) throw new IdentityFailure('identity_user_disabled', 'disabled', user.id);
-  await stores.identities.noteEmail(person);
+  await stores.identities.updateEmail(person);
   return user;
 }
 

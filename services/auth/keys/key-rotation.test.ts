@@ -3,9 +3,9 @@ import { sign, verify } from 'node:crypto';
 import { ConfigError, createLogger, type Database, runRetention } from '@content-platform/chassis';
 import { until } from '../../../test/support/wait.ts';
 import { rotateSigningKey, type Rotation, signingKeyTimes } from './key-rotation.ts';
-import { rotateKeySecret } from './key-secret.ts';
+import { rotateKeySecret } from './key-secret-rotation.ts';
 import { loadSecret } from './secret-store.ts';
-import { keptSeconds } from './signing-key-store.ts';
+import { retirementSeconds } from './signing-key-store.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { type KeyDatabase, openKeyDatabase } from '../testing/key-database.ts';
 import { keySecret } from '../testing/start-auth.ts';
@@ -59,7 +59,7 @@ test('a new key is published at once, signs later, and the old one goes when its
   expect(replaced).toBe(first);
   const { ahead } = signingKeyTimes;
   expect(Math.abs(signsFrom.getTime() - Date.now() - ahead * 1000)).toBeLessThan(30_000);
-  expect(publishedUntil.getTime() - signsFrom.getTime()).toBe(keptSeconds * 1000);
+  expect(publishedUntil.getTime() - signsFrom.getTime()).toBe(retirementSeconds * 1000);
   for (const keys of processes) {
     await until('it is published', () => published(keys).includes(kid));
     expect(keys.current.kid).toBe(first);
@@ -72,7 +72,7 @@ test('a new key is published at once, signs later, and the old one goes when its
     expect(await keys.get(first)).toBeDefined();
   }
   await stores.signingKeys.deleteExpired();
-  await pass(keptSeconds);
+  await pass(retirementSeconds);
   for (const keys of processes) {
     await until('the old one is gone', () => published(keys).length === 1);
     expect(keys.current.kid).toBe(kid);
@@ -94,7 +94,7 @@ test('a process switches at the moment, not when it reads the keys the next time
 
 test('a key is published for longer than copies of the set are kept, and kept for longer than its tokens live', () => {
   expect(signingKeyTimes.ahead).toBeGreaterThan(300 + signingKeyTimes.reload);
-  expect(keptSeconds).toBeGreaterThan(900);
+  expect(retirementSeconds).toBeGreaterThan(900);
 });
 
 test('while a key waits no other is made, however many ask at once', async () => {
@@ -208,7 +208,7 @@ test('a process with the old secret signs with the keys it has, and says once th
   await until('it publishes the new one', () => published(keys).length === 2);
   expect(keys.current.kid).toBe(kid);
   // Every verifier would refuse tokens that it signs after that.
-  await pass(keptSeconds);
+  await pass(retirementSeconds);
   await until('its own one is gone', () => published(keys).length === 1);
   expect(() => keys.current).toThrow('Tokens cannot be issued at the moment.');
   expect(log).toEqual([expect.stringContaining('restart it with the new secret')]);

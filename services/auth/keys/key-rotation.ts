@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { ConfigError } from '@content-platform/chassis';
 import type { AuthDatabase } from '../stores.ts';
 import { seal, unseal } from './sealing.ts';
-import { keptSeconds, type NewSigningKey, type StoredSigningKey } from './signing-key-store.ts';
+import { retirementSeconds, type NewSigningKey, type StoredSigningKey } from './signing-key-store.ts';
 
 /** Times in seconds. */
 export const signingKeyTimes = {
@@ -32,7 +32,10 @@ async function generate(secret: string): Promise<NewSigningKey> {
 }
 
 /** Throws ConfigError if the key was sealed with another secret. */
-export async function openPrivateKey({ kid, sealed }: StoredSigningKey, secret: string): Promise<KeyObject> {
+export async function unsealPrivateKey(
+  { kid, sealed }: StoredSigningKey,
+  secret: string,
+): Promise<KeyObject> {
   const der = await unseal(sealed, secret, kid).catch(() => {
     throw new ConfigError(
       'AUTH_KEY_SECRET does not open the signing key in the database; it must be the one the key was made with',
@@ -45,7 +48,7 @@ export async function openPrivateKey({ kid, sealed }: StoredSigningKey, secret: 
  * Returns the keys of the database, newest first. If there is none, it creates an RS256 key of 3072 bits that signs
  * immediately. A lock ensures that only one of several processes creates it.
  */
-export async function readOrMakeKeys(
+export async function loadOrCreateKeys(
   database: Pick<AuthDatabase, 'signingKeys' | 'transaction'>,
   secret: string,
 ): Promise<StoredSigningKey[]> {
@@ -80,13 +83,13 @@ export async function rotateSigningKey(
     const newest = (await signingKeys.list())[0];
     if (!newest) return undefined;
     if (newest.signsIn > 0) return { waiting: newest.kid, signsFrom: new Date(Date.now() + newest.signsIn) };
-    await openPrivateKey(newest, secret);
+    await unsealPrivateKey(newest, secret);
     const key = await generate(secret);
     const signsFrom = await signingKeys.add(key, signingKeyTimes.ahead);
     const { kid } = key.publicJwk;
     const details = { kid, signs_from: signsFrom };
     await audit.add({ event: 'signing_key_rotated', actor: 'command', details });
-    const publishedUntil = new Date(signsFrom.getTime() + keptSeconds * 1000);
+    const publishedUntil = new Date(signsFrom.getTime() + retirementSeconds * 1000);
     return { kid, signsFrom, replaced: newest.kid, publishedUntil };
   });
 }
@@ -104,7 +107,7 @@ export async function replaceSigningKeys(
   await database.transaction(async ({ signingKeys, audit }) => {
     await signingKeys.lock();
     const newest = (await signingKeys.list())[0];
-    if (newest) await openPrivateKey(newest, secret);
+    if (newest) await unsealPrivateKey(newest, secret);
     await signingKeys.deleteAll();
     await signingKeys.add(key, 0);
     await audit.add({ event: 'signing_key_rotated', actor: 'command', details: { kid, now: true } });

@@ -4,7 +4,7 @@ import {
   createMetrics,
   createTokenVerifier,
   createJwksClient,
-  remoteRevocations,
+  fetchRevocationsFrom,
   watchRevocations,
 } from '@content-platform/chassis';
 import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
@@ -24,7 +24,7 @@ beforeAll(async () => {
   internal = await startHttpServer(express().use(createInternal(auth.internal)));
   const { logger } = auth;
   const keys = createJwksClient(`${auth.origin}/.well-known/jwks.json`, logger);
-  const fetchRevocations = remoteRevocations(internal.origin);
+  const fetchRevocations = fetchRevocationsFrom(internal.origin);
   const revocations = watchRevocations(fetchRevocations, logger, createMetrics('gateway'), keys.setPublished);
   const verifier = createTokenVerifier(issuer, keys, revocations);
   await until('keys and revocations are known', () => keys.isLoaded() && revocations.isLoaded());

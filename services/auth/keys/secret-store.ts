@@ -9,7 +9,7 @@ const sealedColumns = [
   { table: 'auth.secret', context: 'name', sealed: 'sealed' },
 ] as const;
 
-export interface Sealed {
+export interface SealedValue {
   column: (typeof sealedColumns)[number];
   context: string;
   sealed: Buffer;
@@ -32,17 +32,17 @@ export function createSecretStore(query: Database['query']) {
     lock: () => run('lock_secrets', 'LOCK TABLE auth.secret IN SHARE ROW EXCLUSIVE MODE'),
 
     /** Returns every secret and every private key. */
-    async listSealed(): Promise<Sealed[]> {
-      const all: Sealed[] = [];
+    async listSealed(): Promise<SealedValue[]> {
+      const all: SealedValue[] = [];
       for (const column of sealedColumns) {
         const text = `SELECT ${column.context} AS context, ${column.sealed} AS sealed FROM ${column.table}`;
-        const found = await rows<Omit<Sealed, 'column'>>('list_sealed', text);
+        const found = await rows<Omit<SealedValue, 'column'>>('list_sealed', text);
         all.push(...found.map((row) => ({ ...row, column })));
       }
       return all;
     },
 
-    updateSealed({ column, context, sealed }: Sealed) {
+    updateSealed({ column, context, sealed }: SealedValue) {
       const text = `UPDATE ${column.table} SET ${column.sealed} = $2 WHERE ${column.context} = $1`;
       return run('update_sealed', text, [context, sealed]);
     },

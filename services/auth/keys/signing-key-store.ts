@@ -27,7 +27,7 @@ export interface StoredSigningKey extends NewSigningKey {
 /**
  * An old key stays published for this long after the next one signs: the token lifetime plus a minute of clock skew.
  */
-export const keptSeconds = accessTokenLifetime + 60;
+export const retirementSeconds = accessTokenLifetime + 60;
 
 /** A key is retired when a newer one has been signing for $1 seconds: the last token of the old key has expired. */
 const retired = `EXISTS (SELECT FROM auth.signing_key AS newer
@@ -46,13 +46,13 @@ export function createSigningKeyStore(query: Database['query']) {
       const text = `SELECT kid, public_jwk AS "publicJwk", sealed_private_key AS sealed,
                       extract(epoch FROM signs_from - clock_timestamp())::float8 * 1000 AS "signsIn"
                     FROM auth.signing_key AS key WHERE NOT ${retired} ORDER BY signs_from DESC`;
-      return rows<StoredSigningKey>('list_signing_keys', text, [keptSeconds]);
+      return rows<StoredSigningKey>('list_signing_keys', text, [retirementSeconds]);
     },
 
     /** Returns the kids of the keys that are not retired. */
     async listKids(): Promise<string[]> {
       const text = `SELECT kid FROM auth.signing_key AS key WHERE NOT ${retired}`;
-      return (await rows<{ kid: string }>('list_kids', text, [keptSeconds])).map(({ kid }) => kid);
+      return (await rows<{ kid: string }>('list_kids', text, [retirementSeconds])).map(({ kid }) => kid);
     },
 
     /** Stores a key, which is published immediately. Returns when it begins to sign. */
@@ -68,6 +68,6 @@ export function createSigningKeyStore(query: Database['query']) {
 
     /** Deletes the retired keys. */
     deleteExpired: () =>
-      run('delete_signing_keys', `DELETE FROM auth.signing_key AS key WHERE ${retired}`, [keptSeconds]),
+      run('delete_signing_keys', `DELETE FROM auth.signing_key AS key WHERE ${retired}`, [retirementSeconds]),
   };
 }

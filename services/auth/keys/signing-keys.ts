@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { type KeySource, type Logger, unavailable } from '@content-platform/chassis';
 import type { AuthDatabase } from '../stores.ts';
-import { openPrivateKey, readOrMakeKeys, signingKeyTimes } from './key-rotation.ts';
+import { unsealPrivateKey, loadOrCreateKeys, signingKeyTimes } from './key-rotation.ts';
 import type { PublicJwk, StoredSigningKey } from './signing-key-store.ts';
 
 /** The current keys that sign access tokens and verify them in this service. */
@@ -13,7 +13,7 @@ export interface SigningKeys extends KeySource {
   close(): Promise<void>;
 }
 
-interface HeldKey extends StoredSigningKey {
+interface LoadedKey extends StoredSigningKey {
   publicKey: KeyObject;
   /** undefined: this process cannot open the key. */
   privateKey: KeyObject | undefined;
@@ -32,23 +32,23 @@ export async function loadSigningKeys(
   logger: Logger,
   times = signingKeyTimes,
 ): Promise<SigningKeys> {
-  let held: HeldKey[] = [];
+  let loaded: LoadedKey[] = [];
   let readAt = -Infinity;
   let failing = false;
   let mustRestart = false;
   let reading: Promise<void> | undefined;
 
   /** Opens a new key. A key that this process has opened stays open, even if it is resealed later. */
-  async function toHeld(key: StoredSigningKey, open: typeof openLater): Promise<HeldKey> {
-    const known = held.find(({ kid }) => kid === key.kid);
+  async function toLoadedKey(key: StoredSigningKey, open: typeof unsealLater): Promise<LoadedKey> {
+    const known = loaded.find(({ kid }) => kid === key.kid);
     const isSame = known?.sealed.equals(key.sealed);
     const privateKey = isSame ? known?.privateKey : ((await open(key)) ?? known?.privateKey);
     const publicKey = known?.publicKey ?? createPublicKey({ key: { ...key.publicJwk }, format: 'jwk' });
     return { ...key, publicKey, privateKey, signsFrom: performance.now() + key.signsIn };
   }
 
-  async function openLater(key: StoredSigningKey): Promise<KeyObject | undefined> {
-    return openPrivateKey(key, secret).catch(() => {
+  async function unsealLater(key: StoredSigningKey): Promise<KeyObject | undefined> {
+    return unsealPrivateKey(key, secret).catch(() => {
       if (!mustRestart)
         logger.error(
           'AUTH_KEY_SECRET was changed: this process goes on with the keys it has; restart it with the new secret',
@@ -58,15 +58,15 @@ export async function loadSigningKeys(
     });
   }
 
-  async function read(open: typeof openLater): Promise<void> {
-    const stored = await readOrMakeKeys(database, secret);
-    held = await Promise.all(stored.map((key) => toHeld(key, open)));
+  async function read(open: typeof unsealLater): Promise<void> {
+    const stored = await loadOrCreateKeys(database, secret);
+    loaded = await Promise.all(stored.map((key) => toLoadedKey(key, open)));
     readAt = performance.now();
   }
 
   async function readAgain(): Promise<void> {
     try {
-      await read(openLater);
+      await read(unsealLater);
       failing = false;
     } catch (error) {
       if (!failing) logger.warn({ error }, 'the signing keys could not be read; going on with what is known');
@@ -80,20 +80,20 @@ export async function loadSigningKeys(
     return reading;
   }
 
-  await read((key) => openPrivateKey(key, secret));
+  await read((key) => unsealPrivateKey(key, secret));
   const timer = setInterval(() => void reload(), times.reload * 1000);
-  const find = (kid: string) => held.find((key) => key.kid === kid)?.publicKey;
+  const find = (kid: string) => loaded.find((key) => key.kid === kid)?.publicKey;
 
   return {
     has: (kid) => find(kid) !== undefined,
     get current() {
       const now = performance.now();
-      const key = held.find(({ privateKey, signsFrom }) => privateKey && signsFrom <= now);
+      const key = loaded.find(({ privateKey, signsFrom }) => privateKey && signsFrom <= now);
       if (!key) throw unavailable('Tokens cannot be issued at the moment.');
       return { kid: key.kid, privateKey: key.privateKey! };
     },
     get public() {
-      return held.map(({ publicJwk }) => publicJwk);
+      return loaded.map(({ publicJwk }) => publicJwk);
     },
     async get(kid) {
       const key = find(kid);

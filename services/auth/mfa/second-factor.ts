@@ -6,7 +6,7 @@ import { normalizeCode } from '../passwords/temporary-password.ts';
 import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 import type { Stores } from '../stores.ts';
 import { mfaLoginSeconds, type PendingLogin } from './mfa-store.ts';
-import { stepOfCode } from './totp.ts';
+import { findTimeStep } from './totp.ts';
 
 /** The code of an authenticator app, or one of the recovery codes. */
 export interface Proof {
@@ -37,7 +37,7 @@ export async function acceptProof(
     const code = normalizeCode(proof.recovery_code ?? '');
     return code !== undefined && mfa.useRecoveryCode(userId, sha256(code));
   }
-  const step = stepOfCode(decrypt(totp.encrypted, totpKey, totpContext(userId)), proof.code);
+  const step = findTimeStep(decrypt(totp.encrypted, totpKey, totpContext(userId)), proof.code);
   if (step === undefined || step <= (totp.lastStep ?? -1)) return false;
   await mfa.accept(userId, step);
   return true;

@@ -4,7 +4,7 @@ import { createPasswordPolicy } from './password-policy.ts';
 
 const policy = createPasswordPolicy(15);
 const ann = { email: 'ann.archer@mail.example', name: 'Ann Zoë Archer' };
-const complaint = (password: string) => policy.complaint(password, ann);
+const complaint = (password: string) => policy.findProblem(password, ann);
 
 test.each([
   ['eleven char', 11],
@@ -60,23 +60,23 @@ test.each([
 
 test("what is another's name is a word like others", () => {
   const password = 'ann.archer@mail.example';
-  expect(policy.complaint(password, { email: 'bob@other.example', name: 'Bob' })).toBeUndefined();
+  expect(policy.findProblem(password, { email: 'bob@other.example', name: 'Bob' })).toBeUndefined();
 });
 
 test('the least length is a setting', () => {
   const short = createPasswordPolicy(8);
-  expect(short.complaint('kXw9!vTqmZ', ann)).toBeUndefined();
-  expect(short.complaint('kXw9!vT', ann)).toMatch(/^Must have 8 to 128 characters/);
+  expect(short.findProblem('kXw9!vTqmZ', ann)).toBeUndefined();
+  expect(short.findProblem('kXw9!vT', ann)).toMatch(/^Must have 8 to 128 characters/);
 });
 
 test('refuses a listed password that is hard to guess otherwise, in both Unicode forms', () => {
   const listed = 'Bürgermühle an der Ilm 4';
   const listing = createPasswordPolicy(15, { size: 1, includes: (password) => password === listed });
   for (const form of ['NFC', 'NFD'])
-    expect(listing.complaint(listed.normalize(form), ann)).toMatch(
+    expect(listing.findProblem(listed.normalize(form), ann)).toMatch(
       /^Is too easy to guess\. It is in a list of common or leaked passwords\. Three or four words /,
     );
-  expect(listing.complaint(`${listed}5`, ann)).toBeUndefined();
+  expect(listing.findProblem(`${listed}5`, ann)).toBeUndefined();
 });
 
 test('any text gets an answer', () => {

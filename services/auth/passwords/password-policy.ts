@@ -18,7 +18,7 @@ export type PasswordPolicy = ReturnType<typeof createPasswordPolicy>;
  */
 const maxLength = 128;
 /** Minimum zxcvbn score of 0 to 4: about 10^8 guesses. */
-const leastScore = 3;
+const minScore = 3;
 const serviceName = 'content platform';
 
 /**
@@ -29,12 +29,12 @@ const serviceName = 'content platform';
  */
 const effort = { maxLength: 32, l33tMaxSubstitutions: 3 };
 
-const ownWordsReason = 'It has your name, your address or the name of this service in it.';
+const userWordsReason = 'It has your name, your address or the name of this service in it.';
 const listedReason = 'It is in a list of common or leaked passwords.';
 const advice = 'Three or four words that have nothing to do with each other are a good choice.';
 
 /** Returns the usual words for the user and the service, whole and in parts: ASVS 5.0 6.1.2, 6.2.11. */
-function ownWords({ email, name }: Person): string[] {
+function userWords({ email, name }: Person): string[] {
   const phrases = [serviceName, name, email, ...email.split('@')].map((phrase) => phrase.normalize('NFC'));
   const plain = phrases.map((phrase) => phrase.normalize('NFD').replace(/\p{M}/gu, ''));
   const words = [...phrases, ...plain].flatMap((phrase) => {
@@ -48,14 +48,14 @@ function ownWords({ email, name }: Person): string[] {
  * Removes separators between words, and replaces fullwidth letters by their normal form. zxcvbn counts each separator
  * as a word and rates any three words as strong. Returns an empty string if the symbols are more than separators.
  */
-function wordsTogether(password: string): string {
+function withoutSeparators(password: string): string {
   const together = password.normalize('NFKC').replace(/[^\p{L}\p{M}\p{N}]+/gu, '');
   return [...together].length * 4 >= [...password].length * 3 ? together : '';
 }
 
 function reasonOf({ sequence, feedback: { warning, suggestions } }: ZxcvbnResult): string {
-  const own = sequence.some((match) => match['dictionaryName'] === 'userInputs');
-  return own ? ownWordsReason : (warning ?? suggestions.at(-1)!);
+  const words = sequence.some((match) => match['dictionaryName'] === 'userInputs');
+  return words ? userWordsReason : (warning ?? suggestions.at(-1)!);
 }
 
 /**
@@ -76,15 +76,15 @@ export function createPasswordPolicy(minLength: number, blocklist?: Blocklist) {
      * Returns a sentence that begins with a verb (`Must have …`) and gives advice, as §3.1.1.2 requires. Returns
      * undefined if the password is acceptable.
      */
-    complaint(password: string, person: Person): string | undefined {
+    findProblem(password: string, person: Person): string | undefined {
       const normal = password.normalize('NFC');
       const length = [...normal].length;
       if (length < minLength || length > maxLength)
         return `Must have ${minLength} to ${maxLength} characters; this has ${length}.`;
       if (blocklist?.includes(normal)) return `Is too easy to guess. ${listedReason} ${advice}`;
-      const own = ownWords(person);
-      const looks = [wordsTogether(normal), normal].filter(Boolean);
-      const weak = looks.map((look) => zxcvbn.check(look, own)).find(({ score }) => score < leastScore);
+      const own = userWords(person);
+      const forms = [withoutSeparators(normal), normal].filter(Boolean);
+      const weak = forms.map((form) => zxcvbn.check(form, own)).find(({ score }) => score < minScore);
       return weak && `Is too easy to guess. ${reasonOf(weak)} ${advice}`;
     },
   };

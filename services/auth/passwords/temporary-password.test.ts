@@ -17,7 +17,7 @@ test('it is as good as what people may choose', () => {
   const policy = createPasswordPolicy(15);
   const ann = { email: 'ann@example.com', name: 'Ann' };
   for (let round = 0; round < 5; round += 1) {
-    expect(policy.complaint(makeRandomCode(), ann)).toBeUndefined();
+    expect(policy.findProblem(makeRandomCode(), ann)).toBeUndefined();
   }
 });
 

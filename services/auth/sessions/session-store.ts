@@ -29,7 +29,7 @@ export interface NewSession {
   origin?: SessionOrigin | undefined;
 }
 
-export interface PresentedToken {
+export interface FoundToken {
   sessionId: number;
   userId: number;
   mustChangePassword: boolean;
@@ -54,7 +54,7 @@ const deletable = 'get_byte(hash, 0) >= 16';
  * Maximum number of steps along the chain of successors from a deleted token to a kept one. One chain in 15 million is
  * longer.
  */
-export const chainSteps = 256;
+export const maxChainSteps = 256;
 /** Maximum number of live sessions of a user; a new one ends the least recently used one (ASVS 5.0 7.1.2). */
 const maxSessions = 100;
 
@@ -130,7 +130,7 @@ export function createSessionStore(query: Database['query']) {
      * Looks up a refresh token and locks its session until the transaction ends. Deleting the user and other requests
      * with a token of the session wait for the lock.
      */
-    async present(hash: Buffer): Promise<PresentedToken | undefined> {
+    async findAndLock(hash: Buffer): Promise<FoundToken | undefined> {
       // A separate statement, because a statement that waited for a lock would read the tokens as before the wait.
       const text = `SELECT FROM auth.session
                     WHERE id = (SELECT session_id FROM auth.refresh_token WHERE hash = $1) FOR NO KEY UPDATE`;
@@ -149,7 +149,7 @@ export function createSessionStore(query: Database['query']) {
         FROM auth.refresh_token AS token JOIN auth.session ON session.id = session_id
         WHERE hash = $1`;
       const values = [hash, graceSeconds, lifetimeDays.idle];
-      return first<PresentedToken>('find_refresh_token', text, values);
+      return first<FoundToken>('find_refresh_token', text, values);
     },
 
     /** Returns one of these hashes that the table contains. */
@@ -221,7 +221,7 @@ export function createSessionStore(query: Database['query']) {
      * Ends all sessions of all users and returns their number. Does not revoke their access tokens: replace the signing
      * keys afterwards.
      */
-    async endEveryones(): Promise<number> {
+    async endAllUsers(): Promise<number> {
       const text = 'UPDATE auth.session SET ended_at = now() WHERE ended_at IS NULL AND ends_at > now()';
       return (await query('end_all_sessions', text)).rowCount!;
     },

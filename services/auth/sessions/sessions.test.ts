@@ -71,7 +71,7 @@ describe('a token that comes again within 10 s', () => {
     const third = derived(second);
     const useSuccessor = async (query: Database['query']) => {
       const store = createSessionStore(query);
-      await store.present(sha256(refreshToken));
+      await store.findAndLock(sha256(refreshToken));
       await store.replace(sessionId, sha256(refreshToken), sha256(second));
       await store.replace(sessionId, sha256(second), sha256(third));
     };

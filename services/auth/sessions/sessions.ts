@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { HttpError } from '@content-platform/chassis';
 import type { AccessTokens } from '../access-tokens.ts';
 import { isToken, randomToken, sha256 } from './opaque-token.ts';
-import { chainSteps, type NewSession, type PresentedToken, type SessionStore } from './session-store.ts';
+import { maxChainSteps, type NewSession, type FoundToken, type SessionStore } from './session-store.ts';
 import type { AuthDatabase, Stores } from '../stores.ts';
 import type { User } from '../user-store.ts';
 
@@ -32,22 +32,22 @@ export function createSessions(
   const successorOf = (token: string) => createHmac('sha256', secret).update(token).digest('base64url');
 
   /** Finds the session of a replaced token whose row was deleted, by following its chain of successors. */
-  async function presentDeleted(store: SessionStore, token: string): Promise<PresentedToken | undefined> {
+  async function findDeleted(store: SessionStore, token: string): Promise<FoundToken | undefined> {
     const hashes: Buffer[] = [];
-    for (let next = token; hashes.length < chainSteps; hashes.push(sha256(next))) next = successorOf(next);
+    for (let next = token; hashes.length < maxChainSteps; hashes.push(sha256(next))) next = successorOf(next);
     const known = await store.findAny(hashes);
-    const successor = known && (await store.present(known));
+    const successor = known && (await store.findAndLock(known));
     return successor && { ...successor, state: successor.state === 'valid' ? 'reused' : successor.state };
   }
 
   /** Returns the token, or the end of its chain if the token and its successors were replaced only a moment ago. */
   async function newestOf(store: SessionStore, token: string) {
-    let presented = (await store.present(sha256(token))) ?? (await presentDeleted(store, token));
-    while (presented?.state === 'valid' && presented.replaced) {
+    let found = (await store.findAndLock(sha256(token))) ?? (await findDeleted(store, token));
+    while (found?.state === 'valid' && found.replaced) {
       token = successorOf(token);
-      presented = await store.find(sha256(token));
+      found = await store.find(sha256(token));
     }
-    return { newest: token, presented };
+    return { newest: token, presented: found };
   }
 
   return {

@@ -1,6 +1,12 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Backoff, createMemoryFailures, reserve, reset, type UpdateFailures } from './failures.ts';
+import {
+  type Backoff,
+  createMemoryFailures,
+  reserveAttempt,
+  resetFailures,
+  type UpdateFailures,
+} from './failures.ts';
 
 const backoff: Backoff = { windowMs: 20, shortestMs: 1, longestMs: 8 };
 const subject = { key: 'a', limit: 3 };
@@ -15,7 +21,7 @@ beforeEach(() => {
 
 /** Counts a failure; returns the wait, 0 if the attempt was allowed. */
 const fail = async (...subjects: (typeof subject)[]) =>
-  (await reserve(update, subjects.length ? subjects : [subject], backoff)).waitMs;
+  (await reserveAttempt(update, subjects.length ? subjects : [subject], backoff)).waitMs;
 
 async function failTimes(times: number): Promise<void> {
   for (let n = 0; n < times; n += 1) expect(await fail()).toBe(0);
@@ -23,7 +29,7 @@ async function failTimes(times: number): Promise<void> {
 
 /** A reservation, and what takes it back. */
 async function attempt(limit = subject.limit) {
-  const { waitMs, undo } = await reserve(update, [{ key: 'a', limit }], backoff);
+  const { waitMs, undo } = await reserveAttempt(update, [{ key: 'a', limit }], backoff);
   return { waitMs, release: undo };
 }
 
@@ -47,7 +53,7 @@ test('a release does not end the wait of a later failure', async () => {
 
 test('a release after a reset changes nothing', async () => {
   const { release } = await attempt();
-  await reset(update, ['a']);
+  await resetFailures(update, ['a']);
   now += 1;
   await failTimes(1);
   await release();

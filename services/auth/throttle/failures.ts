@@ -8,7 +8,7 @@ export interface Backoff {
 }
 
 /** The key that failures are counted for, and the number of failures at which waits begin. */
-export interface Subject {
+export interface CountedKey {
   key: string;
   limit: number;
   /** The longest wait in ms, if it is shorter than that of the backoff. */
@@ -16,7 +16,7 @@ export interface Subject {
 }
 
 /** The failures of one key; times in ms. */
-export interface Failures {
+export interface FailureCount {
   count: number;
   firstAt: number;
   /** No attempt is allowed before this time; 0 while below the limit. */
@@ -24,7 +24,7 @@ export interface Failures {
   expiresAt: number;
 }
 
-export type State = Failures | undefined;
+export type KeyState = FailureCount | undefined;
 
 /**
  * Replaces the states of `keys` atomically. `change` gets the unexpired states and the time in ms. It may run several
@@ -32,10 +32,10 @@ export type State = Failures | undefined;
  */
 export type UpdateFailures = <T>(
   keys: readonly string[],
-  change: (states: readonly State[], now: number) => { states?: readonly State[]; result: T },
+  change: (states: readonly KeyState[], now: number) => { states?: readonly KeyState[]; result: T },
 ) => Promise<T>;
 
-function addFailure(state: State, limit: number, now: number, backoff: Backoff): Failures {
+function addFailure(state: KeyState, limit: number, now: number, backoff: Backoff): FailureCount {
   const { count, firstAt } = state ?? { count: 0, firstAt: now };
   const over = count + 1 - limit;
   const blockedUntil = over < 0 ? 0 : now + Math.min(backoff.shortestMs * 2 ** over, backoff.longestMs);
@@ -44,7 +44,7 @@ function addFailure(state: State, limit: number, now: number, backoff: Backoff):
 }
 
 /** Reverts the step from `before` to `added`, even if other failures were counted later. */
-function removeFailure(state: State, before: State, added: State): State {
+function removeFailure(state: KeyState, before: KeyState, added: KeyState): KeyState {
   // The failures were reset or have expired, so the state counts other failures.
   if (!state || state.firstAt !== added?.firstAt) return state;
   if (state.count === 1) return undefined;
@@ -54,12 +54,16 @@ function removeFailure(state: State, before: State, added: State): State {
 }
 
 /** Counts a failure for every subject, or none if any subject has to wait. Throws the errors of `update`. */
-export async function reserve(update: UpdateFailures, subjects: readonly Subject[], backoff: Backoff) {
-  const keys = subjects.map(({ key }) => key);
+export async function reserveAttempt(
+  update: UpdateFailures,
+  counted: readonly CountedKey[],
+  backoff: Backoff,
+) {
+  const keys = counted.map(({ key }) => key);
   const { waitMs, before, added } = await update(keys, (before, now) => {
     const waitMs = Math.max(0, ...before.map((state) => (state?.blockedUntil ?? 0) - now));
     if (waitMs > 0) return { result: { waitMs, before, added: [] } };
-    const added = subjects.map(({ limit, longestMs = backoff.longestMs }, index) =>
+    const added = counted.map(({ limit, longestMs = backoff.longestMs }, index) =>
       addFailure(before[index], limit, now, {
         ...backoff,
         longestMs: Math.min(longestMs, backoff.longestMs),
@@ -80,7 +84,7 @@ export async function reserve(update: UpdateFailures, subjects: readonly Subject
 }
 
 /** Deletes the failures of `keys`. Throws the errors of `update`. */
-export function reset(update: UpdateFailures, keys: readonly string[]): Promise<void> {
+export function resetFailures(update: UpdateFailures, keys: readonly string[]): Promise<void> {
   return update(keys, () => ({ states: keys.map(() => undefined), result: undefined }));
 }
 
@@ -89,14 +93,14 @@ const maxKeys = 50_000;
 
 /** Counts failures in the memory of this process. `now` in ms. */
 export function createMemoryFailures(now: () => number = Date.now): UpdateFailures {
-  const held = new Map<string, Failures>();
+  const held = new Map<string, FailureCount>();
 
-  function read(key: string): State {
+  function read(key: string): KeyState {
     const state = held.get(key);
     return state && now() < state.expiresAt ? state : undefined;
   }
 
-  function write(key: string, state: State): void {
+  function write(key: string, state: KeyState): void {
     held.delete(key);
     if (state) held.set(key, state);
     if (held.size > maxKeys) held.delete(held.keys().next().value!);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { HttpError } from '@content-platform/chassis';
-import { type Backoff, reserve, reset, type UpdateFailures } from './failures.ts';
+import { type Backoff, reserveAttempt, resetFailures, type UpdateFailures } from './failures.ts';
 import { networkOf } from './network.ts';
 
 export const loginBackoff: Backoff = { windowMs: 15 * 60_000, shortestMs: 1_000, longestMs: 15 * 60_000 };
@@ -8,7 +8,7 @@ export const loginBackoff: Backoff = { windowMs: 15 * 60_000, shortestMs: 1_000,
 /** Failures before waits begin. A site is an IPv6 /48. */
 const limits = {
   /** Failures of an account from one network, from one site, and from everywhere. */
-  account: { network: 10, site: 30, everywhere: 100 },
+  account: { network: 10, site: 30, allNetworks: 100 },
   /** Failures of all accounts from one network, and from one site. */
   all: { network: 200, site: 600 },
   /** Failures of an account from a network that has a session of it. */
@@ -16,7 +16,7 @@ const limits = {
 };
 
 /** Longest wait after failures from everywhere, in ms: strangers cause it, so it must not keep the owner out for long. */
-const longestEverywhereMs = 60_000;
+const longestAllNetworksMs = 60_000;
 
 export interface Attempt {
   /** Identifies the account regardless of how its name was typed, even if it does not exist. */
@@ -75,13 +75,13 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
       const site = networkOf(address, 48);
       const hash = createHash('sha256').update(account).digest('base64url');
       const known = { key: `known:${hash}:${network}`, limit: limits.known };
-      const own = { key: `account:${hash}:${network}`, limit: limits.account.network };
-      const others = [
+      const accountInNetwork = { key: `account:${hash}:${network}`, limit: limits.account.network };
+      const otherKeys = [
         { key: `address:${network}`, limit: limits.all.network },
         {
           key: `everywhere:${hash}`,
-          limit: limits.account.everywhere,
-          longestMs: longestEverywhereMs,
+          limit: limits.account.allNetworks,
+          longestMs: longestAllNetworksMs,
         },
         ...(site === network
           ? []
@@ -91,10 +91,10 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
             ]),
       ];
 
-      let reservation = await reserve(update, [own, ...others], backoff);
+      let reservation = await reserveAttempt(update, [accountInNetwork, ...otherKeys], backoff);
       const { waitMs } = reservation;
       if (waitMs > 0) {
-        if (await isKnown(network)) reservation = await reserve(update, [known], backoff);
+        if (await isKnown(network)) reservation = await reserveAttempt(update, [known], backoff);
         if (reservation.waitMs > 0) throw tooMany(waitMs);
       }
       // An error of the removal is ignored, because counts expire.
@@ -106,7 +106,7 @@ export function createLoginThrottle(update: UpdateFailures, backoff = loginBacko
       });
       if (outcome.ok) {
         await undo();
-        await reset(update, [own.key, known.key]).catch(() => undefined);
+        await resetFailures(update, [accountInNetwork.key, known.key]).catch(() => undefined);
       }
       return { outcome, limited: !outcome.ok && waitMs > 0 ? tooMany(waitMs) : undefined };
     },

@@ -5,7 +5,7 @@ import {
   type RedisClient,
   unavailable,
 } from '@content-platform/chassis';
-import { createMemoryFailures, type Failures, type UpdateFailures } from './failures.ts';
+import { createMemoryFailures, type FailureCount, type UpdateFailures } from './failures.ts';
 
 /**
  * Writes the new values of KEYS if each key still has the expected value; otherwise returns the time in ms and the
@@ -49,7 +49,7 @@ function createRedisFailures(redis: RedisClient): UpdateFailures {
     let reply = await client.compareAndSetFailures(names.length, ...names);
     for (let round = 0; reply && round < maxRounds; round += 1) {
       const [now, ...values] = reply;
-      const current = values.map((value) => (value ? (JSON.parse(value) as Failures) : undefined));
+      const current = values.map((value) => (value ? (JSON.parse(value) as FailureCount) : undefined));
       const { states, result } = change(current, now);
       if (!states) return result;
       const writes = states.flatMap((state, index) => {

@@ -13,7 +13,7 @@ const keys = {
   has: (kid: string) => kid === ours.kid,
   get: async (kid: string) => (kid === ours.kid ? ours.publicKey : undefined),
 };
-const tokens = createTokenVerifier(issuer, keys, { include: () => false });
+const tokens = createTokenVerifier(issuer, keys, { isRevoked: () => false });
 /** Time limit of one token in ms; the machine may be busy. */
 const limit = 2_000;
 

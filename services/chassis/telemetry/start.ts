@@ -3,7 +3,7 @@ import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { envDetector, hostDetector, serviceInstanceIdDetector } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { createLogger } from '../logger.ts';
-import { useTracer } from '../tracing.ts';
+import { setTracer } from '../tracing.ts';
 import { createThrottledWarning } from './throttled-warning.ts';
 import type { TelemetryConfig } from './config.ts';
 import { traceRedis } from './redis.ts';
@@ -31,6 +31,6 @@ export function startTelemetry({ service, ratio }: TelemetryConfig): void {
     logRecordProcessors: [],
   });
   sdk.start();
-  useTracer(createTracer({ ratio, send, shutdown: () => sdk.shutdown() }));
+  setTracer(createTracer({ ratio, send, shutdown: () => sdk.shutdown() }));
   traceRedis();
 }

@@ -44,7 +44,7 @@ test('keep() on a part sends the trace', () => {
   const tracer = tracerWith(0);
   const request = tracer.begin('request', unsampled)!;
   expect(request.sentTraceId).toBeUndefined();
-  request.run(() => tracer.active()!.keep());
+  request.run(() => tracer.active()!.forceSampling());
   expect(request.sentTraceId).toBe(traceId);
   request.end();
   expect(names()).toEqual(['request']);

@@ -100,7 +100,7 @@ export class RecordedSpan implements Span {
     this.failed = true;
     if (error !== undefined) this.set({ 'error.type': typeOf(error) });
   }
-  keep(): void {
+  forceSampling(): void {
     this.trace.wanted = true;
   }
   run<T>(work: () => T): T {

@@ -2,7 +2,7 @@ import {
   currentContext,
   etagOf,
   HttpError,
-  isCurrent,
+  matchesIfNoneMatch,
   requireScope,
   type Handler,
 } from '@content-platform/chassis';
@@ -34,7 +34,7 @@ export function readContent(deps: ReadContentDeps): Handler<typeof contract> {
     }
     const etag = etagOf(record.payload);
     const headers = { 'X-Cache': outcome, ETag: etag, 'Cache-Control': 'private, no-cache' };
-    if (isCurrent(header('if-none-match'), etag)) return { status: 304, headers };
+    if (matchesIfNoneMatch(header('if-none-match'), etag)) return { status: 304, headers };
     // The payload is already JSON text: parsing it would cost more than the read.
     return { status: 200, headers, body: record.payload as never };
   };

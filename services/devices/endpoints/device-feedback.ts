@@ -5,6 +5,6 @@ import type { DeviceStore } from '../device-store.ts';
 export function deviceFeedback({ devices }: { devices: DeviceStore }): Handler<typeof contract> {
   return async ({ body: { results } }) => {
     const feedback = results.map(({ token, outcome }) => ({ token, gone: outcome !== 'delivered' }));
-    return { status: 200, body: await devices.takeFeedback(feedback) };
+    return { status: 200, body: await devices.applyFeedback(feedback) };
   };
 }

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { singleLineText } from '@content-platform/contract';
 import type { Database } from '@content-platform/chassis';
 import { createLetterStore, type NewLetter } from '../letter-store.ts';
-import { command } from '../letters.ts';
+import { commandActor } from '../letters.ts';
 import type { FindUser } from '../users.ts';
 
 type Webform = NewLetter['webforms'][number];
@@ -47,7 +47,7 @@ export async function createLetter(args: string[], { open, findUser }: CreateLet
   const database = await open();
   try {
     const letter = { userId, title: name, state: 'draft', webforms } as const;
-    const id = await createLetterStore(database.query).create(letter, command);
+    const id = await createLetterStore(database.query).create(letter, commandActor);
     const many = `${webforms.length} webform${webforms.length === 1 ? '' : 's'}`;
     return `Created letter ${id} of user ${userId}: a draft with ${many}.`;
   } finally {

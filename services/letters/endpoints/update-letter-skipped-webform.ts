@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { updateLetterSkippedWebform as contract, type Body, type Letter } from '@content-platform/contract';
 import { actorOf, HttpError, type Database, type Handler, type Idempotency } from '@content-platform/chassis';
 import { createLetterStore, type HistoryEntry } from '../letter-store.ts';
-import { checkChangeable, checkIfMatch, etagOfLetter, noLetter } from '../replies.ts';
+import { checkChangeable, checkIfMatch, etagOfLetter, letterNotFound } from '../replies.ts';
 
 type SkipRequest = Body<typeof contract>;
 
@@ -61,7 +61,7 @@ export function updateLetterSkippedWebform({ database, idempotency }: Deps): Han
     async function update(query: Database['query']): Promise<Letter> {
       const letters = createLetterStore(query);
       const letter = await letters.lock(body.letter_id, caller.id);
-      if (!letter) throw noLetter(body.letter_id);
+      if (!letter) throw letterNotFound(body.letter_id);
       checkChangeable(letter);
       checkIfMatch(ifMatch, letter);
       const change = changeOf(letter, body);

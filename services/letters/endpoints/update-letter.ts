@@ -6,7 +6,7 @@ import {
   checkChangeable,
   checkIfMatch,
   etagOfLetter,
-  noLetter,
+  letterNotFound,
   noteReading,
 } from '../replies.ts';
 
@@ -49,7 +49,7 @@ export function updateLetter({
     const { letter, isChanged } = await database.transaction(async (query) => {
       const letters = createLetterStore(query);
       const before = await letters.lock(id, 'anybody');
-      if (!before) throw noLetter(id);
+      if (!before) throw letterNotFound(id);
       if (ifMatch === undefined) {
         throw new HttpError('precondition_required', "Send the letter's ETag in If-Match.");
       }

@@ -1,23 +1,23 @@
 import { parseArgs } from 'node:util';
 import type { FileStore } from '../file-store.ts';
 import type { Store } from '../stores/store.ts';
-import { deleteStrays, findStrays } from '../sweep.ts';
+import { deleteOrphans, findOrphans } from '../sweep.ts';
 
 /** The dependencies of the command. */
-export interface Opened {
+export interface OpenStores {
   files: FileStore;
   store: Store;
   close(): Promise<void>;
 }
 
 /** Runs `sweep-media [--delete]` and returns the text to print. */
-export async function sweepMedia(args: string[], open: () => Promise<Opened>): Promise<string> {
+export async function sweepMedia(args: string[], open: () => Promise<OpenStores>): Promise<string> {
   const { values } = parseArgs({ args, options: { delete: { type: 'boolean', default: false } } });
   const { files, store, close } = await open();
   try {
-    const strays = await findStrays(files, store);
-    if (values.delete) await deleteStrays(files, store, strays);
-    const { keys, rows } = strays;
+    const orphans = await findOrphans(files, store);
+    if (values.delete) await deleteOrphans(files, store, orphans);
+    const { keys, rows } = orphans;
     const done = values.delete ? 'Deleted.' : 'Nothing was deleted; --delete does it.';
     return [
       ...keys.map((key) => `file without a row: ${key}`),

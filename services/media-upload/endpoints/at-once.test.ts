@@ -20,10 +20,10 @@ const times = <T>(count: number, make: (index: number) => T): T[] =>
 const statuses = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted();
 
 test("accepts eight uploads of one user at a time and answers 503 to more; another user's upload succeeds meanwhile", async () => {
-  const pictures = await Promise.all(times(50, (index) => corpus.jpeg(60 + index)));
-  const sent = pictures.map((picture) => service.upload(picture));
+  const images = await Promise.all(times(50, (index) => corpus.jpeg(60 + index)));
+  const sent = images.map((image) => service.upload(image));
   await until('the others were refused', async () => (await service.counted('busy')) === 42);
-  const theirs = service.upload(pictures[0]!, 2);
+  const theirs = service.upload(images[0]!, 2);
   await until('it is under way', async () => (await service.underWay()).length === 9);
   gate.resolve();
   expect((await theirs).status).toBe(201);
@@ -31,14 +31,14 @@ test("accepts eight uploads of one user at a time and answers 503 to more; anoth
   expect(statuses(answers)).toEqual([...times(8, () => 201), ...times(42, () => 503)]);
   // All slots were released.
   const more = await Promise.all(times(8, (index) => corpus.jpeg(200 + index)));
-  expect(statuses(await Promise.all(more.map((picture) => service.upload(picture))))).toEqual(
+  expect(statuses(await Promise.all(more.map((image) => service.upload(image))))).toEqual(
     times(8, () => 201),
   );
 });
 
 test('processes concurrent uploads of the same bytes once', async () => {
-  const picture = await corpus.jpeg();
-  const sent = times(8, () => service.upload(picture));
+  const image = await corpus.jpeg();
+  const sent = times(8, () => service.upload(image));
   await until('all are under way', async () => (await service.underWay()).length === 8);
   gate.resolve();
   const answers = await Promise.all(sent);
@@ -48,8 +48,8 @@ test('processes concurrent uploads of the same bytes once', async () => {
 });
 
 test('stores the same bytes of two users as two files', async () => {
-  const picture = await corpus.jpeg();
-  const sent = [service.upload(picture, 1), service.upload(picture, 2)];
+  const image = await corpus.jpeg();
+  const sent = [service.upload(image, 1), service.upload(image, 2)];
   gate.resolve();
   const answers = await Promise.all(sent);
   expect(statuses(answers)).toEqual([201, 201]);
@@ -59,7 +59,7 @@ test('stores the same bytes of two users as two files', async () => {
 /** An upload that takes about a second. */
 const slow = (cut = 0) =>
   corpus
-    .picture(4_000, 3_000)
+    .image(4_000, 3_000)
     .png()
     .toBuffer()
     .then((bytes) => bytes.subarray(0, bytes.length - cut) as Buffer<ArrayBuffer>);
@@ -73,12 +73,12 @@ test('refuses all concurrent uploads of the same damaged bytes', async () => {
 
 test('another upload of the same bytes takes over when the client of the first disconnects', async () => {
   gate.resolve();
-  const picture = await slow();
+  const image = await slow();
   const hangUp = new AbortController();
-  const first = service.upload(picture, 1, hangUp.signal);
+  const first = service.upload(image, 1, hangUp.signal);
   first.catch(() => undefined);
   await until('the first is there', async () => (await service.underWay()).length === 1);
-  const others = times(3, () => service.upload(picture));
+  const others = times(3, () => service.upload(image));
   await until('the others are there', async () => (await service.underWay()).length === 4);
   hangUp.abort();
   await expect(first).rejects.toThrow();

@@ -1,7 +1,7 @@
 import { withTimeout, type Handler, type Logger } from '@content-platform/chassis';
 import type { deleteMedia as contract } from '@content-platform/contract';
 import type { FileStore } from '../file-store.ts';
-import { keysOf, noSuchFile } from '../media-file.ts';
+import { keysOf, fileNotFound } from '../media-file.ts';
 import type { Store } from '../stores/store.ts';
 
 const maxRemovalMs = 5_000;
@@ -14,7 +14,7 @@ export function deleteMedia(deps: {
 }): Handler<typeof contract> {
   return async ({ params: { id }, caller }) => {
     const file = await deps.files.remove(caller.id, id);
-    if (!file) throw noSuchFile();
+    if (!file) throw fileNotFound();
     const removals = keysOf(file).map((key) =>
       deps.store.remove(key).catch((error: unknown) => {
         deps.logger.warn({ error, key }, 'a deleted file stays in the store until it is swept');

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { FileStore } from '../file-store.ts';
-import { findStrays } from '../sweep.ts';
+import { findOrphans } from '../sweep.ts';
 import type { Store } from '../stores/store.ts';
 import * as corpus from '../testing/corpus.ts';
 import { newFile } from '../testing/scene.ts';
@@ -46,7 +46,7 @@ describe('files are stored before their row, and the row is deleted before the f
     const service = await current.start({ files: { add } });
     const bytes = await corpus.jpeg();
     expect(await service.upload(bytes)).toMatchObject({ status: 500 });
-    expect(await findStrays(current.scene.files, current.scene.store)).toEqual({ keys: [], rows: [] });
+    expect(await findOrphans(current.scene.files, current.scene.store)).toEqual({ keys: [], rows: [] });
     expect(await service.upload(bytes)).toMatchObject({ status: 200 });
   });
 

@@ -10,7 +10,7 @@ export function perUserLimit(max: number, maxPerUser: number): (userId: number) 
 
   return (userId) => {
     const own = held.get(userId) ?? 0;
-    const release = own < maxPerUser ? all.take() : undefined;
+    const release = own < maxPerUser ? all.tryAcquire() : undefined;
     if (!release) return undefined;
     held.set(userId, own + 1);
     return () => {

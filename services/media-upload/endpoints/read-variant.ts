@@ -1,9 +1,9 @@
-import { etagOf, HttpError, isCurrent, type Handler, type Logger } from '@content-platform/chassis';
+import { etagOf, HttpError, matchesIfNoneMatch, type Handler, type Logger } from '@content-platform/chassis';
 import type { readVariant as contract } from '@content-platform/contract';
 import { parseRange } from '../byte-range.ts';
 import { disposition, webpName } from '../file-name.ts';
 import type { File, FileStore } from '../file-store.ts';
-import { keyOf, noSuchFile } from '../media-file.ts';
+import { keyOf, fileNotFound } from '../media-file.ts';
 import type { Store } from '../stores/store.ts';
 
 /** Returns the headers of every reply: the whole file, a byte range, or 304. */
@@ -37,11 +37,11 @@ export function readVariant({ files, store, logger }: ReadVariantDeps): Handler<
   return async ({ params, caller, header, signal }) => {
     const file = await files.find(caller.id, params.id);
     const variant = file?.variants.find(({ name }) => name === params.variant);
-    if (!file || !variant) throw noSuchFile();
+    if (!file || !variant) throw fileNotFound();
     const key = keyOf(file.object, variant.name);
     const etag = etagOf(key);
     const headers = headersOf(etag);
-    if (isCurrent(header('if-none-match'), etag)) return { status: 304, headers };
+    if (matchesIfNoneMatch(header('if-none-match'), etag)) return { status: 304, headers };
 
     const { bytes } = variant;
     const ifRange = header('if-range');
@@ -54,7 +54,7 @@ export function readVariant({ files, store, logger }: ReadVariantDeps): Handler<
     const body = await store.get(key, range, signal);
     if (!body) {
       logger.error({ key, id: file.id }, 'a file is missing in the store');
-      throw noSuchFile();
+      throw fileNotFound();
     }
     const all = { ...headers, ...contentHeaders(file) };
     if (!range) return { status: 200, body, headers: { ...all, 'Content-Length': String(bytes) } };

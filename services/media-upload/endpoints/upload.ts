@@ -61,7 +61,7 @@ function accepted(outcome: Outcome): Processed {
   if (outcome.kind === 'refused') throw new HttpError(outcome.refusal, refusals[outcome.refusal]);
   if (outcome.kind === 'failed') throw new Error(outcome.message);
   // A file that takes over its decoder chooses the outcome. Each name becomes a path.
-  if (outcome.kind === 'picture' && !outcome.variants.every(({ name }) => Object.hasOwn(imageVariants, name)))
+  if (outcome.kind === 'image' && !outcome.variants.every(({ name }) => Object.hasOwn(imageVariants, name)))
     throw new Error('A worker process returned a variant with a wrong name.');
   return outcome;
 }
@@ -69,7 +69,7 @@ function accepted(outcome: Outcome): Processed {
 function newFile(userId: number, { checksum, bytes, name }: ReceivedFile, outcome: Processed): NewFile {
   const sides = { width: null, height: null };
   const { width, height, placeholder, variants } =
-    outcome.kind === 'picture'
+    outcome.kind === 'image'
       ? outcome
       : { ...sides, placeholder: null, variants: [{ name: 'original' as const, ...sides, bytes }] };
   return {
@@ -111,7 +111,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
    * Puts the files into the store before it adds the row. A crash in between leaves files without a row, but never a
    * row without files. If the result of adding the row is unknown, the files stay for the sweep.
    */
-  async function keep(userId: number, received: ReceivedFile, folder: string, outcome: Processed) {
+  async function storeFile(userId: number, received: ReceivedFile, folder: string, outcome: Processed) {
     const file = newFile(userId, received, outcome);
     await putAll(file, folder);
     const kept = await files.add(file).catch(async (error: unknown) => {
@@ -138,7 +138,7 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
           await files.checkQuota(caller.id, received.bytes);
           const job = { path, folder, sides: imageVariants };
           const outcome = accepted(await pool.run(job, signal, caller.id));
-          return keep(caller.id, received, folder, outcome);
+          return storeFile(caller.id, received, folder, outcome);
         });
         return reply(value.isNew && !joined ? 201 : 200, value.kept);
       });

@@ -17,10 +17,10 @@ afterAll(() => pool?.close());
 
 const types = ['image/jpeg', 'image/png', 'image/webp', 'image/gif', 'image/avif'];
 
-async function pictureOf(bytes: Buffer) {
+async function imageOf(bytes: Buffer) {
   const job = await pool.jobOf(bytes);
   const outcome = await pool.run(job, new AbortController().signal);
-  if (outcome.kind !== 'picture') throw new Error(JSON.stringify(outcome));
+  if (outcome.kind !== 'image') throw new Error(JSON.stringify(outcome));
   const variants = outcome.variants.map((made) => ({ ...made, path: join(job.folder, made.name) }));
   return { ...outcome, variants };
 }
@@ -42,7 +42,7 @@ async function colourAt(path: string, [left, top]: readonly [number, number]): P
 
 describe('accepts', () => {
   test.each(types)('%s, as three WebP variants that are no larger than the image', async (mime) => {
-    const made = await pictureOf(valid[mime]!);
+    const made = await imageOf(valid[mime]!);
     expect(made).toMatchObject({ mime, width: 300, height: 200 });
     expect(made.placeholder).toMatch(/^[\w+/]{20,40}=*$/);
     expect(made.variants.map(({ name, width, height }) => [name, width, height])).toEqual([
@@ -56,7 +56,7 @@ describe('accepts', () => {
   });
 
   test('a large image: the longest sides of its variants are 320, 1280 and 2560 pixels', async () => {
-    const made = await pictureOf(await corpus.picture(1500, 3000).jpeg().toBuffer());
+    const made = await imageOf(await corpus.image(1500, 3000).jpeg().toBuffer());
     expect(made.variants.map(({ width, height }) => [width, height])).toEqual([
       [160, 320],
       [640, 1280],
@@ -65,8 +65,8 @@ describe('accepts', () => {
   });
 
   test('an image without changing its colours', async () => {
-    const source = corpus.picture(900, 600);
-    const made = await pictureOf(await source.clone().png().toBuffer());
+    const source = corpus.image(900, 600);
+    const made = await imageOf(await source.clone().png().toBuffer());
     const expected = await sharp(await source.png().toBuffer()).stats();
     for (const { path } of made.variants) {
       const { channels } = await sharp(path).stats();
@@ -97,7 +97,7 @@ describe('accepts', () => {
       .rotate(quarters * 90)
       .toBuffer();
     const turned = await sharp(rotated).flop(isMirrored).toBuffer();
-    const made = await pictureOf(await sharp(turned).withMetadata({ orientation }).jpeg().toBuffer());
+    const made = await imageOf(await sharp(turned).withMetadata({ orientation }).jpeg().toBuffer());
     expect(made).toMatchObject({ width: 400, height: 200 });
     for (const { path, width, height } of made.variants) {
       expect(width).toBe(2 * height);
@@ -115,22 +115,22 @@ describe('accepts', () => {
   });
 
   test.each<[string, () => Promise<Buffer>, number]>([
-    ['CMYK', () => corpus.picture(300, 200).toColourspace('cmyk').jpeg().toBuffer(), 3],
-    ['16 bit', () => corpus.picture(300, 200).toColourspace('rgb16').png().toBuffer(), 3],
-    ['16 bit with alpha', () => corpus.picture(300, 200, 4).toColourspace('rgb16').png().toBuffer(), 4],
-    ['grey', () => corpus.picture(300, 200, 1).toColourspace('b-w').jpeg().toBuffer(), 3],
-    ['grey with 16 bit', () => corpus.picture(300, 200, 1).toColourspace('grey16').png().toBuffer(), 3],
-    ['grey with alpha', () => corpus.picture(300, 200, 2).toColourspace('b-w').png().toBuffer(), 4],
-    ['a palette', () => corpus.picture(300, 200).png({ palette: true }).toBuffer(), 3],
-    ['interlaced', () => corpus.picture(300, 200).png({ progressive: true }).toBuffer(), 3],
-    ['progressive', () => corpus.picture(300, 200).jpeg({ progressive: true }).toBuffer(), 3],
-    ['1 × 1', () => corpus.picture(1, 1).png().toBuffer(), 3],
-    ['10000 × 1', () => corpus.picture(10_000, 1).png().toBuffer(), 3],
-    ['1 × 10000', () => corpus.picture(1, 10_000).jpeg().toBuffer(), 3],
-    ['a wide gamut', () => corpus.picture(300, 200).withIccProfile('p3').jpeg().toBuffer(), 3],
-    ['one frame of a GIF', () => corpus.picture(30, 20, 4).gif().toBuffer(), 4],
+    ['CMYK', () => corpus.image(300, 200).toColourspace('cmyk').jpeg().toBuffer(), 3],
+    ['16 bit', () => corpus.image(300, 200).toColourspace('rgb16').png().toBuffer(), 3],
+    ['16 bit with alpha', () => corpus.image(300, 200, 4).toColourspace('rgb16').png().toBuffer(), 4],
+    ['grey', () => corpus.image(300, 200, 1).toColourspace('b-w').jpeg().toBuffer(), 3],
+    ['grey with 16 bit', () => corpus.image(300, 200, 1).toColourspace('grey16').png().toBuffer(), 3],
+    ['grey with alpha', () => corpus.image(300, 200, 2).toColourspace('b-w').png().toBuffer(), 4],
+    ['a palette', () => corpus.image(300, 200).png({ palette: true }).toBuffer(), 3],
+    ['interlaced', () => corpus.image(300, 200).png({ progressive: true }).toBuffer(), 3],
+    ['progressive', () => corpus.image(300, 200).jpeg({ progressive: true }).toBuffer(), 3],
+    ['1 × 1', () => corpus.image(1, 1).png().toBuffer(), 3],
+    ['10000 × 1', () => corpus.image(10_000, 1).png().toBuffer(), 3],
+    ['1 × 10000', () => corpus.image(1, 10_000).jpeg().toBuffer(), 3],
+    ['a wide gamut', () => corpus.image(300, 200).withIccProfile('p3').jpeg().toBuffer(), 3],
+    ['one frame of a GIF', () => corpus.image(30, 20, 4).gif().toBuffer(), 4],
   ])('%s becomes sRGB with 8 bits', async (_, make, channels) => {
-    const made = await pictureOf(await make());
+    const made = await imageOf(await make());
     expect(made.variants).toHaveLength(3);
     for (const { path } of made.variants) {
       const metadata = await sharp(path).metadata();
@@ -139,18 +139,18 @@ describe('accepts', () => {
   });
 
   test('24 megapixels as camera makers count them, but not one row more', async () => {
-    expect(await pictureOf(await corpus.blackPng(5712, 4284))).toMatchObject({ width: 5712 });
-    expect(await pool.process(corpus.blackPng(6144, 4096))).toMatchObject({ kind: 'picture' });
+    expect(await imageOf(await corpus.blackPng(5712, 4284))).toMatchObject({ width: 5712 });
+    expect(await pool.process(corpus.blackPng(6144, 4096))).toMatchObject({ kind: 'image' });
     expect(await pool.process(corpus.blackPng(6144, 4097))).toEqual(refused('image_too_large'));
     expect(await pool.process(corpus.blackPng(16_384, 1))).toEqual(refused('image_too_large'));
-    const deep = await corpus.picture(4_096, 3_073).toColourspace('rgb16').png().toBuffer();
+    const deep = await corpus.image(4_096, 3_073).toColourspace('rgb16').png().toBuffer();
     expect(await pool.process(deep)).toEqual(refused('image_too_large'));
   });
 
   test('bytes after the end of an image', async () => {
     for (const [mime, bytes] of Object.entries(valid)) {
       const longer = Buffer.concat([bytes, corpus.html, Buffer.alloc(10_000, 'x')]);
-      expect(await pool.process(longer)).toMatchObject({ kind: 'picture', mime });
+      expect(await pool.process(longer)).toMatchObject({ kind: 'image', mime });
     }
   });
 
@@ -163,7 +163,7 @@ describe('accepts', () => {
 
 test('variants contain no metadata: GPS, names, profiles, comments', async () => {
   const source = corpus
-    .picture(300, 200)
+    .image(300, 200)
     .withExif({
       IFD0: { Artist: 'Secret Name', ImageDescription: 'secret place' },
       IFD3: { GPSLatitudeRef: 'N', GPSLatitude: '52/1 31/1 0/1' },
@@ -177,7 +177,7 @@ test('variants contain no metadata: GPS, names, profiles, comments', async () =>
     await source.clone().avif({ effort: 1 }).toBuffer(),
   ]) {
     expect((await sharp(bytes).metadata()).exif).toBeDefined();
-    for (const { path } of (await pictureOf(bytes)).variants) {
+    for (const { path } of (await imageOf(bytes)).variants) {
       const metadata = await sharp(path).metadata();
       for (const kind of ['exif', 'xmp', 'iptc', 'icc', 'comments', 'orientation'] as const) {
         expect(metadata[kind]).toBeUndefined();
@@ -262,12 +262,12 @@ describe('refuses', () => {
     // Within the limit it is accepted like any other image, with a thousandth of a byte for each pixel.
     const dense = corpus.blackPng(6_000, 4_000);
     expect(dense.length).toBeLessThan(24 * 1_100);
-    expect(await pool.process(dense)).toMatchObject({ kind: 'picture' });
+    expect(await pool.process(dense)).toMatchObject({ kind: 'image' });
   });
 
   test.each(['zTXt', 'iTXt', 'iCCP'] as const)('a bomb in %s', async (type) => {
     const png = valid['image/png']!;
-    expect(await pool.process(corpus.withPacked(png, type, [100_000]))).toMatchObject({ kind: 'picture' });
+    expect(await pool.process(corpus.withPacked(png, type, [100_000]))).toMatchObject({ kind: 'image' });
     const large = corpus.withPacked(png, type, [120_000_000]);
     // Each chunk is small.
     const many = corpus.withPacked(png, type, Array<number>(100).fill(1_000_000));

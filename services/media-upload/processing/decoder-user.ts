@@ -18,12 +18,12 @@ export function dropRoot(): void {
 }
 
 /** Lets the worker processes of a service that runs as root start in this folder. They cannot list it. */
-export async function admit(folder: string): Promise<void> {
+export async function allowTraversal(folder: string): Promise<void> {
   if (isRoot()) await chmod(folder, 0o711);
 }
 
 /** Lets the worker processes of a service that runs as root use these files and folders. */
-export async function handOver(paths: readonly string[]): Promise<void> {
+export async function giveToDecoder(paths: readonly string[]): Promise<void> {
   if (!isRoot()) return;
   for (const path of paths) await chown(path, decoderUser, decoderUser);
 }

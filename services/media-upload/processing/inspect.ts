@@ -23,7 +23,7 @@ const formats: Record<string, string> = {
 };
 
 /** The detected type of a file; images are not decoded yet. */
-export type Kind = { kind: 'picture'; mime: string } | Extract<Outcome, { kind: 'pdf' | 'refused' }>;
+export type Kind = { kind: 'image'; mime: string } | Extract<Outcome, { kind: 'pdf' | 'refused' }>;
 
 const refused = (refusal: Refusal): Kind => ({ kind: 'refused', refusal });
 
@@ -42,7 +42,7 @@ async function inspectPicture(file: Buffer, mime: string): Promise<Kind> {
   // 16 bits for each colour take twice the memory.
   const pixels = width * height * (depth === 'ushort' ? 2 : 1);
   if (pixels > maxPixels || Math.max(width, height) > maxSide) return refused('image_too_large');
-  return { kind: 'picture', mime };
+  return { kind: 'image', mime };
 }
 
 /**

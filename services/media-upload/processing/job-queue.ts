@@ -9,7 +9,7 @@ export interface JobQueueOptions {
   waitMs: number;
 }
 
-export const tooMuch = () => unavailable('The server is overloaded. Retry later.');
+export const overloaded = () => unavailable('The server is overloaded. Retry later.');
 
 /**
  * Schedules jobs. A user has at most `size` jobs that run or are next, so that the next free slot goes to another user.
@@ -24,7 +24,7 @@ export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
     return wait(limited).catch((error: unknown) => {
       signal.throwIfAborted();
-      throw limited.aborted ? tooMuch() : error;
+      throw limited.aborted ? overloaded() : error;
     });
   }
 
@@ -33,9 +33,9 @@ export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
     userLimit: Semaphore,
     signal: AbortSignal,
   ): Promise<[releaseUser: Release, releaseSlot: Release]> {
-    const releaseUser = await userLimit.wait(signal);
+    const releaseUser = await userLimit.acquire(signal);
     try {
-      return [releaseUser, await slots.wait(signal)];
+      return [releaseUser, await slots.acquire(signal)];
     } catch (error) {
       releaseUser();
       throw error;
@@ -44,10 +44,10 @@ export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
 
   /** Takes every slot. Only one job at a time may do so; two would wait for each other's slots. */
   async function waitForAllSlots(signal: AbortSignal): Promise<Release> {
-    const held = [await alone.wait(signal)];
+    const held = [await alone.acquire(signal)];
     const releaseAll = () => held.forEach((release) => release());
     try {
-      while (held.length <= size) held.push(await slots.wait(signal));
+      while (held.length <= size) held.push(await slots.acquire(signal));
       return releaseAll;
     } catch (error) {
       releaseAll();
@@ -67,7 +67,7 @@ export function createJobQueue({ size, maxWaiting, waitMs }: JobQueueOptions) {
       if (first !== 'crowded') return first;
       const releaseAll = await waitAtMost(signal, waitForAllSlots);
       const second = await attemptAlone().finally(releaseAll);
-      if (second === 'crowded') throw tooMuch();
+      if (second === 'crowded') throw overloaded();
       return second;
     } finally {
       releaseUser();

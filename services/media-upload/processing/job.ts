@@ -26,8 +26,8 @@ export interface MadeVariant {
   bytes: number;
 }
 
-export interface Picture {
-  kind: 'picture';
+export interface ProcessedImage {
+  kind: 'image';
   mime: string;
   /** Pixels of the upright image. */
   width: number;
@@ -39,7 +39,7 @@ export interface Picture {
 
 /** The result of a job. */
 export type Outcome =
-  | Picture
+  | ProcessedImage
   | { kind: 'pdf'; mime: string }
   | { kind: 'refused'; refusal: Refusal }
   /** An error that the file did not cause. */

@@ -1,8 +1,8 @@
 import type { fork } from 'node:child_process';
 import { type Logger, unavailable } from '@content-platform/chassis';
-import { handOver } from './decoder-user.ts';
+import { giveToDecoder } from './decoder-user.ts';
 import type { Job, Outcome } from './job.ts';
-import { createJobQueue, tooMuch, type JobQueueOptions } from './job-queue.ts';
+import { createJobQueue, overloaded, type JobQueueOptions } from './job-queue.ts';
 import { watchMemory } from './memory-limit.ts';
 import * as proc from './proc.ts';
 import { startWorkerProcess, type EndReason, type WorkerProcess } from './worker-process.ts';
@@ -59,7 +59,7 @@ export function createPool(options: PoolOptions): Pool {
   /** Throws 503 if no process can be started. */
   function start(): WorkerProcess {
     // Processes that the kernel has not ended count, too, so that they cannot pile up.
-    if (isClosed || workers.size >= 2 * size) throw tooMuch();
+    if (isClosed || workers.size >= 2 * size) throw overloaded();
     try {
       const onExit = (worker: WorkerProcess) => void workers.delete(worker);
       const worker = startWorkerProcess({
@@ -84,7 +84,7 @@ export function createPool(options: PoolOptions): Pool {
     if (reason === 'crowded') return reason;
     throw reason === 'lost'
       ? unavailable('The file was not processed: its worker process ended.')
-      : tooMuch();
+      : overloaded();
   }
 
   async function attempt(job: Job, signal: AbortSignal): Promise<Outcome | 'crowded'> {
@@ -99,7 +99,7 @@ export function createPool(options: PoolOptions): Pool {
     }, jobMs);
     const begun = performance.now();
     try {
-      await handOver([job.folder, job.path]);
+      await giveToDecoder([job.folder, job.path]);
       const result = await worker.run(job);
       if (worker.isEnding) await worker.ended;
       const outcome = typeof result === 'string' ? outcomeOf(result, signal) : result;

@@ -55,7 +55,7 @@ if (process.getuid?.() === 0) {
       return child;
     }) as typeof fork;
     pool = await createTestPool({ size: 1, startProcess });
-    expect(await pool.process(await corpus.jpeg())).toMatchObject({ kind: 'picture' });
+    expect(await pool.process(await corpus.jpeg())).toMatchObject({ kind: 'image' });
     const status = await readFile(`/proc/${started[0]!.pid}/status`, 'latin1');
     expect(status).toMatch(/^Uid:(?:\t59083){4}\nGid:(?:\t59083){4}$/m);
     expect(status).toMatch(/^Groups:\s*$/m);

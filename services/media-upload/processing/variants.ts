@@ -3,7 +3,7 @@ import sharp, { type OutputInfo, type Sharp } from 'sharp';
 import { rgbaToThumbHash } from 'thumbhash';
 import type { ImageVariant } from '@content-platform/contract';
 import { maxPixels } from './inspect.ts';
-import type { Job, MadeVariant, Picture } from './job.ts';
+import type { Job, MadeVariant, ProcessedImage } from './job.ts';
 
 /** Decoded pixels: sRGB, 8 bits, upright. */
 interface Pixels {
@@ -30,10 +30,10 @@ function within(side: number, { width, height }: Sides): Sides {
 }
 
 /** Scales from `whole`, the sides of the upload, so that rounding errors do not add up between variants. */
-const fit = (picture: Sharp, side: number, whole: Sides): Sharp =>
-  picture.resize({ ...within(side, whole), fit: 'fill' });
+const fit = (image: Sharp, side: number, whole: Sides): Sharp =>
+  image.resize({ ...within(side, whole), fit: 'fill' });
 
-const pixels = (picture: Sharp): Promise<Pixels> => picture.raw().toBuffer({ resolveWithObject: true });
+const pixels = (image: Sharp): Promise<Pixels> => image.raw().toBuffer({ resolveWithObject: true });
 
 type FailOn = 'warning' | 'error';
 
@@ -60,13 +60,13 @@ async function decode(file: Buffer, mime: string, side: number, whole: Sides): P
   }
 }
 
-async function write(picture: Pixels, folder: string, name: ImageVariant): Promise<MadeVariant> {
-  const { width, height, size } = await from(picture).webp().toFile(join(folder, name));
+async function write(image: Pixels, folder: string, name: ImageVariant): Promise<MadeVariant> {
+  const { width, height, size } = await from(image).webp().toFile(join(folder, name));
   return { name, width, height, bytes: size };
 }
 
-async function placeholderOf(picture: Pixels): Promise<string> {
-  const { data, info } = await pixels(fit(from(picture), 100, picture.info).ensureAlpha());
+async function placeholderOf(image: Pixels): Promise<string> {
+  const { data, info } = await pixels(fit(from(image), 100, image.info).ensureAlpha());
   return Buffer.from(rgbaToThumbHash(info.width, info.height, data)).toString('base64');
 }
 
@@ -80,13 +80,17 @@ async function sidesOf(file: Buffer): Promise<Sides> {
  * Makes the variants of an image. Each one is scaled from the pixels of the next larger one, so that the variants
  * contain no other data of the upload. Throws Unreadable.
  */
-export async function makeVariants(file: Buffer, { folder, sides }: Job, mime: string): Promise<Picture> {
+export async function makeVariants(
+  file: Buffer,
+  { folder, sides }: Job,
+  mime: string,
+): Promise<ProcessedImage> {
   const whole = await sidesOf(file);
   const large = await decode(file, mime, sides.large, whole);
   const medium = await pixels(fit(from(large), sides.medium, whole));
   const thumb = await pixels(fit(from(medium), sides.thumb, whole));
   return {
-    kind: 'picture',
+    kind: 'image',
     mime,
     ...whole,
     placeholder: await placeholderOf(thumb),

@@ -20,7 +20,7 @@ sharp.unblock({
 async function carryOut(job: Job): Promise<Outcome> {
   const file = await readFile(job.path);
   const kind = await inspect(file);
-  return kind.kind === 'picture' ? makeVariants(file, job, kind.mime) : kind;
+  return kind.kind === 'image' ? makeVariants(file, job, kind.mime) : kind;
 }
 
 dropRoot();

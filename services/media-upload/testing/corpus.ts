@@ -3,7 +3,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 
 /** Makes an image without two equal parts, so that rotating or cropping it is visible. */
-export function picture(width: number, height: number, channels: 1 | 2 | 3 | 4 = 3): Sharp {
+export function image(width: number, height: number, channels: 1 | 2 | 3 | 4 = 3): Sharp {
   const data = Buffer.alloc(width * height * channels);
   for (let y = 0, at = 0; y < height; y += 1) {
     for (let x = 0; x < width; x += 1) {
@@ -18,11 +18,11 @@ export function picture(width: number, height: number, channels: 1 | 2 | 3 | 4 =
 
 /** Makes a JPEG that differs from those of other sizes. */
 export const jpeg = (width = 60, height = 40): Promise<Buffer<ArrayBuffer>> =>
-  picture(width, height).jpeg().toBuffer() as Promise<Buffer<ArrayBuffer>>;
+  image(width, height).jpeg().toBuffer() as Promise<Buffer<ArrayBuffer>>;
 
 /** Makes an image of each accepted type, by its type. */
 export async function validPictures(width = 300, height = 200): Promise<Record<string, Buffer>> {
-  const source = picture(width, height);
+  const source = image(width, height);
   return {
     'image/jpeg': await source.clone().jpeg().toBuffer(),
     'image/png': await source.clone().png().toBuffer(),
@@ -68,15 +68,15 @@ export function blackPng(width: number, height: number, { rows = height, rowWidt
   ]);
 }
 
-/** Makes an animation of two frames: `picture` with the chunks of one frame in front of its data. */
-export function apng(picture: Buffer): Buffer {
+/** Makes an animation of two frames: `image` with the chunks of one frame in front of its data. */
+export function apng(image: Buffer): Buffer {
   const control = Buffer.alloc(8);
   control.writeUInt32BE(2, 0);
   const behindHeader = signature.length + 25;
   return Buffer.concat([
-    picture.subarray(0, behindHeader),
+    image.subarray(0, behindHeader),
     chunk('acTL', control),
-    picture.subarray(behindHeader),
+    image.subarray(behindHeader),
   ]);
 }
 
@@ -87,12 +87,12 @@ const beforePacked = {
 };
 
 /** Adds texts or profiles to a PNG that unpack to these numbers of bytes. */
-export function withPacked(picture: Buffer, type: keyof typeof beforePacked, sizes: number[]): Buffer {
+export function withPacked(image: Buffer, type: keyof typeof beforePacked, sizes: number[]): Buffer {
   const behindHeader = signature.length + 25;
   const chunks = sizes.map((size) =>
     chunk(type, Buffer.concat([beforePacked[type], deflateSync(Buffer.alloc(size, 'x'), { level: 9 })])),
   );
-  return Buffer.concat([picture.subarray(0, behindHeader), ...chunks, picture.subarray(behindHeader)]);
+  return Buffer.concat([image.subarray(0, behindHeader), ...chunks, image.subarray(behindHeader)]);
 }
 
 /** Makes an animation as GIF or WebP. */

@@ -6,8 +6,8 @@
 //   native          occupies a thread of libuv's pool for hours, as an encoder does
 //   until <path>    writes its process id to <path>.pid, then waits until <path> exists
 //   fill <MB>       takes so much memory, keeps it, and waits a second
-//   link <path>     returns a picture whose thumb is a symbolic link
-//   name <name>     returns a picture whose thumb has another name
+//   link <path>     returns an image whose thumb is a symbolic link
+//   name <name>     returns an image whose thumb has another name
 //   environment     returns the names of its environment variables
 //   open            returns what its file descriptors refer to
 //   read <path>     returns 'readable' or the error code; PARENT in the path is the process that started it
@@ -62,10 +62,10 @@ const findings: Record<string, (argument: string) => string> = {
   read: tryToRead,
 };
 
-function picture(name: string): Outcome {
+function image(name: string): Outcome {
   const sides = { width: 1, height: 1 };
   const variants = [{ name: name as 'thumb', ...sides, bytes: 1 }];
-  return { kind: 'picture', mime: 'image/png', ...sides, placeholder: '', variants };
+  return { kind: 'image', mime: 'image/png', ...sides, placeholder: '', variants };
 }
 
 const orders: Record<string, (argument: string) => Promise<unknown> | void> = {
@@ -83,7 +83,7 @@ const orders: Record<string, (argument: string) => Promise<unknown> | void> = {
 async function carryOut({ path, folder }: Job): Promise<Outcome> {
   const [order = '', argument = ''] = readFileSync(path, 'utf8').split(' ');
   if (order === 'link') symlinkSync(argument, join(folder, 'thumb'));
-  if (order === 'link' || order === 'name') return picture(order === 'link' ? 'thumb' : argument);
+  if (order === 'link' || order === 'name') return image(order === 'link' ? 'thumb' : argument);
   jobsUnderWay += 1;
   const sharing = jobsUnderWay > 1 ? ' shared' : '';
   await (orders[order]?.(argument) ?? sleep(Number(order) || 0));

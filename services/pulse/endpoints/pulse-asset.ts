@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { HttpError, isCurrent, type Handler } from '@content-platform/chassis';
+import { HttpError, matchesIfNoneMatch, type Handler } from '@content-platform/chassis';
 import type { pulseAsset as contract } from '@content-platform/contract';
 import type { Asset } from '../assets.ts';
 
@@ -8,7 +8,7 @@ export function pulseAsset({ assets }: { assets: ReadonlyMap<string, Asset> }): 
     const asset = assets.get(file);
     if (!asset) throw new HttpError('not_found', 'The page has no such file.');
     const headers = { 'Cache-Control': 'public, no-cache', ETag: asset.etag };
-    if (isCurrent(header('if-none-match'), asset.etag)) return { status: 304, headers };
+    if (matchesIfNoneMatch(header('if-none-match'), asset.etag)) return { status: 304, headers };
     const more = { 'Content-Type': asset.type, 'Content-Length': String(asset.bytes.length) };
     return { status: 200, body: Readable.from([asset.bytes]), headers: { ...headers, ...more } };
   };

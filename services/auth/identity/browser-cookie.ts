@@ -21,7 +21,7 @@ export function createBrowserCookie(publicUrl: string) {
 
   return {
     /** Returns the cookie to set for a browser that sent this Cookie header, and the hash of its secret to store. */
-    give(header: string | undefined): { cookie: string; hash: Buffer } {
+    issue(header: string | undefined): { cookie: string; hash: Buffer } {
       const secret = secretIn(header) ?? randomToken();
       const cookie = stringifySetCookie({
         name,
@@ -36,7 +36,7 @@ export function createBrowserCookie(publicUrl: string) {
     },
 
     /** Returns whether the Cookie header contains the secret with this hash. */
-    isSame(header: string | undefined, hash: Buffer): boolean {
+    matches(header: string | undefined, hash: Buffer): boolean {
       const secret = secretIn(header);
       return secret !== undefined && timingSafeEqual(sha256(secret), hash);
     },

@@ -1,10 +1,10 @@
 import { ConfigError } from '@content-platform/chassis';
 import type { AuthDatabase } from '../stores.ts';
 import { seal, unseal } from './sealing.ts';
-import type { Sealed } from './secret-store.ts';
+import type { SealedValue } from './secret-store.ts';
 
 /** Unseals all. Throws if the secret does not match one of them. */
-function openAll(all: readonly Sealed[], secret: string): Promise<Buffer[]> {
+function unsealAll(all: readonly SealedValue[], secret: string): Promise<Buffer[]> {
   return Promise.all(all.map(({ sealed, context }) => unseal(sealed, secret, context)));
 }
 
@@ -22,9 +22,9 @@ export async function rotateKeySecret(
     await signingKeys.lock();
     await secrets.lock();
     const all = await secrets.listSealed();
-    const plain = await openAll(all, current).catch(() => undefined);
+    const plain = await unsealAll(all, current).catch(() => undefined);
     if (!plain) {
-      await openAll(all, next).catch(() => {
+      await unsealAll(all, next).catch(() => {
         throw new ConfigError('AUTH_KEY_SECRET does not open the keys in the database; nothing was changed');
       });
       return 'done';
