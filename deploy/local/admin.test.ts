@@ -235,7 +235,7 @@ test('a failed secret rotation does not change the stack', async () => {
   expect(await admin('rotate-key-secret')).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'admin: AUTH_KEY_SECRET does not open the keys in the database; nothing was changed\n',
+    stderr: 'admin: AUTH_KEY_SECRET does not decrypt the keys in the database; nothing was changed\n',
   });
   expect(keptSecrets()).toMatchObject({ ...before, authKeySecret: other });
   writeFileSync(secretsFile(), JSON.stringify(before));
@@ -266,7 +266,7 @@ test('for another database, reads the secrets from environment variables or file
   expect(code).toBe(0);
   expect(stdout).toMatch(/^Encrypted 3 keys and secrets with AUTH_KEY_SECRET_NEW\.\nNow set AUTH_KEY_SECRET/);
   expect(keptSecrets().authKeySecret).toBe(authKeySecret);
-  expect((await startAuth()).stderr).toMatch(/^auth: AUTH_KEY_SECRET does not open/);
+  expect((await startAuth()).stderr).toMatch(/^auth: AUTH_KEY_SECRET does not decrypt/);
   writeFileSync(secretsFile(), JSON.stringify({ ...keptSecrets(), authKeySecret: other }));
   expect(await startAuth()).toMatchObject(endedWell);
 });

@@ -61,7 +61,7 @@ async function rotateStackSecret(args: string[], database: string, file: string)
   if (code !== 0) return code;
   adoptKeySecret(file, secrets.AUTH_KEY_SECRET_NEW);
   console.log(
-    `Encrypted the stack's keys with a new secret, which is in ${file}.\nRestart the stack when it suits (Ctrl-C, npm start): until then its auth service goes on with the keys that it has.`,
+    `Encrypted the stack's keys with a new secret, which is in ${file}.\nRestart the stack (Ctrl-C, npm start). Until then its auth service continues with the keys that it has loaded.`,
   );
   return 0;
 }

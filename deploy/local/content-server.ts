@@ -56,7 +56,7 @@ async function run(given: Command): Promise<void> {
     );
     const times = `median ${median.toFixed(0)} ms, slowest ${slowest.toFixed(0)} ms`;
     console.log(
-      `updated ${done} records in ${(elapsed / 1000).toFixed(1)} s, each announced by ${command.via}: ${times}; ${failures.length} given up`,
+      `updated ${done} records in ${(elapsed / 1000).toFixed(1)} s, each announced by ${command.via}: ${times}; ${failures.length} not announced`,
     );
     if (failures.length > 0)
       throw new Problem('Some changes were not announced.', [...new Set(failures)].slice(0, 10));

@@ -137,7 +137,7 @@ async function brokerSpec(
     const tool = ['-Xmx128m', ...common, 'kafka.tools.StorageTool'];
     const format = ['format', '--ignore-formatted', '-t', clusterId, '-c', properties];
     const { code, output } = await runCommand(java, [...tool, ...format], { signal, within: 120_000 });
-    if (code !== 0) throw new Problem(`Kafka's data folder ${data} could not be made.`, lastLines(output));
+    if (code !== 0) throw new Problem(`Kafka's data folder ${data} could not be created.`, lastLines(output));
   }
   return {
     name: 'kafka',

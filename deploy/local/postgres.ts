@@ -123,7 +123,7 @@ function refuseOther(data: string, version: string): void {
   const found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
   if (found !== version.split('.')[0])
     throw new Problem(
-      `${data} was made by PostgreSQL ${found}, this is ${version}: move the folder away (the next start creates the demo data again) or dump it with ${found} first.`,
+      `${data} was created by PostgreSQL ${found}, but this is ${version}. Move the folder (the next start creates the demo data again), or dump its databases with PostgreSQL ${found} first.`,
     );
 }
 

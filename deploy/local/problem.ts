@@ -22,9 +22,7 @@ const notWritable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC']);
 export function printProblem(error: unknown): void {
   const { code = '', path } = (error ?? {}) as NodeJS.ErrnoException;
   if (path && notWritable.has(code))
-    return console.error(
-      `Cannot write to ${path} (${code}): free it for this user, or move its folder away.`,
-    );
+    return console.error(`Cannot write to ${path} (${code}): let this user write to it, or move its folder.`);
   if (error instanceof ConfigError) return console.error(`${error.message}.`);
   if (!(error instanceof Problem)) return console.error(error);
   for (const line of error.lines) console.error(`  ${escapeControls(line)}`);

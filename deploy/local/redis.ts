@@ -78,7 +78,7 @@ export async function externalRedis(url: string): Promise<string> {
     );
   });
   if (Number.parseInt(version, 10) < oldestVersion)
-    throw new Problem(`REDIS_URL: that is Redis ${version}; ${oldestVersion} or newer is needed.`);
+    throw new Problem(`REDIS_URL: Redis ${version} is too old; use ${oldestVersion} or newer.`);
   return version;
 }
 

@@ -20,7 +20,7 @@ export function refuseDemoDataElsewhere(databaseUrl: string): void {
   const { host } = new pg.Client({ connectionString: databaseUrl });
   if (!isHere(host))
     throw new Problem(
-      `DATABASE_URL names ${host}: npm start adds demo accounts with public passwords, so it only takes a database on this machine (localhost).`,
+      `DATABASE_URL names ${host}: npm start adds demo accounts with public passwords, so it accepts only a database on this machine (localhost).`,
     );
 }
 

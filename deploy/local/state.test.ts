@@ -51,7 +51,7 @@ test('keeps secrets in a file that only the owner can read', () => {
 
 test('does not replace lost secrets while data needs them', () => {
   mkdirSync(join(folder, 'postgres'), { recursive: true });
-  expect(() => openState(folder, '')).toThrow(/secrets\.json is missing, .* move both away/);
+  expect(() => openState(folder, '')).toThrow(/secrets\.json is missing, .* move both/);
   for (const broken of ['{"postgresPassword":', '{}', 'null']) {
     rmSync(folder, { recursive: true });
     mkdirSync(folder);

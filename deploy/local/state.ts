@@ -119,7 +119,7 @@ function keptSecrets(file: string, data: string): Secrets {
   const isThere = existsSync(file);
   if (isThere || existsSync(data))
     throw new Problem(
-      `${file} ${isThere ? 'cannot be read' : 'is missing'}, and the data in ${data} needs the secrets in it: fix it, or move both away (the next start creates the demo data again).`,
+      `${file} ${isThere ? 'cannot be read' : 'is missing'}, and the data in ${data} needs the secrets in it. Restore the file, or move both (the next start creates the demo data again).`,
     );
   const secrets = {
     postgresPassword: randomSecret(),

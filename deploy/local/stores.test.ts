@@ -83,7 +83,7 @@ test('refuses the data of another PostgreSQL version and does not change it', as
   mkdirSync(state.path('postgres'));
   writeFileSync(file, '15\n');
   await expect(startPostgres(context(), report)).rejects.toThrow(
-    /made by PostgreSQL 15, this is 18\.\d+: move the folder away/,
+    /created by PostgreSQL 15, but this is 18\.\d+\. Move the folder/,
   );
   expect(readFileSync(file, 'utf8')).toBe('15\n');
 });

@@ -75,7 +75,7 @@ export async function startKafka(context: StackContext, report: Report): Promise
   if (context.needsKafka)
     throw new Problem(`There is no Kafka: ${prepared}. Install Java 17 and Maven, or set KAFKA_BROKERS.`);
   report(
-    `not to be had (${prepared}): invalidation by HTTP only. Java 17 with Maven, Docker or KAFKA_BROKERS bring it.`,
+    `unavailable (${prepared}); invalidation works by HTTP only. To use Kafka, install Java 17 and Maven, or Docker, or set KAFKA_BROKERS.`,
   );
   return null;
 }

@@ -26,7 +26,7 @@ const lineEveryMs = 5_000;
 /** Formats a duration as seconds with one decimal. */
 export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
-/** On a terminal the steps under way are a last line that ticks; elsewhere each long one is a line every 5 s. */
+/** On a terminal, the last line shows the running steps and is updated. Otherwise each long step prints a line every 5 s. */
 export function createTerminal(out: NodeJS.WriteStream = process.stdout): Terminal {
   // If the reader of the output ends (`npm start | head`), the stack keeps running.
   out.on('error', () => {});

@@ -3,7 +3,7 @@ import { call } from '@content-platform/contract/client';
 import { newUser, type OwnUser } from '../../test/support/accounts.ts';
 import { announce } from '../../test/support/events.ts';
 import { newLetter } from '../../test/support/letters.ts';
-import { download, newPicture, uploaded } from '../../test/support/media.ts';
+import { download, newImage, uploaded } from '../../test/support/media.ts';
 import { clear, read } from '../../test/support/platform.ts';
 import { database, freshId, save } from '../../test/support/records.ts';
 import { stack } from '../../test/support/stack.ts';
@@ -25,7 +25,7 @@ async function invalidations(): Promise<void> {
 }
 
 async function files({ token }: OwnUser): Promise<void> {
-  const { variants } = await uploaded(token, await newPicture());
+  const { variants } = await uploaded(token, await newImage());
   const { status } = await download(new URL(variants[0]!.url, stack().gateway).href, token);
   if (status !== 200) throw new Error(`the download of the variant returned ${status}`);
 }

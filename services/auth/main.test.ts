@@ -79,7 +79,7 @@ test('another AUTH_KEY_SECRET is one line and exit 1', async () => {
   const { ended, output } = await start({ AUTH_KEY_SECRET: keySecret.toUpperCase() });
   expect(await ended).toBe(1);
   expect(output.stderr).toMatch(
-    /^auth: AUTH_KEY_SECRET does not open the signing key in the database; .+\n$/,
+    /^auth: AUTH_KEY_SECRET does not decrypt the signing key in the database; .+\n$/,
   );
 });
 

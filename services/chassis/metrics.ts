@@ -56,7 +56,7 @@ export function createMetrics(service: string) {
   });
   const slowLogDropped = new Counter({
     name: 'slow_log_dropped_total',
-    help: 'Slow log rows that were not written because the logs database was away or too slow',
+    help: 'Slow log rows that were not written because the logs database was unavailable or too slow',
     registers,
   });
   return {

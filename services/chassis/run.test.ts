@@ -58,7 +58,7 @@ test('ends requests that exceed the grace period, with exit code 1', async () =>
   child.kill('SIGINT');
   expect(await reply).toBe('cut off');
   expect(await ended).toBe(1);
-  expect(output()).toContain('stopped before all requests and closing steps had ended');
+  expect(output()).toContain('stopped before all requests and shutdown steps had ended');
 });
 
 type Kept = Awaited<ReturnType<typeof keptConnection>>;

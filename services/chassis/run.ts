@@ -105,7 +105,7 @@ export async function run<Config extends CommonConfig>(
     up = false;
     setTimeout(
       () => {
-        logger.error('stopped before all requests and closing steps had ended');
+        logger.error('stopped before all requests and shutdown steps had ended');
         process.exit(1);
       },
       delayMs + (started?.gracePeriodMs ?? defaultGracePeriodMs),
@@ -115,7 +115,7 @@ export async function run<Config extends CommonConfig>(
     for (const close of closers.toReversed()) {
       await Promise.resolve()
         .then(close)
-        .catch((error: unknown) => logger.warn({ error }, 'a closing step failed'));
+        .catch((error: unknown) => logger.warn({ error }, 'a shutdown step failed'));
     }
     process.exit(0);
   }

@@ -37,10 +37,7 @@ export function createClearForCaller({ clearer, invalidator, pending, logger }: 
       const advice = await pending.add(model, ids ?? [null], requester).then(
         () => 'It will be as soon as possible; send it again.',
         (failure: unknown) => {
-          logger.error(
-            { error: failure },
-            'a refused clear could not be stored; only a retry of the sender repeats it',
-          );
+          logger.error({ error: failure }, 'refused clear not stored; it is lost unless the sender retries');
           return 'This could not be noted: send it again.';
         },
       );

@@ -62,10 +62,7 @@ export function followEndedSessions(
         failing = false;
       } catch (error) {
         if (!failing && !signal.aborted)
-          logger.warn(
-            { error },
-            'ended sessions could not be read; their devices stay until the next success',
-          );
+          logger.warn({ error }, 'ended sessions not read; their devices stay until a retry succeeds');
         failing = true;
       }
       if (!hasMore) await sleep(pollMs, undefined, { signal }).catch(() => {});

@@ -73,17 +73,17 @@ test('auth decides which user has an email', async () => {
 });
 
 test.each([
-  [/^There is no user 3\.$/, ['3', 'Title']],
-  [/^There is no user bob@example\.com\.$/, ['bob@example.com', 'Title']],
+  [/^User 3 was not found\.$/, ['3', 'Title']],
+  [/^User bob@example\.com was not found\.$/, ['bob@example.com', 'Title']],
   [/^Give EMAIL-or-USER-ID and TITLE; /, ['1']],
   [/^Give EMAIL-or-USER-ID and TITLE; /, ['1', 'Two', 'words']],
-  [/^TITLE must have 1 to 200 characters, and none that cannot be seen\.$/, ['1', '']],
+  [/^TITLE must have 1 to 200 visible characters\.$/, ['1', '']],
   [/^TITLE must have/, ['1', 'A\u001b[31m letter']],
   [/^TITLE must have/, ['1', 'x'.repeat(201)]],
   [/^--webform must be .+, not 0\.$/, ['1', 'Title', '--webform', '0']],
   [/^--webform must be .+, not 1:optional\.$/, ['1', 'T', '--webform', '1:optional']],
   [/^--webform must be /, ['1', 'Title', '--webform', '9007199254740992']],
-  [/^A webform is named twice\.$/, ['1', 'Title', '--webform', '1', '--webform', '1:required']],
+  [/^A webform is listed twice\.$/, ['1', 'Title', '--webform', '1', '--webform', '1:required']],
   [/^Unknown option '--state'/, ['1', 'Title', '--state', 'open']],
 ])('fails with %s before it opens the database', async (message, args) => {
   await expect(create(args, 'postgres://u@127.0.0.1:1/x')).rejects.toThrow(message);

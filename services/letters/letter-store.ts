@@ -2,7 +2,7 @@ import type { Database } from '@content-platform/chassis';
 import type { Letter, LetterEvent, LetterState } from '@content-platform/contract';
 
 /** The owner of letters: the user with this id, or any user. */
-export type LetterOwner = number | 'anybody';
+export type LetterOwner = number | 'any';
 
 export interface NewLetter {
   userId: number;
@@ -131,7 +131,7 @@ export function createLetterStore(query: Database['query']) {
                     SELECT $1, updated_at, $4, event, details
                     FROM changed, json_to_recordset($5) AS entry (event text, details json)`;
       await query('change_letter', text, [id, title, state, actor, JSON.stringify(entries)]);
-      return (await find(id, 'anybody'))!;
+      return (await find(id, 'any'))!;
     },
 
     /** Creates a letter and returns its id; undefined if the given `id` is taken. */

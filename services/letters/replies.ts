@@ -44,7 +44,7 @@ export async function findReadable(
   by: { caller: Extract<Caller, { kind: 'user' }>; address: string },
 ): Promise<Letter> {
   const { caller } = by;
-  const letter = await deps.letters.find(id, caller.scopes.has('letters:write') ? 'anybody' : caller.id);
+  const letter = await deps.letters.find(id, caller.scopes.has('letters:write') ? 'any' : caller.id);
   if (!letter) throw letterNotFound(id);
   await noteReading(deps, letter, by);
   return letter;
@@ -53,7 +53,7 @@ export async function findReadable(
 /** Throws 409 if the letter is sent or closed: its title and skipped webforms can no longer change. */
 export function checkChangeable({ id, state }: Letter): void {
   if (state !== 'sent' && state !== 'closed') return;
-  throw new HttpError('letter_closed', `Letter ${id} is ${state} and does not change any more.`, {
+  throw new HttpError('letter_closed', `Letter ${id} is ${state} and can no longer change.`, {
     details: [{ path: 'state', message: state }],
   });
 }

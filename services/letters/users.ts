@@ -20,7 +20,7 @@ export function createFindUser(url: string, fetchAsService: ServiceFetch): FindU
       if (response.status === 200) return id.parse(((await response.json()) as { id?: unknown }).id);
       // 422: a malformed id or email.
       if (response.status === 404 || response.status === 422) return undefined;
-      throw new Error(`it answered ${response.status}`);
+      throw new Error(`the auth service returned ${response.status}`);
     } catch (error) {
       throw new Error('The auth service is unavailable. Retry later.', { cause: error });
     }

@@ -34,5 +34,5 @@ export const keysOf = (file: Pick<NewFile, 'object' | 'variants'>): string[] =>
 
 /** Returns 404, for another user's file and for a file that does not exist. */
 export function fileNotFound(): HttpError<'not_found'> {
-  return new HttpError('not_found', 'You have no such file.');
+  return new HttpError('not_found', 'File not found among your files.');
 }

@@ -57,7 +57,7 @@ async function save(file: Readable, path: string): Promise<Omit<ReceivedFile, 'n
  */
 export async function receiveFile(request: IncomingMessage, path: string): Promise<ReceivedFile> {
   // The client has already disconnected, so no event would follow.
-  if (request.destroyed) throw malformed(new Error('the body broke off'));
+  if (request.destroyed) throw malformed(new Error('the connection closed before the end of the body'));
   const parser = createParser(request);
   const { promise, resolve, reject } = Promise.withResolvers<ReceivedFile>();
   let saving: Promise<ReceivedFile> | undefined;

@@ -134,7 +134,7 @@ test('the command lists the orphans, and deletes them only with --delete', async
   expect(await run(['sweep-media'])).toEqual({
     code: 0,
     stderr: '',
-    stdout: `${line}Nothing was deleted; --delete does it.\n`,
+    stdout: `${line}Nothing was deleted. Use --delete to delete them.\n`,
   });
   expect(await run(['sweep-media', '--delete'])).toMatchObject({ code: 0, stdout: `${line}Deleted.\n` });
   expect(await run(['sweep-media'])).toMatchObject({

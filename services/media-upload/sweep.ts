@@ -36,7 +36,9 @@ export async function findOrphans(files: FileStore, store: Store): Promise<Orpha
     if (!rows.get(object)?.missing.delete(key) && ageMs > minOrphanAgeMs) keys.push(key);
   }
   if (seen === 0 && rows.size > 0) {
-    throw new EmptyStoreError(`The store has no file, but the table ${rows.size}: it is not the right one.`);
+    throw new EmptyStoreError(
+      `The store has no files, but the table has ${rows.size} rows: check that the settings name the right store.`,
+    );
   }
   const incomplete = [...rows].filter(([, { missing }]) => missing.size > 0);
   return {

@@ -216,6 +216,23 @@ test('nothing is wider than a screen of 360 pixels', async () => {
   expect(width).toBeLessThanOrEqual(360);
 });
 
+test.each([1280, 1920, 2560])('the cards fill a screen of %i pixels without gaps', async (width) => {
+  const page = await openSignedIn({ viewport: { width, height: 1_000 } });
+  const gaps = await page.evaluate<number>(`(() => {
+    const between = parseFloat(getComputedStyle(document.querySelector('.cards')).gap);
+    const grown = (card) => {
+      const { width, height } = card.getBoundingClientRect();
+      return (width + between) * (height + between);
+    };
+    const { width, height } = document.querySelector('.cards').getBoundingClientRect();
+    const covered = [...document.querySelectorAll('.cards > *')].reduce((sum, card) => sum + grown(card), 0);
+    return 1 - covered / ((width + between) * (height + between));
+  })()`);
+  expect(gaps).toBeCloseTo(0, 3);
+  const main = (await page.locator('main').boundingBox())!;
+  expect(main.width).toBeGreaterThan(width - 60);
+});
+
 test.each(['light', 'dark'] as const)('in %s axe-core finds nothing serious', async (colorScheme) => {
   const page = await open({ colorScheme });
   await page.goto(`${stack().gateway}/pulse`);

@@ -7,7 +7,7 @@ import { call } from '@content-platform/contract/client';
 import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
 import { newUser, type OwnUser } from '../support/accounts.ts';
-import { newPicture, uploaded } from '../support/media.ts';
+import { newImage, uploaded } from '../support/media.ts';
 import { closeRecords, freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { compose, describeStack, freePorts } from './docker.ts';
@@ -56,12 +56,12 @@ async function contentsOf(url: string): Promise<Record<string, string>> {
 
 let user: OwnUser;
 let record: number;
-let picture: contract.MediaFile;
+let image: contract.MediaFile;
 beforeAll(async () => {
   user = await newUser();
   record = freshId();
   await save('pathway', record, 'Kept');
-  picture = await uploaded(user.token, await newPicture());
+  image = await uploaded(user.token, await newImage());
 });
 afterAll(async () => {
   await closeRecords();
@@ -72,7 +72,7 @@ afterAll(async () => {
 });
 
 const download = async (gateway: string): Promise<Buffer> => {
-  const address = new URL(new URL(picture.variants[0]!.url).pathname, gateway);
+  const address = new URL(new URL(image.variants[0]!.url).pathname, gateway);
   const response = await fetch(address, { headers: { Authorization: `Bearer ${user.token}` } });
   expect(response.status).toBe(200);
   return Buffer.from(await response.arrayBuffer());

@@ -6,7 +6,7 @@ import { ROOT } from '../../deploy/local/config.ts';
 import { newAddress, newUser, tokenOf, type Account, type OwnUser } from '../support/accounts.ts';
 import { newPushToken, register } from '../support/devices.ts';
 import { newLetter } from '../support/letters.ts';
-import { newPicture, uploaded } from '../support/media.ts';
+import { newImage, uploaded } from '../support/media.ts';
 import { closeRecords } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { table } from '../support/table.ts';
@@ -76,7 +76,7 @@ const makers: Record<string, () => Promise<string | number>> = {
   '/api/sessions': () => newSession(),
   '/api/devices': () => newDevice(),
   '/api/letters': () => letter(),
-  '/api/media': () => picture(),
+  '/api/media': () => image(),
 };
 
 /** Requests for an object of `owner`, one for each endpoint that takes such an id. */
@@ -105,7 +105,7 @@ async function newSession(): Promise<string> {
 }
 const newDevice = async () => (await register(owner!.token, { token: newPushToken(), platform: 'ios' })).id;
 const letter = () => newLetter({ userId: owner!.id });
-const picture = async () => (await uploaded(owner!.token, await newPicture())).id;
+const image = async () => (await uploaded(owner!.token, await newImage())).id;
 
 /**
  * Calls as other users first, then as the owner: the owner's success shows that the refusals left the object intact.

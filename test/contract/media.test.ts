@@ -1,21 +1,21 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { newUser, tokenOf, type OwnUser } from '../support/accounts.ts';
-import { download, largePicture, newPdf, newPicture, uploaded } from '../support/media.ts';
+import { download, largeImage, newPdf, newImage, uploaded } from '../support/media.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 let token: string;
-let picture: contract.MediaFile;
+let image: contract.MediaFile;
 let pdf: contract.MediaFile;
 let other: OwnUser;
 let theirs: contract.MediaFile;
 beforeAll(async () => {
   token = await tokenOf(stack().gateway, 'user');
-  picture = await uploaded(token, await newPicture(), 'Föhr (1).JPG');
+  image = await uploaded(token, await newImage(), 'Föhr (1).JPG');
   pdf = await uploaded(token, newPdf(), 'letter "A".pdf');
   other = await newUser();
-  theirs = await uploaded(other.token, await newPicture());
+  theirs = await uploaded(other.token, await newImage());
 });
 
 const nobodys = Number.MAX_SAFE_INTEGER;
@@ -24,7 +24,7 @@ describeEndpoint(contract.listMedia, { path: '/api/media', as: 'user' }, ({ ask 
   test("lists the user's own files, newest first, in pages", async () => {
     const user = await newUser();
     const mine: contract.MediaFile[] = [];
-    for (const _ of [1, 2, 3]) mine.unshift(await uploaded(user.token, await newPicture()));
+    for (const _ of [1, 2, 3]) mine.unshift(await uploaded(user.token, await newImage()));
     expect((await ask({ token: user.token })).body).toEqual({ items: mine, next_cursor: null });
     const first = await ask({ token: user.token, query: { limit: 2 } });
     expect(first.body!.items).toEqual(mine.slice(0, 2));
@@ -36,7 +36,7 @@ describeEndpoint(contract.listMedia, { path: '/api/media', as: 'user' }, ({ ask 
 
 describeEndpoint(contract.readMedia, { path: '/api/media/1', as: 'user' }, ({ ask }) => {
   test('returns the file as the upload did', async () => {
-    for (const file of [picture, pdf]) {
+    for (const file of [image, pdf]) {
       expect(await ask({ params: { id: file.id } })).toMatchObject({ status: 200, body: file });
     }
   });
@@ -49,7 +49,7 @@ describeEndpoint(contract.readMedia, { path: '/api/media/1', as: 'user' }, ({ as
 
 describeEndpoint(contract.deleteMedia, { path: `/api/media/${nobodys}`, as: 'user' }, ({ ask }) => {
   test('deletes the file with its variants; the same image can be uploaded again', async () => {
-    const bytes = await newPicture();
+    const bytes = await newImage();
     const file = await uploaded(token, bytes);
     expect(await ask({ params: { id: file.id } })).toMatchObject({ status: 204 });
     expect(await ask({ params: { id: file.id } })).toMatchObject({ status: 404 });
@@ -66,8 +66,8 @@ describeEndpoint(
   contract.readVariant,
   { path: '/api/media/1/thumb', as: 'user', invalid: badVariants },
   ({ ask }) => {
-    const large = () => picture.variants.find(({ name }) => name === 'large')!;
-    const params = () => ({ id: picture.id, variant: 'large' });
+    const large = () => image.variants.find(({ name }) => name === 'large')!;
+    const params = () => ({ id: image.id, variant: 'large' });
     const whole = async () => (await download(large().url, token)).body;
     const etagOf = async () => (await ask({ params: params() })).headers.get('etag')!;
 
@@ -103,9 +103,7 @@ describeEndpoint(
     test('gives each variant its own ETag; returns 304 for the current one', async () => {
       const etag = await etagOf();
       expect(etag).toMatch(/^"[^"]+"$/);
-      expect((await ask({ params: { id: picture.id, variant: 'thumb' } })).headers.get('etag')).not.toBe(
-        etag,
-      );
+      expect((await ask({ params: { id: image.id, variant: 'thumb' } })).headers.get('etag')).not.toBe(etag);
       for (const sent of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
         const answer = await ask({ params: params(), headers: { 'If-None-Match': sent } });
         expect(answer.status).toBe(304);
@@ -144,7 +142,7 @@ describeEndpoint(
       for (const [id, variant] of [
         [theirs.id, 'thumb'],
         [nobodys, 'thumb'],
-        [picture.id, 'original'],
+        [image.id, 'original'],
         [pdf.id, 'thumb'],
       ] as const) {
         const { status, error } = await ask({ params: { id, variant } });
@@ -155,7 +153,7 @@ describeEndpoint(
     });
 
     test('releases the file when the client disconnects during a download', async () => {
-      const file = await uploaded(token, await largePicture(2560, 2560));
+      const file = await uploaded(token, await largeImage(2560, 2560));
       const { url } = file.variants.find(({ name }) => name === 'large')!;
       for (let n = 0; n < 20; n += 1) {
         const leave = new AbortController();

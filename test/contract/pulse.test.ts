@@ -252,7 +252,7 @@ describeEndpoint(
       const text = await fetch(`${gateway}/pulse?job=${job}&outcome=gone`, {
         headers: { ...browser, Authorization: `Bearer ${await tokenOf(gateway, 'sre')}` },
       }).then((response) => response.text());
-      expect(text).toContain(`Job ${job} is not there any more.`);
+      expect(text).toContain(`Job ${job} was not found.`);
     });
 
     test('refuses callers without the permission, origin or a valid token', async () => {

@@ -4,12 +4,12 @@ import { maxUploadBytes, upload, type MediaFile } from '@content-platform/contra
 import sharp from 'sharp';
 import { newUser, tokenOf } from '../support/accounts.ts';
 import { formOf, type FormPart } from '../support/form.ts';
-import { download, fileOf, largePicture, newPdf, newPicture, type Bytes } from '../support/media.ts';
+import { download, fileOf, largeImage, newPdf, newImage, type Bytes } from '../support/media.ts';
 import { closeRecords, database } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
-const example = await newPicture();
+const example = await newImage();
 let token: string;
 beforeAll(async () => {
   token = await tokenOf(stack().gateway, 'user');
@@ -25,16 +25,16 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
   const bytes = Buffer.from('x');
 
   test('converts an image into three WebP variants', async () => {
-    const picture = await largePicture(3000, 2000);
-    const answer = await ask({ body: fileOf(picture, 'Föhr "2".JPG') });
+    const image = await largeImage(3000, 2000);
+    const answer = await ask({ body: fileOf(image, 'Föhr "2".JPG') });
     expect(answer).toMatchObject({
       status: 201,
       body: {
         mime: 'image/jpeg',
-        bytes: picture.length,
+        bytes: image.length,
         width: 3000,
         height: 2000,
-        checksum: createHash('sha256').update(picture).digest('hex'),
+        checksum: createHash('sha256').update(image).digest('hex'),
         placeholder: expect.stringMatching(/^[\w+/]+=*$/),
       },
     });
@@ -71,34 +71,34 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
   });
 
   test('returns 200 with the existing file for the same bytes; another user gets a separate file', async () => {
-    const picture = await newPicture();
-    const first = await ask({ body: fileOf(picture) });
+    const image = await newImage();
+    const first = await ask({ body: fileOf(image) });
     expect(first.status).toBe(201);
-    const again = await ask({ body: fileOf(picture, 'another name.png') });
+    const again = await ask({ body: fileOf(image, 'another name.png') });
     expect(again).toMatchObject({ status: 200, body: first.body });
     const other = await newUser();
-    const theirs = await ask({ body: fileOf(picture), token: other.token });
+    const theirs = await ask({ body: fileOf(image), token: other.token });
     expect(theirs.status).toBe(201);
     expect((theirs.body as MediaFile).id).not.toBe((first.body as MediaFile).id);
   });
 
   describe('with an Idempotency-Key', () => {
-    const withKey = (key: string, picture: Bytes) =>
-      ask({ body: fileOf(picture), headers: { 'Idempotency-Key': key } });
+    const withKey = (key: string, image: Bytes) =>
+      ask({ body: fileOf(image), headers: { 'Idempotency-Key': key } });
 
     test('repeats the reply for the same file; refuses another file', async () => {
       const key = randomUUID();
-      const picture = await newPicture();
-      const first = await withKey(key, picture);
+      const image = await newImage();
+      const first = await withKey(key, image);
       expect(first.status).toBe(201);
-      expect(await withKey(key, picture)).toMatchObject({ status: 201, body: first.body });
-      expect((await withKey(key, await newPicture())).error?.error).toBe('idempotency_key_reused');
+      expect(await withKey(key, image)).toMatchObject({ status: 201, body: first.body });
+      expect((await withKey(key, await newImage())).error?.error).toBe('idempotency_key_reused');
     });
 
     test('returns 409 while the first request is in progress', async () => {
       const key = randomUUID();
-      const picture = await largePicture(4000, 3000);
-      const answers = await Promise.all([withKey(key, picture), withKey(key, picture)]);
+      const image = await largeImage(4000, 3000);
+      const answers = await Promise.all([withKey(key, image), withKey(key, image)]);
       expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409]);
       expect(answers.find(({ error }) => error)!.error).toMatchObject({ error: 'idempotency_key_in_use' });
     });
@@ -117,7 +117,7 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
                   SELECT $1, gen_random_uuid(), sha256(n::text::bytea), 'application/pdf', 1, 'x.pdf', '[]', 'none'
                   FROM generate_series(1, 1000) AS n`;
     await database().query(rows, [id]);
-    const { error } = await ask({ body: fileOf(await newPicture()), token });
+    const { error } = await ask({ body: fileOf(await newImage()), token });
     expect(error).toMatchObject({ error: 'quota_exceeded', code: 413 });
     await database().query('DELETE FROM media.file WHERE user_id = $1', [id]);
   });
@@ -125,7 +125,7 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
   test.each<[string, FormPart[]]>([
     ['no file', []],
     ['an empty file', [{ bytes: Buffer.alloc(0) }]],
-    ['another field', [{ bytes, field: 'picture' }]],
+    ['another field', [{ bytes, field: 'image' }]],
     ['two files', [{ bytes }, { bytes }]],
     ['text in its place', [{ bytes, name: null }]],
   ])('returns 422 for %s', async (_, parts) => {
@@ -134,8 +134,8 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
   });
 
   test('accepts 10 MB and refuses one byte more', async () => {
-    const picture = await newPicture();
-    const filled = (size: number) => Buffer.concat([picture, Buffer.alloc(size - picture.length)]);
+    const image = await newImage();
+    const filled = (size: number) => Buffer.concat([image, Buffer.alloc(size - image.length)]);
     expect(await ask({ body: fileOf(filled(maxUploadBytes)) })).toMatchObject({ status: 201 });
     expect(await ask({ body: fileOf(filled(maxUploadBytes + 1)) })).toMatchObject({
       status: 413,
@@ -144,7 +144,7 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
   });
 
   test('treats the file name as data', async () => {
-    const answer = await sendForm([{ bytes: await newPicture(), name: '../../../etc/passwd' }]);
+    const answer = await sendForm([{ bytes: await newImage(), name: '../../../etc/passwd' }]);
     expect(answer.status).toBe(201);
   });
 
@@ -163,7 +163,7 @@ describeEndpoint(upload, { path: '/api/upload', as: 'user', body: example }, ({ 
     const create = { width: 6_000, height: 5_000, channels: 3, background: 'red' } as const;
     const large = await sharp({ create }).png().toBuffer();
     expect((await ask({ body: fileOf(large as Bytes) })).error?.error).toBe('image_too_large');
-    const cut = (await newPicture(600, 400)).subarray(0, 20_000);
+    const cut = (await newImage(600, 400)).subarray(0, 20_000);
     expect((await ask({ body: fileOf(cut) })).error?.error).toBe('unreadable_file');
   });
 });

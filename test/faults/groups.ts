@@ -6,7 +6,7 @@ import { newPushToken, register } from '../support/devices.ts';
 import { createBrowser } from '../support/identity.ts';
 import { returnTo } from '../support/identity-stack.ts';
 import { newLetter } from '../support/letters.ts';
-import { fileOf, newPicture, uploaded, type Bytes } from '../support/media.ts';
+import { fileOf, newImage, uploaded, type Bytes } from '../support/media.ts';
 import { freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
@@ -44,7 +44,7 @@ export interface Turn {
   uncached: { id: number; title: string };
   /** An unannounced change: the old version is in the cache, the new one in the database. */
   changed: { id: number; title: string };
-  picture: Bytes;
+  image: Bytes;
 }
 
 const withinMs = 120_000;
@@ -91,7 +91,7 @@ export async function setScene(user: OwnUser): Promise<Scene> {
     sre: (await logIn(emails.sre, password)).token,
     machine,
     letter: await newLetter({ userId: user.id }),
-    file: await uploaded(token, await newPicture()),
+    file: await uploaded(token, await newImage()),
     cached: { id, title },
   };
 }
@@ -124,7 +124,7 @@ export async function takeTurn(scene: Scene, subject: string): Promise<Turn> {
   const changed = { id: old, title: `Changed ${randomUUID()}` };
   const uncached = { id: freshId(), title: `Cold ${randomUUID()}` };
   for (const { id, title } of [changed, uncached]) await save(model, id, title);
-  return { scene, leaving: { token, push }, back, uncached, changed, picture: await newPicture() };
+  return { scene, leaving: { token, push }, back, uncached, changed, image: await newImage() };
 }
 
 /** Endpoints that respond alike to faults, and the request that represents them. */
@@ -225,8 +225,8 @@ const groupsByHand: (Group & { service: contract.ServiceName })[] = [
   },
   { name: 'clears', service: 'content-cache', well: '200', ask: clearAndRead },
   group('failed jobs', '200', contract.listFailedJobs, ({ scene }) => ({ token: scene.sre })),
-  group('upload', '201', contract.upload, ({ scene, picture }) => ({
-    body: fileOf(picture),
+  group('upload', '201', contract.upload, ({ scene, image }) => ({
+    body: fileOf(image),
     token: scene.user.token,
   })),
   { name: 'media', service: 'media-upload', well: '200', ask: download },

@@ -223,7 +223,7 @@ test(
     await launcher.printed(/^Ready after/m);
     expect(running().output()).toMatch(/Stopped \d+ processes that a killed run had left/);
     expect(running().output()).toMatch(
-      /Kafka .* not to be had \(there is no Java 17 or newer\): invalidation by HTTP only/,
+      /Kafka .* unavailable \(there is no Java 17 or newer\); invalidation works by HTTP only/,
     );
     // A changed demo account does not prevent the start.
     expect(running().output()).toMatch(/The client content-server was changed .* the main job is left out/);

@@ -4,7 +4,7 @@ import { call } from '@content-platform/contract/client';
 import { newAddress, newUser, tokenOf } from '../support/accounts.ts';
 import { newPushToken } from '../support/devices.ts';
 import { announce, closeEvents } from '../support/events.ts';
-import { fileOf, newPicture } from '../support/media.ts';
+import { fileOf, newImage } from '../support/media.ts';
 import { changes, scrapeAll, type Series } from '../support/metrics.ts';
 import { clear, read } from '../support/platform.ts';
 import { closeRecords, freshId, save } from '../support/records.ts';
@@ -62,14 +62,14 @@ test('each service counts its responses and their outcomes', async () => {
   const [user, record] = [await newUser(), freshId()];
   const { token } = user;
   await save('webform', record, 'One');
-  const picture = fileOf(await newPicture());
+  const image = fileOf(await newImage());
   const gain = await gained(async () => {
     const wrong = { email: user.email, password: 'not the password' };
     await call(gateway, contract.login, { body: wrong, headers: { 'X-Forwarded-For': newAddress() } });
     await call(gateway, contract.me, { token });
     await call(gateway, contract.listLetters, { token });
     await call(gateway, contract.registerFcmToken, { body: { token: newPushToken() }, token });
-    for (let times = 0; times < 2; times += 1) await call(gateway, contract.upload, { body: picture, token });
+    for (let times = 0; times < 2; times += 1) await call(gateway, contract.upload, { body: image, token });
     await call(gateway, contract.pulse, { token: await tokenOf(gateway, 'sre') });
     await read('webform', record);
     await until('it is cached', async () => (await read('webform', record)).cache === 'hit');

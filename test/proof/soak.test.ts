@@ -6,7 +6,7 @@ import { tokenOf } from '../support/accounts.ts';
 import { startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
 import { newPushToken } from '../support/devices.ts';
 import { startGatewayRace } from '../support/gateway-race.ts';
-import { fileOf, newPicture } from '../support/media.ts';
+import { fileOf, newImage } from '../support/media.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { proofSize } from '../support/proof-size.ts';
 import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
@@ -59,11 +59,7 @@ type Chore = [string, number, (gateway: string, token: string) => Promise<{ stat
 const newDevice = () => ({ token: newPushToken() });
 const unknown = { model: 'webform', id: 999_999_999 } as const;
 const chores: Chore[] = [
-  [
-    'upload',
-    201,
-    async (at, token) => call(at, contract.upload, { body: fileOf(await newPicture()), token }),
-  ],
+  ['upload', 201, async (at, token) => call(at, contract.upload, { body: fileOf(await newImage()), token })],
   ['device', 200, (at, token) => call(at, contract.registerFcmToken, { body: newDevice(), token })],
   ['letters', 200, (at, token) => call(at, contract.listLetters, { token })],
   ['me', 200, (at, token) => call(at, contract.me, { token })],

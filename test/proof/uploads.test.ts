@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { newUser, tokenOf, type OwnUser } from '../support/accounts.ts';
-import { download, fileOf, largePicture, newPicture, uploaded, type Bytes } from '../support/media.ts';
+import { download, fileOf, largeImage, newImage, uploaded, type Bytes } from '../support/media.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { descendantsOf, isAlive, treeRss } from '../support/processes.ts';
 import { scrape } from '../support/metrics.ts';
@@ -22,7 +22,7 @@ let large: Bytes;
 beforeAll(async () => {
   own = await startOwnStack();
   token = await tokenOf(stack().gateway, 'user');
-  large = await largePicture(5712, 4284);
+  large = await largeImage(5712, 4284);
 }, 300_000);
 afterAll(() => own?.stop());
 beforeEach(() => until('all is well', isWell));
@@ -43,13 +43,13 @@ test('50 simultaneous uploads of 24 megapixels succeed or get Retry-After, with 
   // One user has eight slots.
   const users: OwnUser[] = [];
   while (users.length < 7) users.push(await newUser());
-  const pictures = Array.from({ length: 50 }, another);
+  const images = Array.from({ length: 50 }, another);
   const statuses: number[] = [];
   const reading = startTraffic(10, async () => void statuses.push((await read('webform', 1)).status));
   let peak = 0;
   const watching = startTraffic(10, async () => void (peak = Math.max(peak, treeRss(pid))));
   const answers = await Promise.all(
-    pictures.map((picture, index) => send(picture, {}, users[index % users.length]!.token)),
+    images.map((image, index) => send(image, {}, users[index % users.length]!.token)),
   );
   await Promise.all([reading.stop(), watching.stop()]);
 
@@ -68,7 +68,7 @@ test('50 simultaneous uploads of 24 megapixels succeed or get Retry-After, with 
   expect(statuses.length).toBeGreaterThan(10);
   expect(new Set(statuses)).toEqual(new Set([200]));
   await until('nothing is left of those that were refused', () => underWay() === 0);
-  await uploaded(token, await newPicture());
+  await uploaded(token, await newImage());
 }, 600_000);
 
 test('SIGTERM finishes uploads in progress and leaves no worker process', async () => {
@@ -91,10 +91,10 @@ test('SIGTERM finishes uploads in progress and leaves no worker process', async 
 test('kill -9 during an upload leaves no worker process and no partial file, and the upload can be retried', async () => {
   const pid = own.pidOf('media-upload');
   const children = descendantsOf(pid);
-  const picture = another();
+  const image = another();
   const key = { 'Idempotency-Key': randomBytes(8).toString('hex') };
   const before = (await call(stack().gateway, contract.listMedia, { token })).body!.items.length;
-  const sent = send(picture, key);
+  const sent = send(image, key);
   await atWork();
   await sleep(300);
   process.kill(pid, 'SIGKILL');
@@ -103,5 +103,5 @@ test('kill -9 during an upload leaves no worker process and no partial file, and
   await until('it is another process', () => own.pidOf('media-upload') !== pid);
   await until('all is well', isWell);
   expect((await call(stack().gateway, contract.listMedia, { token })).body!.items.length).toBe(before);
-  expect(await send(picture)).toMatchObject({ status: 201 });
+  expect(await send(image)).toMatchObject({ status: 201 });
 });

@@ -5,7 +5,7 @@ import { announce } from '../support/events.ts';
 import { client as platform, createBrowser } from '../support/identity.ts';
 import { returnTo } from '../support/identity-stack.ts';
 import { newLetter } from '../support/letters.ts';
-import { newPdf, newPicture } from '../support/media.ts';
+import { newPdf, newImage } from '../support/media.ts';
 import { database } from '../support/records.ts';
 import { sendRaw } from '../support/raw-http.ts';
 import { stack } from '../support/stack.ts';
@@ -284,7 +284,7 @@ export async function theRest(client: Client, person: NewPerson): Promise<void> 
     data.set(name, part as Blob);
     return data;
   };
-  await ask(201, '/api/upload', { body: form('file', new File([await newPicture()], 'a.jpg')), token });
+  await ask(201, '/api/upload', { body: form('file', new File([await newImage()], 'a.jpg')), token });
   await ask(201, '/api/upload', {
     body: form('file', new File([newPdf(), inside], 'a.pdf')),
     token,

@@ -11,7 +11,7 @@ const boundary = '----the-boundary-of-the-tests';
 
 /** Encodes multipart/form-data (RFC 7578); names are not validated. */
 export function formOf(parts: FormPart[]): { type: string; body: Uint8Array<ArrayBuffer> } {
-  const pieces = parts.flatMap(({ bytes, field = 'file', name = 'picture.jpg' }) => {
+  const pieces = parts.flatMap(({ bytes, field = 'file', name = 'image.jpg' }) => {
     const file = name === null ? '' : `; filename="${name}"\r\nContent-Type: application/octet-stream`;
     const head = `--${boundary}\r\nContent-Disposition: form-data; name="${field}"${file}\r\n\r\n`;
     return [Buffer.from(head), bytes, Buffer.from('\r\n')];

@@ -7,7 +7,7 @@ import { stack } from './stack.ts';
 export type Bytes = Buffer<ArrayBuffer>;
 
 /** Creates an image with random content, so that it is new to the platform. */
-export function newPicture(width = 60, height = 40): Promise<Bytes> {
+export function newImage(width = 60, height = 40): Promise<Bytes> {
   const raw = { width, height, channels: 3 as const };
   return sharp(randomBytes(width * height * 3), { raw })
     .jpeg()
@@ -17,7 +17,7 @@ export function newPicture(width = 60, height = 40): Promise<Bytes> {
 /**
  * Creates an image of a phone's size within seconds: a few colours and random noise, so that it is new to the platform.
  */
-export async function largePicture(width: number, height: number): Promise<Bytes> {
+export async function largeImage(width: number, height: number): Promise<Bytes> {
   const [across, down] = [Math.ceil(width / 4), Math.ceil(height / 4)];
   const raw = { width: across, height: down, channels: 3 as const };
   return sharp(randomBytes(across * down * 3), { raw })
@@ -31,7 +31,7 @@ export const newPdf = (): Bytes =>
   Buffer.from(`%PDF-1.4\n% ${randomBytes(8).toString('hex')}\ntrailer<<>>\n%%EOF\n`);
 
 /** Returns a form with a file. */
-export const fileOf = (bytes: Bytes, name = 'picture.jpg'): { file: File } => ({
+export const fileOf = (bytes: Bytes, name = 'image.jpg'): { file: File } => ({
   file: new File([bytes], name),
 });
 

@@ -12,7 +12,7 @@ export interface AccessToken {
   drop: () => void;
 }
 
-/** The client ID or secret is wrong, or the server cannot issue a token at the moment. */
+/** The client ID or secret is wrong, or the server cannot issue a token now. */
 export class RefusedToken extends Error {
   readonly status: number;
   readonly headers: Headers;

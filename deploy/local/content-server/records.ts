@@ -101,13 +101,13 @@ export function openRecords(database: string, limitMs = 15_000): Records {
          select coalesce($1, 1 + (select coalesce(max(id), 0) from content.${model})), $2, '{}'
          on conflict do nothing ${returnedColumns}`,
         [id ?? null, title],
-        `${model} ${id} is there already: edit it, or choose another id.`,
+        `${model} ${id} exists already: edit it, or choose another id.`,
       ),
     remove: (model, id) =>
       one(
         `delete from content.${model} where id = $1 ${returnedColumns}`,
         [id],
-        `There is no ${model} ${id}.`,
+        `${model} ${id} was not found.`,
       ),
     close: () => pool.end(),
   };

@@ -26,6 +26,6 @@ export function readSettings(stackFile = stackFilePath()): Settings {
   const { gateway, kafka } = readStack(stackFile);
   const file = join(dirname(stackFile), CREDENTIALS_FILE);
   const credentials = readJson<Credentials>(file);
-  if (!credentials) throw new Problem(`There is no ${file}: npm start makes it.`);
+  if (!credentials) throw new Problem(`${file} is missing: run npm start, which creates it.`);
   return { ...credentials, gateway, kafka };
 }

@@ -59,11 +59,11 @@ export function identityTour(gateway: string): string[] {
   const query = new URLSearchParams({ return_to: returnTo, state: 'demo', code_challenge: challenge });
   const form = `-d grant_type=urn:content-platform:identity-code -d code_verifier=${verifier}`;
   return [
-    'To log in at the identity service, open this in a browser and say who you are:',
+    'To log in at the identity service, open this URL in a browser and choose a person:',
     '',
     `  ${gateway}/api/identity/login?${query}`,
     '',
-    'It ends on a page with a code. Within a minute, with that code in the place of CODE:',
+    'The last page shows a code. Within a minute, run this command with that code instead of CODE:',
     '',
     `  curl -s ${gateway}/api/token ${form} -d code=CODE`,
     '',

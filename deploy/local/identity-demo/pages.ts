@@ -19,7 +19,7 @@ export const choicePage = (people: readonly Person[]): string =>
   );
 
 /** Renders an error that cannot be returned to the client. */
-export const errorPage = (message: string): string => page('That did not work', `<p>${escape(message)}</p>`);
+export const errorPage = (message: string): string => page('The login failed', `<p>${escape(message)}</p>`);
 
 /** Renders the end of a demo login: the parameters that an app would get. */
 export const returnPage = (query: URLSearchParams): string =>

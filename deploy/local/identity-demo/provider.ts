@@ -84,7 +84,7 @@ export function createIdentityProvider(options: ProviderOptions): RequestListene
     const subject = new URLSearchParams(await text(request)).get('subject');
     const result = subject
       ? { login: { accountId: subject } }
-      : { error: 'access_denied', error_description: 'They said no' };
+      : { error: 'access_denied', error_description: 'The user cancelled the login.' };
     await provider.interactionFinished(request, response, result);
   }
 

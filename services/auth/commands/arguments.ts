@@ -26,7 +26,7 @@ function field(schema: z.ZodType<string>, message: string) {
 }
 
 export const email = field(contract.email, 'must be an email address');
-export const personName = field(contract.personName, 'must have 1 to 200 characters that can be shown');
+export const personName = field(contract.personName, 'must have 1 to 200 visible characters');
 /** Accepts any password that a login can send; the password policy checks its strength. */
 export const newPassword = field(multiLineText(0, Number.MAX_SAFE_INTEGER), 'must have no NUL in it');
 const rolesMessage = `must be of ${roles.join(', ')}`;
@@ -40,7 +40,7 @@ const clientName = z.string(nameMessage).regex(nameForm, nameMessage);
 
 /** Returns the only positional argument, the NAME of a client. Throws CommandError. */
 export function clientNameFrom(positionals: string[]): string {
-  if (positionals.length > 1) throw new CommandError(`Give one NAME, not ${positionals.length}.`);
+  if (positionals.length > 1) throw new CommandError(`Give exactly one NAME.`);
   return parseArgument('NAME', clientName, positionals[0]);
 }
 

@@ -16,7 +16,7 @@ export async function changeClient(
 ): Promise<void> {
   await transaction(async ({ clients, revocations, audit }) => {
     const found = await change(clients);
-    if (!found) throw new CommandError(`There is no client named ${client} that is not disabled.`);
+    if (!found) throw new CommandError(`Client ${client} was not found, or is disabled.`);
     await audit.add({ ...byCommand, event, details: { client } });
     await revocations.add({ client });
   });

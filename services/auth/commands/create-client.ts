@@ -19,6 +19,6 @@ export const createClient: Command = async (args, { withAccounts }) => {
   const isNew = await withAccounts((accounts) =>
     ensureClient(accounts, { name, secret, scopes: [...new Set(scopes)] }),
   );
-  if (!isNew) throw new CommandError(`There is a client named ${name} already.`);
+  if (!isNew) throw new CommandError(`Client ${name} exists already.`);
   return `Created client ${name} (${scopes.join(', ')}). Its secret, shown only now:\n${secret}`;
 };

@@ -27,6 +27,6 @@ export const createUser: Command = async (args, context) => {
     const passwordHash = await passwords.hash(password);
     return transaction((stores) => addUser(stores, { ...user, passwordHash }, byCommand));
   });
-  if (!created) throw new CommandError(`There is a user with the address ${user.email} already.`);
+  if (!created) throw new CommandError(`A user with the address ${user.email} exists already.`);
   return `Created user ${created.id}, ${user.email} (${roles.join(', ')}).`;
 };

@@ -39,7 +39,7 @@ export const importUsers: Command = async (args, { input, withAccounts }) => {
   const importAll = async (stores: Stores) => {
     for (const { where, user } of users) {
       const created = await addUser(stores, user, byCommand);
-      if (!created) throw new CommandError(`${where}: there is a user with this address already`);
+      if (!created) throw new CommandError(`${where}: a user with this address exists already`);
     }
   };
   await withAccounts(({ transaction }) => transaction(importAll));

@@ -31,5 +31,5 @@ export async function readPassword({ input, prompts }: CommandContext): Promise<
   if (!input.isTTY) return firstLine(input);
   const password = await prompt(input, prompts, 'Password: ');
   if ((await prompt(input, prompts, 'Again: ')) === password) return password;
-  throw new CommandError('The two passwords are not the same.');
+  throw new CommandError('The two passwords differ.');
 }

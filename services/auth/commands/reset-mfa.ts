@@ -6,7 +6,7 @@ import { CommandError, type Command } from './command.ts';
 /** Runs `reset-mfa EMAIL`. */
 export const resetMfa: Command = async (args, { withAccounts }) => {
   const { positionals } = parseArgs({ args, allowPositionals: true, options: {} });
-  if (positionals.length > 1) throw new CommandError(`Give one EMAIL, not ${positionals.length}.`);
+  if (positionals.length > 1) throw new CommandError(`Give exactly one EMAIL.`);
   const address = parseArgument('EMAIL', email, positionals[0]);
   const removed = await withAccounts(async (accounts) => {
     const user = await accounts.users.findByEmail(address);

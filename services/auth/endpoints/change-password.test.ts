@@ -53,7 +53,7 @@ test('a refusal names the field and the reason, and changes nothing', async () =
     refusal('current_password', 'new_password'),
   );
   const { error } = await change(user.token, password, user.email);
-  expect(error?.details?.[0]?.message).toMatch(/^Is too easy to guess\. It has your name/);
+  expect(error?.details?.[0]?.message).toMatch(/^Is too easy to guess\. It contains your name/);
   expect(await hashOf(user.id)).toBe(before);
   expect((await auth.refresh(user.refreshToken)).status).toBe(200);
 });

@@ -15,12 +15,15 @@ import type { AuthContext } from '../context.ts';
 export function identityCallback({ identity, database, logger }: AuthContext): Handler<typeof contract> {
   async function consumeLogin(state: string, cookies: string | undefined): Promise<IdentityLogin> {
     const login = await database.identityLogins.consume(sha256(state));
-    if (!login) throw new HttpError('identity_login_unknown', 'No login is under way with this state.');
+    if (!login) throw new HttpError('identity_login_unknown', 'No login with this state is in progress.');
     if (login.expired) {
-      throw new HttpError('identity_login_expired', 'The login took too long; begin again.');
+      throw new HttpError('identity_login_expired', 'The login took too long. Start it again.');
     }
     if (identity.cookie.matches(cookies, login.browserHash)) return login;
-    throw new HttpError('identity_other_browser', 'The login was begun in another browser; begin again.');
+    throw new HttpError(
+      'identity_other_browser',
+      'The login was started in another browser. Start it again.',
+    );
   }
 
   /** Returns a one-time code for the user who logged in. Rejects with IdentityFailure. */

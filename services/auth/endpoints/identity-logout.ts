@@ -18,7 +18,7 @@ export function identityLogout({ identity, database, logger }: AuthContext): Han
       return buildEndSessionUrl(configuration, { id_token_hint: idToken }).href;
     } catch (error) {
       if (!(error instanceof IdentityFailure)) throw error;
-      logger.warn({ reason: error.message }, 'the session at the identity service goes on');
+      logger.warn({ reason: error.message }, 'the session at the identity service was not ended');
       return undefined;
     }
   }

@@ -106,7 +106,7 @@ export function login(context: AuthContext): Handler<typeof contract> {
     try {
       await database.users.replacePasswordHash(id, passwordHash, await passwords.hash(password));
     } catch (error) {
-      logger.warn({ error, user_id: id }, 'the password hash was not renewed; the next login tries again');
+      logger.warn({ error, user_id: id }, 'password hash not renewed; the next login retries');
     }
   }
 

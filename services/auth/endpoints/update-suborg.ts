@@ -14,7 +14,10 @@ export function updateSuborg({ database }: AuthContext): Handler<typeof contract
     const user = await database.transaction(async ({ users, sessions, audit }) => {
       const origin = await sessions.originOf(caller.id, Number(caller.sessionId));
       if (!origin?.suborgs.includes(suborg)) {
-        throw new HttpError('suborg_not_allowed', 'The identity service did not name it at your login.');
+        throw new HttpError(
+          'suborg_not_allowed',
+          'The identity service did not list this part of the organisation at your login.',
+        );
       }
       const changed = await users.setSuborg(caller.id, suborg);
       await audit.add({ ...byUser(caller.id, address), event: 'suborg_changed', details: { suborg } });

@@ -193,7 +193,7 @@ test.each([
   const before = (await database.query('sealed', everySealed)).rows;
   const failure: unknown = await rotateKeySecret(stores, current, nextSecret).catch((e: unknown) => e);
   expect(failure).toBeInstanceOf(ConfigError);
-  expect((failure as Error).message).toMatch(/^AUTH_KEY_SECRET does not open .+; nothing was changed$/);
+  expect((failure as Error).message).toMatch(/^AUTH_KEY_SECRET does not decrypt .+; nothing was changed$/);
   expect((await database.query('sealed', everySealed)).rows).toEqual(before);
 });
 
@@ -210,7 +210,7 @@ test('a process with the old secret signs with the keys it has, and says once th
   // Every verifier would refuse tokens that it signs after that.
   await pass(retirementSeconds);
   await until('its own one is gone', () => published(keys).length === 1);
-  expect(() => keys.current).toThrow('Tokens cannot be issued at the moment.');
+  expect(() => keys.current).toThrow('Access tokens cannot be issued now. Retry later.');
   expect(log).toEqual([expect.stringContaining('restart it with the new secret')]);
 });
 
@@ -237,5 +237,5 @@ test('another AUTH_KEY_SECRET is a mistake in the configuration', async () => {
   await load();
   const failure: unknown = await load(nextSecret).catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(ConfigError);
-  expect((failure as Error).message).toMatch(/^AUTH_KEY_SECRET does not open/);
+  expect((failure as Error).message).toMatch(/^AUTH_KEY_SECRET does not decrypt/);
 });

@@ -38,7 +38,7 @@ export async function unsealPrivateKey(
 ): Promise<KeyObject> {
   const der = await unseal(sealed, secret, kid).catch(() => {
     throw new ConfigError(
-      'AUTH_KEY_SECRET does not open the signing key in the database; it must be the one the key was made with',
+      'AUTH_KEY_SECRET does not decrypt the signing key in the database; set the value that encrypted it',
     );
   });
   return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });

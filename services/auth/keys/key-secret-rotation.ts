@@ -25,7 +25,9 @@ export async function rotateKeySecret(
     const plain = await unsealAll(all, current).catch(() => undefined);
     if (!plain) {
       await unsealAll(all, next).catch(() => {
-        throw new ConfigError('AUTH_KEY_SECRET does not open the keys in the database; nothing was changed');
+        throw new ConfigError(
+          'AUTH_KEY_SECRET does not decrypt the keys in the database; nothing was changed',
+        );
       });
       return 'done';
     }

@@ -57,7 +57,7 @@ export async function loadSecret(secrets: SecretStore, name: string, keySecret: 
   const sealed = await secrets.findOrAdd(name, await seal(randomBytes(32), keySecret, name));
   return unseal(sealed, keySecret, name).catch(() => {
     throw new ConfigError(
-      'AUTH_KEY_SECRET does not open the secrets in the database; it must be the one they were made with',
+      'AUTH_KEY_SECRET does not decrypt the secrets in the database; set the value that encrypted them',
     );
   });
 }

@@ -51,7 +51,7 @@ export async function loadSigningKeys(
     return unsealPrivateKey(key, secret).catch(() => {
       if (!mustRestart)
         logger.error(
-          'AUTH_KEY_SECRET was changed: this process goes on with the keys it has; restart it with the new secret',
+          'AUTH_KEY_SECRET was changed; this process continues with the loaded keys until it is restarted with the new secret',
         );
       mustRestart = true;
       return undefined;
@@ -69,7 +69,7 @@ export async function loadSigningKeys(
       await read(unsealLater);
       failing = false;
     } catch (error) {
-      if (!failing) logger.warn({ error }, 'the signing keys could not be read; going on with what is known');
+      if (!failing) logger.warn({ error }, 'signing keys not read; using the loaded keys');
       failing = true;
       readAt = performance.now();
     }
@@ -89,7 +89,7 @@ export async function loadSigningKeys(
     get current() {
       const now = performance.now();
       const key = loaded.find(({ privateKey, signsFrom }) => privateKey && signsFrom <= now);
-      if (!key) throw unavailable('Tokens cannot be issued at the moment.');
+      if (!key) throw unavailable('Access tokens cannot be issued now. Retry later.');
       return { kid: key.kid, privateKey: key.privateKey! };
     },
     get public() {
@@ -100,7 +100,7 @@ export async function loadSigningKeys(
       if (key) return key;
       // A concurrent request may already have read the new key.
       if (performance.now() - readAt > times.coolDown * 1000) await reload();
-      if (failing && !find(kid)) throw unavailable('Tokens cannot be checked at the moment.');
+      if (failing && !find(kid)) throw unavailable('Access tokens cannot be checked now. Retry later.');
       return find(kid);
     },
     async close() {

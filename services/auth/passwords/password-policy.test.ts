@@ -74,7 +74,7 @@ test('refuses a listed password that is hard to guess otherwise, in both Unicode
   const listing = createPasswordPolicy(15, { size: 1, includes: (password) => password === listed });
   for (const form of ['NFC', 'NFD'])
     expect(listing.findProblem(listed.normalize(form), ann)).toMatch(
-      /^Is too easy to guess\. It is in a list of common or leaked passwords\. Three or four words /,
+      /^Is too easy to guess\. It is on a list of common or leaked passwords\. Choose three or four unrelated words\./,
     );
   expect(listing.findProblem(`${listed}5`, ann)).toBeUndefined();
 });

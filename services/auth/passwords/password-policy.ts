@@ -29,9 +29,9 @@ const serviceName = 'content platform';
  */
 const effort = { maxLength: 32, l33tMaxSubstitutions: 3 };
 
-const userWordsReason = 'It has your name, your address or the name of this service in it.';
-const listedReason = 'It is in a list of common or leaked passwords.';
-const advice = 'Three or four words that have nothing to do with each other are a good choice.';
+const userWordsReason = 'It contains your name, your email address or the name of this service.';
+const listedReason = 'It is on a list of common or leaked passwords.';
+const advice = 'Choose three or four unrelated words.';
 
 /** Returns the usual words for the user and the service, whole and in parts: ASVS 5.0 6.1.2, 6.2.11. */
 function userWords({ email, name }: Person): string[] {

@@ -19,7 +19,7 @@ function webformOf(given: string): Webform {
 function webformsOf(given: readonly string[]): Webform[] {
   const webforms = given.map(webformOf);
   const ids = new Set(webforms.map(({ webform_id }) => webform_id));
-  if (ids.size < webforms.length) throw new Error('A webform is named twice.');
+  if (ids.size < webforms.length) throw new Error('A webform is listed twice.');
   return webforms;
 }
 
@@ -39,11 +39,10 @@ export async function createLetter(args: string[], { open, findUser }: CreateLet
   if (whom === undefined || name === undefined || more.length > 0) {
     throw new Error('Give EMAIL-or-USER-ID and TITLE; a title of several words in quotes.');
   }
-  if (!title.safeParse(name).success)
-    throw new Error('TITLE must have 1 to 200 characters, and none that cannot be seen.');
+  if (!title.safeParse(name).success) throw new Error('TITLE must have 1 to 200 visible characters.');
   const webforms = webformsOf(values.webform);
   const userId = await findUser(/^\d+$/.test(whom) ? { id: whom } : { email: whom });
-  if (userId === undefined) throw new Error(`There is no user ${whom}.`);
+  if (userId === undefined) throw new Error(`User ${whom} was not found.`);
   const database = await open();
   try {
     const letter = { userId, title: name, state: 'draft', webforms } as const;

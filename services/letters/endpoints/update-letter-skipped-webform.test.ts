@@ -242,7 +242,7 @@ describe('concurrent requests', () => {
     const id = await letters.letter();
     const { database } = letters;
     const [waited, before] = await database.transaction(async (query) => {
-      await createLetterStore(query).lock(id, 'anybody');
+      await createLetterStore(query).lock(id, 'any');
       const waiting = letters.skip(id);
       await untilBlocked(database);
       // A change that began after the waiting one and was faster.

@@ -48,7 +48,7 @@ export function updateLetter({
     const ifMatch = header('if-match');
     const { letter, isChanged } = await database.transaction(async (query) => {
       const letters = createLetterStore(query);
-      const before = await letters.lock(id, 'anybody');
+      const before = await letters.lock(id, 'any');
       if (!before) throw letterNotFound(id);
       if (ifMatch === undefined) {
         throw new HttpError('precondition_required', "Send the letter's ETag in If-Match.");

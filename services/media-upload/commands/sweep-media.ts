@@ -18,7 +18,7 @@ export async function sweepMedia(args: string[], open: () => Promise<OpenStores>
     const orphans = await findOrphans(files, store);
     if (values.delete) await deleteOrphans(files, store, orphans);
     const { keys, rows } = orphans;
-    const done = values.delete ? 'Deleted.' : 'Nothing was deleted; --delete does it.';
+    const done = values.delete ? 'Deleted.' : 'Nothing was deleted. Use --delete to delete them.';
     return [
       ...keys.map((key) => `file without a row: ${key}`),
       ...rows.map(({ id, missing }) => `row without a file: ${id} lacks ${missing.join(', ')}`),

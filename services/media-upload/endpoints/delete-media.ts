@@ -17,7 +17,10 @@ export function deleteMedia(deps: {
     if (!file) throw fileNotFound();
     const removals = keysOf(file).map((key) =>
       deps.store.remove(key).catch((error: unknown) => {
-        deps.logger.warn({ error, key }, 'a deleted file stays in the store until it is swept');
+        deps.logger.warn(
+          { error, key },
+          'file of a deleted row not removed from the store; sweep-media removes it',
+        );
       }),
     );
     // Without its row the file cannot be read, so the client need not wait for a store that hangs.

@@ -53,7 +53,7 @@ export function readVariant({ files, store, logger }: ReadVariantDeps): Handler<
     }
     const body = await store.get(key, range, signal);
     if (!body) {
-      logger.error({ key, id: file.id }, 'a file is missing in the store');
+      logger.error({ key, id: file.id }, 'a stored file is missing');
       throw fileNotFound();
     }
     const all = { ...headers, ...contentHeaders(file) };

@@ -53,7 +53,7 @@ const machineFailure =
 
 function translate(error: unknown): unknown {
   if (error instanceof HttpError || !machineFailure.test(String(error))) return error;
-  return unavailable('Files cannot be stored at the moment.', error);
+  return unavailable('Files cannot be stored now. Retry later.', error);
 }
 
 /** Throws the error for the client if the file was refused. */

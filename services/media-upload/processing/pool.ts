@@ -72,7 +72,7 @@ export function createPool(options: PoolOptions): Pool {
       workers.add(worker);
       return worker;
     } catch (error) {
-      throw unavailable('Files cannot be processed at the moment.', error);
+      throw unavailable('Files cannot be processed now. Retry later.', error);
     }
   }
 

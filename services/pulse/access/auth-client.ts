@@ -33,14 +33,14 @@ function failure(status: number, error: ErrorEnvelope, headers: Headers): HttpEr
     const retryAfter = { 'Retry-After': headers.get('retry-after') ?? '1' };
     return new HttpError('rate_limited', error.message, { headers: retryAfter });
   }
-  return unavailable('Signing in is unavailable at the moment.', error);
+  return unavailable('Signing in is unavailable. Try again later.', error);
 }
 
 /** Calls the auth service at `url` for a viewer. */
 export function createAuthClient(url: string) {
   const ask = (headers: From) => ({ headers, signal: AbortSignal.timeout(timeoutMs) });
   const unreachable = (cause: unknown) =>
-    Promise.reject(unavailable('Signing in is unavailable at the moment.', cause));
+    Promise.reject(unavailable('Signing in is unavailable. Try again later.', cause));
 
   return {
     /** Throws 401 `invalid_credentials`, or `mfa_required` if the code is missing; 429, or 503. */
@@ -64,7 +64,7 @@ export function createAuthClient(url: string) {
       const body = { grant_type: 'refresh_token', refresh_token: refreshToken };
       const answer = await call(url, token, { body, ...ask(from) }).catch(unreachable);
       if (answer.error?.error === 'invalid_grant') return undefined;
-      if (answer.error) throw unavailable('The session cannot be renewed at the moment.', answer.error);
+      if (answer.error) throw unavailable('The session cannot be renewed. Try again later.', answer.error);
       const { access_token: accessToken, refresh_token: next = refreshToken, expires_in } = answer.body;
       return { accessToken, refreshToken: next, lifetime: expires_in * 1_000 };
     },

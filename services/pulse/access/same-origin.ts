@@ -8,7 +8,7 @@ export function createOriginCheck(publicUrl: string) {
   const { origin } = new URL(publicUrl);
   return (header: (name: string) => string | undefined): void => {
     if (header('origin') === origin || header('sec-fetch-site') === 'same-origin') return;
-    throw new HttpError('other_origin', 'This is for the page itself; open it at its own address.');
+    throw new HttpError('other_origin', 'The request came from another site. Open /pulse and try again.');
   };
 }
 export type OriginCheck = ReturnType<typeof createOriginCheck>;

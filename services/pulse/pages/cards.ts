@@ -3,7 +3,7 @@ import { formatBytes, formatRatio, formatSeconds } from './format.ts';
 import { html, type Content, type Html } from './html.ts';
 import { card, clock, mark, moment, table } from './parts.ts';
 
-const notAvailable = html`<p>Not available at the moment.</p>`;
+const notAvailable = html`<p>Not available. The page tries again.</p>`;
 const orDash = <T>(value: T | null, format: (value: T) => string) => (value === null ? '–' : format(value));
 const ms = (value: number) => formatSeconds(value / 1_000);
 /** Returns columns of figures. */
@@ -54,7 +54,7 @@ export function slowRequestsCard({ slow }: PulseReport, traces: string | undefin
     ]);
   const columns = [{ heading: 'Route' }, ...slowColumns];
   const body = rows ? table('slow-requests', columns, rows, 'None.') : notAvailable;
-  return card('slow-requests', 'Slow requests', 'Of the last hour, newest first.', body);
+  return card('slow-requests', 'Slow requests', 'From the last hour, newest first.', body);
 }
 
 export function slowQueriesCard({ slow }: PulseReport, traces: string | undefined): Html {
@@ -66,13 +66,13 @@ export function slowQueriesCard({ slow }: PulseReport, traces: string | undefine
     ]);
   const columns = [{ heading: 'Query' }, ...slowColumns];
   const body = rows ? table('slow-queries', columns, rows, 'None.') : notAvailable;
-  return card('slow-queries', 'Slow queries', 'Of the last hour, newest first.', body);
+  return card('slow-queries', 'Slow queries', 'From the last hour, newest first.', body);
 }
 
 /** `mayRetry`: the viewer may see jobs and retry them. */
 export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boolean): Html {
   if (!mayRetry) {
-    return card('jobs', 'Failed jobs', null, html`<p>You need the scope jobs:manage to see them.</p>`);
+    return card('jobs', 'Failed jobs', null, html`<p>You need the scope jobs:manage to see failed jobs.</p>`);
   }
   // The button's id is the class, so that it keeps the focus when a newer job replaces the example.
   const rows = jobs?.map(({ class: name, count, first_failed_at: first, last_failed_at: last, example }) => [
@@ -89,10 +89,10 @@ export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boo
     ...figures('Count'),
     { heading: 'First' },
     { heading: 'Last' },
-    { heading: 'Again' },
+    { heading: 'Action' },
   ];
-  const body = rows ? table('jobs', columns, rows, 'None is open.') : notAvailable;
-  const note = 'The open ones by class, each with its newest job, which the button tries again.';
+  const body = rows ? table('jobs', columns, rows, 'No job is open.') : notAvailable;
+  const note = 'Open jobs by class, with the newest job of each class. The button processes that job again.';
   return card('jobs', 'Failed jobs', note, body);
 }
 
@@ -112,7 +112,7 @@ export function cacheCard({ cache }: PulseReport): Html {
   ]);
   const room = limit === null ? 'without a limit' : `of ${formatBytes(limit)}`;
   const memory = used === null ? '' : `Redis uses ${formatBytes(used)} ${room}.`;
-  const note = `Reads of the last 5 minutes; missed changes of the last hour, found by the watch. ${memory}`;
+  const note = `Reads of the last 5 minutes, and changes of the last hour that were not announced. ${memory}`;
   return card('cache', 'Cache by model', note, table('cache', columns, rows, ''));
 }
 
@@ -132,6 +132,6 @@ export function processesCard({ processes }: PulseReport): Html {
     one.restarts,
   ]);
   const note =
-    'CPU of one core over a minute; delay of the event loop, 99th percentile; restarts in the last hour.';
-  return card('processes', 'Processes', note, table('processes', columns, rows, 'No process is known.'));
+    'CPU: share of one core in the last minute. Event loop: delay, 99th percentile. Restarts: in the last hour.';
+  return card('processes', 'Processes', note, table('processes', columns, rows, 'No process was found.'));
 }

@@ -23,10 +23,10 @@ const show = (more: Partial<Overview> = {}) =>
 
 test('names missed and unknown targets in words', () => {
   expect(show()).toContain('1 of 2 missed: failed jobs');
-  expect(show()).toContain('not known');
+  expect(show()).toContain('unknown');
   const [ok] = report.targets;
   expect(show({ report: { ...report, targets: [ok!] } })).toContain('all targets are met');
-  expect(show({ report: { ...report, at: null } })).toContain('the first look is under way');
+  expect(show({ report: { ...report, at: null } })).toContain('waiting for the first measurement');
 });
 
 test('shows the note of a target', () => {
@@ -45,8 +45,8 @@ test('shows links only if their URLs are configured', () => {
 });
 
 test('explains parts that are unavailable or not allowed', () => {
-  expect(show()).toContain('Not available at the moment.');
-  expect(show({ mayRetry: false })).toContain('You need the scope jobs:manage to see them.');
+  expect(show()).toContain('Not available. The page tries again.');
+  expect(show({ mayRetry: false })).toContain('You need the scope jobs:manage to see failed jobs.');
   expect(show({ report: { ...report, slow: null } }).match(/Not available/g)).toHaveLength(3);
 });
 
@@ -67,7 +67,7 @@ test('shows a row for each class of failed jobs, with its newest job and a retry
   for (const word of ['not_json', 'Job 17: Unexpected &lt;b&gt;', '1203', ...times, button])
     expect(rows[0]).toContain(word);
   expect(rows[1]).toContain('action="/pulse/failed-jobs/9/retry"');
-  expect(show({ report: { ...report, failed_jobs: [] } })).toContain('None is open.');
+  expect(show({ report: { ...report, failed_jobs: [] } })).toContain('No job is open.');
 });
 
 test('escapes SQL statements', () => expect(show()).toContain('SELECT &lt;$1&gt;'));

@@ -31,8 +31,8 @@ export interface Overview {
 const outcomes: Record<Outcome, string> = {
   done: 'was processed.',
   failed: 'failed again.',
-  gone: 'is not there any more.',
-  unavailable: 'could not be tried now. Try again in a moment.',
+  gone: 'was not found.',
+  unavailable: 'could not be retried. Try again.',
 };
 
 /** Renders the overview page. */
@@ -43,11 +43,11 @@ export function overviewPage({ report, samples, links, mayRetry, retried }: Over
     title: `${ok ? 'ok' : 'missed'} – Pulse`,
     live: true,
     aside: html`<p class="verdict" id="verdict" data-part role="status">${mark(ok, text, text)}</p>
-      <nav aria-label="Elsewhere">${linked.map(([name, url]) => html`<a href="${url}">${name}</a> `)}</nav>
+      <nav aria-label="Other tools">${linked.map(([name, url]) => html`<a href="${url}">${name}</a> `)}</nav>
       <form method="post" action="/pulse/sign-out"><button id="sign-out">Sign out</button></form>`,
     body: html`${retried && html`<p class="card" role="status">Job ${retried.job} ${outcomes[retried.outcome]}</p>`}
       <p class="problem" id="stale" role="alert" hidden>
-        This is not what it is now: the platform does not answer.
+        These figures are outdated, because the platform does not respond.
       </p>
       ${targetTiles(report, samples)}
       <div class="cards">

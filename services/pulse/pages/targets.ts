@@ -15,7 +15,7 @@ const texts: Record<Target['name'], { title: string; about: string; idle: string
   invalidation_queue: { title: 'Invalidation queue', about: 'events and refused clears that wait', idle: '' },
   failed_jobs: { title: 'Failed jobs', about: 'open', idle: '' },
   hit_ratio: { title: 'Cache hits', about: 'of reads, last 5 minutes', idle: 'fewer than 100 reads' },
-  cache_memory: { title: 'Cache memory', about: 'in use, of its limit', idle: '' },
+  cache_memory: { title: 'Cache memory', about: 'of the memory limit', idle: '' },
 };
 const words = { below: 'under', above: 'over', equal: '' } as const;
 
@@ -37,7 +37,7 @@ function tile(target: Target, samples: readonly Sample[], now: number): Html {
     <h2 id="${name}-heading">${title}</h2>
     <p class="value">${shown}</p>
     <p>
-      ${value === null && !ok ? mark(false, '', 'not known') : mark(ok)}${value === null && ok && html` <span class="note">${idle}</span>`}
+      ${value === null && !ok ? mark(false, '', 'unknown') : mark(ok)}${value === null && ok && html` <span class="note">${idle}</span>`}
     </p>
     <p class="note">${note ?? about}; ${goalOf(target)}</p>
     ${sparkline(points, target, now)}
@@ -52,7 +52,7 @@ export function targetTiles({ targets }: PulseReport, samples: readonly Sample[]
 
 /** Summarizes the targets in a few words. */
 export function verdict({ targets, at }: PulseReport): { ok: boolean; text: string } {
-  if (at === null) return { ok: false, text: 'the first look is under way' };
+  if (at === null) return { ok: false, text: 'waiting for the first measurement' };
   const missed = targets.filter(({ ok }) => !ok).map(({ name }) => texts[name].title.toLowerCase());
   if (missed.length === 0) return { ok: true, text: 'all targets are met' };
   return { ok: false, text: `${missed.length} of ${targets.length} missed: ${missed.join(', ')}` };

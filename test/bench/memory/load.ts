@@ -4,7 +4,7 @@ import { call } from '@content-platform/contract/client';
 import { logIn, newUser, type OwnUser } from '../../support/accounts.ts';
 import { register } from '../../support/devices.ts';
 import { newLetter } from '../../support/letters.ts';
-import { newPicture, uploaded } from '../../support/media.ts';
+import { newImage, uploaded } from '../../support/media.ts';
 import { clear } from '../../support/platform.ts';
 import { freshId, save } from '../../support/records.ts';
 import { stack } from '../../support/stack.ts';
@@ -57,7 +57,7 @@ export async function mixedLoad(): Promise<Kind[]> {
     }),
     kind('clear', 10, async () => void (await clear('condition', pick(ids)))),
     kind('log in', 1, async (one) => void (await renew(one))),
-    kind('upload', 1, async ({ token }) => void (await uploaded(token, await newPicture()))),
+    kind('upload', 1, async ({ token }) => void (await uploaded(token, await newImage()))),
     kind('letters', 5, async ({ token }) =>
       expectStatus(await call(gateway, contract.listLetters, { token }), 200),
     ),

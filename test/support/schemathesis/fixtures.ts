@@ -24,10 +24,10 @@ export async function writeFiles(folder: string): Promise<void> {
   for (let count = 0; count < 3; count += 1) {
     for (const kind of kinds) {
       const raw = { width: 8, height: 6, channels: 3 as const };
-      const picture = await sharp(randomBytes(8 * 6 * 3), { raw })
+      const image = await sharp(randomBytes(8 * 6 * 3), { raw })
         .toFormat(kind)
         .toBuffer();
-      write(join(folder, 'image', kind), count, picture);
+      write(join(folder, 'image', kind), count, image);
     }
     write(join(folder, 'application', 'pdf'), count, newPdf());
   }
