@@ -42,7 +42,7 @@ const mine = '($2::bigint IS NULL OR user_id = $2)';
 /** History entries of a letter within 24 hours, above which its user cannot add more: they could fill the disk. */
 const maxDailyEntries = 1_000;
 
-const ownerOf = (whose: Whose) => (whose === 'anybody' ? null : whose);
+const ownerOf = (owner: LetterOwner) => (owner === 'any' ? null : owner);
 
 /** Converts a row to a letter: PostgreSQL's bigint arrives as text, and times in JSON in PostgreSQL's format. */
 function toLetter(row: Row): Letter {
