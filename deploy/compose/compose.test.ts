@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { services } from '@content-platform/contract';
 import { ROOT } from '../local/config.ts';
-import { compose, composeText } from '../testing/compose.ts';
+import { compose, composeText, hostAccess, hostAccessText } from '../testing/compose.ts';
 
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 const containers = Object.entries(compose.services);
@@ -71,7 +71,39 @@ test('no environment variable contains a password', () => {
 });
 
 test('.env.example lists every setting', () => {
-  const settable = [...composeText.matchAll(/\$\{([A-Z_]+):-/g)].map(([, name]) => name!);
+  const settable = [...`${composeText}${hostAccessText}`.matchAll(/\$\{([A-Z_]+):-/g)].map(
+    ([, name]) => name!,
+  );
   const listed = [...read('.env.example').matchAll(/^#([A-Z_]+)=/gm)].map(([, name]) => name!);
   expect(listed.toSorted()).toEqual([...new Set(settable)].toSorted());
+});
+
+test('host-access.yml publishes PostgreSQL and Kafka alone, on loopback, outside the networks of other containers', () => {
+  expect(Object.keys(hostAccess.services)).toEqual(['postgres', 'kafka']);
+  for (const { ports = [], networks } of Object.values(hostAccess.services)) {
+    expect(ports).toHaveLength(1);
+    expect(ports[0]).toMatch(/^127\.0\.0\.1:/);
+    expect(networks).toEqual(['host-access']);
+  }
+  expect(hostAccess.networks).toEqual({ 'host-access': null });
+  expect(Object.keys(compose.networks)).not.toContain('host-access');
+});
+
+test('host-access.yml adds a listener to Kafka that needs the same login, and keeps the others', () => {
+  const [before, added] = [compose, hostAccess].map(({ services }) => services['kafka']!.environment!) as [
+    Record<string, string>,
+    Record<string, string>,
+  ];
+  for (const name of ['LISTENERS', 'ADVERTISED_LISTENERS', 'LISTENER_SECURITY_PROTOCOL_MAP'])
+    expect(added[`KAFKA_${name}`]!.startsWith(`${before[`KAFKA_${name}`]},HOST:`)).toBe(true);
+  expect(added['KAFKA_LISTENER_SECURITY_PROTOCOL_MAP']).toMatch(/,HOST:SASL_PLAINTEXT$/);
+  expect(added['KAFKA_LISTENER_NAME_HOST_SCRAM___SHA___512_SASL_JAAS_CONFIG']).toBe(
+    before['KAFKA_LISTENER_NAME_CLIENTS_SCRAM___SHA___512_SASL_JAAS_CONFIG'],
+  );
+  expect(Object.keys(added)).toHaveLength(4);
+  // The client connects to the advertised address, which must be the published one.
+  const port = '${KAFKA_PORT:-9092}';
+  expect(added['KAFKA_ADVERTISED_LISTENERS']!.endsWith(`,HOST://127.0.0.1:${port}`)).toBe(true);
+  expect(hostAccess.services['kafka']!.ports).toEqual([`127.0.0.1:${port}:19092`]);
+  expect(added['KAFKA_LISTENERS']).toMatch(/,HOST:\/\/:19092$/);
 });

@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { environmentWith, readLauncherConfig } from './config.ts';
 
@@ -12,6 +15,16 @@ test("reads the URLs of the user's own servers", () => {
     redisUrl: 'redis://localhost',
     kafkaBrokers,
   });
+});
+
+test('reads the password of content_server from a variable or a file', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'password-')), 'password');
+  writeFileSync(file, 'from a file\n');
+  expect(readLauncherConfig({ CONTENT_SERVER_PASSWORD: 'of mine' }).contentServerPassword).toBe('of mine');
+  expect(readLauncherConfig({ CONTENT_SERVER_PASSWORD_FILE: file }).contentServerPassword).toBe(
+    'from a file',
+  );
+  expect(readLauncherConfig({ CONTENT_SERVER_PASSWORD: '' }).contentServerPassword).toBeUndefined();
 });
 
 test.each([

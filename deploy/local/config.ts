@@ -25,6 +25,7 @@ const launcherConfig = {
     .regex(/^\s*[^\s:/@,]+:\d{1,5}(\s*,\s*[^\s:/@,]+:\d{1,5})*\s*$/, brokers)
     .optional(),
   IDENTITY_DEMO: z.literal('1', '1, or not set').optional(),
+  CONTENT_SERVER_PASSWORD: z.string().optional(),
   CI: z.string().optional(),
   BOOTSTRAP_BEGAN: z.coerce.number().optional(),
 };
@@ -49,6 +50,8 @@ export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env) {
     began: config.BOOTSTRAP_BEGAN ?? Date.now(),
     /** Starts the demo identity service. */
     identityDemo: config.IDENTITY_DEMO !== undefined,
+    /** Password for the role `content_server`; undefined: the generated one in the state folder. */
+    contentServerPassword: config.CONTENT_SERVER_PASSWORD,
     /** Fails if a part is missing, for example Kafka. */
     ci: config.CI === 'true',
   };

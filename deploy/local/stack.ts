@@ -31,6 +31,8 @@ export interface StackOptions {
   proxy?: StartProxy;
   /** Start the demo identity service and allow logins there. */
   identityDemo?: boolean;
+  /** Password for the role `content_server`. Default: the generated one of the state folder. */
+  contentServerPassword?: string | undefined;
   /** Fail without Kafka. */
   needsKafka: boolean;
   /** Show the services' logs on the terminal. The state folder has them in any case. */
@@ -178,7 +180,9 @@ async function startEverything(
       report(`at ${addressesOf(options.gatewayPort).services[name]?.public}`);
     });
   await together(end, services.map(startService));
-  const credentials = await step('demo data', () => addDemoData(databases.platform, state));
+  const credentials = await step('demo data', () =>
+    addDemoData(databases.platform, state, options.contentServerPassword),
+  );
   return { stores, credentials };
 }
 
@@ -266,9 +270,13 @@ async function startProxies(
 }
 
 /** Adds the demo data and writes the settings of `npm run content-server` to a file beside stack.json. */
-async function addDemoData(owner: string, state: State): Promise<Credentials> {
+async function addDemoData(
+  owner: string,
+  state: State,
+  password = state.secrets.contentServerPassword,
+): Promise<Credentials> {
   await seed(owner);
-  const database = await admitContentServer(owner, state.secrets.contentServerPassword);
+  const database = await admitContentServer(owner, password);
   const credentials = { database, clientId: DEMO_CLIENT.name, clientSecret: DEMO_CLIENT.secret };
   writePrivate(state.path(CREDENTIALS_FILE), credentials);
   return credentials;

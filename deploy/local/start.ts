@@ -9,13 +9,15 @@ import { untilStopped } from './until-stopped.ts';
 
 async function start(signal: AbortSignal): Promise<number> {
   const terminal = createTerminal();
-  const { state, gatewayPort, external, began, identityDemo, ci } = readLauncherConfig();
+  const { state, gatewayPort, external, began, identityDemo, contentServerPassword, ci } =
+    readLauncherConfig();
   const running = await startStack({
     state,
     gatewayPort,
     external,
     usualPorts: true,
     identityDemo,
+    contentServerPassword,
     needsKafka: ci,
     showLogs: true,
     terminal,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { DOWNLOADS } from './config.ts';
+import { CREDENTIALS_FILE } from './content-server/settings.ts';
 import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-accounts.ts';
 import { identityTour } from './identity-demo/demo.ts';
 import type { Stack } from './stack-file.ts';
@@ -15,6 +16,7 @@ export function tour(stack: Stack, state: string, identityDemo: boolean): string
     `Logs           ${join(state, 'logs', '<name>.log')}   (JSON)`,
     '',
     `Accounts       ${DEMO_USERS.map(({ email }) => email).join(', ')}; password ${DEMO_PASSWORD}`,
+    `Content server ${join(state, CREDENTIALS_FILE)}   (database URL and password of the role content_server)`,
     `Machine client ${DEMO_CLIENT.name}, secret ${DEMO_CLIENT.secret}`,
     '',
     'To try, in another terminal, in this folder:',

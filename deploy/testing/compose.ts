@@ -23,5 +23,9 @@ interface Compose {
   networks: Record<string, { internal?: boolean } | null>;
 }
 
-export const composeText = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
+const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+export const composeText = read('docker-compose.yml');
 export const compose = parse(composeText, { merge: true }) as Compose;
+/** The override that publishes PostgreSQL and Kafka. */
+export const hostAccessText = read('deploy/compose/host-access.yml');
+export const hostAccess = parse(hostAccessText) as Compose;

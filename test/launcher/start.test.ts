@@ -1,7 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import pg from 'pg';
 import { call } from '@content-platform/contract/client';
 import { login, readContent } from '@content-platform/contract';
 import { ROOT } from '../../deploy/local/config.ts';
@@ -26,6 +27,8 @@ import {
 
 // The tests start one stack twice; each continues where the previous test stopped.
 const state = newState();
+/** For the role content_server. */
+const password = 'chosen by: "us/\'';
 let env: Record<string, string>;
 let launcher: Launcher | undefined;
 
@@ -85,7 +88,12 @@ const processCount = services.length + 4;
 const rowLength = 10;
 
 beforeAll(async () => {
-  env = { STATE_DIR: state, GATEWAY_PORT: String(await freeRow(rowLength)), IDENTITY_DEMO: '1' };
+  env = {
+    STATE_DIR: state,
+    GATEWAY_PORT: String(await freeRow(rowLength)),
+    IDENTITY_DEMO: '1',
+    CONTENT_SERVER_PASSWORD: password,
+  };
   launcher = launch(npmStart, env);
   await launcher.printed(/^Ready after/m);
 }, limitMs);
@@ -130,6 +138,22 @@ test('stack.json contains every URL and is readable by its owner only', () => {
   expect(statSync(state).mode & 0o777).toBe(0o700);
   for (const file of ['stack.json', 'secrets.json', 'content-server.json'])
     expect(statSync(join(state, file)).mode & 0o777).toBe(0o600);
+});
+
+test('prints where the password of content_server is, which CONTENT_SERVER_PASSWORD sets', async () => {
+  const file = /^Content server +(\S+content-server\.json) /m.exec(running().output())?.[1] ?? '';
+  const { database } = JSON.parse(readFileSync(file, 'utf8')) as { database: string };
+  const { host, port, pathname } = new URL(database);
+  const client = new pg.Client({
+    host: host.split(':')[0]!,
+    port: Number(port),
+    database: pathname.slice(1),
+    user: 'content_server',
+    password,
+  });
+  await client.connect();
+  expect((await client.query('SELECT id FROM content.webform WHERE id = 12')).rows).toEqual([{ id: '12' }]);
+  await client.end();
 });
 
 test(
