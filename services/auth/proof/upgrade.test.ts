@@ -1,14 +1,13 @@
 // Upgrades auth from an earlier release without downtime, and takes the upgrade back.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { createLogger, prepareDatabases } from '@content-platform/chassis';
-import { DOWNLOADS, ROOT } from '../../../deploy/local/config.ts';
-import { runCommand } from '../../../deploy/local/run-command.ts';
-import { freeRow } from '../../../test/support/ports.ts';
+import { ROOT } from '../../../deploy/local/config.ts';
+import { startRelease, unpackRelease, type ReleaseProcess } from '../../../test/support/releases.ts';
 import { bareEnvironment } from '../../../test/support/processes.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
@@ -16,43 +15,23 @@ import { until } from '../../../test/support/wait.ts';
 import { verifyAudit } from '../commands/verify-audit.ts';
 import { keySecret, password, runCommand as runAdmin } from '../testing/start-auth.ts';
 
-/** The last commit whose processes migrate the schema themselves, with the owner's role. */
-const earlierRelease = 'eb38bc0';
 const role = `test_auth_${process.pid}`;
 const email = 'ann@example.com';
 
 let folder: string;
 let own: TestDatabase;
 let roleUrl: string;
-const started = new Set<ChildProcess>();
-
-/** Unpacks the release beside this one's libraries. */
-async function unpack(): Promise<void> {
-  mkdirSync(DOWNLOADS, { recursive: true });
-  folder = mkdtempSync(join(DOWNLOADS, 'release-'));
-  const archive = `git archive ${earlierRelease} | tar -x -C '${folder}'`;
-  const { code, output } = await runCommand('bash', ['-o', 'pipefail', '-c', archive], { cwd: ROOT });
-  if (code !== 0) throw new Error(`the whole history is needed (git fetch --unshallow): ${output}`);
-  const link = (from: string, to: string) => symlinkSync(realpathSync(from), join(folder, to));
-  mkdirSync(join(folder, 'node_modules/@content-platform'), { recursive: true });
-  for (const name of readdirSync(join(ROOT, 'node_modules')).filter((one) => one !== '@content-platform'))
-    link(join(ROOT, 'node_modules', name), `node_modules/${name}`);
-  for (const name of readdirSync(join(folder, 'services'))) {
-    link(join(folder, 'services', name), `node_modules/@content-platform/${name}`);
-    const nested = join(ROOT, 'services', name, 'node_modules');
-    if (existsSync(nested)) link(nested, `services/${name}/node_modules`);
-  }
-}
+const started = new Set<ReleaseProcess>();
 
 beforeAll(async () => {
-  await unpack();
+  folder = await unpackRelease('eb38bc0');
   own = await createTestDatabase();
   const url = new URL(own.url);
   [url.username, url.password] = [role, 'a-password-of-the-role'];
   roleUrl = url.href;
 });
 afterAll(async () => {
-  for (const child of started) child.kill('SIGKILL');
+  for (const process of started) process.kill();
   await runSql(`DROP OWNED BY ${role}`);
   await own.drop();
   await runSql(`DROP ROLE ${role}`, stack().postgres);
@@ -67,30 +46,13 @@ async function runSql(text: string, url = own.url) {
 
 /** Starts auth of the release in `root` and waits until it is ready. */
 async function start(root: string, databaseUrl: string) {
-  const port = await freeRow(1);
-  const env = {
-    ...bareEnvironment,
-    PORT: String(port),
+  const process = await startRelease(root, 'auth', {
     PUBLIC_URL: 'http://platform.test',
     DATABASE_URL: databaseUrl,
     AUTH_KEY_SECRET: keySecret,
-  };
-  const child = spawn(process.execPath, [join(root, 'services/auth/main.ts')], {
-    cwd: root,
-    env,
-    stdio: ['ignore', 'ignore', 'inherit'],
   });
-  started.add(child);
-  const ready = async () => (await fetch(`http://127.0.0.1:${port + 1000}/health/ready`)).status === 200;
-  await until('auth is ready', ready);
-  return {
-    origin: `http://127.0.0.1:${port}`,
-    async stop() {
-      const ended = once(child, 'close');
-      child.kill('SIGTERM');
-      expect((await ended)[0]).toBe(0);
-    },
-  };
+  started.add(process);
+  return process;
 }
 type Auth = Awaited<ReturnType<typeof start>>;
 
