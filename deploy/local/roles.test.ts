@@ -95,3 +95,26 @@ test('auth adds to the audit log, and can neither change nor delete its entries'
   await client.query('SELECT auth.delete_expired_audit(1000)');
   expect((await client.query('SELECT FROM auth.audit WHERE id = $1', [id])).rowCount).toBe(1);
 });
+
+test.each(['postgres', 'logs'] as const)(
+  'functions with the rights of the owner of %s do not use types of their caller',
+  async (database) => {
+    const client = await connect(stack()[database]!);
+    // PostgreSQL searches pg_temp first unless it is named.
+    const text = `SELECT p.oid::regprocedure AS name FROM pg_proc AS p
+                  WHERE prosecdef AND pronamespace <> 'pg_catalog'::regnamespace
+                    AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (proconfig), false)`;
+    expect((await client.query(text)).rows).toEqual([]);
+  },
+);
+
+test('auth cannot get the rights of the owner with a type that the audit log uses', async () => {
+  const client = await connect(environmentOf('auth').DATABASE_URL!);
+  await client.query(`
+    CREATE FUNCTION pg_temp.attack(value pg_catalog.uuid) RETURNS boolean LANGUAGE plpgsql AS
+      $$ BEGIN RAISE 'run by %', current_user; END $$;
+    CREATE DOMAIN pg_temp.uuid AS pg_catalog.uuid CHECK (pg_temp.attack(VALUE));`);
+  await client.query(
+    `INSERT INTO auth.audit (event, actor, user_id) VALUES ('client_disabled', 'command', 1)`,
+  );
+});

@@ -219,6 +219,7 @@ test('processes that start at the same time migrate once', async () => {
   expect((await client.query('SELECT name FROM logs.migration')).rows).toEqual([
     { name: '001-slow-logs' },
     { name: '002-append-only' },
+    { name: '003-definer-types' },
   ]);
   await client.end();
   await empty.drop();
