@@ -10,7 +10,7 @@ import {
   services,
 } from '@content-platform/contract';
 import { ROOT } from './local/config.ts';
-import { connectionsOfContainers } from './render/connections.ts';
+import { connectionsOfContainers } from './render/configuration.ts';
 import { compose } from './testing/compose.ts';
 
 const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');

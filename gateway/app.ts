@@ -10,15 +10,12 @@ import {
   type SlowLog,
   type TokenVerifier,
 } from '@content-platform/chassis';
-import { createAllowlist, findEndpoint } from './guard/allowlist.ts';
-import { authenticate } from './guard/authenticate.ts';
+import { createAllowlist, findEndpoint, authenticate } from './guard/access.ts';
 import { limitBody } from './guard/body-limit.ts';
 import { cors, createCorsHeaders, createSecurityHeaders } from './guard/browser-headers.ts';
-import { createClientAddress } from './guard/client-address.ts';
-import { createHeadCheck } from './guard/head.ts';
+import { createClientAddress, createHeadCheck, readTarget } from './guard/head.ts';
 import { createLoadShedding, type LoopClock } from './guard/load-shedding.ts';
 import { rateLimit, type RateLimits } from './guard/rate-limit.ts';
-import { readTarget } from './guard/target.ts';
 import type { GatewayMetrics } from './metrics.ts';
 import { createObserver } from './observe.ts';
 import { createDocuments } from './replies/documents.ts';

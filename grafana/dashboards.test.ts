@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { runbookUrl } from '../deploy/render/config.ts';
-import { dashboardOfAlert } from './alerts.ts';
+import { dashboardOfAlert } from './targets.ts';
 import { dashboards } from './dashboards.ts';
 import { allPanels, dataPanels } from './testing/panels.ts';
 

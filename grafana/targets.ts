@@ -1,9 +1,35 @@
 import { targetGoals } from '@content-platform/contract';
 import { runbookUrl } from '../deploy/render/config.ts';
-import { dashboardOfAlert } from './alerts.ts';
 import type { Board } from './board.ts';
 import { light, lights, series } from './panels.ts';
 import { runbookAddress } from './runbooks.ts';
+
+/** Alerts of `deploy/prometheus/rules`, each with the dashboard that shows its metrics. */
+export const dashboardOfAlert: Record<string, string> = {
+  ServiceDown: 'service',
+  ServiceRestarts: 'service',
+  ErrorRateHigh: 'gateway',
+  ApiLatencyP95High: 'gateway',
+  RouteLatencyP95High: 'gateway',
+  RequestsShed: 'gateway',
+  AvailabilityBurnFast: 'gateway',
+  AvailabilityBurnSlow: 'gateway',
+  LatencyBurnFast: 'gateway',
+  LatencyBurnSlow: 'gateway',
+  SlowQueries: 'slow-log',
+  CacheHitRatioLow: 'cache',
+  CacheMemoryHigh: 'stores',
+  CacheMemoryGrowing: 'stores',
+  CacheEvictions: 'stores',
+  InvalidationQueueLong: 'cache',
+  InvalidationConsumerStalled: 'cache',
+  InvalidationsMissed: 'cache',
+  FailedJobs: 'cache',
+  DiskSpaceLow: 'media',
+  LoginFailuresHigh: 'gateway',
+  RefreshTokenReused: 'gateway',
+  MetricMissing: 'service',
+};
 
 /** A tile for each alert, with links to its dashboard and its runbook. */
 function alertLights() {

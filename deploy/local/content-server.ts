@@ -6,7 +6,7 @@ import { type Command, parseCommand, USAGE } from './content-server/commands.ts'
 import { openRecords, type Records, type Saved } from './content-server/records.ts';
 import { readSettings } from './content-server/settings.ts';
 import { steadyTraffic } from './content-server/traffic.ts';
-import { DEMO_RECORDS } from './demo-content.ts';
+import { DEMO_RECORDS } from './demo-data.ts';
 import { Problem, printProblem } from './problem.ts';
 
 type Change = Command & { action: keyof typeof pastTense };

@@ -5,7 +5,7 @@ import { createAccessToken, RefusedToken } from './content-server/access-token.t
 import { httpAnnouncer, kafkaAnnouncer } from './content-server/announce.ts';
 import { openRecords } from './content-server/records.ts';
 import type { Settings } from './content-server/settings.ts';
-import { DEMO_PASSWORD } from './demo-accounts.ts';
+import { DEMO_PASSWORD } from './demo-data.ts';
 import { Problem } from './problem.ts';
 import type { Report } from './terminal.ts';
 

@@ -2,9 +2,14 @@ import { ensureClient, ensureUser, openAccounts } from '@content-platform/auth/a
 import { ensureLetters, openLetters } from '@content-platform/letters/letters';
 import pg from 'pg';
 import { withClient } from './databases.ts';
-import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-accounts.ts';
-import { demoRecords } from './demo-content.ts';
-import { DEMO_LETTERS, DEMO_LETTERS_OF } from './demo-letters.ts';
+import {
+  DEMO_CLIENT,
+  DEMO_PASSWORD,
+  DEMO_USERS,
+  demoRecords,
+  DEMO_LETTERS,
+  DEMO_LETTERS_OF,
+} from './demo-data.ts';
 import { Problem } from './problem.ts';
 
 /** Whether a host is reachable only from this machine: loopback or a Unix socket. */

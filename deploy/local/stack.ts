@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import type { External } from './config.ts';
 import { CREDENTIALS_FILE, type Credentials, type Settings } from './content-server/settings.ts';
-import { DEMO_CLIENT } from './demo-accounts.ts';
+import { DEMO_CLIENT } from './demo-data.ts';
 import type { Databases } from './databases.ts';
 import { prepareIdentityDemo } from './identity-demo/demo.ts';
 import { readableLine } from './log-view.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DOWNLOADS } from './config.ts';
 import { CREDENTIALS_FILE } from './content-server/settings.ts';
-import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-accounts.ts';
+import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_USERS } from './demo-data.ts';
 import { identityTour } from './identity-demo/demo.ts';
 import type { Stack } from './stack-file.ts';
 

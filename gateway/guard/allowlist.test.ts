@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { endpoints } from '@content-platform/contract';
-import { createAllowlist } from './allowlist.ts';
+import { createAllowlist } from './access.ts';
 
 const allowlist = createAllowlist(endpoints);
 const at = (path: string) => [...(allowlist(path) ?? [])].map(([method, { name }]) => `${method} ${name}`);

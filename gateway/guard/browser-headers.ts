@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import helmet from 'helmet';
 import type { EarlyStep, Middleware } from '../request-context.ts';
-import type { Allowlist } from './allowlist.ts';
+import type { Allowlist } from './access.ts';
 
 const oneYearSeconds = 31_536_000;
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Request } from 'express';
 import type { GatewayResponse } from '../request-context.ts';
-import { createClientAddress } from './client-address.ts';
+import { createClientAddress } from './head.ts';
 
 const readClientAddress = createClientAddress(['10.0.0.0/8', 'fe80::/10']);
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import { type Socket, isIP } from 'node:net';
 import { HttpError } from '@content-platform/chassis';
+import ipaddr from 'ipaddr.js';
 import type { EarlyStep } from '../request-context.ts';
 
 function malformed(message: string): HttpError {
@@ -43,4 +44,116 @@ export function createHeadCheck() {
   };
 
   return { inspect, isMalformed, refuse };
+}
+
+/**
+ * RFC 3986 §3.3: slashes, pchar, percent-encoded bytes. Parsers disagree on all other characters, and on `;`: some servers
+ * remove matrix parameters before they look up a path.
+ */
+const pathForm = /^(?:\/(?:[\w.~!$&'()*+,=:@-]|%[0-9a-f]{2})*)+$/i;
+/** Printable ASCII except `"#<>\`. Browsers do not encode []{}|^ in queries. */
+const queryForm = /^[!$-;=?-[\]-~]*$/;
+
+/**
+ * Encodings of `/`, `\`, `;`, `?`, `#` and `%`, which change the path when it is decoded or are decoded twice; and of
+ * letters, digits and `-._~`, which RFC 3986 §2.3 discourages: some parsers read `/%6De` as `/me`.
+ */
+const ambiguous = /%(?:2[35d-f]|3[\dbf]|[46][1-9a-f]|[57][0-9a]|5[cf]|7e)/i;
+const emptySegment = /\/\//;
+const dotSegment = /\/\.\.?(?:\/|$)/;
+// oxlint-disable-next-line no-control-regex
+const control = /[\0-\x1f\x7f-\x9f]/;
+
+function malformedTarget(message: string): HttpError {
+  return new HttpError('malformed_target', message);
+}
+
+/** Decodes percent-encoded UTF-8 once. Throws 400 for broken encoding, other charsets and control characters. */
+function decode(text: string): string {
+  let decoded: string;
+  try {
+    decoded = decodeURIComponent(text);
+  } catch {
+    throw malformedTarget('The target is not valid percent-encoded UTF-8.');
+  }
+  if (control.test(decoded)) throw malformedTarget('The target contains a control character.');
+  return decoded;
+}
+
+/**
+ * Checks a request's target before anything parses it, and returns its path unchanged. Every parser reads an accepted
+ * target in the same way: it has no dot segments, no empty segments, no encoded structure and no absolute form
+ * (RFC 9112 §3.2.2). Throws 400 `malformed_target`.
+ */
+export function checkTarget(target: string): string {
+  const mark = target.indexOf('?');
+  const path = mark === -1 ? target : target.slice(0, mark);
+  const query = mark === -1 ? '' : target.slice(mark + 1);
+  if (!pathForm.test(path))
+    throw malformedTarget('The target must be a path of plain or percent-encoded characters.');
+  if (ambiguous.test(path))
+    throw malformedTarget('The path contains an encoded character that must stand plainly.');
+  const decoded = decode(path);
+  if (emptySegment.test(decoded)) throw malformedTarget('The path contains an empty segment.');
+  if (dotSegment.test(decoded)) throw malformedTarget('The path contains a dot segment.');
+  if (!queryForm.test(query)) throw malformedTarget('The query contains a character that must be encoded.');
+  decode(query);
+  return path;
+}
+
+/** Checks the request's target and stores its path in the context. */
+export const readTarget: EarlyStep = (request, { locals: context }) => {
+  context.path = checkTarget(request.url);
+};
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** Parses an IP address without its zone, which is valid on one machine only. */
+function parse(text: string): Address | undefined {
+  return isIP(text) ? ipaddr.process(text.replace(/%.*$/, '')) : undefined;
+}
+
+/**
+ * Creates the step that finds the client's address. X-Forwarded-For is trusted from `trustedProxies` (CIDRs) only. The
+ * client is its rightmost hop that is not a trusted proxy, because that hop wrote everything further left.
+ */
+export function createClientAddress(trustedProxies: readonly string[]): EarlyStep {
+  const networks = trustedProxies.map((cidr) => ipaddr.parseCIDR(cidr));
+  const isTrusted = (address: Address) =>
+    networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits));
+
+  const peers = new WeakMap<Socket, Address>();
+  function peerOf(socket: Socket): Address | undefined {
+    const peer = peers.get(socket) ?? parse(socket.remoteAddress ?? '');
+    if (peer) peers.set(socket, peer);
+    return peer;
+  }
+
+  function clientOf(peer: Address, forwardedFor: string): Address {
+    const hops = forwardedFor.split(',');
+    let client = peer;
+    while (isTrusted(client)) {
+      const hop = parse(hops.pop()?.trim() ?? '');
+      if (!hop) break;
+      client = hop;
+    }
+    return client;
+  }
+
+  return ({ socket, headers }, { locals: context }) => {
+    const peer = peerOf(socket);
+    const forwardedFor = String(headers['x-forwarded-for'] ?? '');
+    // A socket without a peer is closed: the client will not read the reply.
+    context.address = peer ? clientOf(peer, forwardedFor).toString() : 'unknown';
+  };
+}
+
+/** Returns the address that rate limits count: an IPv6 host may use any address of its /64. */
+export function limitedAddress(address: string): string {
+  const parsed = parse(address);
+  if (!(parsed instanceof ipaddr.IPv6)) return address;
+  return parsed.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':');
 }

@@ -4,7 +4,7 @@ import { until } from '../../test/support/wait.ts';
 import { startGateway } from '../testing/gateway.ts';
 import type { RequestContext } from '../request-context.ts';
 import { mint } from '../testing/tokens.ts';
-import { createRefusalLog } from './refusal-log.ts';
+import { createRefusalLog } from '../observe.ts';
 
 const lines: Record<string, unknown>[] = [];
 const logger = createLogger('gateway', 'info', {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { checkTarget } from './target.ts';
+import { checkTarget } from './head.ts';
 
 const words = (text: string) => text.trim().split(/\s+/);
 

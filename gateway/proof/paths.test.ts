@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { endpoints, scopes, type Access } from '@content-platform/contract';
-import { createAllowlist, type Allowlist } from '../guard/allowlist.ts';
+import { createAllowlist, type Allowlist } from '../guard/access.ts';
 import { startGateway, type TestGateway } from '../testing/gateway.ts';
 import { pathVariants, type Variant } from '../testing/path-grammar.ts';
 import { publishedPaths } from '../testing/published-paths.ts';

@@ -13,11 +13,18 @@ import type { GatewayMetrics, UpstreamReason } from '../metrics.ts';
 import type { Refuse } from '../replies/errors.ts';
 import { onFinished, type GatewayResponse } from '../request-context.ts';
 import { NotConnected } from './connect.ts';
-import { isBroken, isForeign, reasonOf, TimedOut, upstreamErrors } from './failures.ts';
+import {
+  type Instance,
+  isBroken,
+  reasonOf,
+  TimedOut,
+  upstreamErrors,
+  type Transfer,
+  type Transport,
+} from './transport.ts';
 import { forwardBuffered } from './forward-buffered.ts';
-import type { Instance, Instances } from './instances.ts';
-import { replyHeaders, type RequestHeaders } from './proxy-headers.ts';
-import type { Transfer, Transport } from './transport.ts';
+import type { Instances } from './instances.ts';
+import { isForeign, replyHeaders, type RequestHeaders } from './proxy-headers.ts';
 
 /** Fields that all attempts at one service share. */
 export interface Service {

@@ -3,8 +3,7 @@ import type { Request } from 'express';
 import { createProxyMiddleware } from 'http-proxy-middleware';
 import { endAfterBody } from '@content-platform/chassis';
 import type { GatewayResponse } from '../request-context.ts';
-import type { Instance } from './instances.ts';
-import type { Transfer, TransferEvents, Transport } from './transport.ts';
+import type { Instance, Transfer, TransferEvents, Transport } from './transport.ts';
 
 interface ProxiedTransfer extends Transfer {
   instance: Instance;

@@ -2,27 +2,15 @@ import http from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { internalPortOffset } from '@content-platform/contract';
+import type { Instance } from './transport.ts';
 import type { Timeouts } from '../timeouts.ts';
 import { createUploadAgent } from './connect.ts';
-import { createConnectionPool, type ConnectionPool } from './connection-pool.ts';
+import { createConnectionPool } from './forward-buffered.ts';
 import { toLookup, type Resolve } from './resolve.ts';
 
 const probeLimitMs = 1_000;
 /** One missed probe may be a short overload. After two, within 5 s, the instance gets no more requests. */
 const maxMissedProbes = 2;
-
-/** One process of a service. */
-export interface Instance {
-  readonly address: string;
-  readonly pool: ConnectionPool;
-  /** Opens connections for streamed uploads. */
-  readonly agent: http.Agent;
-  /** Requests of this gateway to the instance that are in progress. */
-  inFlight: number;
-  /** Readiness at the last probe; false from a failed connection attempt until the next probe. */
-  isReady: boolean;
-  missedProbes: number;
-}
 
 /** The instances behind a service's name. */
 export interface Instances {

@@ -1,7 +1,41 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { Agent, IncomingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
+import type { Client } from 'undici';
+import { HttpError, unavailable } from '@content-platform/chassis';
 import type { GatewayResponse } from '../request-context.ts';
-import type { Instance } from './instances.ts';
+import type { UpstreamReason } from '../metrics.ts';
+import { NotConnected } from './connect.ts';
+
+/** A connection for one request at a time; opened with its first request. */
+export interface Connection {
+  readonly client: Client;
+  /** Whether the connection has served a request before: then the service may have closed it meanwhile. */
+  isReused: boolean;
+}
+
+/** The kept connections to one instance of a service. */
+export interface ConnectionPool {
+  /** Limit of idle connections. */
+  maxIdle: number;
+  acquire(): Connection;
+  /** Releases a connection whose reply is complete. After any other end, destroy the connection's client. */
+  release(connection: Connection): void;
+  /** Closes the idle connections: if one of them was closed by the service, the others probably are, too. */
+  closeIdle(): void;
+}
+
+/** One process of a service. */
+export interface Instance {
+  readonly address: string;
+  readonly pool: ConnectionPool;
+  /** Opens connections for streamed uploads. */
+  readonly agent: Agent;
+  /** Requests of this gateway to the instance that are in progress. */
+  inFlight: number;
+  /** Readiness at the last probe; false from a failed connection attempt until the next probe. */
+  isReady: boolean;
+  missedProbes: number;
+}
 
 /** A request that a transport is sending. */
 export interface Transfer {
@@ -33,3 +67,29 @@ export type Transport = (
   instance: Instance,
   events: TransferEvents,
 ) => Transfer;
+
+/** The service sent nothing, or read nothing of an upload, within its time limit. */
+export class TimedOut extends Error {}
+
+/** Builds the client's error for each failure of a service; `cause` is for the log. */
+export const upstreamErrors: Record<UpstreamReason, (cause: unknown) => HttpError> = {
+  connect: (cause) => unavailable('The service is unreachable. Retry later.', cause),
+  busy: (cause) => unavailable('The service is overloaded. Retry later.', cause),
+  timeout: (cause) => new HttpError('gateway_timeout', 'Timed out waiting for the service.', { cause }),
+  broken: (cause) =>
+    new HttpError('bad_gateway', 'The service closed the connection before the reply was complete.', {
+      cause,
+    }),
+};
+
+/** Classifies the error of an attempt. */
+export function reasonOf(error: unknown): UpstreamReason {
+  if (error instanceof TimedOut) return 'timeout';
+  return error instanceof NotConnected ? 'connect' : 'broken';
+}
+
+/** Returns whether the other side closed or reset the connection. */
+export function isBroken(error: unknown): boolean {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code);
+}

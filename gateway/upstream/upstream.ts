@@ -2,7 +2,7 @@ import { createSemaphore, type Release } from '@content-platform/chassis';
 import { onFinished, type GatewayResponse, type Middleware } from '../request-context.ts';
 import type { Timeouts } from '../timeouts.ts';
 import { startAttempt, type Service } from './attempt.ts';
-import { upstreamErrors } from './failures.ts';
+import { upstreamErrors } from './transport.ts';
 import { createForwardStream } from './forward-stream.ts';
 import { createInstances, type Instances } from './instances.ts';
 import { createRequestHeaders } from './proxy-headers.ts';

@@ -1,11 +1,21 @@
+import { scopes, type Role, type Scope } from '@content-platform/contract';
 import jwt from 'jsonwebtoken';
 import { randomUUID } from 'node:crypto';
 import { audience, internalScope } from '@content-platform/chassis';
-import type { Role, Scope } from '@content-platform/contract';
 import { accessTokenLifetime } from './access-token-lifetime.ts';
-import { scopesOf } from './rights.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import type { User } from './user-store.ts';
+
+const scopesByRole: Record<Role, readonly Scope[]> = {
+  user: [],
+  sre: ['jobs:manage', 'pulse:view'],
+  admin: scopes,
+};
+
+/** Returns the scopes of these roles, in the contract's order. */
+export function scopesOf(roles: readonly Role[]): Scope[] {
+  return scopes.filter((scope) => roles.some((role) => scopesByRole[role].includes(scope)));
+}
 
 export type AccessTokens = ReturnType<typeof createAccessTokens>;
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { scopes, type Role } from '@content-platform/contract';
-import { scopesOf } from './rights.ts';
+import { scopesOf } from './access-tokens.ts';
 
 test.each<[Role[], readonly string[]]>([
   [['user'], []],

@@ -1,8 +1,7 @@
-import { createBreaker } from './breaker.ts';
+import { createBreaker, withTimeout } from './concurrency.ts';
 import type { Logger } from './logger.ts';
 import type { ServiceFetch } from './service-tokens.ts';
 import { actorOf, type Caller } from './tokens.ts';
-import { withTimeout } from './with-timeout.ts';
 
 export interface AuditedAction {
   event: 'letter_read' | 'failed_jobs_deleted';

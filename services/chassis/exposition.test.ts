@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { expose } from './exposition.ts';
+import { expose } from './health.ts';
 import { createMetrics, observe } from './metrics.ts';
 
 const traceId = 'a'.repeat(32);

@@ -12,8 +12,8 @@ export {
   url,
 } from './config.ts';
 export { type AddToAudit, createAuditClient } from './audit.ts';
-export { endAfterBody, hasBody } from './body.ts';
-export { type Breaker, createBreaker } from './breaker.ts';
+export { endAfterBody, hasBody } from './request-input.ts';
+export { type Breaker, createBreaker } from './concurrency.ts';
 export { openDatabase, runCommand } from './command-line.ts';
 export { currentContext, requestId, runInContext } from './context.ts';
 export { etagOf, matchesIfMatch, matchesIfNoneMatch } from './etag.ts';
@@ -55,10 +55,10 @@ export { comparePaths, requestMethods } from './routing.ts';
 export { run, type ProcessContext, type StartedService } from './run.ts';
 export { createService, handle, type Call, type Gate, type Handler, type ServiceOptions } from './service.ts';
 export { createServiceFetch, requireService, type ServiceFetch } from './service-tokens.ts';
-export { createSemaphore, type Release, type Semaphore } from './semaphore.ts';
-export { singleFlight } from './single-flight.ts';
+export { createSemaphore, type Release, type Semaphore } from './concurrency.ts';
+export { singleFlight } from './concurrency.ts';
 export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
-export { beginRequestSpan, beginSpan, endRequestSpan, inSpan, type Span, traced } from './tracing.ts';
+export { beginRequestSpan, beginSpan, endRequestSpan, inSpan, type Span, traced } from './context.ts';
 export {
   actorOf,
   audience,
@@ -71,4 +71,4 @@ export {
   type Caller,
   type TokenVerifier,
 } from './tokens.ts';
-export { withTimeout } from './with-timeout.ts';
+export { withTimeout } from './concurrency.ts';

@@ -1,6 +1,5 @@
 import { pino, type DestinationStream, type Logger as Pino } from 'pino';
-import { currentContext } from './context.ts';
-import { activeSpan } from './tracing.ts';
+import { currentContext, activeSpan } from './context.ts';
 
 export type Logger = Pino;
 

@@ -8,7 +8,7 @@ import {
   type HistogramConfiguration,
 } from 'prom-client';
 import type { Endpoint } from '@content-platform/contract';
-import { activeSpan } from './tracing.ts';
+import { activeSpan } from './context.ts';
 
 /** In seconds; 0.2 and 0.5 are the limits of slow queries and slow requests. */
 export const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2.5, 5, 10];

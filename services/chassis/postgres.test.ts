@@ -4,8 +4,8 @@ import pg from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { ConfigError } from './config.ts';
-import { runInContext, type RequestContext } from './context.ts';
-import { expose } from './exposition.ts';
+import { runInContext, type RequestContext, beginSpan, inSpan } from './context.ts';
+import { expose } from './health.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import { migrate } from './migrations.ts';
@@ -13,7 +13,6 @@ import { createDatabase, type Database, type DatabaseOptions } from './postgres.
 import { createSlowLog, type SlowLog } from './slow-log.ts';
 import { sentSpans } from './testing/sent-spans.ts';
 import { startSilentServer } from './testing/silent-server.ts';
-import { beginSpan, inSpan } from './tracing.ts';
 
 const folder = new URL('migrations/', import.meta.url);
 const metrics = createMetrics('letters');

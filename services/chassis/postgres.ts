@@ -1,11 +1,10 @@
 import pg from 'pg';
 import { isUnavailable, isTimeout } from './database-errors.ts';
-import { createBreaker } from './breaker.ts';
-import { currentContext, outsideContext } from './context.ts';
+import { createBreaker } from './concurrency.ts';
+import { currentContext, outsideContext, activeSpan, traced } from './context.ts';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import { observe, type Metrics } from './metrics.ts';
-import { activeSpan, traced } from './tracing.ts';
 
 /** Runs statements. `operation` names the call for metrics and logs; `text` has placeholders, never values. */
 export interface Database {

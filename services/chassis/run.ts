@@ -5,12 +5,11 @@ import { internalPortOffset } from '@content-platform/contract/services';
 import type { z } from 'zod';
 import { ConfigError, type commonConfig } from './config.ts';
 import { createReadinessCheck, createInternalApp, type ReadinessCheck, type Check } from './health.ts';
-import { listen } from './listen.ts';
+import { listen, createGracefulShutdown } from './listen.ts';
 import { createLogger, type Logger } from './logger.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
-import { createGracefulShutdown } from './graceful-shutdown.ts';
-import { closeTracer, isTraced } from './tracing.ts';
+import { closeTracer, isTraced } from './context.ts';
 
 type CommonConfig = z.output<z.ZodObject<ReturnType<typeof commonConfig>>>;
 

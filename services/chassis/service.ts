@@ -3,15 +3,20 @@ import { isIP } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import type { Body, Endpoint, Params, Query, Reply, ServiceName } from '@content-platform/contract';
-import { createBodyParser, endAfterBody } from './body.ts';
-import { requestId, runInContext, type RequestContext } from './context.ts';
+import { createBodyParser, endAfterBody, validate } from './request-input.ts';
+import {
+  requestId,
+  runInContext,
+  type RequestContext,
+  beginRequestSpan,
+  endRequestSpan,
+  inSpan,
+} from './context.ts';
 import { envelope, HttpError, toHttpError } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import { methodLabel, observe, statusOf, type Metrics } from './metrics.ts';
 import { comparePaths, requestMethods } from './routing.ts';
-import { beginRequestSpan, endRequestSpan, inSpan } from './tracing.ts';
 import { authorize, bearerToken, type Caller, type TokenVerifier } from './tokens.ts';
-import { validate } from './validation.ts';
 
 type CallerOf<E extends Endpoint> = E['access'] extends 'public'
   ? undefined

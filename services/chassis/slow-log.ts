@@ -1,11 +1,10 @@
 import pg from 'pg';
-import { currentContext } from './context.ts';
+import { currentContext, activeSpan } from './context.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { migrate } from './migrations.ts';
 import type { Database } from './postgres.ts';
 import { deleteWith, firstRetentionMs } from './retention.ts';
-import { activeSpan } from './tracing.ts';
 
 export interface SlowRequest {
   method: string;

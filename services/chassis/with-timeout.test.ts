@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { withTimeout } from './with-timeout.ts';
+import { withTimeout } from './concurrency.ts';
 
 test('resolves and rejects as the work does, and with the fallback when the work hangs', async () => {
   expect(await withTimeout(Promise.resolve(1), 60_000, null)).toBe(1);

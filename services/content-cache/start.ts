@@ -23,7 +23,7 @@ import { createInvalidator } from './invalidator.ts';
 import { createKafka } from './kafka.ts';
 import { createCacheMetrics, observe } from './metrics.ts';
 import { createPendingClears } from './pending-clears.ts';
-import { warnOfReplicas } from './replica-warning.ts';
+import { warnOfReplicas } from './cache/redis/replica-advice.ts';
 import { retention } from './retention.ts';
 
 type Config = z.output<z.ZodObject<typeof contentCacheConfig>>;

@@ -2,8 +2,7 @@
 import { openDatabase, runCommand } from '@content-platform/chassis';
 import { type OpenStores, sweepMedia } from './commands/sweep-media.ts';
 import { readAdminConfig } from './config.ts';
-import { createFileStore } from './file-store.ts';
-import { migrateMedia } from './schema.ts';
+import { createFileStore, migrateMedia } from './file-store.ts';
 import { storeFromConfig } from './stores/from-config.ts';
 
 const help = `Usage:

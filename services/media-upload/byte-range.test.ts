@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { parseRange } from './byte-range.ts';
+import { parseRange } from './endpoints/read-variant.ts';
 
 test.each([
   ['bytes=0-0', { start: 0, end: 0 }],

@@ -1,4 +1,4 @@
-import type { Database } from '@content-platform/chassis';
+import { type Database, type Logger, migrate, migrateIdempotency } from '@content-platform/chassis';
 import type { VariantName } from '@content-platform/contract';
 import { checkQuota, type Quota, unlimited } from './quota.ts';
 
@@ -158,4 +158,11 @@ export function createFileStore(
       await query('forget_file', 'DELETE FROM media.file WHERE id = $1 AND object = $2', [id, object]);
     },
   };
+}
+
+export const schema = 'media';
+
+export async function migrateMedia(url: string, logger: Logger): Promise<void> {
+  await migrate({ url, schema, folder: new URL('migrations/', import.meta.url), logger });
+  await migrateIdempotency({ url, schema, logger });
 }

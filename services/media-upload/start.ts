@@ -14,12 +14,10 @@ import {
 import { upload } from '@content-platform/contract';
 import { createMediaUpload } from './app.ts';
 import type { mediaUploadConfig } from './config.ts';
-import { createFileStore } from './file-store.ts';
+import { createFileStore, migrateMedia, schema } from './file-store.ts';
 import { createUploadMetrics } from './metrics.ts';
-import { createPool, type PoolOptions } from './processing/pool.ts';
-import { poolSizeFor } from './processing/pool-size.ts';
+import { createPool, type PoolOptions, poolSizeFor } from './processing/pool.ts';
 import { quotaOf } from './quota.ts';
-import { migrateMedia, schema } from './schema.ts';
 import { storeFromConfig } from './stores/from-config.ts';
 import { createWorkspace } from './workspace.ts';
 

@@ -1,14 +1,12 @@
 import * as contract from '@content-platform/contract';
 import { createService, handle, type ServiceOptions } from '@content-platform/chassis';
 import { createAuthClient } from './access/auth-client.ts';
-import { createCookie } from './access/cookie.ts';
-import { createOriginCheck } from './access/same-origin.ts';
+import { createCookie, createOriginCheck } from './access/cookie.ts';
 import { createSessions } from './access/sessions.ts';
 import { createViewers } from './access/viewers.ts';
-import { readAssets } from './assets.ts';
+import { readAssets, pulseAsset } from './endpoints/pulse-asset.ts';
 import type { PulseContext } from './context.ts';
 import { pulse } from './endpoints/pulse.ts';
-import { pulseAsset } from './endpoints/pulse-asset.ts';
 import { pulseRetry } from './endpoints/pulse-retry.ts';
 import { pulseSignIn } from './endpoints/pulse-sign-in.ts';
 import { pulseSignOut } from './endpoints/pulse-sign-out.ts';

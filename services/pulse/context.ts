@@ -1,7 +1,6 @@
 import type { TokenVerifier } from '@content-platform/chassis';
 import type { AuthClient } from './access/auth-client.ts';
-import type { Cookie } from './access/cookie.ts';
-import type { OriginCheck } from './access/same-origin.ts';
+import type { Cookie, OriginCheck } from './access/cookie.ts';
 import type { Sessions } from './access/sessions.ts';
 import type { Viewers } from './access/viewers.ts';
 import type { FailedJobs } from './failed-jobs.ts';

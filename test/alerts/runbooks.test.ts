@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 import { runbookUrl } from '../../deploy/render/config.ts';
-import { alertSections, sections } from '../../grafana/runbook-sections.ts';
+import { alertSections, sections } from '../../grafana/runbooks.ts';
 import { all, rules, unique } from './rules.ts';
 
 const names = alertSections.map(({ name }) => name);

@@ -5,8 +5,7 @@ import { httpAnnouncer, kafkaAnnouncer } from '../../local/content-server/announ
 import { openRecords } from '../../local/content-server/records.ts';
 import type { Settings } from '../../local/content-server/settings.ts';
 import { steadyTraffic } from '../../local/content-server/traffic.ts';
-import { DEMO_CLIENT } from '../../local/demo-accounts.ts';
-import { DEMO_RECORDS } from '../../local/demo-content.ts';
+import { DEMO_CLIENT, DEMO_RECORDS } from '../../local/demo-data.ts';
 import { mainJob } from '../../local/main-job.ts';
 import { seed } from '../../local/seed.ts';
 import { untilStopped } from '../../local/until-stopped.ts';

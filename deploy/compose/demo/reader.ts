@@ -1,7 +1,6 @@
 import { login, models, readContent } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { DEMO_PASSWORD } from '../../local/demo-accounts.ts';
-import { DEMO_RECORDS } from '../../local/demo-content.ts';
+import { DEMO_PASSWORD, DEMO_RECORDS } from '../../local/demo-data.ts';
 
 const EMAIL = 'user@example.com';
 /** Reads some records far more often than others, like real clients. */

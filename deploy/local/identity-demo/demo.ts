@@ -4,7 +4,7 @@ import { ROOT } from '../config.ts';
 import { HOST, isFree } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { ProcessSpec } from '../supervised.ts';
-import { DEMO_CLIENT } from './client.ts';
+import { DEMO_CLIENT } from './people.ts';
 
 /** Offset from the gateway's port to the port of the demo identity service. */
 const portOffset = 9;

@@ -1,8 +1,7 @@
 // Demo identity service of `IDENTITY_DEMO=1 npm start`. Usage: node main.ts <port> <redirect URI of the platform>
 import { createServer } from 'node:http';
 import { HOST } from '../ports.ts';
-import { DEMO_CLIENT } from './client.ts';
-import { DEMO_PEOPLE } from './people.ts';
+import { DEMO_CLIENT, DEMO_PEOPLE } from './people.ts';
 import { createIdentityProvider } from './provider.ts';
 
 const [port = '', redirectUri = ''] = process.argv.slice(2);

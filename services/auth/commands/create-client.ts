@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { machineScopes as known } from '@content-platform/contract';
 import { ensureClient } from '../accounts.ts';
 import { randomToken } from '../sessions/opaque-token.ts';
-import { parseArgument, clientNameFrom } from './arguments.ts';
-import { CommandError, type Command } from './command.ts';
+import { parseArgument, clientNameFrom, CommandError, type Command } from './command.ts';
 
 const options = { scope: { type: 'string', multiple: true } } as const;
 const scopeMessage = `must be of ${known.join(', ')}`;

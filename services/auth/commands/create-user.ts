@@ -3,8 +3,15 @@ import { z } from 'zod';
 import { addUser, byCommand } from '../administration.ts';
 import { readPasswordBlocklist, readPasswordMinLength } from '../config.ts';
 import { createPasswordPolicy } from '../passwords/password-policy.ts';
-import { parseArgument, email, newPassword, personName, userRoles } from './arguments.ts';
-import { CommandError, type Command } from './command.ts';
+import {
+  parseArgument,
+  email,
+  newPassword,
+  personName,
+  userRoles,
+  CommandError,
+  type Command,
+} from './command.ts';
 import { readPassword } from './read-password.ts';
 
 const options = {

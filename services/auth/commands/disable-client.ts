@@ -1,6 +1,5 @@
-import { parseClientName } from './arguments.ts';
+import { parseClientName, type Command } from './command.ts';
 import { changeClient } from './change-client.ts';
-import type { Command } from './command.ts';
 
 /** Runs `disable-client NAME`; permanently revokes the client's secret and tokens. */
 export const disableClient: Command = async (args, { withAccounts }) => {

@@ -5,8 +5,7 @@ import { addUser, byCommand } from '../administration.ts';
 import { isSupported } from '../passwords/passwords.ts';
 import type { Stores } from '../stores.ts';
 import type { NewUser } from '../user-store.ts';
-import { parseArgument, email, personName, userRoles } from './arguments.ts';
-import { CommandError, type Command } from './command.ts';
+import { parseArgument, email, personName, userRoles, CommandError, type Command } from './command.ts';
 
 const hashMessage = 'must be bcrypt of cost 4 to 12, or argon2id of at most 64 MiB in 4 passes';
 const imported = z

@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import { byCommand, removeMfa } from '../administration.ts';
-import { parseArgument, email } from './arguments.ts';
-import { CommandError, type Command } from './command.ts';
+import { parseArgument, email, CommandError, type Command } from './command.ts';
 
 /** Runs `reset-mfa EMAIL`. */
 export const resetMfa: Command = async (args, { withAccounts }) => {

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomToken } from '../sessions/opaque-token.ts';
-import { parseClientName } from './arguments.ts';
+import { parseClientName, type Command } from './command.ts';
 import { changeClient } from './change-client.ts';
-import type { Command } from './command.ts';
 
 /**
  * Wait before the new secret is printed, in ms. A revocation has a resolution of one second and is rounded up. A token

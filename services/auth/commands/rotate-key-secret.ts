@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { readKeySecret, readNewKeySecret } from '../config.ts';
-import { rotateKeySecret as rotate } from '../keys/key-secret-rotation.ts';
+import { rotateKeySecret as rotate } from '../keys/key-rotation.ts';
 import { CommandError, type Command } from './command.ts';
 
 const restart = `Now set AUTH_KEY_SECRET to what AUTH_KEY_SECRET_NEW is, in every place where the auth service is

@@ -2,8 +2,7 @@ import { HttpError, type Handler } from '@content-platform/chassis';
 import type { beginTotp as contract } from '@content-platform/contract';
 import type { AuthContext } from '../context.ts';
 import { encrypt } from '../keys/sealing.ts';
-import { totpContext } from '../mfa/second-factor.ts';
-import { encodeTotpSecret, newTotpSecret } from '../mfa/totp.ts';
+import { totpContext, encodeTotpSecret, newTotpSecret } from '../mfa/second-factor.ts';
 import { sessionEnded } from '../replies.ts';
 import { requireRecentLogin } from '../sessions/recent-login.ts';
 

@@ -3,8 +3,7 @@ import type { confirmTotp as contract } from '@content-platform/contract';
 import { byUser } from '../audit-store.ts';
 import type { AuthContext } from '../context.ts';
 import { decrypt } from '../keys/sealing.ts';
-import { invalidCode, throttleProof, totpContext } from '../mfa/second-factor.ts';
-import { findTimeStep } from '../mfa/totp.ts';
+import { invalidCode, throttleProof, totpContext, findTimeStep } from '../mfa/second-factor.ts';
 import { makeRandomCode } from '../passwords/temporary-password.ts';
 import { sha256 } from '../sessions/opaque-token.ts';
 

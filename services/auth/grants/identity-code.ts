@@ -6,7 +6,7 @@ import { deviceName } from '../sessions/device-name.ts';
 import type { FoundCode } from '../identity/code-store.ts';
 import { mfaRequired } from '../mfa/second-factor.ts';
 import { isToken, sha256 } from '../sessions/opaque-token.ts';
-import { scopesOf } from '../rights.ts';
+import { scopesOf } from '../access-tokens.ts';
 import { invalidGrant } from '../sessions/sessions.ts';
 import type { Stores } from '../stores.ts';
 import type { User } from '../user-store.ts';

@@ -1,5 +1,5 @@
 import type { AuthContext } from '../context.ts';
-import { scopesOf } from '../rights.ts';
+import { scopesOf } from '../access-tokens.ts';
 import { type Grant, required } from './grant.ts';
 
 /** RFC 6749 §6. Apps and web pages cannot keep a client secret, so the refresh token alone authenticates the user. */

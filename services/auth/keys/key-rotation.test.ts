@@ -2,8 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/global
 import { sign, verify } from 'node:crypto';
 import { ConfigError, createLogger, type Database, runRetention } from '@content-platform/chassis';
 import { until } from '../../../test/support/wait.ts';
-import { rotateSigningKey, type Rotation, signingKeyTimes } from './key-rotation.ts';
-import { rotateKeySecret } from './key-secret-rotation.ts';
+import { rotateSigningKey, type Rotation, signingKeyTimes, rotateKeySecret } from './key-rotation.ts';
 import { loadSecret } from './secret-store.ts';
 import { retirementSeconds } from './signing-key-store.ts';
 import type { SigningKeys } from './signing-keys.ts';

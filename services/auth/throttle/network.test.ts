@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { networkOf } from './network.ts';
+import { networkOf } from './login-throttle.ts';
 
 test.each([
   ['2001:DB8:0:1:0:ffff::2', '2001:db8:0::/48'],

@@ -1,14 +1,49 @@
+import { tracingChannel } from 'node:diagnostics_channel';
 import { SamplingDecision } from '@opentelemetry/api';
 import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { envDetector, hostDetector, serviceInstanceIdDetector } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
-import { createLogger } from '../logger.ts';
-import { setTracer } from '../tracing.ts';
-import { createThrottledWarning } from './throttled-warning.ts';
+import { outsideContext, beginSpan, type Span, setTracer } from '../context.ts';
+import { type Logger, createLogger } from '../logger.ts';
 import type { TelemetryConfig } from './config.ts';
-import { traceRedis } from './redis.ts';
 import { createSender } from './sender.ts';
 import { createTracer } from './tracer.ts';
+
+const intervalMs = 60_000;
+
+/** Returns a handler that logs lost traces: the first time, then at most once a minute, with the number of batches. */
+export function createThrottledWarning(logger: Logger, now = () => performance.now()) {
+  let loggedAt = -Infinity;
+  let batches = 0;
+  return (error: unknown): void => {
+    batches += 1;
+    if (now() - loggedAt < intervalMs) return;
+    // The batch belongs to no single request, so the line must not carry a request id.
+    outsideContext(() => logger.warn({ error, batches }, 'collector unreachable; traces were dropped'));
+    loggedAt = now();
+    batches = 0;
+  };
+}
+
+/** One command on ioredis's diagnostics channel; the same object from its start to its end. */
+interface CommandMessage {
+  command: string;
+  error?: unknown;
+}
+
+/** Creates a span for each Redis command that is part of a trace. */
+export function traceRedis(): void {
+  const channel = tracingChannel<'ioredis:command', CommandMessage>('ioredis:command');
+  const spans = new WeakMap<object, Span>();
+  channel.start.subscribe((message) => {
+    const name = (message as CommandMessage).command.toUpperCase();
+    const attributes = { 'db.system.name': 'redis', 'db.operation.name': name };
+    const span = beginSpan(name, { kind: 'client', attributes });
+    if (span) spans.set(message as object, span);
+  });
+  channel.error.subscribe((message) => spans.get(message as object)?.fail((message as CommandMessage).error));
+  channel.asyncEnd.subscribe((message) => spans.get(message as object)?.end());
+}
 
 /**
  * Starts tracing this process. The SDK reads the other settings from its own variables (OTEL_EXPORTER_OTLP_*, OTEL_BSP_*,

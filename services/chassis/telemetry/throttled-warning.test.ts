@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { createLogger } from '../logger.ts';
-import { createThrottledWarning } from './throttled-warning.ts';
+import { createThrottledWarning } from './start.ts';
 
 test('logs an unavailable collector once a minute', () => {
   const lines: Record<string, unknown>[] = [];

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { TraceFlags, type SpanContext } from '@opentelemetry/api';
 import { parseTraceParent } from '@opentelemetry/core';
 import { RandomIdGenerator } from '@opentelemetry/sdk-trace';
-import type { Attributes, Span, SpanOptions, TraceHeaders, Tracer } from '../tracing.ts';
-import { withTimeout } from '../with-timeout.ts';
+import type { Attributes, Span, SpanOptions, TraceHeaders, Tracer } from '../context.ts';
+import { withTimeout } from '../concurrency.ts';
 
 /**
  * A trace is also sent when this process's part of it took longer than this: a request may exceed the slow limit of

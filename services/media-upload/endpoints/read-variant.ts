@@ -1,10 +1,30 @@
 import { etagOf, HttpError, matchesIfNoneMatch, type Handler, type Logger } from '@content-platform/chassis';
 import type { readVariant as contract } from '@content-platform/contract';
-import { parseRange } from '../byte-range.ts';
+import type { ByteRange, Store } from '../stores/store.ts';
 import { disposition, webpName } from '../file-name.ts';
 import type { File, FileStore } from '../file-store.ts';
 import { keyOf, fileNotFound } from '../media-file.ts';
-import type { Store } from '../stores/store.ts';
+
+/**
+ * Parses a Range header for a file of `size` bytes (RFC 9110 §14.2). Returns undefined for the whole file: without a
+ * header, and if the header is malformed, has another unit or lists several ranges. Returns 'unsatisfiable' if the
+ * range begins after the end of the file.
+ */
+export function parseRange(
+  header: string | undefined,
+  size: number,
+): ByteRange | 'unsatisfiable' | undefined {
+  const [, first, last] = /^bytes=\s*(\d*)-(\d*)$/i.exec(header?.trim() ?? '') ?? [];
+  if (first === undefined || (first === '' && last === '')) return undefined;
+  if (first === '') {
+    const length = Math.min(Number(last), size);
+    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size - 1 };
+  }
+  const start = Number(first);
+  if (last !== '' && Number(last) < start) return undefined;
+  if (start >= size) return 'unsatisfiable';
+  return { start, end: last === '' ? size - 1 : Math.min(Number(last), size - 1) };
+}
 
 /** Returns the headers of every reply: the whole file, a byte range, or 304. */
 function headersOf(etag: string): Record<string, string> {

@@ -1,12 +1,14 @@
-import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import {
+  createSemaphore,
+  type Release,
   type Handler,
   HttpError,
   type Idempotency,
   singleFlight,
   unavailable,
 } from '@content-platform/chassis';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { imageVariants, upload as contract } from '@content-platform/contract';
 import { cleanName } from '../file-name.ts';
 import type { File, FileStore, NewFile } from '../file-store.ts';
@@ -17,7 +19,28 @@ import type { Pool } from '../processing/pool.ts';
 import { receiveFile, type ReceivedFile } from '../receive-file.ts';
 import type { Store } from '../stores/store.ts';
 import type { Workspace } from '../workspace.ts';
-import { perUserLimit } from './per-user-limit.ts';
+
+/**
+ * Allows `max` concurrent uploads in total and `maxPerUser` for each user, so that one user cannot block the others.
+ * The returned function gives an upload of the user a slot; undefined: none is free.
+ */
+export function perUserLimit(max: number, maxPerUser: number): (userId: number) => Release | undefined {
+  const all = createSemaphore(max);
+  const held = new Map<number, number>();
+
+  return (userId) => {
+    const own = held.get(userId) ?? 0;
+    const release = own < maxPerUser ? all.tryAcquire() : undefined;
+    if (!release) return undefined;
+    held.set(userId, own + 1);
+    return () => {
+      release();
+      const left = held.get(userId)! - 1;
+      if (left > 0) held.set(userId, left);
+      else held.delete(userId);
+    };
+  };
+}
 
 export interface UploadDeps {
   files: FileStore;

@@ -4,8 +4,7 @@ import fc from 'fast-check';
 import sharp from 'sharp';
 import * as corpus from '../testing/corpus.ts';
 import { createTestPool, type TestPool } from '../testing/pools.ts';
-import { inspect } from './inspect.ts';
-import { isPngBomb } from './png.ts';
+import { inspect, isPngBomb } from './inspect.ts';
 
 let pool: TestPool;
 let valid: Record<string, Buffer>;

@@ -1,8 +1,70 @@
+import { inflateSync } from 'node:zlib';
 import { fileTypeFromBuffer } from 'file-type';
 import sharp from 'sharp';
-import { exceedsGifHeader } from './gif.ts';
-import { isPngBomb } from './png.ts';
 import type { Outcome, Refusal } from './job.ts';
+
+/** Returns the size in bytes of the colour table that `flags` describes; 0 if there is none. */
+const colourTableBytes = (flags: number): number => (flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0);
+
+/** Returns the offset after the blocks at `at`. Each block begins with its length; the last one is empty. */
+function afterBlocks(file: Buffer, at: number): number {
+  let end = at;
+  while (end < file.length && file[end] !== 0) end += file[end]! + 1;
+  return end + 1;
+}
+
+/**
+ * Returns whether the first frame of a GIF is larger than its header says (GIF89a §18, §20). The decoder rejects
+ * damaged files.
+ */
+export function exceedsGifHeader(file: Buffer): boolean {
+  if (file.length < 13) return false;
+  const [width, height] = [file.readUInt16LE(6), file.readUInt16LE(8)];
+  let at = 13 + colourTableBytes(file[10]!);
+  // Skips extensions, for example comments.
+  while (file[at] === 0x21) at = afterBlocks(file, at + 2);
+  if (file[at] !== 0x2c || at + 9 > file.length) return false;
+  const side = (offset: number) => file.readUInt16LE(at + offset);
+  return side(1) + side(5) > width || side(3) + side(7) > height;
+}
+
+/** Maximum unpacked size of all texts and colour profiles of an image together. */
+const maxUnpackedBytes = 8 * 2 ** 20;
+
+/** Returns the compressed part of a chunk, which follows a keyword and some flags (PNG specification §11.3). */
+function packedPart(type: string, data: Buffer): Buffer | undefined {
+  const keyword = data.indexOf(0);
+  if (keyword < 0) return undefined;
+  if (type === 'zTXt' || type === 'iCCP') return data.subarray(keyword + 2);
+  if (type !== 'iTXt' || data[keyword + 1] !== 1) return undefined;
+  const language = data.indexOf(0, keyword + 3);
+  const translated = data.indexOf(0, language + 1);
+  return language < 0 || translated < 0 ? undefined : data.subarray(translated + 1);
+}
+
+/**
+ * Returns whether a PNG's metadata unpacks to more than an image needs, which would block the decoder for seconds. The
+ * decoder rejects damaged files.
+ */
+export function isPngBomb(file: Buffer): boolean {
+  let left = maxUnpackedBytes;
+  for (let at = 8; at + 8 <= file.length;) {
+    const length = file.readUInt32BE(at);
+    const packed = packedPart(
+      file.toString('latin1', at + 4, at + 8),
+      file.subarray(at + 8, at + 8 + length),
+    );
+    if (packed) {
+      try {
+        left -= inflateSync(packed, { maxOutputLength: Math.max(1, left) }).length;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return true;
+      }
+    }
+    at += length + 12;
+  }
+  return false;
+}
 
 /**
  * 24 megapixels. A mega is 2^20 here, because cameras sold as 24 megapixels have up to 24.5 million pixels (5712 ×

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { poolSizeFor } from './pool-size.ts';
+import { poolSizeFor } from './pool.ts';
 
 const MiB = 2 ** 20;
 /** Node's value for a machine without a limit: almost 2^64. */

@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
-import { createFileStore, type NewFile } from '../file-store.ts';
-import { migrateMedia } from '../schema.ts';
+import { createFileStore, type NewFile, migrateMedia } from '../file-store.ts';
 import { createLocalFolderStore } from '../stores/local-folder.ts';
 
 export type Scene = Awaited<ReturnType<typeof setScene>>;

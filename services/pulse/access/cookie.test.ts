@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createCookie } from './cookie.ts';
-import { createOriginCheck } from './same-origin.ts';
+import { createCookie, createOriginCheck } from './cookie.ts';
 
 test('under an https URL, no other host of the domain can set the cookie', () => {
   const cookie = createCookie('https://api.example.com');

@@ -1,7 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { etagOf, HttpError, matchesIfNoneMatch, type Handler } from '@content-platform/chassis';
 import { Readable } from 'node:stream';
-import { HttpError, matchesIfNoneMatch, type Handler } from '@content-platform/chassis';
 import type { pulseAsset as contract } from '@content-platform/contract';
-import type { Asset } from '../assets.ts';
+
+export interface Asset {
+  type: string;
+  bytes: Buffer;
+  etag: string;
+}
+
+const types = {
+  'pulse.css': 'text/css; charset=utf-8',
+  'pulse.js': 'text/javascript; charset=utf-8',
+  'pulse.svg': 'image/svg+xml',
+};
+
+/** Reads the files of the page, by name. */
+export function readAssets(): ReadonlyMap<string, Asset> {
+  return new Map(
+    Object.entries(types).map(([name, type]) => {
+      const bytes = readFileSync(new URL(`../assets/${name}`, import.meta.url));
+      return [name, { type, bytes, etag: etagOf(bytes) }];
+    }),
+  );
+}
 
 export function pulseAsset({ assets }: { assets: ReadonlyMap<string, Asset> }): Handler<typeof contract> {
   return ({ params: { file }, header }) => {

@@ -3,8 +3,7 @@ import { sum } from './counters.ts';
 import { countedSince, gaugesOf, type Sample } from './sample.ts';
 import { processesAt, scrape } from './scrape.ts';
 import { measure } from './targets.ts';
-import { watchAddresses } from './watched-addresses.ts';
-import type { WatchedProcess } from './watched-process.ts';
+import { watchAddresses, type WatchedProcess } from './watched-process.ts';
 
 const intervalMs = 5_000;
 /** The samples of an hour. */

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Scrape } from './scrape.ts';
-import { watchAddresses } from './watched-addresses.ts';
+import { watchAddresses } from './watched-process.ts';
 
 const address = 'http://10.0.0.1:9080';
 const minutes = (n: number) => n * 60_000;

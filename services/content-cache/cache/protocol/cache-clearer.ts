@@ -1,6 +1,153 @@
-import type { ClearTransport } from '../connection.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CacheNode, ClearTransport } from '../connection.ts';
+import { CacheRefused, SlotsUnsettled } from '../errors.ts';
 import { recordKey } from './record-cache.ts';
-import { createSweep, modelTarget } from './sweep.ts';
+
+/**
+ * The keys that a sweep deletes. `webform:12`: other programs' keys of that record (`webform:12:…`). `webform:*`: every key of the
+ * model, our hashes included.
+ */
+type Target = string;
+
+type SweepTransport = Pick<ClearTransport, 'primaries' | 'slotMap'>;
+
+/** Attempts when slots of the cluster move during a scan, and the pause between them. */
+const maxScans = 4;
+const scanPauseMs = 150;
+
+/** The keys that recordKey() makes: `webform:1x` is another program's. */
+const recordKeyForm = /^[^:]+:[1-9][0-9]{0,15}$/;
+
+interface Batch {
+  deleted: Map<Target, number>;
+  done: PromiseWithResolvers<void>;
+}
+
+/**
+ * Returns a function that deletes the keys of different targets with a scan that begins after its call. All waiting calls
+ * share the next scan. The function returns how many keys each target counts for (of several calls with one target in one
+ * scan only the first gets the number), and throws CacheRefused or CacheUnavailable if some keys may remain.
+ */
+export function createSweep(transport: SweepTransport) {
+  let next: Batch | undefined;
+  let running = false;
+
+  async function run(): Promise<void> {
+    running = true;
+    while (next) {
+      const { deleted, done } = next;
+      // Later calls join the next batch: a key could have been written behind this scan's cursor.
+      next = undefined;
+      await scanAll(transport, deleted).then(done.resolve, done.reject);
+    }
+    running = false;
+  }
+
+  return async function sweep(targets: readonly Target[]): Promise<number[]> {
+    const batch = (next ??= { deleted: new Map(), done: Promise.withResolvers() });
+    const added = new Set(targets.filter((target) => !batch.deleted.has(target)));
+    for (const target of added) batch.deleted.set(target, 0);
+    if (!running) void run();
+    await batch.done.promise;
+    return targets.map((target) => (added.has(target) ? batch.deleted.get(target)! : 0));
+  };
+}
+
+/** Scans again when a slot moved during the scan: its keys may have been missed on both nodes. */
+async function scanAll(transport: SweepTransport, deleted: Map<Target, number>): Promise<void> {
+  for (let scan = 1; ; scan += 1) {
+    try {
+      return await scanOnce(transport, deleted);
+    } catch (error) {
+      if (!(error instanceof SlotsUnsettled) || scan === maxScans) throw error;
+      await sleep(scanPauseMs);
+    }
+  }
+}
+
+/**
+ * Scans every primary once. Even a primary that was cut off and replaced answers SCAN. So before and after the scan each
+ * server must run a script that needs write access and return the same incarnation. The slots must also have the same
+ * owners and config epochs: a slot that moved away and back has a newer epoch.
+ */
+async function scanOnce(transport: SweepTransport, deleted: Map<Target, number>): Promise<void> {
+  const slots = await transport.slotMap();
+  const nodes = transport.primaries();
+  const incarnations = () => Promise.all(nodes.map((node) => node.incarnation()));
+  const before = await incarnations();
+  await Promise.all(nodes.map((node) => scanNode(node, deleted)));
+  const after = await incarnations();
+  if (before.join() !== after.join())
+    throw new CacheRefused('Redis was restarted or replaced during the sweep');
+  if ((await transport.slotMap()) !== slots)
+    throw new SlotsUnsettled('slots of the cluster were moved during the sweep');
+}
+
+async function scanNode(node: CacheNode, deleted: Map<Target, number>): Promise<void> {
+  const glob = globFor([...deleted.keys()]);
+  let cursor = '0';
+  do {
+    const page = await node.scan(cursor, glob);
+    cursor = page.cursor;
+    await deletePage(node, page.keys, deleted);
+  } while (cursor !== '0');
+}
+
+/** Escapes glob characters for SCAN's MATCH. */
+function escapeGlob(text: string): string {
+  return text.replaceAll(/[\\*?[\]^-]/g, String.raw`\$&`);
+}
+
+/** One scan serves many targets: the glob only narrows the scan down, targetOf() decides for each key. */
+function globFor(targets: Target[]): string {
+  const [first] = targets;
+  if (targets.length === 1 && !isModel(first!)) return `${escapeGlob(first!)}:*`;
+  const models = new Set(targets.map(modelOf));
+  const model = models.size === 1 ? escapeGlob(modelOf(first!)) : '*';
+  return targets.some(isModel) ? `${model}:*` : `${model}:*:*`;
+}
+
+async function deletePage(node: CacheNode, keys: Buffer[], deleted: Map<Target, number>): Promise<void> {
+  const unmanaged = new Map<Target, Buffer[]>();
+  const work: Promise<void>[] = [];
+  const add = async (target: Target, count: Promise<number>) => {
+    deleted.set(target, (await count) + deleted.get(target)!);
+  };
+  for (const key of keys) {
+    // Keys need not be UTF-8: compared as one character a byte, deleted as bytes.
+    const text = key.toString('latin1');
+    const target = targetOf(text, deleted);
+    if (target === undefined) continue;
+    if (recordKeyForm.test(text)) work.push(add(target, node.clear(text)));
+    else unmanaged.set(target, [...(unmanaged.get(target) ?? []), key]);
+  }
+  for (const [target, group] of unmanaged) work.push(add(target, node.unlink(group)));
+  await Promise.all(work);
+}
+
+/** The target that `key` belongs to, if any: its model, or its record when the key continues after the id. */
+function targetOf(key: string, targets: ReadonlyMap<Target, number>): Target | undefined {
+  const modelEnd = key.indexOf(':');
+  if (modelEnd < 0) return undefined;
+  const model = modelTarget(key.slice(0, modelEnd));
+  if (targets.has(model)) return model;
+  const recordEnd = key.indexOf(':', modelEnd + 1);
+  const record = key.slice(0, recordEnd);
+  return recordEnd > 0 && targets.has(record) ? record : undefined;
+}
+
+/** The target for every key of a model. */
+export function modelTarget(model: string): Target {
+  return `${model}:*`;
+}
+
+function isModel(target: Target): boolean {
+  return target.endsWith(':*');
+}
+
+function modelOf(target: Target): string {
+  return target.slice(0, target.indexOf(':'));
+}
 
 /** sweep: other programs may have written keys `<model>:<id>:…`, clears delete them; none: there are no such keys. */
 export type UnmanagedKeys = 'sweep' | 'none';

@@ -9,7 +9,7 @@ import type {
   ClearTransport,
 } from '../connection.ts';
 import { CacheUnavailable, CacheUnfit, SlotMoved, SlotsUnsettled } from '../errors.ts';
-import { clientSettings, createPrimary, reconnectMs, type Primary } from './primary.ts';
+import { clientSettings, createPrimary, reconnectMs, type Primary, withTemporaryClient } from './primary.ts';
 import {
   addressOf,
   mergeViews,
@@ -18,7 +18,6 @@ import {
   type ClusterView,
   type SlotMap,
 } from './slot-map.ts';
-import { withTemporaryClient } from './temporary-client.ts';
 
 /** The least time between two refreshes of the topology, however many commands find a slot elsewhere. */
 const minRefreshPauseMs = 50;

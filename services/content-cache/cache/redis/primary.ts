@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
+import type { HostPort, RedisAccess } from '@content-platform/chassis';
 import type { PrimaryState, ProtocolScripts } from '../connection.ts';
 import { CacheUnavailable, CacheUnfit, Demoted, type CacheError } from '../errors.ts';
 import { createRedisNode, withDeadline, type RedisNode } from './node.ts';
@@ -146,4 +147,28 @@ export function createPrimary(options: PrimaryOptions) {
       enter('closed');
     },
   };
+}
+
+/** Limit for connecting and for `work`, together. */
+const timeoutMs = 400;
+
+/** Runs `work` over a new connection to `server`, then closes it. @throws Error with the server's address and the cause */
+export async function withTemporaryClient<T>(
+  server: HostPort & RedisAccess,
+  work: (client: Redis) => Promise<T>,
+): Promise<T> {
+  const client = new Redis({ ...clientSettings, ...server });
+  let socketError: Error | undefined;
+  client.on('error', (error: Error) => (socketError = error));
+  try {
+    return await withDeadline(
+      client.connect().then(() => work(client)),
+      timeoutMs,
+    );
+  } catch (error) {
+    const { message } = socketError ?? (error as Error);
+    throw new Error(`${server.host}:${server.port}: ${message}`, { cause: error });
+  } finally {
+    client.stream?.destroy();
+  }
 }

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '@content-platform/chassis';
 import type { Replication } from '../connection.ts';
 
 /**
@@ -17,4 +19,21 @@ export function adviceFor(primaries: Replication[], atLeast: number): string | u
     return `${has}: set min-replicas-to-write of Redis and CACHE_MIN_REPLICAS to ${wanted} (they are ${now}), or a failover can bring back what was cleared`;
   }
   return undefined;
+}
+
+const firstMs = 1_000;
+const intervalMs = 60_000;
+
+/** Logs the setting to change, once, if Redis has replicas that the cache does not count. Checks every minute. */
+export async function warnOfReplicas(
+  cache: { advice(): Promise<string | undefined> },
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let pause = firstMs; !signal.aborted; pause = intervalMs) {
+    // An unreachable Redis is logged elsewhere.
+    const advice = await cache.advice().catch(() => undefined);
+    if (advice) return logger.warn(advice);
+    await sleep(pause, undefined, { signal }).catch(() => undefined);
+  }
 }

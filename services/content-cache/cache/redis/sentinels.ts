@@ -3,8 +3,7 @@ import { connect as connectTls } from 'node:tls';
 import { type HostPort, type RedisAccess, type RedisAddress, sentinelLogin } from '@content-platform/chassis';
 import { AbstractConnector, Redis } from 'ioredis';
 import { CacheUnavailable } from '../errors.ts';
-import { clientSettings } from './primary.ts';
-import { withTemporaryClient } from './temporary-client.ts';
+import { clientSettings, withTemporaryClient } from './primary.ts';
 
 export type SentinelAddress = Extract<RedisAddress, { form: 'sentinel' }>;
 

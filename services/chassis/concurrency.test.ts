@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createSemaphore } from './semaphore.ts';
+import { createSemaphore } from './concurrency.ts';
 
 /** Work that the test ends, and the maximum number of concurrent runs. */
 function controlledWork() {

@@ -1,0 +1,96 @@
+import { models, type Model, type LetterState } from '@content-platform/contract';
+
+/** Accounts of a stack with demo data. Their emails and secrets are public, so use such a stack only for trials. */
+export const DEMO_PASSWORD = 'demo-password';
+export const DEMO_USERS = [
+  { email: 'admin@example.com', name: 'Ada Admin', roles: ['admin'] },
+  { email: 'sre@example.com', name: 'Sam Rivers', roles: ['sre'] },
+  { email: 'user@example.com', name: 'Uma User', roles: ['user'] },
+] as const;
+export const DEMO_CLIENT = {
+  name: 'content-server',
+  secret: 'demo-secret',
+  scopes: ['cache:clear'],
+} as const;
+
+/** Number of records per model. */
+export const DEMO_RECORDS = 50;
+
+export interface DemoRecord {
+  model: Model;
+  id: number;
+  title: string;
+  body: unknown;
+}
+
+const bodies: Record<Model, (id: number) => { title: string; body: unknown }> = {
+  webform: (id) => ({
+    title: `Intake form ${id}`,
+    body: {
+      fields: [
+        { name: 'email', type: 'email', required: true },
+        { name: 'mobility', type: 'choice', options: ['none', 'some', 'full'], required: true },
+        { name: 'remarks', type: 'text', required: false },
+      ],
+      submit_label: 'Send',
+    },
+  }),
+  pathway: (id) => ({
+    title: `Pathway ${id}`,
+    body: {
+      steps: ['read', 'answer', 'talk'].map((kind, index) => ({
+        day: 7 * index,
+        kind,
+        webform: 1 + (id % 50),
+      })),
+    },
+  }),
+  accesscode: (id) => ({
+    title: `Access code ${id}`,
+    body: { code: `DEMO-${String(id).padStart(4, '0')}`, valid_days: 90, pathway: id },
+  }),
+  condition: (id) => ({
+    title: `Condition ${id}`,
+    body: {
+      summary: `What to know about condition ${id}.`,
+      advice: ['Keep moving.', 'Sleep well.', 'Ask your doctor.'],
+    },
+  }),
+};
+
+/** Records 1 to 50 of each model. */
+export const demoRecords = (): DemoRecord[] =>
+  models.flatMap((model) =>
+    Array.from({ length: DEMO_RECORDS }, (_, index) => ({
+      model,
+      id: index + 1,
+      ...bodies[model](index + 1),
+    })),
+  );
+
+interface DemoLetter {
+  id: number;
+  title: string;
+  state: LetterState;
+  webforms: { webform_id: number; required: boolean }[];
+}
+
+/** Email of the user who owns the demo letters. */
+export const DEMO_LETTERS_OF = 'user@example.com';
+
+const optional = (webform_id: number) => ({ webform_id, required: false });
+const required = (webform_id: number) => ({ webform_id, required: true });
+
+/** Letters 1 to 5: one in each state, and a second open one. */
+export const DEMO_LETTERS: readonly DemoLetter[] = [
+  {
+    id: 1,
+    title: 'Before your first visit',
+    state: 'open',
+    webforms: [required(1), optional(2), optional(3)],
+  },
+  { id: 2, title: 'After three months', state: 'draft', webforms: [required(4), optional(5)] },
+  { id: 3, title: 'How are you today?', state: 'sent', webforms: [required(6), optional(7)] },
+  { id: 4, title: 'Your last visit', state: 'closed', webforms: [required(8), optional(9)] },
+  { id: 5, title: 'What you take', state: 'open', webforms: [optional(10), optional(11)] },
+];

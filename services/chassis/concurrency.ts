@@ -1,0 +1,152 @@
+import { unavailable } from './http-error.ts';
+import type { Logger } from './logger.ts';
+
+/** Frees a slot; further calls have no effect. */
+export type Release = () => void;
+
+export interface Semaphore {
+  /** Acquires a slot; undefined if none is free. */
+  tryAcquire(): Release | undefined;
+  /** Waits for a slot, first come first served. Throws 503 if too many wait already, or the reason of `signal`. */
+  acquire(signal?: AbortSignal): Promise<Release>;
+  /** Waits for a slot as `acquire` does, and holds it during `work`. */
+  run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
+}
+
+/** Creates `max` slots, for which at most `maxWaiting` calls may wait. */
+export function createSemaphore(max: number, maxWaiting = Infinity): Semaphore {
+  let taken = 0;
+  const waiting = new Set<(release: Release) => void>();
+
+  function createRelease(): Release {
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      const [next] = waiting;
+      // The slot passes directly to the next waiting call, so that a later call cannot overtake it.
+      if (next) next(createRelease());
+      else taken -= 1;
+    };
+  }
+
+  function tryAcquire(): Release | undefined {
+    if (taken >= max) return undefined;
+    taken += 1;
+    return createRelease();
+  }
+
+  function queue(signal?: AbortSignal): Promise<Release> {
+    return new Promise((resolve, reject) => {
+      const enter = (release: Release) => {
+        waiting.delete(enter);
+        signal?.removeEventListener('abort', leave);
+        resolve(release);
+      };
+      const leave = () => {
+        waiting.delete(enter);
+        reject(signal!.reason as Error);
+      };
+      waiting.add(enter);
+      signal?.addEventListener('abort', leave, { once: true });
+    });
+  }
+
+  async function acquire(signal?: AbortSignal): Promise<Release> {
+    signal?.throwIfAborted();
+    const release = tryAcquire();
+    if (release) return release;
+    if (waiting.size >= maxWaiting) throw unavailable('The server is overloaded. Retry later.');
+    return queue(signal);
+  }
+
+  return {
+    tryAcquire,
+    acquire,
+    async run(work, signal) {
+      const release = await acquire(signal);
+      try {
+        return await work();
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+interface Flight<T> {
+  result: Promise<T>;
+  signal: AbortSignal;
+}
+
+/**
+ * Returns a function that runs the work of a key once at a time. A call during that work waits for its result or throws its
+ * error. If the work failed because its own `signal` was aborted, the next call runs the work. `joined` is true if another
+ * call ran the work.
+ */
+export function singleFlight<T>() {
+  const flights = new Map<string, Flight<T>>();
+
+  return async (
+    key: string,
+    signal: AbortSignal,
+    work: () => Promise<T>,
+  ): Promise<{ value: T; joined: boolean }> => {
+    for (let flight = flights.get(key); flight; flight = flights.get(key)) {
+      try {
+        return { value: await flight.result, joined: true };
+      } catch (error) {
+        if (!flight.signal.aborted) throw error;
+      }
+    }
+    const result = work().finally(() => flights.delete(key));
+    flights.set(key, { result, signal });
+    return { value: await result, joined: false };
+  };
+}
+
+/** Decides whether to call a dependency that failed. */
+export interface Breaker {
+  allows(): boolean;
+  report(worked: boolean, error?: unknown): void;
+}
+
+const pauseMs = 1_000;
+
+/**
+ * After a failure, allows one call a second until a call succeeds: if the dependency hangs, only that call waits for its
+ * timeout. `message`, logged at the first failure, names the consequence.
+ */
+export function createBreaker(logger: Logger, message: string): Breaker {
+  let failing = false;
+  let nextTryAt = 0;
+  return {
+    allows() {
+      if (!failing) return true;
+      if (performance.now() < nextTryAt) return false;
+      nextTryAt = performance.now() + pauseMs;
+      return true;
+    },
+    report(worked, error) {
+      if (!worked && !failing) {
+        nextTryAt = performance.now() + pauseMs;
+        logger.warn({ error }, message);
+      }
+      failing = !worked;
+    },
+  };
+}
+
+/**
+ * Resolves with the result of `work`, or with `fallback` after `limitMs`; rejects if `work` rejects before. The work
+ * itself is not stopped.
+ */
+export async function withTimeout<T, F = undefined>(
+  work: Promise<T>,
+  limitMs: number,
+  fallback = undefined as F,
+): Promise<T | F> {
+  const { promise, resolve } = Promise.withResolvers<F>();
+  const timer = setTimeout(resolve, limitMs, fallback).unref();
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer));
+}
