@@ -25,7 +25,7 @@ if (failure) {
 }
 handOver(process.argv.slice(2));
 
-/** Runs the script with the pinned Node. Forwards signals and returns the exit code. */
+/** Runs the script with the pinned Node. Forwards signals and ends with the exit code of the script. */
 function handOver([script, ...args]) {
   const bin = join(root, 'node_modules', '.bin');
   const flags = ['--disable-warning=ExperimentalWarning', '--disable-warning=TimeoutNegativeWarning'];
@@ -50,7 +50,7 @@ function handOver([script, ...args]) {
   child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
 }
 
-/** npm forwards SIGINT and SIGTERM but not SIGHUP and SIGKILL. This ends the script when npm is gone. */
+/** npm forwards SIGINT and SIGTERM but not SIGHUP and SIGKILL. This stops the script when npm has ended. */
 function stopWithNpm(child) {
   if (!process.env.npm_lifecycle_event) return;
   const parent = process.ppid;

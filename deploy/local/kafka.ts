@@ -64,7 +64,7 @@ export async function externalKafka(brokers: string): Promise<void> {
 }
 
 /**
- * Finds a way to run Kafka: Java with Maven, Docker, or Debian packages of Java and Maven.
+ * Chooses how to run Kafka: Java with Maven, Docker, or Debian packages of Java and Maven.
  * @param usual the port to use if it is free; any free one without it
  * @param advertisedFor returns the address at which clients reach a port
  * @returns the process, or the reason why Kafka cannot run

@@ -34,8 +34,8 @@ export function adoptKeySecret(file: string, noted: string): void {
 }
 
 /**
- * Completes an interrupted rotation, if there is one. It does not roll back, because the command of the interrupted run may
- * still be running; whichever ends second finds nothing left to do.
+ * Completes an interrupted rotation, if there is one. It does not roll back, because the command of the interrupted run
+ * may still be running; the second one then has nothing to do.
  * @throws Problem if the rotation cannot be completed; the next start retries
  */
 export async function finishKeySecretRotation(postgres: string, file: string): Promise<void> {

@@ -33,8 +33,8 @@ function show(value: unknown): string {
 }
 
 /**
- * Makes a JSON log line readable: `12:00:01 gateway  info  request done status=200`.
- * Other output, for example of a Node crash, is shown unchanged. Control characters are escaped.
+ * Formats a JSON log line for people: `12:00:01 gateway  info  request done status=200`. Other output, for example of a
+ * Node crash, is shown unchanged. Control characters are escaped.
  */
 export function readableLine(name: string, line: string): LogLine {
   let entry: Record<string, unknown> | undefined;

@@ -19,7 +19,7 @@ interface Seen {
   version: number;
 }
 
-/** The user has changed a demo account since its creation. */
+/** Thrown if the user has changed a demo account. */
 class ChangedAccount extends Error {}
 
 /**

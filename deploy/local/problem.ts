@@ -29,7 +29,7 @@ export function printProblem(error: unknown): void {
   console.error(error.message);
 }
 
-/** Ends a wait because the user stops the stack; not a failure. */
+/** Thrown to end a wait because the user stops the stack. It is not a failure. */
 export class Stopped extends Error {
   constructor() {
     super('stopped');

@@ -83,7 +83,7 @@ export async function externalRedis(url: string): Promise<string> {
 }
 
 /**
- * Finds a way to run Redis: a binary on PATH, Docker, or a Debian package.
+ * Chooses how to run Redis: a binary on PATH, Docker, or a Debian package.
  * @param usual the port to use if it is free; default: any free port
  * @throws Problem if none of them is available
  */

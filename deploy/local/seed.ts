@@ -12,7 +12,7 @@ import {
 } from './demo-data.ts';
 import { Problem } from './problem.ts';
 
-/** Whether a host is reachable only from this machine: loopback or a Unix socket. */
+/** Returns whether a host is reachable only from this machine: loopback or a Unix socket. */
 export const isHere = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?|\/.*)$/i.test(host);
 
 /**

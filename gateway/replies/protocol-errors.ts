@@ -45,7 +45,7 @@ function answer(socket: Duplex, error: HttpError, drainMs: number): void {
  * answers a request whose head was well-formed.
  */
 export function answerProtocolErrors(server: Server, logger: Logger, drainMs: number, refuse: Refuse): void {
-  /** Unfinished replies, by connection: several if the client pipelines requests. */
+  /** The unfinished replies of each connection. There are several if the client pipelines requests. */
   const pending = new WeakMap<Duplex, Set<ServerResponse>>();
   /** The parser reports each later chunk of a malformed connection as another error, which drains the connection. */
   const answered = new WeakSet<Duplex>();

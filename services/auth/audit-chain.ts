@@ -16,7 +16,10 @@ export function startAuditChain(
   const stopping = new AbortController();
   const { signal } = stopping;
 
-  /** Returns the number of linked entries. Logs before the commit: after a crash an entry is logged twice, not never. */
+  /**
+   * Returns the number of linked entries. Logs before the commit, so that after a crash an entry may be logged twice
+   * but is never missing.
+   */
   const link = () =>
     transaction(async ({ audit }) => {
       const entries = await audit.link(entriesPerTransaction);

@@ -2,7 +2,7 @@ import { deleteWith, type Database } from '@content-platform/chassis';
 import type { AuditEvent } from '@content-platform/contract';
 import { statements } from './statements.ts';
 
-/** The sender of a request: identity and IP address. */
+/** The author of an action: identity and IP address. */
 export interface Actor {
   /** `user:<id>`, `client:<name>` or `command` */
   actor?: string | undefined;
@@ -27,7 +27,7 @@ export interface AuditRecord {
   details: Record<string, unknown>;
 }
 
-/** An entry as the chain has it, without personal data. */
+/** An entry in the form in which the chain contains it, without personal data. */
 export interface LinkedEntry extends Link {
   id: number;
   at: Date;

@@ -17,7 +17,7 @@ const userQuery = z.union([
   z.strictObject({ id: idSegment }),
 ]);
 
-/** Events that another service may add, and this service: it cannot forge entries of auth. */
+/** Events that another service may add, each with the name of that service. A service cannot forge other entries. */
 const writers = { letter_read: 'letters', failed_jobs_deleted: 'content-cache' } as const;
 const auditEntry = z.strictObject({
   event: z.enum(['letter_read', 'failed_jobs_deleted']),
@@ -28,7 +28,7 @@ const auditEntry = z.strictObject({
 });
 
 export interface InternalDeps {
-  /** Uses its own connections, so that other processes learn of a logout in time during many logins. */
+  /** Uses its own connections. Therefore other processes learn of a logout in time, even during many logins. */
   revocations: Pick<Stores['revocations'], 'listAfter' | 'listEndedSessions'>;
   signingKeys: Pick<Stores['signingKeys'], 'listKids'>;
   users: Pick<Stores['users'], 'findByEmail' | 'findById'>;
@@ -42,7 +42,10 @@ export interface InternalDeps {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-/** Returns the service whose `<name>:<secret>` the Authorization header has; undefined: it has none of these pairs. */
+/**
+ * Returns the name of the service if the Authorization header contains one of the `<name>:<secret>` pairs, otherwise
+ * undefined.
+ */
 function serviceOf(authorization = '', pairs: readonly string[]): string | undefined {
   const [, encoded = ''] = /^Basic (\S+)$/i.exec(authorization) ?? [];
   const given = sha256(Buffer.from(encoded, 'base64').toString());

@@ -4,7 +4,7 @@ import type { Metrics } from '@content-platform/chassis';
 /** limited: 429 after too many failures. refused: 503 because of too many concurrent logins. */
 const outcomes = ['success', 'failure', 'limited', 'refused'] as const;
 
-/** Counts the metrics of this service. */
+/** The counters of this service. */
 export type AuthMetrics = ReturnType<typeof createAuthMetrics>;
 
 export type Logins = Counter<'outcome'>;

@@ -10,7 +10,7 @@ export type Command = (args: string[]) => Promise<string>;
  * one line on stderr; the exit code is then 1.
  */
 export async function runCommand(help: string, commands: Record<string, Command>): Promise<void> {
-  // The reader has what it wants, as in `… help | head -3`.
+  // The program that reads the output has ended, as in `… help | head -3`. This is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });

@@ -122,7 +122,7 @@ function withFiles(env: NodeJS.ProcessEnv, names: string[]): Record<string, stri
   const values: Record<string, string | undefined> = {};
   for (const name of names) {
     const file = env[`${name}_FILE`];
-    // An empty variable counts as unset: compose files and shells often pass one on.
+    // An empty variable counts as unset, because Compose files and shells often set variables to an empty text.
     values[name] = env[name] || undefined;
     if (!file || !secret.test(name)) continue;
     if (values[name] !== undefined)
@@ -158,7 +158,7 @@ export function readConfig<S extends z.ZodRawShape>(
 /** Reads the settings of migrate.ts. Throws ConfigError. */
 export function readMigrationConfig() {
   const shape = {
-    // Both with the owner's credentials. A process without the platform's database needs only the second.
+    // Both URLs contain the owner's credentials. A process without the platform's database needs only the second URL.
     DATABASE_URL: databaseUrl.optional(),
     LOGS_DATABASE_URL: databaseUrl.optional(),
     // One file for each service, with its name and one of its database URLs.

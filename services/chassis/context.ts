@@ -18,7 +18,9 @@ export function runInContext<T>(context: RequestContext, work: () => T): T {
   return storage.run(context, work);
 }
 
-/** Runs work outside the current request and its trace, although a request started it. */
+/**
+ * Runs work outside the current request and its trace, for work that a request starts but that does not belong to it.
+ */
 export function outsideContext<T>(work: () => T): T {
   return storage.exit(() => outsideTrace(work));
 }

@@ -26,7 +26,7 @@ const close = (server: NetServer): Promise<unknown> =>
  * wait for seconds. On Linux, several sockets therefore share the port (SO_REUSEPORT).
  */
 export async function listen(server: Server, port: number, host: string): Promise<() => Promise<unknown>> {
-  // With Node's default of 511 a burst of connections waits a second until the kernel retries.
+  // With Node's default of 511, connections of a burst wait a second until the kernel retries.
   const options = { port, host, backlog: 4_096 };
   if (process.platform !== 'linux') {
     await open(server, options);

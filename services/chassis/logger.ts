@@ -21,7 +21,7 @@ function clean(value: string): string {
   return value.replace(jwt, '[token]').replace(addressPassword, '$1[secret]@');
 }
 
-/** Removes secrets from an error's text, which may quote a URL or a header. */
+/** Removes secrets from the text of an error, because it may quote a URL or a header. */
 function cleanError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { code } = error as { code?: unknown };

@@ -35,7 +35,7 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
     connectionTimeoutMillis: 2_000,
     query_timeout: lockTimeoutMs,
   });
-  // The running query reports the error.
+  // The running query reports this error.
   client.on('error', () => {});
   try {
     await client.connect();

@@ -54,7 +54,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     connectionString: url,
     application_name: metrics.service,
     max: maxConnections,
-    // After a loss of the cache many connections open at once, which takes seconds on a busy machine.
+    // After the cache was lost, many connections open at once. On a busy machine this takes seconds.
     connectionTimeoutMillis: 5_000,
     statement_timeout: statementTimeoutMs,
     // Client-side limit, in case the server's timeout does not arrive.

@@ -5,7 +5,7 @@ import { toHttpError } from './http-error.ts';
 import { bearerToken, isService, type TokenVerifier } from './tokens.ts';
 
 const tokenTimeoutMs = 1_000;
-/** Time before its end at which a token is no longer sent. */
+/** A token is no longer sent when it expires in less than this time. */
 const reserveMs = 30_000;
 
 const reply = z.strictObject({ token: z.string(), expires_in: z.int() });
@@ -23,7 +23,7 @@ export function requireService(tokens: TokenVerifier): RequestHandler {
   };
 }
 
-/** Like fetch, with the token of a service. */
+/** Calls fetch with the token of a service. */
 export type ServiceFetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**

@@ -29,8 +29,8 @@ const firstPauseMs = 100;
 const longestPauseMs = 2_000;
 
 /**
- * Whether a retry may help and cannot apply the change twice. That is the case without a connection, and if PostgreSQL
- * reports that it ends the session or refuses sessions, because it has rolled the change back.
+ * Returns whether a retry may help and cannot apply the change twice. This is so if there was no connection, or if
+ * PostgreSQL ends or refuses the session, because PostgreSQL has then rolled the change back.
  */
 function isWorthRetrying(error: unknown, sent: boolean): boolean {
   if (error instanceof pg.DatabaseError) return /^(08|53|57P)/.test(error.code ?? '');

@@ -9,7 +9,7 @@ import { sha256 } from '../sessions/opaque-token.ts';
 
 const recoveryCodes = 10;
 
-/** Turns the second factor on once the user has shown that the app has the secret. */
+/** Turns the second factor on after a correct code has shown that the user's app has the secret. */
 export function confirmTotp(context: AuthContext): Handler<typeof contract> {
   const { database, totpKey } = context;
   return async ({ caller: { id }, body: { code }, address }) => {

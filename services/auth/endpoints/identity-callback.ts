@@ -9,8 +9,9 @@ import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 import type { AuthContext } from '../context.ts';
 
 /**
- * Handles the browser's return from the identity provider. A login is identified by its state, once, in time, in the
- * same browser. Earlier errors are shown here; later errors go to the client, with the client's state.
+ * Handles the browser's return from the identity provider. A login is identified by its state, which is valid once, for
+ * a limited time and in the same browser. Errors in these checks are shown as a page. Later errors are passed to the
+ * client with its own state.
  */
 export function identityCallback({ identity, database, logger }: AuthContext): Handler<typeof contract> {
   async function consumeLogin(state: string, cookies: string | undefined): Promise<IdentityLogin> {

@@ -50,7 +50,10 @@ export function login(context: AuthContext): Handler<typeof contract> {
     });
   }
 
-  /** Throws 401 `mfa_required`, which is not a failed guess; or refuses a temporary password that is used or expired. */
+  /**
+   * Throws 401 `mfa_required`, which does not count as a failed guess. Refuses a temporary password that was used or
+   * has expired.
+   */
   async function requireMfa(user: User, kind: PasswordKind) {
     const { id: userId, passwordHash, tempPasswordHash } = user;
     if (kind === 'own') throw await mfaRequired(database, { userId, first: { passwordHash: passwordHash! } });

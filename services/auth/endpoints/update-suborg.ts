@@ -5,8 +5,8 @@ import { toProfile, sessionEnded } from '../replies.ts';
 import type { AuthContext } from '../context.ts';
 
 /**
- * Lets a user choose a suborg that the identity provider named at the login of this session. Therefore no token of the
- * provider is kept, and the provider may be unavailable. A suborg that the provider withdraws is removed at the next
+ * Lets a user choose a suborg that the identity provider named at the login of this session. This needs no token of the
+ * provider, and works while the provider is unavailable. A suborg that the provider withdraws is removed at the next
  * login.
  */
 export function updateSuborg({ database }: AuthContext): Handler<typeof contract> {

@@ -12,7 +12,7 @@ interface IdentityEmail {
   emailVerified: boolean;
 }
 
-/** An identity of a user. null: there was no login since the columns exist. */
+/** An identity of a user. null: no login since the release that added these columns. */
 export interface LinkedIdentity {
   id: number;
   issuer: string;

@@ -65,7 +65,7 @@ export function createLogoutTokens(
         clockTolerance: toleranceSeconds,
         requiredClaims: ['exp'],
       });
-      // Typed tokens are recommended only; another type is another kind of token.
+      // The type header is only recommended, so it may be absent. A token with another type is not a logout token.
       if (!['logout+jwt', 'jwt', undefined].includes(protectedHeader.typ?.toLowerCase()))
         throw new errors.JWTInvalid('the type is not logout+jwt');
       return claims.parse(payload);

@@ -44,7 +44,7 @@ async function discover({ issuer, clientId, clientSecret }: ProviderSettings): P
 
 /**
  * Discovers the identity provider when it is first needed (OpenID Connect Discovery). While the provider is
- * unavailable, the last metadata is used. After a failure the next attempt waits for a moment.
+ * unavailable, the last metadata is used. After a failure, the next attempt waits for `pauseMs`.
  */
 export function createProvider(settings: ProviderSettings | undefined) {
   let found: Configuration | undefined;

@@ -6,7 +6,7 @@ import type { PublicJwk, StoredSigningKey } from './signing-key-store.ts';
 
 /** The current keys that sign access tokens and verify them in this service. */
 export interface SigningKeys extends KeySource {
-  /** The newest key that may sign by now. Throws 503 if this process cannot open any. */
+  /** The newest key that may sign now. Throws 503 if this process cannot decrypt any key. */
   readonly current: { kid: string; privateKey: KeyObject };
   readonly public: PublicJwk[];
   /** Stops reading keys. */
@@ -15,7 +15,7 @@ export interface SigningKeys extends KeySource {
 
 interface LoadedKey extends StoredSigningKey {
   publicKey: KeyObject;
-  /** undefined: this process cannot open the key. */
+  /** undefined: this process cannot decrypt the key. */
   privateKey: KeyObject | undefined;
   /** A performance.now() time, computed from the database's clock, so that all processes agree. */
   signsFrom: number;
@@ -38,7 +38,10 @@ export async function loadSigningKeys(
   let mustRestart = false;
   let reading: Promise<void> | undefined;
 
-  /** Opens a new key. A key that this process has opened stays open, even if it is resealed later. */
+  /**
+   * Decrypts a new key. A key that this process has decrypted stays usable, even if it is encrypted with another secret
+   * later.
+   */
   async function toLoadedKey(key: StoredSigningKey, open: typeof unsealLater): Promise<LoadedKey> {
     const known = loaded.find(({ kid }) => kid === key.kid);
     const isSame = known?.sealed.equals(key.sealed);

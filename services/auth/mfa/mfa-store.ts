@@ -53,7 +53,7 @@ export function createMfaStore(query: Database['query']) {
       return first<StoredTotp>('lock_totp', text, [userId]);
     },
 
-    /** Stores the step of an accepted code, which also confirms the secret. */
+    /** Stores the time step of an accepted code. This also confirms the secret. */
     accept(userId: number, step: number) {
       const text = `UPDATE auth.totp SET last_step = $2, confirmed_at = coalesce(confirmed_at, now())
                     WHERE user_id = $1`;
@@ -90,7 +90,7 @@ export function createMfaStore(query: Database['query']) {
       ]);
     },
 
-    /** Returns a login in time. */
+    /** Returns the login if it has not expired. */
     async findLogin(tokenHash: Buffer): Promise<PendingLogin | undefined> {
       const text = `SELECT user_id::float8 AS "userId", password_hash AS "passwordHash",
                       temp_password_hash AS "tempPasswordHash", identity_issuer AS issuer, id_token AS "idToken", suborgs

@@ -17,7 +17,7 @@ const maxLineBytes = 1_024;
 const sha1Line = /^[0-9a-f]{40}(?::\d+)?$/i;
 
 /**
- * The first 64 bits of a SHA-1 in hex. A password that is not among a million others has the key of one of them with a
+ * The first 64 bits of a SHA-1 in hex. With a million listed passwords, another password has one of their keys with a
  * probability of 1 in 10^13.
  */
 const keyOf = (sha1: string): bigint => BigInt(`0x${sha1.slice(0, 16)}`);

@@ -8,9 +8,9 @@ import { matchPassword } from './temporary-password.ts';
 type UserCaller = Extract<Caller, { kind: 'user' }>;
 
 /**
- * Returns whether the password is the caller's current one; in a session that began with a temporary password, that one
- * is accepted, too. Throttled like logins, because the holder of a stolen token could guess here. A failure is recorded
- * as `failure`. Throws 429 after too many failures.
+ * Returns whether the password is the caller's current one; in a session that began with a temporary password, the
+ * temporary password is accepted too. Throttled like logins, because the holder of a stolen token could guess here. A
+ * failure is recorded as `failure`. Throws 429 after too many failures.
  */
 export async function isCurrentPassword(
   { database, passwords, throttle }: Pick<AuthContext, 'database' | 'passwords' | 'throttle'>,

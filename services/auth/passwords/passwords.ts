@@ -41,11 +41,11 @@ export function createPasswords() {
   const hashing = createSemaphore(maxRunning, maxWaiting);
   const admitted = createSemaphore(maxRunning + maxWaiting, 0);
   return {
-    /** Runs `work`, which looks up a hash and verifies it. A refused request does not even cost the look-up. */
+    /** Runs `work`, which looks up a hash and verifies it. If the call is refused, the hash is not looked up either. */
     admit: <T>(work: () => Promise<T>) => admitted.run(work),
     /** Returns the argon2id hash of the NFC form with the parameters above, as a PHC string. */
     hash: (password: string) => hashing.run(() => argon2.hash(password.normalize('NFC'), parameters)),
-    /** Without a `hash` it does the work of a real verification and returns false. */
+    /** Without a `hash` it takes as long as a real verification and returns false. */
     async verify(hash: string | null | undefined, password: string): Promise<boolean> {
       const stored = hash ?? unmatched;
       const valid = await hashing.run(async () => {

@@ -24,7 +24,7 @@ export const loginBackoff: Backoff = { windowMs: 15 * 60_000, shortestMs: 1_000,
 
 /** Failures before waits begin. A site is an IPv6 /48. */
 const limits = {
-  /** Failures of an account from one network, from one site, and from everywhere. */
+  /** Failures of an account from one network, from one site, and from all networks together. */
   account: { network: 10, site: 30, allNetworks: 100 },
   /** Failures of all accounts from one network, and from one site. */
   all: { network: 200, site: 600 },
@@ -32,7 +32,10 @@ const limits = {
   known: 100,
 };
 
-/** Longest wait after failures from everywhere, in ms: strangers cause it, so it must not keep the owner out for long. */
+/**
+ * Longest wait after failures from all networks, in ms. Strangers can cause this wait, so it must not block the owner
+ * for long.
+ */
 const longestAllNetworksMs = 60_000;
 
 export interface Attempt {
@@ -74,8 +77,8 @@ function tooMany(waitMs: number): HttpError<'rate_limited'> {
  * - A success removes its own count and resets the account's failures from this network. Failures of other accounts
  *   stay.
  * - All processes count together in Redis; while Redis is unavailable, each process counts in memory.
- * - Failures of an account from everywhere make unknown networks wait, at most a minute at a time, because an attacker
- *   can have many networks. Known networks do not wait for them.
+ * - Failures of an account from all networks together make unknown networks wait, at most a minute at a time, because
+ *   an attacker can have many networks. Known networks do not wait for these failures.
  * - Keys contain only the SHA-256 of the account, because people type passwords into the wrong field.
  */
 export function createLoginThrottle(update: UpdateFailures, backoff = loginBackoff) {

@@ -83,7 +83,7 @@ function translate(error: unknown): unknown {
 function accepted(outcome: Outcome): Processed {
   if (outcome.kind === 'refused') throw new HttpError(outcome.refusal, refusals[outcome.refusal]);
   if (outcome.kind === 'failed') throw new Error(outcome.message);
-  // A file that takes over its decoder chooses the outcome. Each name becomes a path.
+  // An image that exploits its decoder controls the outcome, and each name becomes a path.
   if (outcome.kind === 'image' && !outcome.variants.every(({ name }) => Object.hasOwn(imageVariants, name)))
     throw new Error('A worker process returned a variant with a wrong name.');
   return outcome;

@@ -1,6 +1,6 @@
 import { chmod, chown } from 'node:fs/promises';
 
-/** Has no account, so that it owns nothing but the files of its jobs. */
+/** This user ID has no account, so it owns only the files of its jobs. */
 const decoderUser = 59_083;
 
 const isRoot = () => process.getuid?.() === 0;
@@ -17,12 +17,12 @@ export function dropRoot(): void {
   process.setuid!(decoderUser);
 }
 
-/** Lets the worker processes of a service that runs as root start in this folder. They cannot list it. */
+/** If the service runs as root, lets its worker processes start in this folder. They cannot list the folder. */
 export async function allowTraversal(folder: string): Promise<void> {
   if (isRoot()) await chmod(folder, 0o711);
 }
 
-/** Lets the worker processes of a service that runs as root use these files and folders. */
+/** If the service runs as root, makes its worker processes the owner of these files and folders. */
 export async function giveToDecoder(paths: readonly string[]): Promise<void> {
   if (!isRoot()) return;
   for (const path of paths) await chown(path, decoderUser, decoderUser);

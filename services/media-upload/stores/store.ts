@@ -1,7 +1,10 @@
 import { constants } from 'node:fs';
 import type { Readable } from 'node:stream';
 
-/** For files of decoders. A file that takes over its decoder could make a symbolic link to any file of this process. */
+/**
+ * Flags for files that decoders wrote. An image that exploits its decoder could create a symbolic link to any file of
+ * this process.
+ */
 export const readFlags = constants.O_RDONLY | constants.O_NOFOLLOW;
 
 /** Offsets of the first and the last byte. */

@@ -14,20 +14,20 @@ export interface Viewer {
   token: string;
 }
 
-/** The parts of a request that identify its sender. */
+/** The parts of a request that identify the viewer. */
 export interface Sender {
   header(name: string): string | undefined;
   address: string;
 }
 
-/** Returns the headers that pass the sender's identity on to auth. */
+/** Returns the headers that tell auth the viewer's IP address and browser. */
 export function fromOf({ header, address }: Sender): From {
   const headers = { 'User-Agent': header('user-agent'), 'X-Request-Id': header('x-request-id') };
   const known = Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return { ...Object.fromEntries(known), 'X-Forwarded-For': address };
 }
 
-/** Identifies the sender of a request by its access token or its cookie. */
+/** Identifies the viewer of a request by the access token or the cookie. */
 export function createViewers(tokens: TokenVerifier, sessions: Sessions, cookie: Cookie) {
   async function bySession(sender: Sender, value: string): Promise<Viewer> {
     const token = await sessions.tokenOf(value, fromOf(sender));

@@ -6,7 +6,7 @@ import { card, clock, mark, moment, table } from './parts.ts';
 const notAvailable = html`<p>Not available. The page tries again.</p>`;
 const orDash = <T>(value: T | null, format: (value: T) => string) => (value === null ? '–' : format(value));
 const ms = (value: number) => formatSeconds(value / 1_000);
-/** Returns columns of figures. */
+/** Returns right-aligned columns for numbers. */
 const figures = (...headings: string[]) => headings.map((heading) => ({ heading, figure: true }));
 
 export function routesCard({ routes }: PulseReport): Html {

@@ -20,7 +20,7 @@ const policy = [
 export const isBrowser = (header: Call<Endpoint>['header']): boolean =>
   (header('accept') ?? '').includes('text/html');
 
-/** Makes a reply that contains a page. */
+/** Creates a reply that contains a page. */
 export function page<S extends number>(status: S, content: Html, headers: Record<string, string> = {}) {
   const bytes = Buffer.from(content.text);
   return {

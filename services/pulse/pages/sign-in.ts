@@ -38,7 +38,7 @@ export function signInPage(problem?: string, fromElsewhere = false): Html {
   });
 }
 
-/** Explains a 403. */
+/** Renders the page that explains a 403. */
 export function forbiddenPage(reason: string): Html {
   return layout({
     title: 'Not allowed – Pulse',
