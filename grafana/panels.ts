@@ -16,13 +16,13 @@ import { PanelBuilder as StatPanel } from '@grafana/grafana-foundation-sdk/stat'
 import { PanelBuilder as TablePanel } from '@grafana/grafana-foundation-sdk/table';
 import { PanelBuilder as SeriesPanel } from '@grafana/grafana-foundation-sdk/timeseries';
 import { logs, prometheus, traceAddress } from './data-sources.ts';
-import { now, over, sql, type Query } from './queries.ts';
+import { instantQuery, rangeQuery, sqlQuery, type Query } from './queries.ts';
 
 /** Goal in the panel's unit: below a limit, or from a minimum. */
 export type Goal = { below: number } | { from: number };
 
 /** The texts and the unit of a panel. */
-export interface About {
+export interface PanelTexts {
   /** Title, phrased as a question. */
   title: string;
   /** The normal value, and the meaning of a deviation. */
@@ -32,7 +32,7 @@ export interface About {
   goal?: Goal;
 }
 
-interface Asking extends About {
+interface Asking extends PanelTexts {
   queries: Query[];
 }
 
@@ -62,7 +62,7 @@ interface Panel {
 
 function about<P extends Panel>(
   panel: P,
-  { title, description, unit = 'short' }: About,
+  { title, description, unit = 'short' }: PanelTexts,
   source: typeof prometheus,
 ): P {
   return panel.title(title).description(description).datasource(source).unit(unit);
@@ -83,30 +83,30 @@ export function series(asking: Asking): SeriesPanel {
         .placement(LegendPlacement.Bottom)
         .showLegend(true),
     )
-    .targets(asking.queries.map(over))
+    .targets(asking.queries.map(rangeQuery))
     .span(third)
     .height(height);
 }
 
 /** A tile that is green or red by its goal, with a sparkline. */
-export function light(asking: Asking & { goal: Goal }): StatPanel {
+export function statusTile(asking: Asking & { goal: Goal }): StatPanel {
   return about(new StatPanel(), asking, prometheus)
     .thresholds(thresholds(asking.goal))
     .colorMode(BigValueColorMode.Background)
     .reduceOptions(newest())
-    .targets(asking.queries.map(over))
+    .targets(asking.queries.map(rangeQuery))
     .span(4)
     .height(6);
 }
 
 /** A tile for each query, with its name. */
-export function lights(asking: Asking & { goal: Goal }): StatPanel {
+export function statusTiles(asking: Asking & { goal: Goal }): StatPanel {
   return about(new StatPanel(), asking, prometheus)
     .thresholds(thresholds(asking.goal))
     .colorMode(BigValueColorMode.Background)
     .textMode(BigValueTextMode.ValueAndName)
     .reduceOptions(newest())
-    .targets(asking.queries.map(now))
+    .targets(asking.queries.map(instantQuery))
     .span(third)
     .height(height);
 }
@@ -120,19 +120,21 @@ export function ranking(asking: Asking): BarPanel {
     .displayMode(BarGaugeDisplayMode.Basic)
     .reduceOptions(newest())
     .targets(
-      asking.queries.map(({ expr, legend }, index) => now({ expr: `topk(10, ${expr})`, legend }, index)),
+      asking.queries.map(({ expr, legend }, index) =>
+        instantQuery({ expr: `topk(10, ${expr})`, legend }, index),
+      ),
     )
     .span(third)
     .height(height);
 }
 
 /** Rows of the logs database: columns whose name ends in `ms` are milliseconds, `trace` leads to the trace. */
-export function rows({ query, ...panel }: About & { query: string }): TablePanel {
+export function rows({ query, ...panel }: PanelTexts & { query: string }): TablePanel {
   const links = [{ title: 'Show the trace', url: traceAddress() }];
   return about(new TablePanel(), panel, logs)
     .overrideByRegexp('/ms$/', [{ id: 'unit', value: 'ms' }])
     .overrideByName('trace', [{ id: 'links', value: links }])
-    .withTarget(sql(query))
+    .withTarget(sqlQuery(query))
     .span(24)
     .height(10);
 }

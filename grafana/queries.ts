@@ -14,13 +14,13 @@ export interface Query {
 const refIdOf = (index: number): string => String.fromCharCode('A'.charCodeAt(0) + index);
 
 /** Builds a range query. */
-export function over({ expr, legend, exemplars = false }: Query, index: number): DataqueryBuilder {
+export function rangeQuery({ expr, legend, exemplars = false }: Query, index: number): DataqueryBuilder {
   const query = new DataqueryBuilder().datasource(prometheus).refId(refIdOf(index)).expr(expr);
   return query.legendFormat(legend).exemplar(exemplars).range();
 }
 
 /** Builds an instant query. */
-export function now({ expr, legend }: Query, index: number): DataqueryBuilder {
+export function instantQuery({ expr, legend }: Query, index: number): DataqueryBuilder {
   const query = new DataqueryBuilder().datasource(prometheus).refId(refIdOf(index)).expr(expr);
   return query.legendFormat(legend).instant();
 }
@@ -35,7 +35,7 @@ interface Sql extends Dataquery {
 }
 
 /** Builds a query of the logs database, as Grafana's editor saves it, because the SDK has no type for PostgreSQL. */
-export function sql(rawSql: string, format: Sql['format'] = 'table'): Builder<Dataquery> {
+export function sqlQuery(rawSql: string, format: Sql['format'] = 'table'): Builder<Dataquery> {
   const query = { refId: 'A', datasource: logs, format, rawQuery: true, editorMode: 'code', rawSql };
   return { build: () => query as Dataquery & typeof query };
 }

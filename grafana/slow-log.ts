@@ -1,7 +1,7 @@
 import { logs } from './data-sources.ts';
 import type { Board } from './board.ts';
 import { rows, series } from './panels.ts';
-import { sql } from './queries.ts';
+import { sqlQuery } from './queries.ts';
 
 const kept = 'Rows are kept for 30 days.';
 
@@ -18,7 +18,7 @@ export const slowLog: Board = {
     })
       .datasource(logs)
       .withTarget(
-        sql(
+        sqlQuery(
           `SELECT $__timeGroupAlias(at, $__interval), count(*) FILTER (WHERE what = 'request') AS requests,
   count(*) FILTER (WHERE what = 'query') AS queries
 FROM (SELECT at, 'request' AS what FROM logs.slow_request WHERE $__timeFilter(at)

@@ -1,7 +1,7 @@
 import { targetGoals } from '@content-platform/contract';
 import { runbookUrl } from '../deploy/render/config.ts';
 import type { Board } from './board.ts';
-import { light, lights, series } from './panels.ts';
+import { statusTile, statusTiles, series } from './panels.ts';
 import { runbookAddress } from './runbooks.ts';
 
 /** Alerts of `deploy/prometheus/rules`, each with the dashboard that shows its metrics. */
@@ -34,7 +34,7 @@ export const dashboardOfAlert: Record<string, string> = {
 /** A tile for each alert, with links to its dashboard and its runbook. */
 function alertLights() {
   const names = Object.keys(dashboardOfAlert);
-  const panel = lights({
+  const panel = statusTiles({
     title: 'Which alerts are firing?',
     description: 'Normal: all 0. Click an alert for its dashboard and its runbook.',
     unit: 'none',
@@ -63,7 +63,7 @@ export const targets: Board = {
   title: 'Targets',
   description: 'The five targets, the burn rates of the error budgets, and the alerts',
   panels: [
-    light({
+    statusTile({
       title: 'What is the 95th percentile of response times?',
       description:
         'Normal: under 100 ms; the target is under 500 ms. Logins, tokens and uploads are excluded. Details: Gateway.',
@@ -71,21 +71,21 @@ export const targets: Board = {
       goal: { below: targetGoals.response_time_p95.goal },
       queries: [{ expr: 'gateway:judged_requests:p95_5m', legend: '95 %' }],
     }),
-    light({
+    statusTile({
       title: 'How many invalidations wait?',
       description:
         'Normal: 0, or a few while records are edited; the target is under 100. Kafka events that wait and clears that Redis refused. Details: Cache and invalidation.',
       goal: { below: targetGoals.invalidation_queue.goal },
       queries: [{ expr: 'invalidation:queue_length:max', legend: 'invalidations' }],
     }),
-    light({
+    statusTile({
       title: 'How many failed jobs are open?',
       description:
         'Normal: 0. Each is an event that could not be processed; retry or delete it. Details: Cache and invalidation.',
       goal: { below: 1 },
       queries: [{ expr: 'max(failed_jobs_open)', legend: 'jobs' }],
     }),
-    light({
+    statusTile({
       title: 'What is the cache hit ratio?',
       description:
         'Normal: over 90 %; the target is over 80 %. With few reads most are first reads and the ratio is low. Details: Cache and invalidation.',
@@ -93,7 +93,7 @@ export const targets: Board = {
       goal: { from: targetGoals.hit_ratio.goal },
       queries: [{ expr: 'cache:cache_reads:hit_ratio_10m', legend: 'hits' }],
     }),
-    light({
+    statusTile({
       title: 'How much of its memory limit does Redis use?',
       description:
         'Normal: under 90 % of maxmemory. A full Redis evicts the least used keys. Empty if Redis has no limit. Details: Stores.',
@@ -101,7 +101,7 @@ export const targets: Board = {
       goal: { below: targetGoals.cache_memory.goal },
       queries: [{ expr: 'cache:memory:ratio', legend: 'memory' }],
     }),
-    light({
+    statusTile({
       title: 'How many processes has the smallest service?',
       description: 'Normal: 1 or more. 0 means that a service is down. Details: Service.',
       goal: { from: 1 },

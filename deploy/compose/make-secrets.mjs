@@ -51,7 +51,7 @@ function write(owner, name, value) {
 }
 
 /** Writes the secret unless it exists; returns the stored secret. */
-function keep(owner, name, value) {
+function ensureSecret(owner, name, value) {
   const file = join(ROOT, owner, name);
   if (!existsSync(file)) write(owner, name, value);
   const secret = readFileSync(file, 'utf8');
@@ -64,37 +64,41 @@ function keep(owner, name, value) {
   return secret;
 }
 
-keep('postgres', 'superuser-password', random());
-const platform = keep('postgres', 'platform-password', random());
-const grafana = keep('postgres', 'grafana-password', random());
-const contentServer = keep('postgres', 'content-server-password', random());
-const redis = keep('redis', 'password', random());
-keep('owner', 'database-url', `postgres://platform:${platform}@postgres:5432/platform`);
-keep('owner', 'logs-database-url', `postgres://platform:${platform}@postgres:5432/logs`);
+ensureSecret('postgres', 'superuser-password', random());
+const platform = ensureSecret('postgres', 'platform-password', random());
+const grafana = ensureSecret('postgres', 'grafana-password', random());
+const contentServer = ensureSecret('postgres', 'content-server-password', random());
+const redis = ensureSecret('redis', 'password', random());
+ensureSecret('owner', 'database-url', `postgres://platform:${platform}@postgres:5432/platform`);
+ensureSecret('owner', 'logs-database-url', `postgres://platform:${platform}@postgres:5432/logs`);
 mkdirSync(join(ROOT, 'owner/roles'), { recursive: true });
 const redisUsers = [];
 for (const { name, stores, redis: rules } of services) {
   const role = `platform_${name.replaceAll('-', '_')}`;
-  const logs = keep(name, 'logs-database-url', `postgres://${role}:${random()}@postgres:5432/logs`);
-  keep('owner/roles', name, logs);
-  if (stores.includes('postgres')) keep(name, 'database-url', logs.replace(/logs$/, 'platform'));
+  const logs = ensureSecret(name, 'logs-database-url', `postgres://${role}:${random()}@postgres:5432/logs`);
+  ensureSecret('owner/roles', name, logs);
+  if (stores.includes('postgres')) ensureSecret(name, 'database-url', logs.replace(/logs$/, 'platform'));
   if (!rules) continue;
-  const { password } = new URL(keep(name, 'redis-url', `redis://${name}:${random()}@redis:6379`));
+  const { password } = new URL(ensureSecret(name, 'redis-url', `redis://${name}:${random()}@redis:6379`));
   redisUsers.push(`user ${name} on #${createHash('sha256').update(password).digest('hex')} ${rules}\n`);
 }
 // Written at each start, because a release may change the rights. Redis reads it when it starts.
 write('redis', 'users.conf', `include /etc/redis/base.conf\nrequirepass ${redis}\n${redisUsers.join('')}`);
 const pairs = services
   .filter(({ hasSecret }) => hasSecret)
-  .map(({ name }) => `${name}:${keep(name, 'service-secret', random())}`);
+  .map(({ name }) => `${name}:${ensureSecret(name, 'service-secret', random())}`);
 // Written at each start, because a release may add services.
 write('auth', 'service-secrets', pairs.join(','));
-keep('content-server', 'database-url', `postgres://content_server:${contentServer}@postgres:5432/platform`);
+ensureSecret(
+  'content-server',
+  'database-url',
+  `postgres://content_server:${contentServer}@postgres:5432/platform`,
+);
 for (const user of ['content-cache', 'content-server'])
-  keep(user, 'kafka-password', keep('kafka', `${user}-password`, random()));
-keep('auth', 'key-secret', random());
-keep('grafana', 'admin-password', random());
-keep('grafana', 'logs-database-password', grafana);
+  ensureSecret(user, 'kafka-password', ensureSecret('kafka', `${user}-password`, random()));
+ensureSecret('auth', 'key-secret', random());
+ensureSecret('grafana', 'admin-password', random());
+ensureSecret('grafana', 'logs-database-password', grafana);
 
 for (const [owner, user] of Object.entries(USERS)) {
   chownSync(join(ROOT, owner), user, user);

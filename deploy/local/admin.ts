@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { environmentWith, readLauncherConfig, ROOT, stackFilePath } from './config.ts';
-import { adoptKeySecret, noteNextKeySecret, readSecrets } from './key-secret.ts';
+import { activateNextKeySecret, storeNextKeySecret, readSecrets } from './key-secret.ts';
 import { printProblem } from './problem.ts';
 import { serviceSecret } from './services.ts';
 import { readStack, type Stack } from './stack-file.ts';
@@ -56,10 +56,10 @@ function runCommand(service: string, args: string[], env: NodeJS.ProcessEnv, qui
 
 /** Rotates the key secret of a stack. The launcher generates the new secret, like the first one. */
 async function rotateStackSecret(args: string[], database: string, file: string): Promise<number> {
-  const secrets = noteNextKeySecret(file);
+  const secrets = storeNextKeySecret(file);
   const code = await runCommand('auth', args, environmentWith({ DATABASE_URL: database, ...secrets }), true);
   if (code !== 0) return code;
-  adoptKeySecret(file, secrets.AUTH_KEY_SECRET_NEW);
+  activateNextKeySecret(file, secrets.AUTH_KEY_SECRET_NEW);
   console.log(
     `Encrypted the stack's keys with a new secret, which is in ${file}.\nRestart the stack (Ctrl-C, npm start). Until then its auth service continues with the keys that it has loaded.`,
   );

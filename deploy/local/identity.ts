@@ -8,7 +8,7 @@ export interface Identity {
 }
 
 /** Returns the start time of a process in the system's format; undefined if the process does not exist. */
-function beganAt(pid: number): string | undefined {
+function startTimeOf(pid: number): string | undefined {
   try {
     if (process.platform !== 'linux')
       return (
@@ -28,8 +28,8 @@ function beganAt(pid: number): string | undefined {
 
 /** Returns the identity of a running process; undefined if it has ended. */
 export function identityOf(pid: number): Identity | undefined {
-  const began = beganAt(pid);
+  const began = startTimeOf(pid);
   return began === undefined ? undefined : { pid, began };
 }
 
-export const isRunning = (identity: Identity): boolean => beganAt(identity.pid) === identity.began;
+export const isRunning = (identity: Identity): boolean => startTimeOf(identity.pid) === identity.began;

@@ -5,7 +5,7 @@ import { Kafka, logLevel } from 'kafkajs';
 import { aptInstall, canInstall } from './apt.ts';
 import { containerSpec, hasImage } from './docker.ts';
 import { findJava, mavenJars } from './maven-jars.ts';
-import { freePort, HOST, usualOrFree } from './ports.ts';
+import { freePort, HOST, preferredOrFreePort } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
 import type { State } from './state.ts';
@@ -76,7 +76,7 @@ export async function prepareKafka(
   report: Report,
   advertisedFor: (port: number) => Promise<number>,
 ): Promise<PreparedKafka | string> {
-  const port = await usualOrFree(usual);
+  const port = await preferredOrFreePort(usual);
   const withJava = async (): Promise<PreparedKafka | string> => {
     const java = await findJava(signal);
     if (!java) return 'there is no Java 17 or newer';

@@ -20,7 +20,7 @@ export function readSecrets(file: string): Secrets {
  * Stores the next secret. Keeps the next secret of an interrupted run, if there is one.
  * @returns both secrets in the format that `rotate-key-secret` reads
  */
-export function noteNextKeySecret(file: string): { AUTH_KEY_SECRET: string; AUTH_KEY_SECRET_NEW: string } {
+export function storeNextKeySecret(file: string): { AUTH_KEY_SECRET: string; AUTH_KEY_SECRET_NEW: string } {
   const secrets = readSecrets(file);
   const { authKeySecret, nextAuthKeySecret = randomSecret() } = secrets;
   writePrivate(file, { ...secrets, nextAuthKeySecret });
@@ -28,7 +28,7 @@ export function noteNextKeySecret(file: string): { AUTH_KEY_SECRET: string; AUTH
 }
 
 /** Replaces the secret with the stored next one. Has no effect if another run has already done so. */
-export function adoptKeySecret(file: string, noted: string): void {
+export function activateNextKeySecret(file: string, noted: string): void {
   const { nextAuthKeySecret, ...secrets } = readSecrets(file);
   if (nextAuthKeySecret === noted) writePrivate(file, { ...secrets, authKeySecret: noted });
 }
@@ -40,7 +40,7 @@ export function adoptKeySecret(file: string, noted: string): void {
  */
 export async function finishKeySecretRotation(postgres: string, file: string): Promise<void> {
   if (readSecrets(file).nextAuthKeySecret === undefined) return;
-  const secrets = noteNextKeySecret(file);
+  const secrets = storeNextKeySecret(file);
   const { code, output } = await runCommand(process.execPath, [adminScript, 'rotate-key-secret'], {
     env: { DATABASE_URL: postgres, ...secrets },
     within: rotationTimeoutMs,
@@ -50,5 +50,5 @@ export async function finishKeySecretRotation(postgres: string, file: string): P
       `A rotation of the key secret was interrupted, and cannot be finished with the secrets in ${file}.`,
       lastLines(output),
     );
-  adoptKeySecret(file, secrets.AUTH_KEY_SECRET_NEW);
+  activateNextKeySecret(file, secrets.AUTH_KEY_SECRET_NEW);
 }

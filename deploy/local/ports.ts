@@ -11,7 +11,7 @@ export const isFree = (port: number): Promise<boolean> =>
   });
 
 /** Returns the usual port if it is given and free, otherwise any free port. */
-export const usualOrFree = async (usual?: number): Promise<number> =>
+export const preferredOrFreePort = async (usual?: number): Promise<number> =>
   usual !== undefined && (await isFree(usual)) ? usual : freePort();
 
 /**

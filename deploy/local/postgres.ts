@@ -14,7 +14,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { withClient } from './databases.ts';
-import { HOST, usualOrFree } from './ports.ts';
+import { HOST, preferredOrFreePort } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
 import type { State } from './state.ts';
@@ -83,7 +83,7 @@ export async function preparePostgres(
   if (existsSync(data)) refuseOther(data, version);
   else await initialize(native, data, state, signal);
 
-  const port = await usualOrFree(usual);
+  const port = await preferredOrFreePort(usual);
   const url = `postgres://${owner}:${state.secrets.postgresPassword}@${HOST}:${port}/postgres`;
   const settings = {
     listen_addresses: HOST,

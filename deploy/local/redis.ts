@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { services } from '@content-platform/contract';
 import { aptInstall, canInstall } from './apt.ts';
 import { containerSpec, hasImage } from './docker.ts';
-import { HOST, usualOrFree } from './ports.ts';
+import { HOST, preferredOrFreePort } from './ports.ts';
 import { Problem } from './problem.ts';
 import { onPath, runCommand } from './run-command.ts';
 import { derivedSecret, type Secrets, type State } from './state.ts';
@@ -93,7 +93,7 @@ export async function prepareRedis(
   signal: AbortSignal,
   report: Report,
 ): Promise<{ spec: ProcessSpec; url: string }> {
-  const port = await usualOrFree(usual);
+  const port = await preferredOrFreePort(usual);
   const url = `redis://:${derivedSecret(state.secrets, 'redis')}@${HOST}:${port}`;
   const ready = (): Promise<void> => ensureUsers(url, state.secrets);
   const local = (binary: string): { spec: ProcessSpec; url: string } => ({

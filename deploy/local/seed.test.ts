@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { refuseDemoDataElsewhere } from './seed.ts';
+import { refuseRemoteDemoData } from './seed.ts';
 
 test.each([
   'postgres://owner@localhost/platform',
@@ -7,7 +7,7 @@ test.each([
   'postgres://owner@[::1]/platform',
   'postgres:///platform?host=/run/postgresql',
 ])('allows demo data in %s', (url) => {
-  expect(() => refuseDemoDataElsewhere(url)).not.toThrow();
+  expect(() => refuseRemoteDemoData(url)).not.toThrow();
 });
 
 test.each([
@@ -16,5 +16,5 @@ test.each([
   'postgres://owner@10.0.0.1/platform',
   'postgres://owner@localhost/platform?host=db.example.com',
 ])('refuses demo data in %s', (url) => {
-  expect(() => refuseDemoDataElsewhere(url)).toThrow(/^DATABASE_URL names \S+: npm start adds demo accounts/);
+  expect(() => refuseRemoteDemoData(url)).toThrow(/^DATABASE_URL names \S+: npm start adds demo accounts/);
 });

@@ -13,17 +13,18 @@ import {
 import { Problem } from './problem.ts';
 
 /** Returns whether a host is reachable only from this machine: loopback or a Unix socket. */
-export const isHere = (host: string): boolean => /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?|\/.*)$/i.test(host);
+export const isLocalHost = (host: string): boolean =>
+  /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?|\/.*)$/i.test(host);
 
 /**
  * Refuses demo data in a database on another machine, because demo accounts have public passwords.
  * @param databaseUrl URL of the user's database
  * @throws Problem if the database is not on this machine
  */
-export function refuseDemoDataElsewhere(databaseUrl: string): void {
+export function refuseRemoteDemoData(databaseUrl: string): void {
   // Checks the host that node-postgres connects to, because URL parameters may override the host of the URL.
   const { host } = new pg.Client({ connectionString: databaseUrl });
-  if (!isHere(host))
+  if (!isLocalHost(host))
     throw new Problem(
       `DATABASE_URL names ${host}: npm start adds demo accounts with public passwords, so it accepts only a database on this machine (localhost).`,
     );
@@ -42,7 +43,7 @@ export async function seed(database: string): Promise<void> {
  * Enables login for the role `content_server`, which the content-cache service creates without login.
  * @returns the database URL for this role
  */
-export async function admitContentServer(database: string, password: string): Promise<string> {
+export async function enableContentServerLogin(database: string, password: string): Promise<string> {
   const statement = `alter role content_server login password ${pg.escapeLiteral(password)}`;
   await withClient(database, (client) => client.query(statement));
   const own = new URL(database);

@@ -8,7 +8,7 @@ import { readableLine } from './log-view.ts';
 import { isFree } from './ports.ts';
 import { Problem, Stopped } from './problem.ts';
 import { createProcessTiers, type ProcessTiers } from './process-tiers.ts';
-import { admitContentServer, refuseDemoDataElsewhere, seed } from './seed.ts';
+import { enableContentServerLogin, refuseRemoteDemoData, seed } from './seed.ts';
 import { addressesOf, portsOf, serviceSpec } from './service-process.ts';
 import type { ServiceContext } from './services.ts';
 import { createLogger, prepareDatabases } from '@content-platform/chassis';
@@ -75,7 +75,7 @@ const orphanGraceMs = 5_000;
  */
 export async function startStack(options: StackOptions): Promise<RunningStack> {
   const { external, gatewayPort, terminal, showLogs } = options;
-  if (external.databaseUrl) refuseDemoDataElsewhere(external.databaseUrl);
+  if (external.databaseUrl) refuseRemoteDemoData(external.databaseUrl);
   const state = openState(options.state, addressesOf(gatewayPort).gateway);
   const stackFile = state.path('stack.json');
   const end = new AbortController();

@@ -1,6 +1,6 @@
 // `npm start`: starts the stack, runs the smoke test, prints the URLs, and keeps all processes running.
 import { readLauncherConfig } from './config.ts';
-import { mainJob } from './main-job.ts';
+import { smokeTest } from './smoke-test.ts';
 import { Stopped } from './problem.ts';
 import { startStack } from './stack.ts';
 import { createTerminal, seconds } from './terminal.ts';
@@ -25,9 +25,9 @@ async function start(signal: AbortSignal): Promise<number> {
   });
   try {
     terminal.line('');
-    terminal.line('The main job, once, through the gateway:');
+    terminal.line('The smoke test, once, through the gateway:');
     const failed = running.ended.then((reason) => Promise.reject(reason));
-    await Promise.race([mainJob(running.contentServer, terminal.line), failed]);
+    await Promise.race([smokeTest(running.contentServer, terminal.line), failed]);
     running.publish();
     for (const line of tour(running.stack, state, identityDemo)) terminal.line(line);
     terminal.line(`Ready after ${seconds(Date.now() - began)}.`);

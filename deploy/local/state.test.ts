@@ -56,7 +56,7 @@ test('does not replace lost secrets while data needs them', () => {
     rmSync(folder, { recursive: true });
     mkdirSync(folder);
     writeFileSync(join(folder, 'secrets.json'), broken);
-    expect(() => openState(folder, '')).toThrow(/secrets\.json cannot be read, .*: fix it/);
+    expect(() => openState(folder, '')).toThrow(/secrets\.json cannot be read, .*\. Restore the file/);
     expect(readFileSync(join(folder, 'secrets.json'), 'utf8')).toBe(broken);
   }
 });

@@ -52,9 +52,9 @@ export function openState(folder: string, where: string): State {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     chmodSync(folder, 0o700);
-    takeLock(lock, where);
+    acquireLock(lock, where);
     for (const part of ['run', 'logs']) mkdirSync(path(part), { recursive: true, mode: 0o700 });
-    const secrets = keptSecrets(path('secrets.json'), path('postgres'));
+    const secrets = loadOrCreateSecrets(path('secrets.json'), path('postgres'));
     return {
       folder,
       path,
@@ -97,7 +97,7 @@ export function writePrivate(file: string, value: unknown): void {
   renameSync(draft, file);
 }
 
-function takeLock(lock: string, where: string): void {
+function acquireLock(lock: string, where: string): void {
   const content = JSON.stringify({ ...identityOf(process.pid), where });
   for (;;) {
     try {
@@ -113,7 +113,7 @@ function takeLock(lock: string, where: string): void {
 }
 
 /** @throws Problem if the secrets are lost and there is data that needs them */
-function keptSecrets(file: string, data: string): Secrets {
+function loadOrCreateSecrets(file: string, data: string): Secrets {
   const kept = readJson<Partial<Secrets>>(file);
   if (kept?.postgresPassword && kept.authKeySecret && kept.contentServerPassword) return kept as Secrets;
   const isThere = existsSync(file);

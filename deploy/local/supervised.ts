@@ -158,7 +158,7 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext): Superv
   }
 
   /** Restarts the process after each crash until the stack stops. */
-  async function keepUp(): Promise<void> {
+  async function keepRunning(): Promise<void> {
     for (;;) {
       const how = await ended;
       if (isStopping || signal.aborted) return;
@@ -184,7 +184,7 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext): Superv
     },
     async start() {
       await launch();
-      void keepUp();
+      void keepRunning();
     },
     async stop(graceMs) {
       isStopping = true;

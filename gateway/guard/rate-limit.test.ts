@@ -85,7 +85,7 @@ test.each([
   ['2001:db8:0:1::ff', '2001:db8:0:1'],
   ['unknown', 'unknown'],
 ])('%s is limited as %s', (address, expected) => {
-  expect(limitedAddress(address)).toBe(expected);
+  expect(rateLimitAddress(address)).toBe(expected);
 });
 
 test('counts requests with a token per user or client, across IP addresses', async () => {

@@ -131,11 +131,11 @@ export function createRateLimits(
     async count(response) {
       const { locals: context } = response;
       const endpoint = context.endpoint!;
-      const subject = context.caller ? actorOf(context.caller) : limitedAddress(context.address);
+      const subject = context.caller ? actorOf(context.caller) : rateLimitAddress(context.address);
       if (!enterInFlight(subject, response)) refuse(endpoint, 'Too many requests at once', 1);
       await check(limiters.get(endpoint.name), subject, endpoint);
     },
-    countBadToken: ({ address, endpoint }) => check(badTokenLimiter, limitedAddress(address), endpoint!),
+    countBadToken: ({ address, endpoint }) => check(badTokenLimiter, rateLimitAddress(address), endpoint!),
   };
 }
 

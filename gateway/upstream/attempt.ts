@@ -61,7 +61,7 @@ interface Attempt {
   state: State;
   instance: Instance;
   /** An earlier connection attempt, to another instance, failed. */
-  hasMoved: boolean;
+  isRetry: boolean;
   transfer?: Transfer;
   /** Status of the service's reply. */
   status?: number;
@@ -88,7 +88,7 @@ export function startAttempt(
     releaseSlot,
     state: 'connecting',
     instance: service.instances.choose(),
-    hasMoved: false,
+    isRetry: false,
   };
   attempt.instance.inFlight += 1;
   onFinished(response, () => end(attempt, 'disconnected'));
@@ -135,7 +135,8 @@ function passHeaders(attempt: Attempt, status: number, headers: IncomingHttpHead
   const timing = headers['server-timing'];
   if (typeof timing === 'string') context.serverTiming = timing;
   try {
-    if (isForeign(status, headers)) throw new Error(`the reply ${status} does not come from the service`);
+    if (isForeignReply(status, headers))
+      throw new Error(`the reply ${status} does not come from the service`);
     const passed = replyHeaders(headers, context.endpoint);
     if (!request.complete) passed.connection = 'close';
     response.writeHead(status, passed);
@@ -173,7 +174,7 @@ function handleError(attempt: Attempt, error: unknown): void {
     instance.pool.closeIdle();
     return send(attempt);
   }
-  if (error instanceof NotConnected) {
+  if (error instanceof ConnectionFailed) {
     instance.isReady = false;
     if (moveToAnother(attempt)) return send(attempt);
   }
@@ -193,10 +194,10 @@ function isStale({ request, state, transfer }: Attempt, error: unknown): boolean
 function moveToAnother(attempt: Attempt): boolean {
   const { instance, service, response } = attempt;
   const other = service.instances.chooseOther(instance);
-  if (!other || attempt.hasMoved || response.locals.bodyStream) return false;
+  if (!other || attempt.isRetry || response.locals.bodyStream) return false;
   instance.inFlight -= 1;
   other.inFlight += 1;
-  attempt.hasMoved = true;
+  attempt.isRetry = true;
   attempt.instance = other;
   return true;
 }

@@ -6,7 +6,7 @@ import { callbackify } from 'node:util';
 import type { Timeouts } from '../timeouts.ts';
 
 /** No connection to the service could be opened, so nothing of the request was sent. */
-export class NotConnected extends Error {}
+export class ConnectionFailed extends Error {}
 
 /** Pause before the second attempt: a service that is being replaced may listen again by then. */
 const pauseMs = 100;
@@ -36,7 +36,7 @@ export async function connect(url: URL, timeouts: Timeouts, open: () => Socket):
       return connected(open(), Math.max(1, Math.round(timeouts.connectTotal - (performance.now() - start))));
     });
   } catch (cause) {
-    throw new NotConnected(`${url.host} cannot be reached`, { cause });
+    throw new ConnectionFailed(`${url.host} cannot be reached`, { cause });
   }
 }
 

@@ -8,10 +8,10 @@ import { z } from 'zod';
 import { defineEndpoint } from '@content-platform/contract';
 import { until } from '../../test/support/wait.ts';
 import { handle } from './service.ts';
-import { base, serve } from './testing/served.ts';
+import { publicGet, serve } from './testing/served.ts';
 
 const file = defineEndpoint({
-  ...base,
+  ...publicGet,
   name: 'file',
   method: 'POST',
   path: '/api/file',
@@ -20,7 +20,7 @@ const file = defineEndpoint({
 });
 
 const stream = defineEndpoint({
-  ...base,
+  ...publicGet,
   name: 'stream',
   path: '/api/stream/:how',
   params: z.strictObject({ how: z.enum(['whole', 'broken', 'endless']) }),

@@ -6,10 +6,10 @@ import { HttpError } from './http-error.ts';
 import { until } from '../../test/support/wait.ts';
 import { handle } from './service.ts';
 import { sentSpans } from './testing/sent-spans.ts';
-import { base, serve } from './testing/served.ts';
+import { publicGet, serve } from './testing/served.ts';
 
 const echo = defineEndpoint({
-  ...base,
+  ...publicGet,
   name: 'echo',
   method: 'POST',
   path: '/api/echo/:id',
@@ -17,13 +17,13 @@ const echo = defineEndpoint({
   query: z.strictObject({ view: z.enum(['a', 'b']).default('a') }),
   body: { kinds: ['json', 'form'], maxBytes: 100, schema: z.strictObject({ name: multiLineText(1, 20) }) },
 });
-const secret = defineEndpoint({ ...base, name: 'secret', path: '/api/secret', access: 'cache:clear' });
-const broken = defineEndpoint({ ...base, name: 'broken', path: '/api/broken' });
-const fixed = defineEndpoint({ ...base, name: 'fixed', method: 'POST', path: '/api/echo/all' });
-const whoAsks = defineEndpoint({ ...base, name: 'whoAsks', path: '/api/who-asks' });
-const slow = defineEndpoint({ ...base, name: 'slow', path: '/api/slow' });
+const secret = defineEndpoint({ ...publicGet, name: 'secret', path: '/api/secret', access: 'cache:clear' });
+const broken = defineEndpoint({ ...publicGet, name: 'broken', path: '/api/broken' });
+const fixed = defineEndpoint({ ...publicGet, name: 'fixed', method: 'POST', path: '/api/echo/all' });
+const whoAsks = defineEndpoint({ ...publicGet, name: 'whoAsks', path: '/api/who-asks' });
+const slow = defineEndpoint({ ...publicGet, name: 'slow', path: '/api/slow' });
 const switchedOff = defineEndpoint({
-  ...base,
+  ...publicGet,
   name: 'switchedOff',
   method: 'POST',
   path: '/api/:feature/secret',

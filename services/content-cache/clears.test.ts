@@ -4,12 +4,12 @@ import { call } from '@content-platform/contract/client';
 import { until, within } from '../../test/support/wait.ts';
 import { startProxy } from '../../test/support/proxy.ts';
 import type { TestService } from './testing/service.ts';
-import { read, startWorld, type World } from './testing/world.ts';
+import { read, startTestStores, type TestStores } from './testing/test-stores.ts';
 
-let world: World;
+let world: TestStores;
 let service: TestService;
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startTestStores();
   service = await world.service();
   await world.sql(
     `INSERT INTO content.record SELECT model, id, 'Old', '{}'

@@ -3,12 +3,12 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { startCluster, type ClusterMember, type RedisCluster } from '../../test/support/redis-cluster.ts';
 import { until } from '../../test/support/wait.ts';
-import { read, startWorld, type World } from './testing/world.ts';
+import { read, startTestStores, type TestStores } from './testing/test-stores.ts';
 
-let world: World;
+let world: TestStores;
 let cluster: RedisCluster;
 beforeAll(async () => {
-  [world, cluster] = await Promise.all([startWorld(), startCluster({ replicas: 0 })]);
+  [world, cluster] = await Promise.all([startTestStores(), startCluster({ replicas: 0 })]);
 });
 afterAll(async () => {
   await world.close();

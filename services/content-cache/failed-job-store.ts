@@ -160,7 +160,7 @@ export function createFailedJobStore(query: Database['query']) {
     },
 
     /** Stores the result of a retry: success, or a new failure. Returns undefined if the job was deleted. */
-    noteRetry: (id: number, failure?: { class: FailedJobClass; error: string }) =>
+    recordRetry: (id: number, failure?: { class: FailedJobClass; error: string }) =>
       one(
         'retry_failed_job',
         `UPDATE content.failed_job SET attempts = attempts + 1, state = $2, retried_at = now(),
@@ -169,7 +169,7 @@ export function createFailedJobStore(query: Database['query']) {
       ),
 
     /** Returns the number of matching jobs, and the newest id. */
-    async match(filter: JobFilter): Promise<{ matched: number; newest: number }> {
+    async countMatching(filter: JobFilter): Promise<{ matched: number; newest: number }> {
       const text = `SELECT count(*), coalesce(max(id), 0) AS newest FROM content.failed_job WHERE ${matches}`;
       const { rows } = await query<{ count: string; newest: string }>(
         'match_failed_jobs',
@@ -180,7 +180,7 @@ export function createFailedJobStore(query: Database['query']) {
     },
 
     /** Deletes up to 100 matching jobs with ids up to `newest`, and returns how many. Skips jobs that are being changed. */
-    async removeSome(filter: JobFilter, newest: number): Promise<number> {
+    async removeMatching(filter: JobFilter, newest: number): Promise<number> {
       const text = `DELETE FROM content.failed_job WHERE id = ANY (ARRAY(
           SELECT id FROM content.failed_job WHERE ${matches} AND id <= $5 LIMIT ${deleteSlice} FOR UPDATE SKIP LOCKED))`;
       const { rowCount } = await query('delete_failed_jobs', text, [...filterValues(filter), newest]);
@@ -188,7 +188,7 @@ export function createFailedJobStore(query: Database['query']) {
     },
 
     /** Deletes the jobs that were retried over 30 days ago. Open jobs stay. */
-    forget: () =>
+    deleteRetried: () =>
       deleteExpired(
         query,
         'forget_failed_jobs',

@@ -8,12 +8,12 @@ import { deleteFailedJobs } from './endpoints/delete-failed-jobs.ts';
 import { retryFailedJobs } from './endpoints/retry-failed-jobs.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
 import type { TestService } from './testing/service.ts';
-import { read, startWorld, type World } from './testing/world.ts';
+import { read, startTestStores, type TestStores } from './testing/test-stores.ts';
 
-let world: World;
+let world: TestStores;
 let service: TestService;
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startTestStores();
   service = await world.service();
 });
 beforeEach(() => world.sql('TRUNCATE content.failed_job'));
@@ -319,9 +319,9 @@ test('keeps jobs that arrive during a deletion', async () => {
   let late: number | undefined;
   const meanwhile = {
     ...jobs,
-    async removeSome(...values: Parameters<typeof jobs.removeSome>) {
+    async removeSome(...values: Parameters<typeof jobs.removeMatching>) {
       late ??= await store();
-      return jobs.removeSome(...values);
+      return jobs.removeMatching(...values);
     },
   };
   const logger = createLogger('content-cache', 'silent');

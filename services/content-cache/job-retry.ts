@@ -32,7 +32,7 @@ export function createJobRetry(jobs: FailedJobStore, invalidator: Invalidator, c
         if (!(error instanceof CacheError)) throw error;
         throw cacheUnavailable('The cache cannot be cleared now: the job stays open.', error);
       });
-      const job = await jobs.noteRetry(id, failure);
+      const job = await jobs.recordRetry(id, failure);
       return job && { job, failure };
     },
   };

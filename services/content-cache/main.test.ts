@@ -7,11 +7,11 @@ import { freeRow } from '../../test/support/ports.ts';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import { until } from '../../test/support/wait.ts';
 import { createTestTokens } from './testing/tokens.ts';
-import { startWorld, type World } from './testing/world.ts';
+import { startTestStores, type TestStores } from './testing/test-stores.ts';
 
-let world: World;
+let world: TestStores;
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startTestStores();
 });
 afterAll(() => world.close());
 

@@ -5,12 +5,12 @@ import type { InvalidationLog } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
 import { createCacheMetrics } from './metrics.ts';
 import { createPendingClears, type PendingClears } from './pending-clears.ts';
-import { startWorld, type World } from './testing/world.ts';
+import { startTestStores, type TestStores } from './testing/test-stores.ts';
 
-let world: World;
+let world: TestStores;
 let pending: PendingClears;
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startTestStores();
   const logger = createLogger('content-cache', 'silent');
   const metrics = createCacheMetrics(createMetrics('content-cache'));
   const invalidator = createInvalidator({ add: () => {} } as unknown as InvalidationLog, metrics);

@@ -23,7 +23,7 @@ const add = `INSERT INTO content.pending_clear (model, record_id, requested_by, 
   DO UPDATE SET id = DEFAULT, requested_by = excluded.requested_by, source = excluded.source`;
 const page = `SELECT id, model, record_id, requested_by, created_at FROM content.pending_clear ORDER BY id LIMIT $1`;
 const pageAfter = `SELECT id, model, record_id FROM content.pending_clear WHERE id > $2 ORDER BY id LIMIT $1`;
-const among = `SELECT DISTINCT wanted.model, wanted.id FROM unnest($1::text[], $2::bigint[]) AS wanted (model, id)
+const findCovered = `SELECT DISTINCT wanted.model, wanted.id FROM unnest($1::text[], $2::bigint[]) AS wanted (model, id)
   JOIN content.pending_clear AS pending
     ON pending.model = wanted.model AND coalesce(pending.record_id, 0) IN (0, wanted.id)`;
 const countAll = 'SELECT count(*) FROM content.pending_clear';
@@ -76,7 +76,7 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
 
     /** Returns the names of those records that a stored clear covers, by id or by model. */
     async among(records: readonly { model: Model; id: number }[]): Promise<Set<string>> {
-      const { rows } = await query<{ model: Model; id: string }>('find_pending_clears', among, [
+      const { rows } = await query<{ model: Model; id: string }>('find_pending_clears', findCovered, [
         records.map(({ model }) => model),
         records.map(({ id }) => id),
       ]);
@@ -92,7 +92,7 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
     carryOut,
 
     /** Clears the stored targets in a part of the cache. Keeps the rows for the other parts. Throws as carryOut() does. */
-    async carryOutPart(clearer: CacheClearer): Promise<void> {
+    async carryOutForPrimary(clearer: CacheClearer): Promise<void> {
       for (let after = '0'; ;) {
         const { rows } = await query<Row>('list_pending_clears', pageAfter, [pageSize, after]);
         await Promise.all(rows.map((row) => clearTarget(clearer, targetOf(row))));

@@ -2,12 +2,12 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { until } from '../../test/support/wait.ts';
 import { type Proxy, startProxy } from '../../test/support/proxy.ts';
 import type { TestService } from './testing/service.ts';
-import { read, startWorld, type World } from './testing/world.ts';
+import { read, startTestStores, type TestStores } from './testing/test-stores.ts';
 
-let world: World;
+let world: TestStores;
 let service: TestService;
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startTestStores();
   service = await world.service();
 });
 /** To the database. Closed also when a test fails. */

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Model } from '@content-platform/contract';
 import type { TestService } from './testing/service.ts';
-import { read, startWorld, type World } from './testing/world.ts';
+import { read, startTestStores, type TestStores } from './testing/test-stores.ts';
 
-let world: World;
+let world: TestStores;
 let open: TestService;
 let restricted: TestService;
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startTestStores();
   open = await world.service();
   restricted = await world.service({ env: { CONTENT_RESTRICTED_MODELS: 'accesscode, condition' } });
   for (const model of ['accesscode', 'webform'])

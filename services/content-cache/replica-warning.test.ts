@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { follow } from '../../test/support/redis-replication.ts';
 import { startRedis, type RedisServer } from '../../test/support/redis-server.ts';
 import { until } from '../../test/support/wait.ts';
-import { startWorld, type World } from './testing/world.ts';
+import { startTestStores, type TestStores } from './testing/test-stores.ts';
 
-let world: World;
+let world: TestStores;
 let replica: RedisServer;
 beforeAll(async () => {
-  [world, replica] = await Promise.all([startWorld(), startRedis({ 'repl-diskless-sync-delay': '0' })]);
+  [world, replica] = await Promise.all([startTestStores(), startRedis({ 'repl-diskless-sync-delay': '0' })]);
   await world.redis.admin.config('SET', 'repl-diskless-sync-delay', '0');
   await follow(replica, world.redis);
 });

@@ -74,7 +74,7 @@ export async function startContentCache(
     negativeTtlMs: config.CACHE_NEGATIVE_TTL * 1_000,
     unmanagedKeys: config.CACHE_UNMANAGED_KEYS,
     replicaGuard: { atLeast: config.CACHE_MIN_REPLICAS, maxLagSeconds: config.CACHE_REPLICA_MAX_LAG },
-    recover: (clearer, isWhole) => (isWhole ? pending.carryOut : pending.carryOutPart)(clearer),
+    recover: (clearer, isWhole) => (isWhole ? pending.carryOut : pending.carryOutForPrimary)(clearer),
     onStateChange: logState(logger),
   });
   onStop(() => cache.close());
@@ -87,7 +87,7 @@ export async function startContentCache(
   const events = kafka && createEvents({ kafka, clearer: cache, ...deps, ...forTests });
   observe(metrics, {
     memory: cache.memory,
-    openJobs: async () => (await jobs.match({ state: 'open' })).matched,
+    openJobs: async () => (await jobs.countMatching({ state: 'open' })).matched,
     waitingEvents: events?.waiting ?? (() => 0),
     pendingClears: pending.count,
   });

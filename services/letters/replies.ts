@@ -25,7 +25,7 @@ export interface ReadDeps extends AuditDeps {
 }
 
 /** Writes to the audit log and the log who read the letter, unless it is the caller's own. */
-export async function noteReading(
+export async function auditReading(
   { addToAudit, logger }: AuditDeps,
   { id, user_id: userId }: Letter,
   { caller, address }: { caller: Caller; address: string },
@@ -46,7 +46,7 @@ export async function findReadable(
   const { caller } = by;
   const letter = await deps.letters.find(id, caller.scopes.has('letters:write') ? 'any' : caller.id);
   if (!letter) throw letterNotFound(id);
-  await noteReading(deps, letter, by);
+  await auditReading(deps, letter, by);
   return letter;
 }
 

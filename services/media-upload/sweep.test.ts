@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { bareEnvironment } from '../../test/support/processes.ts';
 import type { StoredFile, Store } from './stores/store.ts';
 import { deleteOrphans, EmptyStoreError, findOrphans } from './sweep.ts';
-import { newFile, setScene, type Scene } from './testing/scene.ts';
+import { newFile, createMediaFixture, type MediaFixture } from './testing/media-fixture.ts';
 
-let scene: Scene;
+let scene: MediaFixture;
 beforeAll(async () => {
-  scene = await setScene();
+  scene = await createMediaFixture();
 });
 afterAll(() => scene?.close());
 
@@ -151,7 +151,7 @@ test('the command fails with one line and exit code 1', async () => {
     [/^admin: Unknown command x\. Run help for a list\.\n$/, ['x'], {}],
     [/^admin: Unknown option '--all'/, ['sweep-media', '--all'], {}],
     [
-      /^admin: The store has no file, but the table 1: /,
+      /^admin: The store has no files, but the table has 1 rows: /,
       ['sweep-media', '--delete'],
       { MEDIA_FOLDER: elsewhere },
     ],

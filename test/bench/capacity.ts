@@ -8,7 +8,7 @@ import { closeRecords, database, freshId } from '../support/records.ts';
 import { scrape } from '../support/metrics.ts';
 import { pidOf, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
-import { cpuWhile } from './stand.ts';
+import { cpuWhile } from './test-system.ts';
 
 const processes = ['gateway', 'content-cache', 'redis', 'postgres', 'kafka'];
 const concurrency = 16;

@@ -55,7 +55,7 @@ export function startGateway(
   return start('gateway', port, upstream, { redis, urlOf }, { RATE_LIMIT_SCALE: '1000', ...settings });
 }
 
-export interface ContentCacheAround {
+export interface ContentCacheDeps {
   auth: string;
   postgres: string;
   logs: string;
@@ -67,14 +67,14 @@ export interface ContentCacheAround {
 /** Starts the platform's content-cache, by default with its default settings. */
 export function startContentCache(
   port: number,
-  { auth, postgres, logs, redis, kafka }: ContentCacheAround,
+  { auth, postgres, logs, redis, kafka }: ContentCacheDeps,
   settings: Record<string, string> = {},
 ): ChildProcess {
   return start('content-cache', port, auth, { postgres, logs, redis, kafka }, settings);
 }
 
 /** Is the process at `port` ready and not degraded? */
-export async function isWell(port: number): Promise<boolean> {
+export async function isReady(port: number): Promise<boolean> {
   const response = await fetch(`http://127.0.0.1:${port + internalPortOffset}/health/ready`);
   return ((await response.json()) as { status: string }).status === 'ok';
 }

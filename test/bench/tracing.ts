@@ -4,9 +4,9 @@
 import { startHttpServer } from '../support/http-server.ts';
 import { startAuth } from './gateway/auth.ts';
 import { stopAll } from './gateway/processes.ts';
-import { inTurns } from './in-turns.ts';
+import { inRotatingOrder } from './rotating-order.ts';
 import { median } from './percentiles.ts';
-import { measure, startPeople, startStand, type Stand } from './stand.ts';
+import { measure, startPeople, startTestSystem, type TestSystem } from './test-system.ts';
 
 const limit = 1.1;
 /** Many short rounds: other work on the machine affects both kinds, and the median removes outliers. */
@@ -26,16 +26,16 @@ try {
   const load = startPeople();
   load.post([auth.sign(7)]);
   // Two pairs of each kind: equal processes differ permanently by some percent.
-  const pairs: (Stand & { traces: 'off' | 'on'; seen: number[] })[] = [];
+  const pairs: (TestSystem & { traces: 'off' | 'on'; seen: number[] })[] = [];
   for (const traces of ['off', 'on', 'off', 'on'] as const) {
     const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: traces === 'on' ? collector.origin : '' };
-    pairs.push({ traces, ...(await startStand(auth.url, { settings })), seen: [] });
+    pairs.push({ traces, ...(await startTestSystem(auth.url, { settings })), seen: [] });
   }
   const path = '/api/content/pathway/1';
   const ask = ({ gateway, pids }: (typeof pairs)[number], forSeconds: number) =>
     measure(load, { origin: gateway, path, seconds: forSeconds, perSecond: 0, kept: 0, connections }, pids);
   for (const pair of pairs) await ask(pair, warmUpSeconds);
-  await inTurns(pairs, rounds, async (pair) => {
+  await inRotatingOrder(pairs, rounds, async (pair) => {
     const { cpu } = await ask(pair, seconds);
     pair.seen.push(cpu['gateway']! + cpu['content-cache']!);
   });

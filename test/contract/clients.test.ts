@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { admin } from '../support/admin.ts';
-import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
+import { isAcceptedEverywhere, untilRefused } from '../support/revoked.ts';
 import { stack } from '../support/stack.ts';
 
 async function tokenFor(client_id: string, client_secret: string) {
@@ -15,13 +15,13 @@ test("rotation revokes the client's old secret and tokens; disabling also revoke
   const name = `client-${randomBytes(6).toString('hex')}`;
   const first = await admin('create-client', name, '--scope', 'jobs:manage');
   const old = (await tokenFor(name, first)).body!.access_token;
-  expect(await isTakenEverywhere(old)).toBe(true);
+  expect(await isAcceptedEverywhere(old)).toBe(true);
 
   const second = await admin('rotate-client', name);
   expect((await tokenFor(name, first)).error?.error).toBe('invalid_client');
   const renewed = (await tokenFor(name, second)).body!.access_token;
   await untilRefused(old);
-  expect(await isTakenEverywhere(renewed)).toBe(true);
+  expect(await isAcceptedEverywhere(renewed)).toBe(true);
 
   await admin('disable-client', name);
   expect((await tokenFor(name, second)).error?.error).toBe('invalid_client');

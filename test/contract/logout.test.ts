@@ -3,7 +3,7 @@ import { logout } from '@content-platform/contract';
 import { logIn, newUser } from '../support/accounts.ts';
 import { newPushToken, pushTokensOf, register } from '../support/devices.ts';
 import { refresh } from '../support/refresh.ts';
-import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
+import { isAcceptedEverywhere, untilRefused } from '../support/revoked.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
 const invalid = { fields: [{ fcm_token: 1 }, { fcm_token: 'x'.repeat(4_097) }, { all: true }] };
@@ -13,14 +13,14 @@ describeEndpoint(logout, { path: '/api/logout', as: 'user', body: {}, invalid },
     const user = await newUser();
     const other = await logIn(user.email, user.password);
     const next = (await refresh(user.refreshToken)).body!;
-    for (const token of [user.token, next.access_token]) expect(await isTakenEverywhere(token)).toBe(true);
+    for (const token of [user.token, next.access_token]) expect(await isAcceptedEverywhere(token)).toBe(true);
 
     expect(await ask({ token: user.token })).toMatchObject({ status: 204 });
     expect(await refresh(next.refresh_token!)).toMatchObject({ reason: 'revoked' });
     expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'revoked' });
     for (const token of [user.token, next.access_token]) await untilRefused(token);
 
-    expect(await isTakenEverywhere(other.token)).toBe(true);
+    expect(await isAcceptedEverywhere(other.token)).toBe(true);
     expect(await refresh(other.refreshToken)).toMatchObject({ status: 200 });
   });
 

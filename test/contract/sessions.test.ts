@@ -3,7 +3,7 @@ import { deleteSession, deleteSessions, listSessions } from '@content-platform/c
 import { call } from '@content-platform/contract/client';
 import { logIn, newUser } from '../support/accounts.ts';
 import { refresh } from '../support/refresh.ts';
-import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
+import { isAcceptedEverywhere, untilRefused } from '../support/revoked.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
@@ -50,7 +50,7 @@ describeEndpoint(deleteSession, unknownSession, ({ ask }) => {
     const user = await newUser();
     const lost = await logIn(user.email, user.password);
     const { id } = (await sessionsOf(lost.token)).find(({ current }) => current)!;
-    expect(await isTakenEverywhere(lost.token)).toBe(true);
+    expect(await isAcceptedEverywhere(lost.token)).toBe(true);
 
     expect(await ask({ token: user.token, params: { id } })).toMatchObject({ status: 204 });
     expect(await refresh(lost.refreshToken)).toMatchObject({ reason: 'revoked' });
@@ -69,7 +69,7 @@ describeEndpoint(deleteSessions, { path, as: 'user' }, ({ ask }) => {
       expect(await refresh(refreshToken)).toMatchObject({ reason: 'revoked' });
       await untilRefused(token);
     }
-    expect(await isTakenEverywhere(another.token)).toBe(true);
+    expect(await isAcceptedEverywhere(another.token)).toBe(true);
     expect(await refresh(another.refreshToken)).toMatchObject({ status: 200 });
     expect(await sessionsOf((await logIn(user.email, user.password)).token)).toHaveLength(1);
   });

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { logout, token } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { emails, machine, newUser, password } from '../support/accounts.ts';
-import { isTakenEverywhere } from '../support/revoked.ts';
+import { isAcceptedEverywhere } from '../support/revoked.ts';
 import { stack } from '../support/stack.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
@@ -60,7 +60,7 @@ describeEndpoint(token, { path: '/api/token', body: credentials }, ({ ask, send 
       body: { token_type: 'Bearer', expires_in: 900, scope: 'jobs:manage pulse:view' },
     });
     expect(first.headers.get('cache-control')).toBe('no-store');
-    expect(await isTakenEverywhere(first.body!.access_token)).toBe(true);
+    expect(await isAcceptedEverywhere(first.body!.access_token)).toBe(true);
     const successor = first.body!.refresh_token!;
     expect(successor).not.toBe(refresh_token);
     expect((await ask({ body: refresh })).body!.refresh_token).toBe(successor);

@@ -12,7 +12,7 @@ import {
   tokenOf,
 } from '../support/accounts.ts';
 import { refresh } from '../support/refresh.ts';
-import { isTakenEverywhere, untilRefused } from '../support/revoked.ts';
+import { isAcceptedEverywhere, untilRefused } from '../support/revoked.ts';
 import { ageSession } from '../support/recent-login.ts';
 import { closeRecords, database } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
@@ -248,7 +248,7 @@ describeEndpoint(
 
     test('logs a user out everywhere when a role is removed', async () => {
       const user = await newUser('user', 'sre');
-      expect(await isTakenEverywhere(user.token)).toBe(true);
+      expect(await isAcceptedEverywhere(user.token)).toBe(true);
       expect(await ask({ params: { id: user.id }, body: { roles: ['user'] } })).toMatchObject({
         status: 200,
       });
@@ -262,7 +262,7 @@ describeEndpoint(
     test('grants an added role from the next refresh on', async () => {
       const user = await newUser();
       await ask({ params: { id: user.id }, body: { roles: ['user', 'sre'] } });
-      expect(await isTakenEverywhere(user.token)).toBe(true);
+      expect(await isAcceptedEverywhere(user.token)).toBe(true);
       const { body } = await refresh(user.refreshToken);
       expect(body!.scope).toBe('jobs:manage pulse:view');
       const { status } = await call(gateway, contract.listFailedJobs, { token: body!.access_token });
@@ -280,7 +280,7 @@ describeEndpoint(
       expect(error?.error).toBe('invalid_credentials');
       await ask({ params, body: { disabled: false } });
       const { token } = await logIn(email, password);
-      expect(await isTakenEverywhere(token)).toBe(true);
+      expect(await isAcceptedEverywhere(token)).toBe(true);
     });
 
     test('returns 409 for removing the role of the last admin', async () => {
@@ -289,7 +289,7 @@ describeEndpoint(
         const { error } = await ask({ params: { id }, body });
         expect(error).toMatchObject({ error: 'last_admin', code: 409 });
       }
-      expect(await isTakenEverywhere(await tokenOf(gateway, 'admin'))).toBe(true);
+      expect(await isAcceptedEverywhere(await tokenOf(gateway, 'admin'))).toBe(true);
     });
   },
 );

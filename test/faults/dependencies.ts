@@ -8,14 +8,14 @@ import { freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { model } from './groups.ts';
-import { bytes, postgresRefusal, redisRefusal, s3Refusal, text, webServer } from './wrong-answers.ts';
-import type { World } from './world.ts';
+import { bytes, postgresRefusal, redisRefusal, s3Refusal, text, webServer } from './faulty-servers.ts';
+import type { FaultyStack } from './faulty-stack.ts';
 
 export interface Fault {
   /** The title of the column. */
   name: string;
-  on(world: World): unknown;
-  off(world: World): unknown;
+  on(world: FaultyStack): unknown;
+  off(world: FaultyStack): unknown;
 }
 
 export interface Dependency {
@@ -30,10 +30,10 @@ export interface Dependency {
   /** Time limit for the recovery, in ms; 60 s by default. */
   backWithinMs?: number;
   /** Run before the first fault and after the last one. */
-  begin?(world: World): Promise<void>;
-  end?(world: World): Promise<void>;
+  begin?(world: FaultyStack): Promise<void>;
+  end?(world: FaultyStack): Promise<void>;
   /** Checks the recovery of work that no gateway request shows. Returns false or throws until it has recovered. */
-  isBack?(world: World): Promise<boolean>;
+  isBack?(world: FaultyStack): Promise<boolean>;
 }
 
 const slowMs = 5_000;
@@ -138,7 +138,7 @@ async function eventArrives(): Promise<boolean> {
 }
 
 /** Checks that the collector receives a trace. */
-async function traceArrives({ collector }: World): Promise<boolean> {
+async function traceArrives({ collector }: FaultyStack): Promise<boolean> {
   const before = collector.spans.length;
   await clear(model, freshId());
   return until('a span arrives', () => collector.spans.length > before, 5_000);

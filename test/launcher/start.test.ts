@@ -100,7 +100,7 @@ beforeAll(async () => {
 
 afterAll(() => cleanUp(state, launcher), limitMs);
 
-test('runs the main job once and prints what it saw', () => {
+test('runs the smoke test once and prints what it read', () => {
   const output = running().output();
   const steps = [
     /login +\d+ ms {3}user@example.com/,
@@ -250,7 +250,7 @@ test(
       /Kafka .* unavailable \(there is no Java 17 or newer\); invalidation works by HTTP only/,
     );
     // A changed demo account does not prevent the start.
-    expect(running().output()).toMatch(/The client content-server was changed .* the main job is left out/);
+    expect(running().output()).toMatch(/The client content-server was changed .* the smoke test is skipped/);
     expect(alive(left)).toEqual([]);
     expect(alive(processesOf(state))).toHaveLength(processCount - 1);
     expect(stackOf(state).kafka).toBeNull();

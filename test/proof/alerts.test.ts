@@ -10,7 +10,7 @@ import { ROOT } from '../../deploy/local/config.ts';
 import { startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
 import { tokenOf } from '../support/accounts.ts';
 import { announce } from '../support/events.ts';
-import { joinAsStranger } from '../support/group-stranger.ts';
+import { joinAsIdleMember } from '../support/idle-group-member.ts';
 import { holdOpen } from '../support/locks.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { read } from '../support/platform.ts';
@@ -53,16 +53,16 @@ afterAll(async () => {
   await webhook?.stop();
   await own?.stop();
 });
-beforeEach(() => webhook.forget());
+beforeEach(() => webhook.reset());
 
 /** Waits for these notifications and expects no other. `since`: start of the fault, by performance.now(). */
 async function told(since: number, ...names: string[]): Promise<void> {
   for (const name of names) {
-    await until(`${name} was sent`, () => name in webhook.told(), 90_000);
+    await until(`${name} was sent`, () => name in webhook.notified(), 90_000);
     const passed = ((performance.now() - since) / 1_000).toFixed(1);
     seconds.push(`${expect.getState().currentTestName}: ${name} ${passed}`);
   }
-  expect(Object.keys(webhook.told()).toSorted()).toEqual(names.toSorted());
+  expect(Object.keys(webhook.notified()).toSorted()).toEqual(names.toSorted());
 }
 
 /** Runs `work` in a transaction. */
@@ -84,14 +84,14 @@ test('normal traffic fires no alert', async () => {
     const [sample] = await prometheus.query('cache:cache_reads:hit_ratio_10m');
     return Number(sample?.value[1]) > 0.9;
   });
-  expect(webhook.told()).toEqual({});
+  expect(webhook.notified()).toEqual({});
 });
 
 test('notifies about an event that cannot be processed', async () => {
   const since = performance.now();
   await announce('not json');
   await told(since, 'FailedJobs');
-  expect(webhook.told()['FailedJobs']).toBe('1 failed jobs wait to be tried again or forgotten');
+  expect(webhook.notified()['FailedJobs']).toBe('1 failed jobs wait to be tried again or forgotten');
   await database().query('DELETE FROM content.failed_job');
 });
 
@@ -114,12 +114,12 @@ test('notifies about slow queries', async () => {
     await unlock();
   }
   await told(since, 'SlowQueries');
-  expect(webhook.told()['SlowQueries']).toMatch(/^letters made \d+(\.\d+)? queries over 200ms/);
+  expect(webhook.notified()['SlowQueries']).toMatch(/^letters made \d+(\.\d+)? queries over 200ms/);
 });
 
 test('notifies about a slow route with few of all requests', async () => {
   await until('the slow queries are over', () => !webhook.firing().includes('SlowQueries'), 90_000);
-  webhook.forget();
+  webhook.reset();
   const token = await tokenOf(stack().gateway, 'user');
   const since = performance.now();
   const faults = [
@@ -137,7 +137,7 @@ test('notifies about a slow route with few of all requests', async () => {
   } finally {
     await Promise.all(faults.map((fault) => fault.stop()));
   }
-  expect(webhook.told()['RouteLatencyP95High']).toMatch(
+  expect(webhook.notified()['RouteLatencyP95High']).toMatch(
     /^95 % of GET \/api\/letters take up to \S+; the limit is 500ms$/,
   );
 });
@@ -159,7 +159,7 @@ test('notifies about a full Redis', async () => {
       await pressure.stop();
       await redis.config('SET', 'maxmemory', '256mb');
     }
-    expect(webhook.told()['CacheEvictions']).toMatch(/^Redis is full and evicted \d+ keys/);
+    expect(webhook.notified()['CacheEvictions']).toMatch(/^Redis is full and evicted \d+ keys/);
   } finally {
     redis.disconnect();
   }
@@ -182,7 +182,7 @@ test('notifies about an unannounced change while most reads miss', async () => {
 
 describe('the consumer is stalled', () => {
   test('notifies when an unknown member of the group takes events without processing them', async () => {
-    const leave = await joinAsStranger();
+    const leave = await joinAsIdleMember();
     const since = performance.now();
     // Enough events for both members.
     for (let count = 0; count < 24; count += 1) {
@@ -191,7 +191,9 @@ describe('the consumer is stalled', () => {
     }
     await told(since, 'InvalidationConsumerStalled');
     await leave();
-    expect(webhook.told()['InvalidationConsumerStalled']).toMatch(/^\d+ events wait, and none was processed/);
+    expect(webhook.notified()['InvalidationConsumerStalled']).toMatch(
+      /^\d+ events wait, and none was processed/,
+    );
   });
 
   test('notifies when Kafka hangs', async () => {
@@ -204,7 +206,7 @@ describe('the consumer is stalled', () => {
     } finally {
       process.kill(own.pidOf('kafka'), 'SIGCONT');
     }
-    expect(webhook.told()['InvalidationConsumerStalled']).toMatch(/^Kafka has not answered for \d+/);
+    expect(webhook.notified()['InvalidationConsumerStalled']).toMatch(/^Kafka has not answered for \d+/);
   });
 });
 
@@ -216,12 +218,12 @@ test('notifies when a service is stopped', async () => {
   } finally {
     process.kill(own.pidOf('content-cache'), 'SIGCONT');
   }
-  expect(webhook.told()['ServiceDown']).toBe('content-cache is down: 0 of its processes answer');
+  expect(webhook.notified()['ServiceDown']).toBe('content-cache is down: 0 of its processes answer');
 });
 
 test('every alert ends, and after-effects of the faults cause no notification', async () => {
   await until('all is over', () => webhook.firing().length === 0, 90_000);
-  expect(webhook.told()).toEqual({});
+  expect(webhook.notified()).toEqual({});
   console.log(`Seconds from fault to alert, in quicker time\n${seconds.join('\n')}`);
 });
 

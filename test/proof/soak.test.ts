@@ -159,7 +159,7 @@ test(
     const quietFrom = seconds();
     const heapsBefore = await heaps();
     await suffer(faultsAround, 1);
-    const told = Object.keys(webhook.told());
+    const told = Object.keys(webhook.notified());
     const done = await work.stop();
     const { announced, ...figures } = await race.stop();
     const unprocessed = () => {

@@ -6,7 +6,7 @@ import { cleanUp, launch, type Launcher, limitMs, newState, npmStart } from '../
 import { proofSize } from '../support/proof-size.ts';
 
 const starts = proofSize(30, 3);
-/** The output of a start that read the new version after both edits of its main job. */
+/** The output of a start that read the new version after both edits of its smoke test. */
 const jobDone =
   /edit by HTTP: cleared in [^]*edit through Kafka: cleared in [^]*"Edited through Kafka[^]*^Ready after/m;
 
@@ -14,7 +14,7 @@ const jobDone =
 const busy = new Worker('for (;;);', { eval: true });
 afterAll(() => busy.terminate());
 
-/** Starts the stack in a new folder, runs its main job and stops it. Returns the seconds until it was ready. */
+/** Starts the stack in a new folder, runs its smoke test and stops it. Returns the seconds until it was ready. */
 async function startOnce(): Promise<number> {
   const state = newState();
   let launcher: Launcher | undefined;

@@ -2,12 +2,12 @@ import { barChart, lineChart } from './charts.ts';
 import { judge, type Result } from '../bench/gateway/goals.ts';
 import { median } from '../bench/percentiles.ts';
 import { round, table } from '../support/table.ts';
-import { verdicts, type Kept, type Section } from './section.ts';
+import { verdicts, type StoredResult, type Section } from './section.ts';
 
 type Rounds = readonly Record<string, number>[];
 const of = (rounds: Rounds, key: string): number => median(rounds.map((each) => each[key]!));
 
-function gateway(kept: Kept) {
+function gateway(kept: StoredResult) {
   const results = kept['results'] as Result[];
   const rows = results.map(({ name, hasDuties, rounds }) => {
     const each = rounds as unknown as Rounds;
@@ -57,7 +57,7 @@ interface ClearResult {
   }[];
 }
 
-function cache(kept: Kept) {
+function cache(kept: StoredResult) {
   const caches = kept['caches'] as CacheResult[];
   const clears = kept['clears'] as ClearResult[];
   const hits = caches.map(({ name, rounds, storms, race }) => [
@@ -125,7 +125,7 @@ function cache(kept: Kept) {
   };
 }
 
-function events(kept: Kept) {
+function events(kept: StoredResult) {
   const modes = ['none', 'sweep'] as const;
   const rows = modes.map((mode) => {
     const { throughput, events: delay, calls } = kept[mode];
@@ -147,7 +147,7 @@ function events(kept: Kept) {
   ];
 }
 
-function overload(kept: Kept) {
+function overload(kept: StoredResult) {
   // oxlint-disable-next-line typescript/no-explicit-any
   const scenes = kept['scenes'] as any[];
   const { connections } = kept['settings'];
@@ -188,7 +188,7 @@ interface Curve {
   }[];
 }
 
-function curves(kept: Kept) {
+function curves(kept: StoredResult) {
   const list = kept['curves'] as Curve[];
   const text = list.map(({ name, unit, how, points }) => {
     const rows = points.map(({ at, rounds }) => [
@@ -220,7 +220,7 @@ function curves(kept: Kept) {
   return { text: [notAnswered, ...text], charts };
 }
 
-function memory(kept: Kept) {
+function memory(kept: StoredResult) {
   const samples = kept['samples'] as Record<string, { heap: number }[]>;
   const lines = Object.entries(samples).map(([label, list]) => ({
     label,
@@ -249,7 +249,7 @@ export const benchmarks: Section[] = [
       'Additional work of this gateway: the router and its six steps (7 %), CORS and security headers (5 %), the check of the target and the SHA-256 under which a token is cached (1.5 %), and a time limit, a span and a metric for each request.',
       'Tried without benefit: http-proxy-middleware for all requests (1.6 times the CPU; uploads use it), single Redis commands instead of one write for each turn of the event loop (12 % more), undici with a pool (it can send a request twice), prototypes as express sets them, and one write for head and body (no difference beyond the 20 % between runs).',
     ].join(' '),
-    tell: gateway,
+    render: gateway,
   },
   {
     title: 'Cache comparison',
@@ -259,7 +259,7 @@ export const benchmarks: Section[] = [
       'KEYS takes 210 ms, but blocks all other clients, so it is not used.',
       'Tried: pages of 5,000 buckets instead of 1,000, which makes a scan 20 % faster, and patterns that leave out other models if all waiting clears are for one model.',
     ].join(' '),
-    tell: cache,
+    render: cache,
   },
   {
     title: 'Invalidation',
@@ -268,7 +268,7 @@ export const benchmarks: Section[] = [
       '**Why:** at 500 calls a second the gateway, content-cache, Redis, PostgreSQL, Kafka and the load generator use more than half of both cores, and processes wait for a core. In a profile the longest stretches of 20 to 70 ms are garbage collections and small functions that were preempted; each process was preempted 400 to 900 times a second.',
       'Tried without benefit: processes pinned to cores, larger and fixed young generations of the heap, a collector with one thread.',
     ].join(' '),
-    tell: events,
+    render: events,
   },
   {
     title: 'Overload',
@@ -279,12 +279,12 @@ export const benchmarks: Section[] = [
       'Tried: refusing from 6 ms of lag and with 32 requests in progress instead of 20 ms and 64, which halved the median time of refusals (26 instead of 47 ms) but answered a third fewer requests; 16 listening sockets instead of one, without which new clients waited for seconds (kept).',
       'While the gateway gets less than 0.4 of a core it accepts 256 requests instead of 64. With 64, 313 of 12,091 reads were refused while containers were replaced on two cores at 200 reads a second; with 256, none of 24,367. The first refusals of an overload are later for that reason.',
     ].join(' '),
-    tell: overload,
+    render: overload,
   },
   {
     title: 'Cost with growing load',
     ...bench('curves'),
-    tell: curves,
+    render: curves,
   },
-  { title: 'Memory', ...bench('memory'), tell: memory },
+  { title: 'Memory', ...bench('memory'), render: memory },
 ];

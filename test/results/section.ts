@@ -1,5 +1,5 @@
 /** The common fields of the files in test/bench/results and test/faults/results. Each section knows the others. */
-export interface Kept {
+export interface StoredResult {
   date: string;
   machine: {
     cpu: string;
@@ -21,13 +21,16 @@ export interface Section {
   repeat: string;
   /** Why goals were missed and what was tried. */
   why?: string;
-  tell: (kept: Kept) => Paragraphs | { text: Paragraphs; charts: Record<string, string> };
+  render: (kept: StoredResult) => Paragraphs | { text: Paragraphs; charts: Record<string, string> };
 }
 
 type Paragraphs = readonly string[];
 
 /** The text of a section, and its charts by name. */
-export function told({ tell }: Section, kept: Kept): { text: string; charts: Record<string, string> } {
+export function renderSection(
+  { render: tell }: Section,
+  kept: StoredResult,
+): { text: string; charts: Record<string, string> } {
   const all = tell(kept);
   const { text, charts } = 'charts' in all ? all : { text: all, charts: {} };
   return { text: text.join('\n\n'), charts };

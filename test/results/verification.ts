@@ -1,6 +1,6 @@
 import { barChart } from './charts.ts';
 import { round, table } from '../support/table.ts';
-import { verdicts, type Kept, type Section } from './section.ts';
+import { verdicts, type StoredResult, type Section } from './section.ts';
 
 interface RaceResult {
   name: string;
@@ -19,7 +19,7 @@ const counted = (counts: Record<string, number> = {}): string =>
     .map(([what, count]) => `${what} ${round(count)}`)
     .join(', ');
 
-function race(kept: Kept) {
+function race(kept: StoredResult) {
   const all = kept['results'] as RaceResult[];
   const whole = all.filter(({ broken }) => !broken);
   const rows = whole.map(({ name, raced, seconds, troubles, figures }) => [
@@ -57,7 +57,7 @@ function race(kept: Kept) {
   ];
 }
 
-function events(kept: Kept) {
+function events(kept: StoredResult) {
   const { settings, sent, sentAgain, secondsToSend, secondsToCommit } = kept;
   const { consumers, restarts, log, during, atTheEnd } = kept;
   return [
@@ -80,7 +80,7 @@ function events(kept: Kept) {
   ];
 }
 
-function schemathesis(kept: Kept) {
+function schemathesis(kept: StoredResult) {
   const rows = Object.entries<Record<string, Record<string, unknown>>>(kept['roles']).map(([role, run]) => {
     const checks = run['checks'] as Record<string, Record<string, number>>;
     const sum = Object.values(checks).reduce((all, { success = 0 }) => all + success, 0);
@@ -101,7 +101,7 @@ function schemathesis(kept: Kept) {
   ];
 }
 
-function secrets(kept: Kept) {
+function secrets(kept: StoredResult) {
   const { secrets: used, searched } = kept;
   const rows = Object.entries<{ places: number; bytes: number }>(searched).map(
     ([place, { places, bytes }]) => [place, places, bytes],
@@ -112,7 +112,7 @@ function secrets(kept: Kept) {
   ];
 }
 
-function supplyChain(kept: Kept) {
+function supplyChain(kept: StoredResult) {
   const licences = Object.entries<number>(kept['licences']).toSorted(([, a], [, b]) => b - a);
   const { audit, releases } = kept as unknown as {
     audit: { project: string; unknown?: string; advisories?: unknown[] }[];
@@ -140,7 +140,7 @@ interface Holding {
   after: Record<string, number>;
 }
 
-function soak(kept: Kept) {
+function soak(kept: StoredResult) {
   const { minutes, faultEveryMs, seen, done, told, due, faults, held } = kept;
   const rows = (held as Holding[]).map(({ service, before, after }) => [
     service,
@@ -199,7 +199,7 @@ const meanings: Record<string, string> = {
 };
 
 /** A table of counters. */
-function counts(kept: Kept) {
+function counts(kept: StoredResult) {
   const { date: _, machine: __, seed, ...figures } = kept;
   const rows = Object.entries<number>(figures).map(([name, count]) => [meanings[name] ?? name, count]);
   return [`Seed ${seed}.`, table([['quantity', 'value'], ...rows])];
@@ -222,7 +222,7 @@ const slowKinds: Record<string, string> = {
   reader: 'does not read its 9 MB',
 };
 
-function slowClients({ slow, burst, idle }: Kept) {
+function slowClients({ slow, burst, idle }: StoredResult) {
   const kinds = Object.entries<Clients>(slow.clients).map(
     ([kind, { clients, firstClosed, lastClosed, limit, statuses }]) => [
       slowKinds[kind] ?? kind,
@@ -257,7 +257,7 @@ interface Fault {
   backMs: number;
 }
 
-function faultsTable({ dependencies }: Kept) {
+function faultsTable({ dependencies }: StoredResult) {
   const rows = Object.entries<Fault[]>(dependencies).map(([name, list]) => [
     name,
     list.map(({ fault }) => fault).join(', '),
@@ -270,11 +270,11 @@ function faultsTable({ dependencies }: Kept) {
 }
 
 /** A section of test/faults/results; `pattern` selects its proof, if that has another name than the file. */
-const proof = (title: string, name: string, tell: Section['tell'], pattern = name): Section => ({
+const proof = (title: string, name: string, tell: Section['render'], pattern = name): Section => ({
   title,
   file: `faults/results/${name}.json`,
   repeat: `npm run proof -- ${pattern}`,
-  tell,
+  render: tell,
 });
 
 /** The sections of docs/project/verification.md. */

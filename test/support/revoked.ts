@@ -27,7 +27,7 @@ async function takers(token: string): Promise<string[]> {
 /**
  * Is the token accepted by the gateway and each service? A machine's token counts as accepted even without the scope.
  */
-export async function isTakenEverywhere(token: string): Promise<boolean> {
+export async function isAcceptedEverywhere(token: string): Promise<boolean> {
   return (await takers(token)).length === 4;
 }
 

@@ -12,11 +12,11 @@ interface Alert {
 export interface Webhook {
   url: string;
   /** Alerts that started since `forget`, by name, each with the summary of the first notification. */
-  told(): Record<string, string>;
+  notified(): Record<string, string>;
   /** Names of the alerts that are still firing. */
   firing(): string[];
   /** Clears the list of notified alerts. */
-  forget(): void;
+  reset(): void;
   stop(): void;
 }
 
@@ -40,9 +40,9 @@ export async function startWebhook(): Promise<Webhook> {
   });
   return {
     url: `${origin}/`,
-    told: () => told,
+    notified: () => told,
     firing: () => [...firing.values()],
-    forget: () => void (told = {}),
+    reset: () => void (told = {}),
     stop: close,
   };
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { databaseUrl, list, readConfig, url } from '@content-platform/chassis/config';
-import { isHere } from '../../local/seed.ts';
+import { isLocalHost } from '../../local/seed.ts';
 
 const demoConfig = {
   // The passwords of the demo accounts are public.
-  BIND_ADDRESS: z.string().refine(isHere, 'a loopback address, as 127.0.0.1, where there is demo data'),
+  BIND_ADDRESS: z.string().refine(isLocalHost, 'a loopback address, as 127.0.0.1, where there is demo data'),
   DATABASE_URL: databaseUrl,
   CONTENT_SERVER_DATABASE_URL: databaseUrl.describe('The same database, for the role `content_server`'),
   GATEWAY_URL: url('http:', 'https:').describe('The gateway'),

@@ -46,7 +46,7 @@ async function play(signal: AbortSignal): Promise<number> {
     clientId: DEMO_CLIENT.name,
     clientSecret: DEMO_CLIENT.secret,
   };
-  await mainJob(settings, console.log);
+  await smokeTest(settings, console.log);
   writeFileSync(READY_FILE, '');
   const [edit, read] = [await createEditor(settings), createReader(config.GATEWAY_URL)];
   while (!signal.aborted) {

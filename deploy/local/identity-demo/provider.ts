@@ -57,7 +57,7 @@ const keyFor = (alg: string) => {
 
 function configurationOf({ client, people }: ProviderOptions): Configuration {
   return {
-    adapter: createMemory(),
+    adapter: createMemoryAdapter(),
     clients: [
       {
         client_id: client.id,

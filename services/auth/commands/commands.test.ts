@@ -72,7 +72,7 @@ test('create-user refuses a password of PASSWORD_BLOCKLIST_FILE', async () => {
   writeFileSync(file, password);
   process.env['PASSWORD_BLOCKLIST_FILE'] = file;
   const cid = ['--email', 'cid@example.com', '--name', 'Cid'];
-  await expectRefusal(/^The password is too easy to guess\. It is in a list/, createUser, cid, password);
+  await expectRefusal(/^The password is too easy to guess\. It is on a list/, createUser, cid, password);
   delete process.env['PASSWORD_BLOCKLIST_FILE'];
   rmSync(folder, { recursive: true });
 });

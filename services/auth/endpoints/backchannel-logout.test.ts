@@ -8,21 +8,21 @@ import { client, createBrowser } from '../../../test/support/identity.ts';
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
 import { until } from '../../../test/support/wait.ts';
 import { otherKey, type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { person, type Scene, startScene } from '../testing/identity-scene.ts';
+import { person, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
 import { reasonOf } from '../testing/start-auth.ts';
 
 const event = 'http://schemas.openid.net/event/backchannel-logout';
-const send = ({ auth }: Scene, logout_token: string) =>
+const send = ({ auth }: IdentityFixture, logout_token: string) =>
   call(auth.origin, contract.backchannelLogout, { params: { identity: 'identity' }, body: { logout_token } });
 
 describe('with a scripted provider', () => {
   let evil: EvilProvider;
-  let scene: Scene;
+  let scene: IdentityFixture;
   let refreshToken: string;
 
   beforeAll(async () => {
     evil = await startEvilProvider();
-    scene = await startScene({ issuer: evil.issuer });
+    scene = await startIdentityService({ issuer: evil.issuer });
     evil.userinfo = { sub: 'someone', email: 'someone@example.com', email_verified: true };
   });
   afterAll(async () => {
@@ -161,7 +161,7 @@ describe('with a scripted provider', () => {
 
   test('is a 502 while the keys cannot be read, and the token is accepted later', async () => {
     const own = await startEvilProvider();
-    const second = await startScene({ issuer: own.issuer });
+    const second = await startIdentityService({ issuer: own.issuer });
     const token = tokenOf({ iss: own.issuer });
     own.answers['/jwks'] = (response) => response.writeHead(500).end();
     expect(await send(second, token)).toMatchObject({
@@ -183,7 +183,10 @@ test('a logout at a real provider ends the session here', async () => {
     request.on('data', (part: Buffer) => (text += part.toString()));
     request.on('end', () => void forward(text).then((status) => response.writeHead(status).end()));
   });
-  const scene = await startScene({ people: [person('ann')], backchannelLogoutUri: callback.origin });
+  const scene = await startIdentityService({
+    people: [person('ann')],
+    backchannelLogoutUri: callback.origin,
+  });
   forward = async (body) => {
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const url = `${scene.auth.origin}/api/identity/backchannel-logout`;

@@ -47,7 +47,7 @@ export function changePassword(context: AuthContext): Handler<typeof contract> {
     const { id } = caller;
     const user = await database.users.findById(id);
     if (!user) throw sessionEnded();
-    const hash = await passwords.admit(async () => {
+    const hash = await passwords.limit(async () => {
       const complaints = await findProblems(user, caller, body, address);
       if (complaints.length > 0) throw refused(...complaints);
       return passwords.hash(body.new_password);

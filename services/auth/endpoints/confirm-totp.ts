@@ -19,7 +19,7 @@ export function confirmTotp(context: AuthContext): Handler<typeof contract> {
         if (totp?.confirmed) throw new HttpError('mfa_enabled', 'The second factor is set up already.');
         const step = totp && findTimeStep(decrypt(totp.encrypted, totpKey, totpContext(id)), code);
         if (step === undefined) return { ok: false, codes: [] };
-        await mfa.accept(id, step);
+        await mfa.recordAcceptedStep(id, step);
         const made = Array.from({ length: recoveryCodes }, makeRandomCode);
         await mfa.addRecoveryCodes(id, made.map(sha256));
         await audit.add({ ...byUser(id, address), event: 'mfa_enabled' });

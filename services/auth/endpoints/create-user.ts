@@ -22,7 +22,7 @@ export function createUser({ database, passwords, policy }: AuthContext): Handle
   return async ({ caller, body: { password, ...person }, address }) => {
     if (person.roles.some((role) => role !== 'user')) await requireRecentLogin(database.sessions, caller);
     const passwordHash =
-      password === undefined ? null : await passwords.admit(() => hashOf(password, person));
+      password === undefined ? null : await passwords.limit(() => hashOf(password, person));
     const by = { actor: actorOf(caller), address };
     const user = await database.transaction((stores) => addUser(stores, { ...person, passwordHash }, by));
     if (!user) throw taken();

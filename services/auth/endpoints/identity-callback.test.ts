@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createBrowser } from '../../../test/support/identity.ts';
 import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { person, type Scene, startScene } from '../testing/identity-scene.ts';
+import { person, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
 import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
 import { decode, reasonOf } from '../testing/start-auth.ts';
 
@@ -18,9 +18,9 @@ const people = [
 ];
 
 describe('with a real identity service', () => {
-  let scene: Scene;
+  let scene: IdentityFixture;
   beforeAll(async () => {
-    scene = await startScene({ people });
+    scene = await startIdentityService({ people });
     await scene.auth.addUser('taken@example.com', 'a long password of theirs');
   });
   afterAll(() => scene.stop());
@@ -152,11 +152,11 @@ describe('with a real identity service', () => {
 });
 
 describe('when users are linked by email', () => {
-  let scene: Scene;
+  let scene: IdentityFixture;
   /** Of a transaction that is open. */
-  let held: Scene['auth']['database']['query'];
+  let held: IdentityFixture['auth']['database']['query'];
   beforeAll(async () => {
-    scene = await startScene({ people, linkByEmail: true });
+    scene = await startIdentityService({ people, linkByEmail: true });
     await scene.auth.addUser('taken@example.com', 'a long password of theirs', 'sre');
   });
   afterAll(() => scene.stop());
@@ -190,10 +190,10 @@ describe('when users are linked by email', () => {
 
 describe('with an identity provider that violates the protocol', () => {
   let evil: EvilProvider;
-  let scene: Scene;
+  let scene: IdentityFixture;
   beforeAll(async () => {
     evil = await startEvilProvider();
-    scene = await startScene({ issuer: evil.issuer, linkByEmail: true });
+    scene = await startIdentityService({ issuer: evil.issuer, linkByEmail: true });
     await scene.auth.addUser('pat@example.com', 'a long password of theirs');
   });
   afterEach(() => evil.repent());

@@ -4,18 +4,18 @@ import { call } from '@content-platform/contract/client';
 import { createBrowser } from '../../../test/support/identity.ts';
 import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
 import { sha256 } from '../sessions/opaque-token.ts';
-import { returnTo, type Scene, startScene } from '../testing/identity-scene.ts';
+import { returnTo, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
 import { startAuth } from '../testing/start-auth.ts';
 
 const challenge = sha256('verifier').toString('base64url');
 const query = { return_to: returnTo, state: 'mine', code_challenge: challenge };
 const params = { identity: 'identity' };
 let evil: EvilProvider;
-let scene: Scene;
+let scene: IdentityFixture;
 
 beforeAll(async () => {
   evil = await startEvilProvider();
-  scene = await startScene({ issuer: evil.issuer });
+  scene = await startIdentityService({ issuer: evil.issuer });
 });
 afterAll(async () => {
   await scene.stop();
@@ -90,7 +90,7 @@ test('returns 501 to every request if no provider is configured', async () => {
 });
 
 test('returns 502 while the provider is unavailable; other endpoints work', async () => {
-  const away = await startScene({ issuer: 'http://127.0.0.1:1' });
+  const away = await startIdentityService({ issuer: 'http://127.0.0.1:1' });
   const answer = await call(away.auth.origin, identityLogin, { params, query });
   expect([answer.status, answer.error?.error]).toEqual([502, 'identity_unavailable']);
   expect(answer.headers.get('set-cookie')).toBeNull();

@@ -4,18 +4,19 @@ import { call } from '@content-platform/contract/client';
 import { client, createBrowser } from '../../../test/support/identity.ts';
 import { until } from '../../../test/support/wait.ts';
 import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { person, type Scene, startScene } from '../testing/identity-scene.ts';
+import { person, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
 import { decode, reasonOf } from '../testing/start-auth.ts';
 
-let scene: Scene;
+let scene: IdentityFixture;
 
-beforeAll(async () => void (scene = await startScene({ people: [person('ann')] })));
+beforeAll(async () => void (scene = await startIdentityService({ people: [person('ann')] })));
 afterAll(() => scene.stop());
 
-const logout = ({ auth }: Scene, token: string) =>
+const logout = ({ auth }: IdentityFixture, token: string) =>
   call(auth.origin, contract.identityLogout, { params: { identity: 'identity' }, token });
 
-const isOut = ({ auth }: Scene, token: string) => until('the token is refused', () => auth.isRefused(token));
+const isOut = ({ auth }: IdentityFixture, token: string) =>
+  until('the token is refused', () => auth.isRefused(token));
 
 test("ends our session and returns the URL that ends the provider's session", async () => {
   const { access_token: token, refresh_token } = await scene.tokensOf('ann');
@@ -50,7 +51,7 @@ test.each<[string, (evil: EvilProvider) => string]>([
   ['that is unavailable', () => 'http://127.0.0.1:1'],
 ])('ends our session with an identity provider %s', async (_, issuerOf) => {
   const evil = await startEvilProvider();
-  const own = await startScene({ issuer: issuerOf(evil) });
+  const own = await startIdentityService({ issuer: issuerOf(evil) });
   const { token } = await own.auth.person();
   // As if they had come from there before the service was restarted.
   const origin = `UPDATE auth.session SET identity_issuer = $1, id_token = 'a.b.c', suborgs = '{}'`;

@@ -90,7 +90,7 @@ export function login(context: AuthContext): Handler<typeof contract> {
   async function admit<T>(work: () => Promise<T>, start: number): Promise<T> {
     let admitted = false;
     try {
-      return await passwords.admit(() => {
+      return await passwords.limit(() => {
         admitted = true;
         return work();
       });

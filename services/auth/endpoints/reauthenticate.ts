@@ -31,7 +31,7 @@ export function reauthenticate(context: AuthContext): Handler<typeof contract> {
     const confirmed =
       body.code !== undefined
         ? await confirmCode(body.code, caller, address)
-        : await passwords.admit(() =>
+        : await passwords.limit(() =>
             isCurrentPassword(context, user, caller, { password: body.password!, address, failure }),
           );
     if (!confirmed) {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { person, type Scene, startScene } from '../testing/identity-scene.ts';
+import { person, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
 import { decode } from '../testing/start-auth.ts';
 
 const people = [person('ann', { suborgs: ['north', 'south'] })];
 const params = { identity: 'identity' };
-let scene: Scene;
+let scene: IdentityFixture;
 
-beforeAll(async () => void (scene = await startScene({ people })));
+beforeAll(async () => void (scene = await startIdentityService({ people })));
 afterAll(() => scene.stop());
 
 const choose = (token: string, suborg: string) =>

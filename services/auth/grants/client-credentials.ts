@@ -48,7 +48,7 @@ export function clientCredentials({ database, passwords, throttle, tokens, logge
     // PostgreSQL rejects some characters; a client with such a name cannot exist.
     const isKnown = async (network: string) =>
       clientName.test(name) && (await database.audit.isNetworkOfClient(name, network));
-    const { outcome, limited } = await passwords.admit(() =>
+    const { outcome, limited } = await passwords.limit(() =>
       throttle.run({ account: `client:${name}`, address, isKnown }, () =>
         grant(name, secret, body.scope, address),
       ),

@@ -3,14 +3,14 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
 import { sha256 } from '../sessions/opaque-token.ts';
-import { person, type Scene, startScene } from '../testing/identity-scene.ts';
+import { person, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
 import { untilBlocked } from '../../../test/support/locks.ts';
 import { createUserStore } from '../user-store.ts';
 import { reasonOf } from '../testing/start-auth.ts';
 
-let scene: Scene;
+let scene: IdentityFixture;
 
-beforeAll(async () => void (scene = await startScene({ people: [person('ann'), person('bea')] })));
+beforeAll(async () => void (scene = await startIdentityService({ people: [person('ann'), person('bea')] })));
 afterAll(() => scene.stop());
 
 async function codeOf(subject = 'ann'): Promise<{ code: string; verifier: string }> {

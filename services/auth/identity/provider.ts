@@ -49,26 +49,26 @@ async function discover({ issuer, clientId, clientSecret }: ProviderSettings): P
 export function createProvider(settings: ProviderSettings | undefined) {
   let found: Configuration | undefined;
   let failure: IdentityFailure | undefined;
-  let askAgainAt = -Infinity;
-  let underWay: Promise<void> | undefined;
+  let nextDiscoveryAt = -Infinity;
+  let discovering: Promise<void> | undefined;
 
   async function find(): Promise<void> {
     try {
       if (!settings) throw new Error('none is configured');
       found = await discover(settings);
-      askAgainAt = performance.now() + refreshMs;
+      nextDiscoveryAt = performance.now() + refreshMs;
     } catch (error) {
       failure = new IdentityFailure('identity_unavailable', error);
-      askAgainAt = performance.now() + pauseMs;
+      nextDiscoveryAt = performance.now() + pauseMs;
     } finally {
-      underWay = undefined;
+      discovering = undefined;
     }
   }
 
   return {
     /** Rejects with IdentityFailure `identity_unavailable`. */
     async configuration(): Promise<Configuration> {
-      if (performance.now() >= askAgainAt) await (underWay ??= find());
+      if (performance.now() >= nextDiscoveryAt) await (discovering ??= find());
       if (found) return found;
       throw failure!;
     },

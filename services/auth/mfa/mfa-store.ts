@@ -54,7 +54,7 @@ export function createMfaStore(query: Database['query']) {
     },
 
     /** Stores the time step of an accepted code. This also confirms the secret. */
-    accept(userId: number, step: number) {
+    recordAcceptedStep(userId: number, step: number) {
       const text = `UPDATE auth.totp SET last_step = $2, confirmed_at = coalesce(confirmed_at, now())
                     WHERE user_id = $1`;
       return run('accept_totp', text, [userId, step]);

@@ -4,7 +4,7 @@ import { call } from '@content-platform/contract/client';
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
 import { resetMfa } from '../commands/reset-mfa.ts';
 import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { type Scene, startScene } from '../testing/identity-scene.ts';
+import { type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
 import { longBackoff, startAuth, type TestAuth } from '../testing/start-auth.ts';
 
 let auth: TestAuth;
@@ -167,10 +167,10 @@ test('users of MFA_REQUIRED_ROLES can only set up a second factor', async () => 
 
 describe('after a login at the identity provider', () => {
   let evil: EvilProvider;
-  let scene: Scene;
+  let scene: IdentityFixture;
   beforeAll(async () => {
     evil = await startEvilProvider();
-    scene = await startScene({ issuer: evil.issuer });
+    scene = await startIdentityService({ issuer: evil.issuer });
   });
   beforeEach(() => {
     const idi = { sub: 'idi', email: 'idi@example.com', email_verified: true };

@@ -65,7 +65,7 @@ export async function acceptProof(
   }
   const step = findTimeStep(decrypt(totp.encrypted, totpKey, totpContext(userId)), proof.code);
   if (step === undefined || step <= (totp.lastStep ?? -1)) return false;
-  await mfa.accept(userId, step);
+  await mfa.recordAcceptedStep(userId, step);
   return true;
 }
 

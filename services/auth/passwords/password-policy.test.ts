@@ -54,7 +54,7 @@ test.each([
   ['ｐａｓｓｗｏｒｄｐａｓｓｗｏｒｄ', 'Repeated character patterns'],
 ])('%j is soon guessed: it says why, and what is better', (password, reason) => {
   const said = complaint(password);
-  expect(said).toMatch(/^Is too easy to guess\. .+\. Three or four words /);
+  expect(said).toMatch(/^Is too easy to guess\. .+\. Choose three or four unrelated words\./);
   expect(said).toContain(reason);
 });
 

@@ -42,7 +42,7 @@ export function createPasswords() {
   const admitted = createSemaphore(maxRunning + maxWaiting, 0);
   return {
     /** Runs `work`, which looks up a hash and verifies it. If the call is refused, the hash is not looked up either. */
-    admit: <T>(work: () => Promise<T>) => admitted.run(work),
+    limit: <T>(work: () => Promise<T>) => admitted.run(work),
     /** Returns the argon2id hash of the NFC form with the parameters above, as a PHC string. */
     hash: (password: string) => hashing.run(() => argon2.hash(password.normalize('NFC'), parameters)),
     /** Without a `hash` it takes as long as a real verification and returns false. */

@@ -8,7 +8,7 @@ import { createService, type Route } from '../service.ts';
 import type { Caller } from '../tokens.ts';
 
 /** Common parts of a test's endpoints: GET for everybody. */
-export const base = {
+export const publicGet = {
   method: 'GET',
   service: 'auth',
   access: 'public',

@@ -17,7 +17,7 @@ export interface Fill {
 }
 
 /** In bytes; a limit of 0 means none. `evictedKeys` counts from the start of Redis. */
-export interface Memory {
+export interface MemoryUsage {
   usedBytes: number;
   limitBytes: number;
   evictedKeys: number;
@@ -34,7 +34,7 @@ export interface CacheNode {
   read(key: string, view: View, token: string, leaseMs: number): Promise<ReadReply>;
   fill(key: string, fill: Fill): Promise<'STORED' | 'REFUSED'>;
   /** For each view that READ would serve: the version, and the first bytes of the payload. */
-  peek(key: string): Promise<{ isLeased: boolean; views: { version: number; beginning: string }[] }>;
+  peek(key: string): Promise<{ isLeased: boolean; views: { version: number; payloadStart: string }[] }>;
   /** Returns the number of keys that the clear deleted. */
   clear(key: string): Promise<number>;
   incarnation(): Promise<string>;
@@ -42,7 +42,7 @@ export interface CacheNode {
   scan(cursor: string, glob: string): Promise<{ cursor: string; keys: Buffer[] }>;
   /** Returns how many of the keys existed. */
   unlink(keys: Buffer[]): Promise<number>;
-  memory(): Promise<Memory>;
+  memory(): Promise<MemoryUsage>;
   replication(): Promise<Replication>;
 }
 

@@ -12,43 +12,43 @@ export class CacheRefused extends CacheError {
 }
 
 /** The server is now a replica: the primary must be located again. */
-export class Demoted extends CacheRefused {}
+export class DemotedToReplica extends CacheRefused {}
 
 /** Too few replicas follow the server: a failover may have replaced it. */
-export class LacksReplicas extends CacheRefused {}
+export class TooFewReplicas extends CacheRefused {}
 
 /** Slots of the cluster are moving, or moved during the request. */
-export class SlotsUnsettled extends CacheRefused {}
+export class SlotsMoving extends CacheRefused {}
 
 /** The key's slot belongs to another node. Nothing was executed. */
-export class SlotMoved extends SlotsUnsettled {}
+export class SlotMoved extends SlotsMoving {}
 
 /** The protocol cannot run on this Redis: its version is too old, or its user may not call INFO. */
-export class CacheUnfit extends CacheError {
+export class UnsupportedRedis extends CacheError {
   override name = 'CacheUnfit';
 }
 
 /** Errors by the first word of Redis's reply. */
 const refusals: Record<string, typeof CacheRefused> = {
-  READONLY: Demoted,
-  MASTERDOWN: Demoted,
-  NOREPLICAS: LacksReplicas,
+  READONLY: DemotedToReplica,
+  MASTERDOWN: DemotedToReplica,
+  NOREPLICAS: TooFewReplicas,
   MOVED: SlotMoved,
   // The slot is moving, and the key is no longer on this node.
-  ASK: SlotsUnsettled,
+  ASK: SlotsMoving,
 };
 
 /** Maps the rejection of an ioredis command to a CacheError. */
-export function asCacheError(command: string, error: unknown): CacheError {
+export function toCacheError(command: string, error: unknown): CacheError {
   const { name, message } = error as Error;
   if (name !== 'ReplyError') return new CacheUnavailable(`${command}: ${message}`, { cause: error });
   if (message.includes('NOINCARNATION')) {
-    return new CacheUnfit(
+    return new UnsupportedRedis(
       'Redis does not report run_id and master_replid: give its user the right to call INFO (ACL: +info)',
     );
   }
   if (message.includes('compiling script')) {
-    return new CacheUnfit(
+    return new UnsupportedRedis(
       'This server does not support script flags (#!lua): use Redis 7, Valkey 7.2 or newer',
     );
   }

@@ -1,12 +1,12 @@
-import type { CacheConnectionOptions, ClearTransport, Memory, ProtocolScripts } from './connection.ts';
+import type { CacheConnectionOptions, ClearTransport, MemoryUsage, ProtocolScripts } from './connection.ts';
 import { createCacheClearer, type CacheClearer, type UnmanagedKeys } from './protocol/cache-clearer.ts';
 import { createRecordCache, type RecordCacheOptions } from './protocol/record-cache.ts';
 import { createScripts, type ReplicaGuard } from './protocol/scripts.ts';
 import { createCacheConnection } from './redis/connect.ts';
-import { adviceFor } from './redis/replica-advice.ts';
+import { replicaAdvice } from './redis/replica-advice.ts';
 
-export { CacheError, CacheUnavailable, CacheUnfit } from './errors.ts';
-export type { CacheState, Memory } from './connection.ts';
+export { CacheError, CacheUnavailable, UnsupportedRedis as CacheUnfit } from './errors.ts';
+export type { CacheState, MemoryUsage as Memory } from './connection.ts';
 export type { CacheClearer } from './protocol/cache-clearer.ts';
 export type { LoadedRecord } from './protocol/record-cache.ts';
 
@@ -51,9 +51,9 @@ export function createContentCache(options: ContentCacheOptions) {
     start: connection.start,
     close: connection.close,
     /** Sum over all primaries. @throws CacheError */
-    async memory(): Promise<Memory> {
+    async memory(): Promise<MemoryUsage> {
       const nodes = await Promise.all(connection.primaries().map((primary) => primary.memory()));
-      const sum = (field: keyof Memory) => nodes.reduce((total, node) => total + node[field], 0);
+      const sum = (field: keyof MemoryUsage) => nodes.reduce((total, node) => total + node[field], 0);
       return {
         usedBytes: sum('usedBytes'),
         limitBytes: sum('limitBytes'),
@@ -63,7 +63,7 @@ export function createContentCache(options: ContentCacheOptions) {
     /** Returns the setting to change if a failover could restore cleared records. @throws CacheError */
     async advice() {
       const primaries = await Promise.all(connection.primaries().map((node) => node.replication()));
-      return adviceFor(primaries, replicaGuard.atLeast);
+      return replicaAdvice(primaries, replicaGuard.atLeast);
     },
   };
 }

@@ -9,13 +9,13 @@ import type { InvalidationLog } from '../invalidation-log.ts';
 import { createInvalidator } from '../invalidator.ts';
 import { createCacheMetrics } from '../metrics.ts';
 import { targetName } from '../target.ts';
-import { read, startWorld, type World } from '../testing/world.ts';
+import { read, startTestStores, type TestStores } from '../testing/test-stores.ts';
 import { createChangeFollower, type ChangeFollowerOptions } from './follower.ts';
 
-let world: World;
+let world: TestStores;
 let cache: ContentCache;
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startTestStores();
   cache = await startCache(world.redis.url);
 });
 afterAll(async () => {

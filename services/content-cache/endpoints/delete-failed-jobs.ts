@@ -7,7 +7,7 @@ import type { FailedJobStore } from '../failed-job-store.ts';
 const maxMs = 4_000;
 
 interface Deps {
-  jobs: Pick<FailedJobStore, 'match' | 'removeSome'>;
+  jobs: Pick<FailedJobStore, 'countMatching' | 'removeMatching'>;
   addToAudit: AddToAudit;
   logger: Logger;
 }
@@ -16,13 +16,13 @@ export function deleteFailedJobs({ jobs, addToAudit, logger }: Deps): Handler<ty
   return async ({ body: { dry_run, ...filter }, caller, address, signal }) => {
     const start = performance.now();
     // Only counted jobs are deleted: jobs that arrive later stay.
-    const { matched, newest } = await jobs.match(filter);
+    const { matched, newest } = await jobs.countMatching(filter);
     if (dry_run) return { status: 200, body: { matched, deleted: 0 } };
     let deleted = 0;
     const isOver = () => signal.aborted || performance.now() - start > maxMs;
     try {
       while (deleted < matched && !isOver()) {
-        const count = await jobs.removeSome(filter, newest);
+        const count = await jobs.removeMatching(filter, newest);
         if (count === 0) break;
         deleted += count;
       }

@@ -12,7 +12,7 @@ type Deps = { jobs: FailedJobStore; retries: JobRetry };
 
 export function retryFailedJobs({ jobs, retries }: Deps): Handler<typeof contract> {
   return async ({ body: { dry_run, per_second, ...filter }, caller, signal }) => {
-    const { matched } = await jobs.match({ ...filter, state: 'open' });
+    const { matched } = await jobs.countMatching({ ...filter, state: 'open' });
     const result = { matched, retried: 0, failed: 0 };
     if (dry_run) return { status: 200, body: result };
     const start = performance.now();

@@ -4,8 +4,8 @@ import { models, type FailedJobClass, type Model } from '@content-platform/contr
 import { createRandom } from '../cache/testing/random.ts';
 import { until } from '../../../test/support/wait.ts';
 import type { TestKafka } from './kafka.ts';
-import { poison } from './poison.ts';
-import type { World } from './world.ts';
+import { unprocessableEvent } from './unprocessable-events.ts';
+import type { TestStores } from './test-stores.ts';
 
 /** A record: with its own event, or a hot record that many events announce. */
 export interface ChangedRecord {
@@ -27,7 +27,7 @@ export const HOT = 50;
 
 /** Returns the n-th event, from 0. Of a hundred, one is poison, nine are of hot records, ninety of separate records. */
 export function eventAt(n: number, seed: number): FloodEvent {
-  if (n % 100 === 99) return poison((n + 1) / 100, createRandom(seed + n));
+  if (n % 100 === 99) return unprocessableEvent((n + 1) / 100, createRandom(seed + n));
   if (n % 10 === 0) return { model: 'condition', id: 1 + ((n / 10) % HOT), isHot: true };
   return { model: models[n % models.length]!, id: 1_000 + n, isHot: false };
 }
@@ -39,7 +39,12 @@ export const digestOf = (value: Buffer | null): string | null =>
   value && createHash('sha256').update(value).digest('hex');
 
 /** Commits changes at a given rate, and sends each event until the broker accepts it. */
-export function createFlood({ sql }: Pick<World, 'sql'>, kafka: TestKafka, events: number, seed: number) {
+export function createFlood(
+  { sql }: Pick<TestStores, 'sql'>,
+  kafka: TestKafka,
+  events: number,
+  seed: number,
+) {
   const producer = kafka.kafka.producer({ allowAutoTopicCreation: false });
   /** By partition, in the order of their offsets. */
   const announced: Announced[][] = Array.from({ length: PARTITIONS }, () => []);

@@ -3,7 +3,7 @@ import { models, type Model } from '@content-platform/contract';
 import { until } from '../../../test/support/wait.ts';
 import { createTestKafka, type TestKafka } from './kafka.ts';
 import type { TestService, TestServiceOptions } from './service.ts';
-import { read, startWorld, type World } from './world.ts';
+import { read, startTestStores, type TestStores } from './test-stores.ts';
 
 const ids = [1, 2, 3, 4, 5];
 
@@ -17,10 +17,10 @@ export interface FailedJobRow {
 
 /** Creates a world with records 1 to 5 of each model for a test file, and a separate topic name for each test. */
 export function useEvents() {
-  let world: World;
+  let world: TestStores;
   let kafka: TestKafka;
   beforeAll(async () => {
-    world = await startWorld();
+    world = await startTestStores();
     const insert = `INSERT INTO content.record
       SELECT model, id, 'One', '{}' FROM unnest($1::text[]) AS model, unnest($2::bigint[]) AS id`;
     await world.sql(insert, models, ids);

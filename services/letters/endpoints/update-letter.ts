@@ -7,7 +7,7 @@ import {
   checkIfMatch,
   etagOfLetter,
   letterNotFound,
-  noteReading,
+  auditReading,
 } from '../replies.ts';
 
 /** The states that may follow each state. */
@@ -60,7 +60,7 @@ export function updateLetter({
       return { letter: await letters.saveChange(after, actorOf(caller), entries), isChanged: true };
     });
     // The letter's history names the author of a change; without one, the caller has read the letter.
-    if (!isChanged) await noteReading(auditDeps, letter, { caller, address });
+    if (!isChanged) await auditReading(auditDeps, letter, { caller, address });
     return { status: 200, body: letter, headers: { ETag: etagOfLetter(letter) } };
   };
 }

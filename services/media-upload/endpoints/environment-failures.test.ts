@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 
 async function start(options: Partial<PoolOptions>): Promise<void> {
-  const program = new URL('../testing/unruly-worker.ts', import.meta.url);
+  const program = new URL('../testing/scripted-worker.ts', import.meta.url);
   service = await current.start({ pool: { program, size: 2, maxWaiting: 2, ...options } });
 }
 

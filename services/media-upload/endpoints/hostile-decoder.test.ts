@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { useService } from '../testing/service.ts';
 
 const current = useService();
-const program = new URL('../testing/unruly-worker.ts', import.meta.url);
+const program = new URL('../testing/scripted-worker.ts', import.meta.url);
 
 // A file that takes over its decoder chooses what the decoder writes and returns.
 test.each([

@@ -3,7 +3,7 @@ import type { FileStore } from '../file-store.ts';
 import { findOrphans } from '../sweep.ts';
 import type { Store } from '../stores/store.ts';
 import * as corpus from '../testing/corpus.ts';
-import { newFile } from '../testing/scene.ts';
+import { newFile } from '../testing/media-fixture.ts';
 import { useService } from '../testing/service.ts';
 
 const current = useService();

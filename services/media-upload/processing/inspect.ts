@@ -85,14 +85,14 @@ const formats: Record<string, string> = {
 };
 
 /** The detected type of a file; images are not decoded yet. */
-export type Kind = { kind: 'image'; mime: string } | Extract<Outcome, { kind: 'pdf' | 'refused' }>;
+export type DetectedType = { kind: 'image'; mime: string } | Extract<Outcome, { kind: 'pdf' | 'refused' }>;
 
-const refused = (refusal: Refusal): Kind => ({ kind: 'refused', refusal });
+const refused = (refusal: Refusal): DetectedType => ({ kind: 'refused', refusal });
 
 /** Readers search for the end of a PDF in its last 1,024 bytes (ISO 32000-1, annex H.3). */
 const isWholePdf = (file: Buffer): boolean => file.subarray(-1_024).includes('%%EOF');
 
-async function inspectPicture(file: Buffer, mime: string): Promise<Kind> {
+async function inspectPicture(file: Buffer, mime: string): Promise<DetectedType> {
   if (mime === 'image/png' && isPngBomb(file)) return refused('unreadable_file');
   if (mime === 'image/gif' && exceedsGifHeader(file)) return refused('unreadable_file');
   // With its own limit sharp would report images that are too large as damaged.
@@ -113,7 +113,7 @@ async function inspectPicture(file: Buffer, mime: string): Promise<Kind> {
 const isAvifSequence = (file: Buffer): boolean => file.toString('latin1', 4, 12) === 'ftypavis';
 
 /** Detects the type of a file from its bytes, without decoding pixels. */
-export async function inspect(file: Buffer): Promise<Kind> {
+export async function inspect(file: Buffer): Promise<DetectedType> {
   const type = await fileTypeFromBuffer(file).catch(() => undefined);
   const mime: string | undefined = type?.mime;
   if (mime === 'image/apng') return refused('animated_image');

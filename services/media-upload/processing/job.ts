@@ -18,7 +18,7 @@ export type Refusal = Extract<
   'unsupported_media_type' | 'animated_image' | 'image_too_large' | 'image_too_costly' | 'unreadable_file'
 >;
 
-export interface MadeVariant {
+export interface CreatedVariant {
   /** Also the name of its file in the job's folder. */
   name: ImageVariant;
   width: number;
@@ -34,7 +34,7 @@ export interface ProcessedImage {
   height: number;
   /** ThumbHash in base64. */
   placeholder: string;
-  variants: MadeVariant[];
+  variants: CreatedVariant[];
 }
 
 /** The result of a job. */

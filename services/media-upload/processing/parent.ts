@@ -7,7 +7,7 @@ const end = () => process.kill(process.pid, 'SIGKILL');
  * Ends this worker process when its parent ends. Ignores Ctrl-C and the container's stop signal, which reach both
  * processes.
  */
-export function endWithParent(): void {
+export function exitWithParent(): void {
   process.on('disconnect', end);
   // The parent may have ended while this process was loading its modules.
   if (!process.connected) end();
@@ -15,6 +15,6 @@ export function endWithParent(): void {
 }
 
 /** Sends 'ready' once this worker process can accept jobs, then the outcome of each job. */
-export function tellParent(message: 'ready' | Outcome): void {
+export function sendToParent(message: 'ready' | Outcome): void {
   process.send!(message, undefined, undefined, (error) => error && end());
 }

@@ -11,7 +11,7 @@ import { descendantsOf, isAlive } from '../../../test/support/processes.ts';
 import { cpuMsOf, rssOf } from './proc.ts';
 import type { PoolOptions } from './pool.ts';
 
-const unruly = new URL('../testing/unruly-worker.ts', import.meta.url);
+const unruly = new URL('../testing/scripted-worker.ts', import.meta.url);
 const pools: TestPool[] = [];
 async function unrulyPool(options: Partial<PoolOptions> = {}): Promise<TestPool> {
   const pool = await createTestPool({ program: unruly, ...options });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import * as corpus from '../testing/corpus.ts';
 import { createTestPool, type TestPool } from '../testing/pools.ts';
 
-const unruly = new URL('../testing/unruly-worker.ts', import.meta.url);
+const unruly = new URL('../testing/scripted-worker.ts', import.meta.url);
 let pool: TestPool | undefined;
 afterEach(async () => {
   await pool?.close();

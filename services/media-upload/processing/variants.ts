@@ -3,7 +3,7 @@ import sharp, { type OutputInfo, type Sharp } from 'sharp';
 import { rgbaToThumbHash } from 'thumbhash';
 import type { ImageVariant } from '@content-platform/contract';
 import { maxPixels } from './inspect.ts';
-import type { Job, MadeVariant, ProcessedImage } from './job.ts';
+import type { Job, CreatedVariant, ProcessedImage } from './job.ts';
 
 /** Decoded pixels: sRGB, 8 bits, upright. */
 interface Pixels {
@@ -60,7 +60,7 @@ async function decode(file: Buffer, mime: string, side: number, whole: Sides): P
   }
 }
 
-async function write(image: Pixels, folder: string, name: ImageVariant): Promise<MadeVariant> {
+async function write(image: Pixels, folder: string, name: ImageVariant): Promise<CreatedVariant> {
   const { width, height, size } = await from(image).webp().toFile(join(folder, name));
   return { name, width, height, bytes: size };
 }

@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import { dropRoot } from './decoder-user.ts';
 import { inspect } from './inspect.ts';
 import type { Job, Outcome } from './job.ts';
-import { endWithParent, tellParent } from './parent.ts';
+import { exitWithParent, sendToParent } from './parent.ts';
 import { makeVariants, Unreadable } from './variants.ts';
 
 // A cache is useless, because each file is processed once. One thread is enough, because each core has a worker
@@ -17,20 +17,20 @@ sharp.unblock({
 });
 
 /** Reads the whole file first. A failing disk is then an error here, and every decoder error is caused by the file. */
-async function carryOut(job: Job): Promise<Outcome> {
+async function processJob(job: Job): Promise<Outcome> {
   const file = await readFile(job.path);
   const kind = await inspect(file);
   return kind.kind === 'image' ? makeVariants(file, job, kind.mime) : kind;
 }
 
 dropRoot();
-endWithParent();
+exitWithParent();
 process.on('message', (job: Job) => {
-  void carryOut(job)
+  void processJob(job)
     .catch((error: unknown): Outcome => {
       if (error instanceof Unreadable) return { kind: 'refused', refusal: 'unreadable_file' };
       return { kind: 'failed', message: String(error) };
     })
-    .then(tellParent);
+    .then(sendToParent);
 });
-tellParent('ready');
+sendToParent('ready');

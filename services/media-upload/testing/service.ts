@@ -11,7 +11,7 @@ import type { Store } from '../stores/store.ts';
 import { createWorkspace } from '../workspace.ts';
 import type { PoolOptions } from '../processing/pool.ts';
 import { createTestPool } from './pools.ts';
-import { setScene, type Scene } from './scene.ts';
+import { createMediaFixture, type MediaFixture } from './media-fixture.ts';
 
 /** A token is the id of its user. */
 const tokens = {
@@ -37,7 +37,7 @@ interface Replaced {
 export function useService() {
   const services: Awaited<ReturnType<typeof startService>>[] = [];
   const test = {
-    scene: undefined as unknown as Scene,
+    scene: undefined as unknown as MediaFixture,
     async start(replaced: Replaced = {}) {
       const service = await startService(test.scene, replaced);
       services.push(service);
@@ -51,7 +51,7 @@ export function useService() {
     },
   };
   beforeEach(async () => {
-    test.scene = await setScene();
+    test.scene = await createMediaFixture();
   });
   afterEach(async () => {
     await Promise.all(services.splice(0).map((service) => service.stop()));
@@ -60,7 +60,7 @@ export function useService() {
   return test;
 }
 
-async function startService(scene: Scene, { store, files, pool: poolOptions, quota }: Replaced) {
+async function startService(scene: MediaFixture, { store, files, pool: poolOptions, quota }: Replaced) {
   const { database, folder, logger, metrics } = scene;
   let processed = 0;
   const root = join(folder, 'tmp');

@@ -22,7 +22,7 @@ export interface Credentials {
 }
 
 /** Headers that identify the viewer: auth limits guesses by IP address and names the session's device. */
-export type From = Record<string, string>;
+export type ClientHeaders = Record<string, string>;
 
 const timeoutMs = 5_000;
 
@@ -38,13 +38,13 @@ function failure(status: number, error: ErrorEnvelope, headers: Headers): HttpEr
 
 /** Calls the auth service at `url` for a viewer. */
 export function createAuthClient(url: string) {
-  const ask = (headers: From) => ({ headers, signal: AbortSignal.timeout(timeoutMs) });
+  const ask = (headers: ClientHeaders) => ({ headers, signal: AbortSignal.timeout(timeoutMs) });
   const unreachable = (cause: unknown) =>
     Promise.reject(unavailable('Signing in is unavailable. Try again later.', cause));
 
   return {
     /** Throws 401 `invalid_credentials`, or `mfa_required` if the code is missing; 429, or 503. */
-    async logIn({ code, ...credentials }: Credentials, from: From): Promise<Login> {
+    async logIn({ code, ...credentials }: Credentials, from: ClientHeaders): Promise<Login> {
       let answer = await call(url, login, { body: credentials, ...ask(from) }).catch(unreachable);
       const mfaToken = answer.error?.details?.find(({ path }) => path === 'mfa_token')?.message;
       if (mfaToken !== undefined) {
@@ -60,7 +60,7 @@ export function createAuthClient(url: string) {
     },
 
     /** Returns new tokens; undefined: the session has ended. Throws 503. */
-    async renew(refreshToken: string, from: From): Promise<Tokens | undefined> {
+    async renew(refreshToken: string, from: ClientHeaders): Promise<Tokens | undefined> {
       const body = { grant_type: 'refresh_token', refresh_token: refreshToken };
       const answer = await call(url, token, { body, ...ask(from) }).catch(unreachable);
       if (answer.error?.error === 'invalid_grant') return undefined;
@@ -70,7 +70,7 @@ export function createAuthClient(url: string) {
     },
 
     /** Ends the session in auth. Ignores errors, because the viewer's session here ends anyway. */
-    async logOut(accessToken: string, from: From): Promise<void> {
+    async logOut(accessToken: string, from: ClientHeaders): Promise<void> {
       await call(url, logout, { token: accessToken, ...ask(from) }).catch(() => undefined);
     },
   };

@@ -4,14 +4,14 @@ import { createCookie, createOriginCheck } from './cookie.ts';
 test('under an https URL, no other host of the domain can set the cookie', () => {
   const cookie = createCookie('https://api.example.com');
   // Browsers accept the prefix only with Secure and the path /, and without a domain.
-  for (const sent of [cookie.give('x'), cookie.take()])
+  for (const sent of [cookie.set('x'), cookie.clear()])
     expect(sent).toMatch(/^__Host-pulse=x?; Max-Age=\d+; Path=\/; HttpOnly; Secure; SameSite=Strict$/);
   expect(cookie.read('pulse=planted; __Host-pulse=own')).toBe('own');
   expect(cookie.read('pulse=planted')).toBeUndefined();
 });
 
 test('under an http URL, browsers accept the cookie without TLS', () => {
-  const sent = createCookie('http://127.0.0.1:8080').give('x');
+  const sent = createCookie('http://127.0.0.1:8080').set('x');
   expect(sent).toMatch(/^pulse=x; Max-Age=\d+; Path=\/pulse; HttpOnly; SameSite=Strict$/);
 });
 
@@ -27,5 +27,5 @@ test.each([
 ])('accepts a form sent with %j: %s', (headers: Record<string, string>, passes) => {
   const check = () => createOriginCheck('https://api.example.com/')((name) => headers[name]);
   if (passes) expect(check).not.toThrow();
-  else expect(check).toThrow('at its own address');
+  else expect(check).toThrow('from another site');
 });

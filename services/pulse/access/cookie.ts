@@ -15,9 +15,9 @@ export function createCookie(publicUrl: string) {
     /** Returns the value in a Cookie header. */
     read: (header: string | undefined): string | undefined => parseCookie(header ?? '')[name],
     /** Returns the Set-Cookie header that sets the cookie. */
-    give: (value: string): string => stringifySetCookie({ ...shape, value, maxAge: sessionMs / 1_000 }),
+    set: (value: string): string => stringifySetCookie({ ...shape, value, maxAge: sessionMs / 1_000 }),
     /** Returns the Set-Cookie header that deletes the cookie. */
-    take: (): string => stringifySetCookie({ ...shape, value: '', maxAge: 0 }),
+    clear: (): string => stringifySetCookie({ ...shape, value: '', maxAge: 0 }),
   };
 }
 export type Cookie = ReturnType<typeof createCookie>;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { AuthClient, From, Tokens } from './auth-client.ts';
+import type { AuthClient, ClientHeaders, Tokens } from './auth-client.ts';
 
 interface Session {
   tokens: Tokens;
@@ -31,7 +31,7 @@ const withTimes = (tokens: Tokens, now: number) => ({
 export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => number = Date.now) {
   const sessions = new Map<string, Session>();
 
-  async function renew(value: string, session: Session, from: From): Promise<string | undefined> {
+  async function renew(value: string, session: Session, from: ClientHeaders): Promise<string | undefined> {
     const tokens = await auth.renew(session.tokens.refreshToken, from);
     if (!tokens) {
       sessions.delete(value);
@@ -51,7 +51,7 @@ export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => numbe
     },
 
     /** Returns a valid access token; undefined: the session has ended. Throws 503. */
-    async tokenOf(value: string, from: From): Promise<string | undefined> {
+    async tokenOf(value: string, from: ClientHeaders): Promise<string | undefined> {
       const session = sessions.get(value);
       if (!session) return undefined;
       if (session.endsAt <= now()) {

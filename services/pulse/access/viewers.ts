@@ -5,7 +5,7 @@ import {
   type Caller,
   type TokenVerifier,
 } from '@content-platform/chassis';
-import type { From } from './auth-client.ts';
+import type { ClientHeaders } from './auth-client.ts';
 import type { Cookie } from './cookie.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -21,7 +21,7 @@ export interface Sender {
 }
 
 /** Returns the headers that tell auth the viewer's IP address and browser. */
-export function fromOf({ header, address }: Sender): From {
+export function clientHeadersOf({ header, address }: Sender): ClientHeaders {
   const headers = { 'User-Agent': header('user-agent'), 'X-Request-Id': header('x-request-id') };
   const known = Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
   return { ...Object.fromEntries(known), 'X-Forwarded-For': address };
@@ -30,7 +30,7 @@ export function fromOf({ header, address }: Sender): From {
 /** Identifies the viewer of a request by the access token or the cookie. */
 export function createViewers(tokens: TokenVerifier, sessions: Sessions, cookie: Cookie) {
   async function bySession(sender: Sender, value: string): Promise<Viewer> {
-    const token = await sessions.tokenOf(value, fromOf(sender));
+    const token = await sessions.tokenOf(value, clientHeadersOf(sender));
     const ended = () => {
       sessions.end(value);
       return new HttpError('invalid_token', 'You were signed out. Sign in again.');

@@ -1,6 +1,6 @@
 import { authorize, HttpError, type Handler } from '@content-platform/chassis';
 import { pulseSignIn as contract } from '@content-platform/contract';
-import { fromOf } from '../access/viewers.ts';
+import { clientHeadersOf } from '../access/viewers.ts';
 import type { PulseContext } from '../context.ts';
 import { withPages } from '../pages/send.ts';
 
@@ -8,7 +8,7 @@ export function pulseSignIn(context: PulseContext): Handler<typeof contract> {
   const { auth, tokens, sessions, cookie, checkOrigin } = context;
   return withPages<typeof contract>(contract, async (call) => {
     checkOrigin(call.header);
-    const from = fromOf(call);
+    const from = clientHeadersOf(call);
     const login = await auth.logIn(call.body, from);
     try {
       if (login.mustChangePassword) {
@@ -24,6 +24,6 @@ export function pulseSignIn(context: PulseContext): Handler<typeof contract> {
       throw refusal;
     }
     const value = sessions.open(login);
-    return { status: 303, headers: { Location: '/pulse', 'Set-Cookie': cookie.give(value) } };
+    return { status: 303, headers: { Location: '/pulse', 'Set-Cookie': cookie.set(value) } };
   });
 }

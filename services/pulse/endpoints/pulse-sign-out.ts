@@ -1,6 +1,6 @@
 import type { Handler } from '@content-platform/chassis';
 import { pulseSignOut as contract } from '@content-platform/contract';
-import { fromOf } from '../access/viewers.ts';
+import { clientHeadersOf } from '../access/viewers.ts';
 import type { PulseContext } from '../context.ts';
 import { withPages } from '../pages/send.ts';
 
@@ -9,10 +9,10 @@ export function pulseSignOut(context: PulseContext): Handler<typeof contract> {
   return withPages<typeof contract>(contract, async (call) => {
     checkOrigin(call.header);
     const value = cookie.read(call.header('cookie'));
-    const from = fromOf(call);
+    const from = clientHeadersOf(call);
     const token = value && (await sessions.tokenOf(value, from).catch(() => undefined));
     if (token) await auth.logOut(token, from);
     if (value) sessions.end(value);
-    return { status: 303, headers: { Location: '/pulse', 'Set-Cookie': cookie.take() } };
+    return { status: 303, headers: { Location: '/pulse', 'Set-Cookie': cookie.clear() } };
   });
 }

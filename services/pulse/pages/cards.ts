@@ -1,16 +1,16 @@
 import type { PulseReport } from '@content-platform/contract';
 import { formatBytes, formatRatio, formatSeconds } from './format.ts';
 import { html, type Content, type Html } from './html.ts';
-import { card, clock, mark, moment, table } from './parts.ts';
+import { card, timeOfDay, stateMark, dateTime, table } from './parts.ts';
 
 const notAvailable = html`<p>Not available. The page tries again.</p>`;
 const orDash = <T>(value: T | null, format: (value: T) => string) => (value === null ? '–' : format(value));
 const ms = (value: number) => formatSeconds(value / 1_000);
 /** Returns right-aligned columns for numbers. */
-const figures = (...headings: string[]) => headings.map((heading) => ({ heading, figure: true }));
+const numberColumns = (...headings: string[]) => headings.map((heading) => ({ heading, figure: true }));
 
 export function routesCard({ routes }: PulseReport): Html {
-  const columns = [{ heading: 'Route' }, ...figures('95 % within', 'Requests', 'Failed')];
+  const columns = [{ heading: 'Route' }, ...numberColumns('95 % within', 'Requests', 'Failed')];
   const rows = routes
     .slice(0, 15)
     .map(({ method, route, p95, requests, failed }) => [
@@ -31,8 +31,8 @@ function traceLink(id: string, traceId: string | null, traces: string | undefine
 }
 
 /** Maximum number of rows on the page; the JSON report has more. */
-const shownSlow = 6;
-const slowColumns = [...figures('Count', 'Slowest', 'Newest'), { heading: 'Trace' }];
+const maxSlowRows = 6;
+const slowColumns = [...numberColumns('Count', 'Slowest', 'Newest'), { heading: 'Trace' }];
 
 type SlowGroup = Pick<
   NonNullable<PulseReport['slow']>['requests'][number],
@@ -41,13 +41,13 @@ type SlowGroup = Pick<
 const slowFigures = (group: SlowGroup, id: string, traces: string | undefined): Content[] => [
   group.count,
   ms(group.slowest_ms),
-  clock(group.newest_at),
+  timeOfDay(group.newest_at),
   traceLink(id, group.trace_id, traces),
 ];
 
 export function slowRequestsCard({ slow }: PulseReport, traces: string | undefined): Html {
   const rows = slow?.requests
-    .slice(0, shownSlow)
+    .slice(0, maxSlowRows)
     .map((group, index) => [
       html`<code>${group.method} ${group.route}</code>`,
       ...slowFigures(group, `request-trace-${index}`, traces),
@@ -59,7 +59,7 @@ export function slowRequestsCard({ slow }: PulseReport, traces: string | undefin
 
 export function slowQueriesCard({ slow }: PulseReport, traces: string | undefined): Html {
   const rows = slow?.queries
-    .slice(0, shownSlow)
+    .slice(0, maxSlowRows)
     .map((group, index) => [
       html`<span>${group.service}</span> <code class="statement">${group.statement}</code>`,
       ...slowFigures(group, `query-trace-${index}`, traces),
@@ -78,15 +78,15 @@ export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boo
   const rows = jobs?.map(({ class: name, count, first_failed_at: first, last_failed_at: last, example }) => [
     html`<span>${name}</span> <span class="note">Job ${example.id}: ${example.error}</span>`,
     count,
-    moment(first),
-    moment(last),
+    dateTime(first),
+    dateTime(last),
     html`<form method="post" action="/pulse/failed-jobs/${example.id}/retry">
       <button id="retry-${name}">Retry<span class="unseen"> job ${example.id}</span></button>
     </form>`,
   ]);
   const columns = [
     { heading: 'Class' },
-    ...figures('Count'),
+    ...numberColumns('Count'),
     { heading: 'First' },
     { heading: 'Last' },
     { heading: 'Action' },
@@ -100,7 +100,7 @@ export function cacheCard({ cache }: PulseReport): Html {
   const { memory_bytes: used, memory_limit_bytes: limit } = cache;
   const columns = [
     { heading: 'Model' },
-    ...figures('Hits', 'Misses', 'Bypasses', 'Hit ratio', 'Not announced'),
+    ...numberColumns('Hits', 'Misses', 'Bypasses', 'Hit ratio', 'Not announced'),
   ];
   const rows = cache.models.map((one) => [
     one.model,
@@ -120,15 +120,15 @@ export function processesCard({ processes }: PulseReport): Html {
   const columns = [
     { heading: 'Process' },
     { heading: 'State' },
-    ...figures('CPU', 'Memory', 'Event loop', 'Started', 'Restarts'),
+    ...numberColumns('CPU', 'Memory', 'Event loop', 'Started', 'Restarts'),
   ];
   const rows = processes.map((one) => [
     html`${one.service ?? '?'} <span class="note">${one.address.replace('http://', '')}</span>`,
-    mark(one.up, 'up', 'down'),
+    stateMark(one.up, 'up', 'down'),
     orDash(one.cpu, formatRatio),
     orDash(one.memory_bytes, formatBytes),
     orDash(one.event_loop_delay, formatSeconds),
-    one.started_at === null ? '–' : clock(one.started_at),
+    one.started_at === null ? '–' : timeOfDay(one.started_at),
     one.restarts,
   ]);
   const note =

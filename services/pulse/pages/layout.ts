@@ -8,11 +8,11 @@ export interface Page {
   /** The page's script refreshes it periodically. */
   live?: boolean;
   /** The page's script reloads it once, immediately. */
-  again?: boolean;
+  reloadOnce?: boolean;
 }
 
 /** Renders a complete page. */
-export function layout({ title, aside, body, live = false, again = false }: Page): Html {
+export function layout({ title, aside, body, live = false, reloadOnce: again = false }: Page): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>

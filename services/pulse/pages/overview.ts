@@ -11,7 +11,7 @@ import {
 } from './cards.ts';
 import { html, type Html } from './html.ts';
 import { layout } from './layout.ts';
-import { clock, mark } from './parts.ts';
+import { timeOfDay, stateMark } from './parts.ts';
 import { targetTiles, verdict } from './targets.ts';
 
 export interface Links {
@@ -42,7 +42,7 @@ export function overviewPage({ report, samples, links, mayRetry, retried }: Over
   return layout({
     title: `${ok ? 'ok' : 'missed'} – Pulse`,
     live: true,
-    aside: html`<p class="verdict" id="verdict" data-part role="status">${mark(ok, text, text)}</p>
+    aside: html`<p class="verdict" id="verdict" data-part role="status">${stateMark(ok, text, text)}</p>
       <nav aria-label="Other tools">${linked.map(([name, url]) => html`<a href="${url}">${name}</a> `)}</nav>
       <form method="post" action="/pulse/sign-out"><button id="sign-out">Sign out</button></form>`,
     body: html`${retried && html`<p class="card" role="status">Job ${retried.job} ${outcomes[retried.outcome]}</p>`}
@@ -55,7 +55,7 @@ export function overviewPage({ report, samples, links, mayRetry, retried }: Over
         ${slowQueriesCard(report, links.jaeger)} ${cacheCard(report)} ${processesCard(report)}
       </div>
       <p class="note" id="at" data-part>
-        Sampled at ${report.at === null ? '–' : clock(report.at)}; times are UTC.
+        Sampled at ${report.at === null ? '–' : timeOfDay(report.at)}; times are UTC.
       </p>`,
   });
 }

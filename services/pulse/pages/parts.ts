@@ -11,7 +11,7 @@ export function card(id: string, heading: string, note: Content, body: Content):
 export interface Column {
   heading: string;
   /** Aligns the column to the right. */
-  figure?: boolean;
+  isNumber?: boolean;
 }
 
 /** Renders a table that scrolls horizontally if it is too wide. `none`: the text in place of a table without rows. */
@@ -22,7 +22,7 @@ export function table(
   none: string,
 ): Html {
   if (rows.length === 0) return html`<p>${none}</p>`;
-  const kind = ({ figure }: Column) => figure && html` class="figure"`;
+  const kind = ({ isNumber: figure }: Column) => figure && html` class="figure"`;
   return html`<div class="scroll" id="${id}-table" tabindex="0" role="region" aria-labelledby="${id}-heading">
     <table>
       <thead>
@@ -43,18 +43,18 @@ export function table(
 }
 
 /** Renders a time of day in UTC; `iso` as ISO 8601. */
-export function clock(iso: string): Html {
+export function timeOfDay(iso: string): Html {
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 19)}</time>`;
 }
 
 /** Renders a date and a time of day in UTC; `iso` as ISO 8601. */
-export function moment(iso: string): Html {
+export function dateTime(iso: string): Html {
   return html`<time datetime="${iso}" title="${iso}">
     <span class="figure">${iso.slice(0, 10)}</span> <span class="figure">${iso.slice(11, 19)}</span>
   </time>`;
 }
 
 /** Renders a word and a sign, so that the state does not depend on a colour. */
-export function mark(ok: boolean, yes = 'ok', no = 'missed'): Html {
+export function stateMark(ok: boolean, yes = 'ok', no = 'missed'): Html {
   return html`<span class="${ok ? 'ok' : 'missed'}">${ok ? `✓ ${yes}` : `✗ ${no}`}</span>`;
 }

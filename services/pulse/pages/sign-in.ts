@@ -8,7 +8,7 @@ import { layout } from './layout.ts';
 export function signInPage(problem?: string, fromElsewhere = false): Html {
   return layout({
     title: 'Sign in – Pulse',
-    again: fromElsewhere,
+    reloadOnce: fromElsewhere,
     body: html`<form class="card narrow" method="post" action="/pulse/sign-in">
       <h2>Sign in</h2>
       ${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}

@@ -2,20 +2,20 @@ import type { PulseReport, Target } from '@content-platform/contract';
 import type { Sample } from '../sampling/sample.ts';
 import { format } from './format.ts';
 import { html, type Html } from './html.ts';
-import { mark } from './parts.ts';
+import { stateMark } from './parts.ts';
 import { sparkline } from './sparkline.ts';
 
 /** The texts of each target; `idle`: the text while there is too little data. */
-const texts: Record<Target['name'], { title: string; about: string; idle: string }> = {
+const texts: Record<Target['name'], { title: string; note: string; idle: string }> = {
   response_time_p95: {
     title: 'Response time',
-    about: '95 % of requests, last 5 minutes',
+    note: '95 % of requests, last 5 minutes',
     idle: 'fewer than 20 requests',
   },
-  invalidation_queue: { title: 'Invalidation queue', about: 'events and refused clears that wait', idle: '' },
-  failed_jobs: { title: 'Failed jobs', about: 'open', idle: '' },
-  hit_ratio: { title: 'Cache hits', about: 'of reads, last 5 minutes', idle: 'fewer than 100 reads' },
-  cache_memory: { title: 'Cache memory', about: 'of the memory limit', idle: '' },
+  invalidation_queue: { title: 'Invalidation queue', note: 'events and refused clears that wait', idle: '' },
+  failed_jobs: { title: 'Failed jobs', note: 'open', idle: '' },
+  hit_ratio: { title: 'Cache hits', note: 'of reads, last 5 minutes', idle: 'fewer than 100 reads' },
+  cache_memory: { title: 'Cache memory', note: 'of the memory limit', idle: '' },
 };
 const words = { below: 'under', above: 'over', equal: '' } as const;
 
@@ -25,7 +25,7 @@ function goalOf({ goal, comparison, unit }: Target): string {
 
 function tile(target: Target, samples: readonly Sample[], now: number): Html {
   const { name, value, unit, ok, note } = target;
-  const { title, about, idle } = texts[name];
+  const { title, note: about, idle } = texts[name];
   const points = samples.map(({ at, values }) => ({ at, value: values.get(name) ?? null }));
   const shown = value === null ? (ok ? '–' : '?') : format(value, unit);
   return html`<section
@@ -37,7 +37,7 @@ function tile(target: Target, samples: readonly Sample[], now: number): Html {
     <h2 id="${name}-heading">${title}</h2>
     <p class="value">${shown}</p>
     <p>
-      ${value === null && !ok ? mark(false, '', 'unknown') : mark(ok)}${value === null && ok && html` <span class="note">${idle}</span>`}
+      ${value === null && !ok ? stateMark(false, '', 'unknown') : stateMark(ok)}${value === null && ok && html` <span class="note">${idle}</span>`}
     </p>
     <p class="note">${note ?? about}; ${goalOf(target)}</p>
     ${sparkline(points, target, now)}

@@ -9,9 +9,9 @@ import { installPeers, versionsOf } from '../gateway/install.ts';
 import { startAuth } from '../gateway/auth.ts';
 import { connections, type Job, type Seen } from '../gateway/job.ts';
 import { startHelper, stopAll } from '../gateway/processes.ts';
-import { inTurns } from '../in-turns.ts';
+import { inRotatingOrder } from '../rotating-order.ts';
 import { startLoad } from '../load/start.ts';
-import { isWell, startGateway } from '../own-services.ts';
+import { isReady, startGateway } from '../own-services.ts';
 import { redisVersion } from '../redis-figures.ts';
 import { startStores } from '../stores.ts';
 import { conclude } from '../verdict.ts';
@@ -86,7 +86,7 @@ async function start(candidate: Candidate, on = context): Promise<Started> {
   const port = await freeRow(1);
   const child = candidate.start(port, on);
   const service = connectTo(originOf(port), headers, readers);
-  const untilWell = () => until(`${candidate.name} is ready`, () => isWell(port));
+  const untilWell = () => until(`${candidate.name} is ready`, () => isReady(port));
   await untilWell();
   return { child, service, untilWell };
 }
@@ -124,7 +124,7 @@ async function compareHits(running: readonly Running[]): Promise<void> {
     await until('the gateway forwards', async () => (await fetch(origin + paths[0]!, { headers })).ok);
     await load.send({ origin, paths, headers, requests: warmUp });
   }
-  await inTurns(running, rounds, async ({ origin, gateway, processes: [{ child }], result }) => {
+  await inRotatingOrder(running, rounds, async ({ origin, gateway, processes: [{ child }], result }) => {
     const of = { gateway, service: child, admin: redis.admin };
     result.rounds.push(await measureHits(load, { origin, paths, headers, requests }, of));
   });
@@ -132,7 +132,7 @@ async function compareHits(running: readonly Running[]): Promise<void> {
 
 async function compareStorms(running: readonly Running[]): Promise<void> {
   await records.slow(slowness.storm);
-  await inTurns(running, storms, async ({ processes, result }) => {
+  await inRotatingOrder(running, storms, async ({ processes, result }) => {
     const [first, second] = processes.map(({ service }) => service) as [Service, Service];
     result.storms.one.push(await storm([first], records));
     result.storms.two.push(await storm([first, second], records));

@@ -4,19 +4,19 @@ import { once } from 'node:events';
 import { closeRecords, database, freshId } from '../../support/records.ts';
 import { startAuth } from '../gateway/auth.ts';
 import { startHelper, stopAll } from '../gateway/processes.ts';
-import { inTurns } from '../in-turns.ts';
+import { inRotatingOrder } from '../rotating-order.ts';
 import { median } from '../percentiles.ts';
 import {
   measure,
   otherCore,
   pin,
-  pinStand,
+  pinTestSystem,
   platformCore,
   stackVersions,
   startPeople,
-  startStand,
+  startTestSystem,
   type Round,
-} from '../stand.ts';
+} from '../test-system.ts';
 import { conclude } from '../verdict.ts';
 
 const rounds = Number(process.env['CURVES_ROUNDS'] ?? 5);
@@ -69,7 +69,7 @@ const pointAt = (at: number, asked: Asked, prepare?: () => void): Point => ({
 });
 
 const measureCurve = ({ points }: Curve): Promise<void> =>
-  inTurns(points, rounds, async (point) => void point.rounds.push(await point.measure()));
+  inRotatingOrder(points, rounds, async (point) => void point.rounds.push(await point.measure()));
 
 /** Creates a record whose reply has this many bytes. */
 async function makeRecord(bytes: number): Promise<string> {
@@ -98,10 +98,10 @@ try {
   console.log(`Signing ${signed} tokens`);
   const all = Array.from({ length: signed }, (_, index) => sign(index + 1));
   const crowd = (count: number) => all.slice(0, Math.min(count, all.length));
-  const stand = await startStand(light);
+  const stand = await startTestSystem(light);
   // Users who send one request would evict the others from the token cache.
-  const crowded = await startStand(light);
-  for (const each of [stand, crowded]) pinStand(each);
+  const crowded = await startTestSystem(light);
+  for (const each of [stand, crowded]) pinTestSystem(each);
   for (const each of [process.pid, load.pid, pid]) pin(each, otherCore);
   const { gateway: origin, pids } = stand;
   const small = await makeRecord(1_000);

@@ -5,7 +5,7 @@ import { freeRow } from '../../support/ports.ts';
 import { startRedis, type RedisServer } from '../../support/redis-server.ts';
 import { until } from '../../support/wait.ts';
 import { startAuth } from '../gateway/auth.ts';
-import { isWell, startContentCache, startGateway } from '../own-services.ts';
+import { isReady, startContentCache, startGateway } from '../own-services.ts';
 import type { Stores } from '../stores.ts';
 
 /** sweep: a clear also deletes keys of other programs; none: such keys do not exist. */
@@ -48,7 +48,7 @@ export async function prepare(stores: Stores): Promise<EventsContext> {
       const { postgres, logs, kafka } = stores;
       const addresses = { auth: auth.url, postgres, logs, redis: redis.url, kafka };
       service = startContentCache(port, addresses, { CACHE_UNMANAGED_KEYS: unmanagedKeys });
-      if (untilWell) await until('content-cache is ready', () => isWell(port));
+      if (untilWell) await until('content-cache is ready', () => isReady(port));
     },
     async end() {
       const ended = once(service!, 'exit');

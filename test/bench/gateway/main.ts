@@ -8,7 +8,7 @@ import { freeRow } from '../../support/ports.ts';
 import { startRedis } from '../../support/redis-server.ts';
 import { until } from '../../support/wait.ts';
 import { cpuOf } from '../cpu.ts';
-import { inTurns } from '../in-turns.ts';
+import { inRotatingOrder } from '../rotating-order.ts';
 import { startLoad } from '../load/start.ts';
 import { redisVersion } from '../redis-figures.ts';
 import { conclude } from '../verdict.ts';
@@ -81,7 +81,7 @@ try {
   for (const candidate of candidates) running.push(await bringUp(candidate));
   for (const one of running) await warm(one);
   console.log(`${rounds} rounds of ${requests} requests of 1 KB, ${connections} connections`);
-  await inTurns(running, rounds, async (one) => void one.result.rounds.push(await measure(one)));
+  await inRotatingOrder(running, rounds, async (one) => void one.result.rounds.push(await measure(one)));
   const results = running.map(({ result }) => result);
   conclude(
     'gateway',

@@ -6,7 +6,15 @@ import { closeRecords } from '../../support/records.ts';
 import { startAuth } from '../gateway/auth.ts';
 import { stopAll } from '../gateway/processes.ts';
 import { median } from '../percentiles.ts';
-import { otherCore, pin, pinStand, stackVersions, startPeople, startStand, type Stand } from '../stand.ts';
+import {
+  otherCore,
+  pin,
+  pinTestSystem,
+  stackVersions,
+  startPeople,
+  startTestSystem,
+  type TestSystem,
+} from '../test-system.ts';
 import { conclude } from '../verdict.ts';
 import { judge, peakOf, type Step } from './goals.ts';
 import { startProbe } from './probe.ts';
@@ -22,17 +30,17 @@ const restMs = 6_000;
 
 const load = startPeople();
 
-const closedLoop = async ({ gateway: origin }: Stand, forSeconds: number): Promise<number> =>
+const closedLoop = async ({ gateway: origin }: TestSystem, forSeconds: number): Promise<number> =>
   (await load.send({ origin, path, perSecond: 0, seconds: forSeconds, kept: 0, connections: few })).goodput;
 
 /** Returns the replies per second if each connection waits for its replies: the median of three rounds. */
-async function capacityOf(stand: Stand): Promise<number> {
+async function capacityOf(stand: TestSystem): Promise<number> {
   const rounds: number[] = [];
   for (let round = 0; round < 3; round += 1) rounds.push(await closedLoop(stand, 3));
   return median(rounds);
 }
 
-async function step(stand: Stand, token: string, capacity: number, multiple: number): Promise<Step> {
+async function step(stand: TestSystem, token: string, capacity: number, multiple: number): Promise<Step> {
   const { gateway: origin } = stand;
   const perSecond = Math.round(capacity * multiple);
   const probe = startProbe(stand, token);
@@ -42,8 +50,8 @@ async function step(stand: Stand, token: string, capacity: number, multiple: num
   return { multiple, perSecond, seen, probed: await probe.stop(seen.endedAt) };
 }
 
-async function measure(name: string, does: string, stand: Stand, token: string) {
-  pinStand(stand);
+async function measure(name: string, does: string, stand: TestSystem, token: string) {
+  pinTestSystem(stand);
   await closedLoop(stand, 10);
   const capacity = await capacityOf(stand);
   console.log(`${name}: ${capacity.toFixed(0)}/s over ${few} connections`);
@@ -63,13 +71,13 @@ try {
     await measure(
       'the platform',
       'gateway, content-cache, Redis and PostgreSQL on one core',
-      await startStand(light),
+      await startTestSystem(light),
       own,
     ),
     await measure(
       'the gateway',
       'gateway and Redis on one core, a stub service on the other',
-      await startStand(light, { light }),
+      await startTestSystem(light, { light }),
       own,
     ),
   ];

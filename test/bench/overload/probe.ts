@@ -1,6 +1,6 @@
 import { readContent } from '@content-platform/contract';
 import { startTraffic } from '../../support/traffic.ts';
-import type { Stand } from '../stand.ts';
+import type { TestSystem } from '../test-system.ts';
 import { patienceMs, targetMs } from '../load/job.ts';
 
 /** A reply, with the time of its request in ms since 1970; status 0: no reply in time. */
@@ -35,7 +35,7 @@ const summary = (answers: readonly Answer[]) => ({
 });
 
 /** Requests health, metrics and a record during the load, and records the replies. */
-export function startProbe({ gateway, internal }: Stand, token: string) {
+export function startProbe({ gateway, internal }: TestSystem, token: string) {
   const [health, metrics, reads]: Answer[][] = [[], [], []];
   const read = gateway + readContent.path.replace(':model', 'pathway').replace(':id', '1');
   const traffic = [

@@ -17,7 +17,7 @@ import {
   type Observation,
   type Seen,
 } from '../table.ts';
-import { person, startWorld, type World } from '../world.ts';
+import { person, startFaultyStack, type FaultyStack } from '../faulty-stack.ts';
 
 /** A selection of dependencies, for example FAULTS=redis,postgres. */
 const chosen = process.env['FAULTS']?.split(',');
@@ -33,10 +33,10 @@ const apartMs = 40;
 /** Time until the second round in ms: by then every process has noticed the fault. */
 const laterMs = 6_500;
 
-let world: World;
+let world: FaultyStack;
 let user: OwnUser;
 beforeAll(async () => {
-  world = await startWorld();
+  world = await startFaultyStack();
   user = await newUser();
 }, 300_000);
 afterAll(() => world?.stop(), 120_000);

@@ -6,7 +6,7 @@ import type { ReadReply } from '../connection.ts';
 const minPauseMs = 10;
 const maxPauseMs = 25;
 /** A reader that has waited this long may read the database if a load permit is free. */
-const patienceMs = 300;
+const minWaitMs = 300;
 /** Maximum number of load permits at a time for each view of a record. */
 const maxPermits = 2;
 
@@ -61,7 +61,7 @@ export function createFillWaiters(
     const patient = served.filter((waiter) => {
       // Time until the READ was sent, not until now: if this process was busy, one more READ may find the fill.
       const waitedMs = sentAt - waiter.since;
-      const mayLoad = waitedMs >= limitMs || (waitedMs >= patienceMs && group.permits < maxPermits);
+      const mayLoad = waitedMs >= limitMs || (waitedMs >= minWaitMs && group.permits < maxPermits);
       if (mayLoad) grantPermit(group, waiter);
       return !mayLoad;
     });

@@ -116,8 +116,8 @@ export function createRecordCache(options: RecordCacheOptions) {
       const key = recordKey(model, id);
       const { isLeased, views } = await peeks.run(async () => connection.forReading(key).peek(key));
       const versions = views
-        .filter(({ beginning }) => beginning !== tooLarge.payload)
-        .map(({ version, beginning }) => (beginning === absent.payload ? null : version));
+        .filter(({ payloadStart }) => payloadStart !== tooLarge.payload)
+        .map(({ version, payloadStart }) => (payloadStart === absent.payload ? null : version));
       return { isLeased, versions };
     },
   };

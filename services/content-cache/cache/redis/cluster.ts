@@ -47,7 +47,7 @@ export function createClusterConnection(
   let state: CacheState = 'unavailable';
   let reason: Error | undefined;
   let refreshError: Error | undefined;
-  let unfit: CacheUnfit | undefined;
+  let unfit: UnsupportedRedis | undefined;
   let refreshing: Promise<void> | undefined;
   let refreshedAt = -Infinity;
   let running: Promise<void> | undefined;
@@ -64,10 +64,10 @@ export function createClusterConnection(
         publishState();
         if (next === 'unavailable') void refreshTopology();
       },
-      onError: (error) => error instanceof SlotsUnsettled && void refreshTopology(),
+      onError: (error) => error instanceof SlotsMoving && void refreshTopology(),
     });
     members.set(address, primary);
-    return primary.start().catch((error: CacheUnfit) => {
+    return primary.start().catch((error: UnsupportedRedis) => {
       unfit = error;
       // The next refresh adds it again.
       members.delete(address);
@@ -131,7 +131,7 @@ export function createClusterConnection(
     const errors = results.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []));
     refreshError = errors[0];
     if (errors.some(({ message }) => message.includes('cluster support disabled')))
-      unfit = new CacheUnfit('this Redis is not a cluster: use redis:// instead of redis-cluster://');
+      unfit = new UnsupportedRedis('this Redis is not a cluster: use redis:// instead of redis-cluster://');
     return results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   }
 
@@ -211,7 +211,7 @@ export function createClusterConnection(
         owners.length === views.length && owners.every(({ at }) => map?.primaries.has(addressOf(at)));
       if (isAgreed && isOurs) return ownership;
       await refreshTopology();
-      throw new SlotsUnsettled('slots of the cluster are being moved');
+      throw new SlotsMoving('slots of the cluster are being moved');
     },
     async close() {
       closing.abort();
@@ -229,7 +229,7 @@ function onlyOf(node: CacheNode): ClearTransport {
   return {
     clear: (key) =>
       node.clear(key).catch((error: unknown) => {
-        if (error instanceof SlotsUnsettled) return 0;
+        if (error instanceof SlotsMoving) return 0;
         throw error;
       }),
     primaries: () => [node],

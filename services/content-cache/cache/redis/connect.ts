@@ -1,7 +1,7 @@
 import { parseRedisUrl } from '@content-platform/chassis';
 import { Redis } from 'ioredis';
 import type { CacheConnection, CacheConnectionOptions } from '../connection.ts';
-import { LacksReplicas } from '../errors.ts';
+import { TooFewReplicas } from '../errors.ts';
 import { createClusterConnection } from './cluster.ts';
 import { clientSettings, createPrimary } from './primary.ts';
 import { openThroughSentinels } from './sentinels.ts';
@@ -19,7 +19,7 @@ export function createCacheConnection(options: CacheConnectionOptions): CacheCon
     onStateChange: (state, reason) => options.onStateChange?.(state, reason),
     onError(error) {
       // A primary without enough replicas may have been replaced: reconnecting asks the sentinels.
-      if (hasSentinels && error instanceof LacksReplicas) primary.disconnect(error);
+      if (hasSentinels && error instanceof TooFewReplicas) primary.disconnect(error);
     },
   });
   return {

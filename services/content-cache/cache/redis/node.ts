@@ -1,7 +1,7 @@
 import type { View } from '@content-platform/contract';
 import type { Redis } from 'ioredis';
 import type { CacheNode, ProtocolScripts } from '../connection.ts';
-import { asCacheError, CacheRefused, type CacheError } from '../errors.ts';
+import { toCacheError, CacheRefused, type CacheError } from '../errors.ts';
 
 /** A command fails after this time. */
 const commandTimeoutMs = 250;
@@ -75,7 +75,7 @@ export function createRedisNode(
     try {
       return await withDeadline(reply, commandTimeoutMs);
     } catch (error) {
-      const cacheError = asCacheError(command, error);
+      const cacheError = toCacheError(command, error);
       onError(cacheError);
       if (error instanceof DeadlineExceeded) void checkIfHung(reply, bytesBefore, cacheError);
       throw cacheError;
@@ -118,7 +118,7 @@ export function createRedisNode(
       const [isLeased, ...views] = await replyTo('PEEK', run.cachePeek(key));
       return {
         isLeased: isLeased === 1,
-        views: views.map(([version, beginning]) => ({ version: Number(version), beginning })),
+        views: views.map(([version, payloadStart]) => ({ version: Number(version), payloadStart })),
       };
     },
     clear(key) {

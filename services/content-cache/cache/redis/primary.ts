@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { HostPort, RedisAccess } from '@content-platform/chassis';
 import type { PrimaryState, ProtocolScripts } from '../connection.ts';
-import { CacheUnavailable, CacheUnfit, Demoted, type CacheError } from '../errors.ts';
+import { CacheUnavailable, UnsupportedRedis, DemotedToReplica, type CacheError } from '../errors.ts';
 import { createRedisNode, withDeadline, type RedisNode } from './node.ts';
 
 const connectTimeoutMs = 1000;
@@ -52,7 +52,7 @@ export function createPrimary(options: PrimaryOptions) {
   const node = createRedisNode(redis, scripts, { onError, onHung: disconnect, isCluster });
 
   function onError(error: CacheError): void {
-    if (error instanceof Demoted) disconnect(error);
+    if (error instanceof DemotedToReplica) disconnect(error);
     options.onError(error);
   }
 
@@ -88,7 +88,7 @@ export function createPrimary(options: PrimaryOptions) {
       await node.incarnation();
       // The other nodes of its cluster would never be cleared.
       if (!isCluster && (await node.isInCluster()))
-        throw new CacheUnfit('this Redis is part of a cluster: redis-cluster:// is for that');
+        throw new UnsupportedRedis('this Redis is part of a cluster: redis-cluster:// is for that');
       pings = setInterval(() => void node.ping().catch(() => {}), pingIntervalMs);
       enter('recovering');
       await Promise.race([options.recover(node), lost]);
@@ -105,7 +105,7 @@ export function createPrimary(options: PrimaryOptions) {
     for (let attempt = 1; !closing.signal.aborted; attempt += 1) {
       const error = await live(first.resolve).catch((why: Error) => why);
       if (closing.signal.aborted) break;
-      if (attempt === 1 && error instanceof CacheUnfit) {
+      if (attempt === 1 && error instanceof UnsupportedRedis) {
         first.reject(error);
         break;
       }

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 
-import { adviceFor } from './replica-advice.ts';
+import { replicaAdvice } from './replica-advice.ts';
 
 const advice = (replicas: number, minToWrite: number | undefined, atLeast: number) =>
   /to (\d) \(they are (.*)\)/
     .exec(
-      adviceFor(
+      replicaAdvice(
         [
           { replicas: 0, minToWrite: 0 },
           { replicas, minToWrite },

@@ -8,7 +8,7 @@ import type { Replication } from '../connection.ts';
  *
  * @param atLeast CACHE_MIN_REPLICAS
  */
-export function adviceFor(primaries: Replication[], atLeast: number): string | undefined {
+export function replicaAdvice(primaries: Replication[], atLeast: number): string | undefined {
   for (const { replicas, minToWrite } of primaries) {
     if (replicas === 0) continue;
     const majority = Math.floor((replicas + 1) / 2);

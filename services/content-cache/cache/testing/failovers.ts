@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { inTurn } from './disturbances.ts';
+import { inShuffledRounds } from './redis-faults.ts';
 import { pick, type Random } from './random.ts';
 import type { ClusterMember, RedisCluster } from '../../../../test/support/redis-cluster.ts';
 import type { Replication } from '../../../../test/support/redis-replication.ts';
@@ -46,7 +46,7 @@ export async function replacePrimary(
       await old.restart();
     },
   };
-  for (const way of inTurn(Object.keys(ways) as (keyof typeof ways)[], random, over)) {
+  for (const way of inShuffledRounds(Object.keys(ways) as (keyof typeof ways)[], random, over)) {
     await ways[way](await stores.primary());
     counts[way] += 1;
     await until('all others follow the primary', async () => {
@@ -103,7 +103,7 @@ export async function upsetCluster(
       await old.restart();
     },
   };
-  for (const way of inTurn(Object.keys(ways) as (keyof typeof ways)[], random, over)) {
+  for (const way of inShuffledRounds(Object.keys(ways) as (keyof typeof ways)[], random, over)) {
     await ways[way]();
     counts[way] += 1;
     await until('every shard has a primary with a replica', async () => {

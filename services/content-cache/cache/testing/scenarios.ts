@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 
 import { recordKey } from '../protocol/record-cache.ts';
 import type { ReplicaGuard } from '../protocol/scripts.ts';
-import { disturb, type Disturbance } from './disturbances.ts';
+import { injectFaults, type RedisFault } from './redis-faults.ts';
 import { replacePrimary, upsetCluster } from './failovers.ts';
 import type { Random } from './random.ts';
 import type { RaceThread } from './threads.ts';
@@ -37,7 +37,7 @@ export const records = 4;
 const OTHER_KEYS = 12_000;
 
 /** One server for all caches. */
-async function alone(settings: Record<string, string>, kinds: Disturbance[]): Promise<Stage> {
+async function alone(settings: Record<string, string>, kinds: RedisFault[]): Promise<Stage> {
   const redis = await startRedis(settings);
   const { url, admin, stop } = redis;
   const others = Array.from({ length: OTHER_KEYS }, (_, key) => [`other:${key}:x`, 'y'.repeat(50)]);
@@ -47,7 +47,7 @@ async function alone(settings: Record<string, string>, kinds: Disturbance[]): Pr
     caches: [{ url }, { url }],
     async trouble(random, over) {
       if (kinds.length === 0) return once(over, 'abort').then(() => ({}));
-      return disturb(redis, kinds, random, over);
+      return injectFaults(redis, kinds, random, over);
     },
     stop,
   };
@@ -60,7 +60,7 @@ const settingsFor = ({ atLeast, maxLagSeconds }: ReplicaGuard) => ({
   'repl-ping-replica-period': '1',
 });
 
-const anyway: Disturbance[] = ['hang', 'forgetScripts', 'evict', 'runFull', 'dropConnections'];
+const anyway: RedisFault[] = ['hang', 'forgetScripts', 'evict', 'runFull', 'dropConnections'];
 
 export const scenarios: Scenario[] = [
   {

@@ -20,7 +20,7 @@ export const person = (subject: string, more: Partial<Person> = {}): Person => (
 });
 
 /** The service with a real identity service, or with the one that is named. */
-export async function startScene({
+export async function startIdentityService({
   people = [],
   backchannelLogoutUri,
   ...settings
@@ -113,4 +113,4 @@ export async function startScene({
     },
   };
 }
-export type Scene = Awaited<ReturnType<typeof startScene>>;
+export type IdentityFixture = Awaited<ReturnType<typeof startIdentityService>>;

@@ -26,7 +26,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job, Outcome } from '../processing/job.ts';
 import { dropRoot } from '../processing/decoder-user.ts';
-import { endWithParent, tellParent } from '../processing/parent.ts';
+import { exitWithParent, sendToParent } from '../processing/parent.ts';
 
 const kept: Buffer[] = [];
 const never = new Promise<void>(() => undefined);
@@ -92,6 +92,6 @@ async function carryOut({ path, folder }: Job): Promise<Outcome> {
 }
 
 dropRoot();
-endWithParent();
-process.on('message', (job: Job) => void carryOut(job).then(tellParent));
-tellParent('ready');
+exitWithParent();
+process.on('message', (job: Job) => void carryOut(job).then(sendToParent));
+sendToParent('ready');

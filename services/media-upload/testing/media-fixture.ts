@@ -6,10 +6,10 @@ import { openTestService } from '@content-platform/chassis/testing/open-test-ser
 import { createFileStore, type NewFile, migrateMedia } from '../file-store.ts';
 import { createLocalFolderStore } from '../stores/local-folder.ts';
 
-export type Scene = Awaited<ReturnType<typeof setScene>>;
+export type MediaFixture = Awaited<ReturnType<typeof createMediaFixture>>;
 
 /** Creates a database and a folder for one test file. */
-export async function setScene() {
+export async function createMediaFixture() {
   const service = await openTestService('media-upload', migrateMedia);
   const folder = await mkdtemp(join(tmpdir(), 'media-'));
   const store = await createLocalFolderStore(join(folder, 'files'));

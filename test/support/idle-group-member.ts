@@ -8,7 +8,7 @@ import { until } from './wait.ts';
  * Joins the consumer group of events as a live member that takes its share of the partitions and processes nothing.
  * Resolves once it has partitions. @returns a function that leaves the group, so that the other members get its events
  */
-export async function joinAsStranger(): Promise<() => Promise<void>> {
+export async function joinAsIdleMember(): Promise<() => Promise<void>> {
   const { kafka } = stack();
   if (!kafka) throw new Error('the stack has no Kafka');
   const client = new Kafka({ clientId: 'stranger', brokers: [kafka], logLevel: logLevel.NOTHING });

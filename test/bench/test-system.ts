@@ -12,7 +12,7 @@ import { until } from '../support/wait.ts';
 import { cpuOf } from './cpu.ts';
 import type { Job, Quantiles, Seen } from './load/job.ts';
 import { startLoad, type Load } from './load/start.ts';
-import { isWell, startContentCache, startGateway } from './own-services.ts';
+import { isReady, startContentCache, startGateway } from './own-services.ts';
 import { redisVersion } from './redis-figures.ts';
 
 /** The platform runs on this core, everything else on the other: a load that competes for CPU measures itself. */
@@ -26,7 +26,7 @@ export function pin(pid: number, core: number): void {
   }
 }
 
-export interface Stand {
+export interface TestSystem {
   gateway: string;
   /** The internal listener of the gateway. */
   internal: string;
@@ -35,10 +35,10 @@ export interface Stand {
 }
 
 /** Starts a gateway, and a content-cache behind it unless `light` is the URL of another upstream. */
-export async function startStand(
+export async function startTestSystem(
   auth: string,
   { light, settings = {} }: { light?: string; settings?: Record<string, string> } = {},
-): Promise<Stand> {
+): Promise<TestSystem> {
   const [port, cachePort] = [await freeRow(1), await freeRow(1)];
   const { postgres, logs, redis } = stack();
   const contentCache = light ?? `http://127.0.0.1:${cachePort}`;
@@ -48,9 +48,9 @@ export async function startStand(
   if (light === undefined) {
     const addresses = { auth, postgres, logs, redis, kafka: '' };
     pids['content-cache'] = startContentCache(cachePort, addresses, settings).pid!;
-    await until('content-cache is ready', () => isWell(cachePort));
+    await until('content-cache is ready', () => isReady(cachePort));
   }
-  await until('the gateway is ready', () => isWell(port));
+  await until('the gateway is ready', () => isReady(port));
   return {
     gateway: `http://127.0.0.1:${port}`,
     internal: `http://127.0.0.1:${port + internalPortOffset}`,
@@ -69,7 +69,7 @@ export async function stackVersions(): Promise<Record<string, string>> {
 }
 
 /** Pins the system under test and its stores to one core, and the rest of the stack to the other. */
-export function pinStand({ pids }: Stand): void {
+export function pinTestSystem({ pids }: TestSystem): void {
   for (const name of [...Object.keys(stack().services), 'kafka']) pin(pidOf(name), otherCore);
   for (const pid of [...Object.values(pids), pidOf('redis'), pidOf('postgres')]) pin(pid, platformCore);
 }

@@ -16,7 +16,7 @@ import { startS3Server } from '../support/s3-server.ts';
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 import { stack } from '../support/stack.ts';
 import { createProxies, type Proxies } from './proxies.ts';
-import { keepUp, type KeptUp } from './kept-up.ts';
+import { startRestarted, type RestartedProcess } from './restarted-process.ts';
 
 /** The user at the identity service. */
 export const person: Person = {
@@ -28,9 +28,9 @@ export const person: Person = {
 };
 
 /** A stack with a controllable fault for each dependency. */
-export interface World {
+export interface FaultyStack {
   proxies: Proxies;
-  postgres: KeptUp;
+  postgres: RestartedProcess;
   redis: RedisServer;
   collector: Collector;
   disks: Record<'postgres' | 'redis' | 'media', SmallDisk>;
@@ -46,7 +46,7 @@ async function startPostgres(disk: SmallDisk) {
   const path = (...parts: string[]) => join(disk.folder, ...parts);
   const state = { path, secrets: { postgresPassword: randomSecret() } } as State;
   const { spec, url } = await preparePostgres(state, undefined, new AbortController().signal);
-  return { url, server: await keepUp(spec) };
+  return { url, server: await startRestarted(spec) };
 }
 
 /** Starts a second media-upload that stores its files in a bucket. */
@@ -59,7 +59,7 @@ async function startS3Media(proxies: Proxies, postgres: string, folder: string, 
   const { logs, redis } = stack();
   const around = { postgres, logs, redis, kafka: '', media: join(folder, 'media-s3'), secretsFile: '' };
   const spec = serviceSpec(service, gatewayPort, around, proxies.ports());
-  const process = await keepUp({
+  const process = await startRestarted({
     ...spec,
     env: () => ({
       ...spec.env!(),
@@ -75,7 +75,7 @@ async function startS3Media(proxies: Proxies, postgres: string, folder: string, 
 }
 
 /** Starts everything. PostgreSQL, Redis and the uploaded files are on small disks. */
-export async function startWorld(): Promise<World> {
+export async function startFaultyStack(): Promise<FaultyStack> {
   const ends: Ends = [];
   const stop = async () => {
     const failures: unknown[] = [];
@@ -94,7 +94,7 @@ export async function startWorld(): Promise<World> {
   }
 }
 
-async function build(ends: Ends, stop: () => Promise<void>): Promise<World> {
+async function build(ends: Ends, stop: () => Promise<void>): Promise<FaultyStack> {
   const folder = mkdtempSync(join(tmpdir(), 'faults-'));
   ends.push(() => rmSync(folder, { recursive: true, force: true }));
   const mount = (name: string, megabytes: number) => {
@@ -102,7 +102,10 @@ async function build(ends: Ends, stop: () => Promise<void>): Promise<World> {
     ends.push(() => disk.unmount());
     return disk;
   };
-  const disks: Partial<World['disks']> = { postgres: mount('postgres', 512), redis: mount('redis', 64) };
+  const disks: Partial<FaultyStack['disks']> = {
+    postgres: mount('postgres', 512),
+    redis: mount('redis', 64),
+  };
 
   const { url, server: postgres } = await startPostgres(disks.postgres!);
   ends.push(() => postgres.stop());
@@ -151,7 +154,7 @@ async function build(ends: Ends, stop: () => Promise<void>): Promise<World> {
     postgres,
     redis,
     collector,
-    disks: disks as World['disks'],
+    disks: disks as FaultyStack['disks'],
     useS3: (yes) => proxies.lead('media-upload', yes ? s3Media : Number(usualMedia)),
     stop,
   };

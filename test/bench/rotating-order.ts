@@ -1,5 +1,5 @@
 /** Runs `work` with each item in each round. The order rotates, so that no item always runs first. */
-export async function inTurns<Thing>(
+export async function inRotatingOrder<Thing>(
   things: readonly Thing[],
   rounds: number,
   work: (thing: Thing, index: number) => Promise<void>,

@@ -28,14 +28,14 @@ class ChangedAccount extends Error {}
  * @param report gets one line per step
  * @throws Problem with the failed step
  */
-export async function mainJob(settings: Settings, report: Report): Promise<void> {
+export async function smokeTest(settings: Settings, report: Report): Promise<void> {
   const records = openRecords(settings.database);
 
   async function step<T>(what: string, work: () => Promise<T>, saw: (result: T) => string): Promise<T> {
     const began = performance.now();
     const result = await work().catch((error: Error) => {
       if (error instanceof ChangedAccount) throw error;
-      throw new Problem(`The main job failed at: ${what}: ${error.message}`);
+      throw new Problem(`The smoke test failed at: ${what}: ${error.message}`);
     });
     const ms = (performance.now() - began).toFixed(0);
     report(`  ${what.padEnd(34)} ${ms.padStart(5)} ms   ${saw(result)}`.trimEnd());
@@ -82,7 +82,7 @@ export async function mainJob(settings: Settings, report: Report): Promise<void>
     }
   } catch (error) {
     if (!(error instanceof ChangedAccount)) throw error;
-    report(`  ${error.message} was changed since the demo data was made: the main job is left out.`);
+    report(`  ${error.message} was changed since the demo data was created: the smoke test is skipped.`);
   } finally {
     await records.close();
   }

@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from './random.ts';
 import type { RedisServer } from '../../../../test/support/redis-server.ts';
 
-export type Disturbance = keyof typeof disturbances;
+export type RedisFault = keyof typeof redisFaults;
 
 /** Disturbances of a Redis. Each resolves when Redis answers again. */
-const disturbances = {
+const redisFaults = {
   /** Usually longer than a command's timeout. */
   async hang(redis: RedisServer, random: Random) {
     redis.pause();
@@ -63,7 +63,7 @@ const disturbances = {
 };
 
 /** Yields every kind once in random order, then again in another order, until `over`. */
-export function* inTurn<T>(kinds: readonly T[], random: Random, over: AbortSignal): Generator<T> {
+export function* inShuffledRounds<T>(kinds: readonly T[], random: Random, over: AbortSignal): Generator<T> {
   const shuffled = () =>
     kinds
       .map((kind) => ({ kind, at: random() }))
@@ -82,16 +82,16 @@ export function* inTurn<T>(kinds: readonly T[], random: Random, over: AbortSigna
 const calmMs = 2_500;
 
 /** Disturbs Redis in each way, one after the other, until `over`. Returns the number of disturbances of each kind. */
-export async function disturb(
+export async function injectFaults(
   redis: RedisServer,
-  kinds: readonly Disturbance[],
+  kinds: readonly RedisFault[],
   random: Random,
   over: AbortSignal,
 ): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  for (const kind of inTurn(kinds, random, over)) {
+  for (const kind of inShuffledRounds(kinds, random, over)) {
     await sleep(300 + random() * 200);
-    await disturbances[kind](redis, random);
+    await redisFaults[kind](redis, random);
     counts[kind] = (counts[kind] ?? 0) + 1;
     await sleep(calmMs * (1 + random() * 0.3));
   }

@@ -8,13 +8,13 @@ import { until } from '../support/wait.ts';
 const pauseMs = 500;
 
 /** A process that is restarted whenever it ends, as by a service manager. */
-export interface KeptUp {
+export interface RestartedProcess {
   isUp(): boolean;
   stop(): Promise<void>;
 }
 
 /** Starts the process and resolves once it is ready. */
-export async function keepUp(spec: ProcessSpec): Promise<KeptUp> {
+export async function startRestarted(spec: ProcessSpec): Promise<RestartedProcess> {
   const { command, args, cwd, env, stopSignal, ready, name } = spec;
   let child: ChildProcess | undefined;
   const stopping = new AbortController();

@@ -7,10 +7,10 @@ import { startRedis } from '../../../test/support/redis-server.ts';
 import { retention } from '../retention.ts';
 import { startTestService, type TestService, type TestServiceOptions } from './service.ts';
 
-export type World = Awaited<ReturnType<typeof startWorld>>;
+export type TestStores = Awaited<ReturnType<typeof startTestStores>>;
 
 /** Starts a Redis and a migrated database for one test file, and any number of services on them. */
-export async function startWorld() {
+export async function startTestStores() {
   const [database, redis] = await Promise.all([createTestDatabase(), startRedis()]);
   const logger = createLogger('content-cache', 'silent');
   const folder = new URL('../migrations/', import.meta.url);
