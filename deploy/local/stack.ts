@@ -276,7 +276,7 @@ async function addDemoData(
   password = state.secrets.contentServerPassword,
 ): Promise<Credentials> {
   await seed(owner);
-  const database = await admitContentServer(owner, password);
+  const database = await enableContentServerLogin(owner, password);
   const credentials = { database, clientId: DEMO_CLIENT.name, clientSecret: DEMO_CLIENT.secret };
   writePrivate(state.path(CREDENTIALS_FILE), credentials);
   return credentials;

@@ -26,7 +26,7 @@ async function connected(socket: Socket, limitMs: number): Promise<Socket> {
 
 /**
  * Connects to `url` with the sockets that `open` creates. The attempt has a time limit and is repeated once, which is safe
- * for any method because no request was sent yet. Rejects with NotConnected.
+ * for any method because no request was sent yet. Rejects with ConnectionFailed.
  */
 export async function connect(url: URL, timeouts: Timeouts, open: () => Socket): Promise<Socket> {
   const start = performance.now();

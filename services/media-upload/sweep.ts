@@ -20,7 +20,7 @@ export class EmptyStoreError extends Error {}
 
 /**
  * Compares the table with the store. Reads the rows first, because files are stored before their row is added. Throws
- * EmptyStore, and the errors of the database and the store.
+ * EmptyStoreError, and the errors of the database and the store.
  */
 export async function findOrphans(files: FileStore, store: Store): Promise<Orphans> {
   const rows = new Map<string, { id: number; missing: Set<string> }>();

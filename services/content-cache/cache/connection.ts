@@ -55,7 +55,7 @@ export interface ClearTransport {
   /**
    * The owners of all slots as every primary reports them: the same text until a slot moves.
    *
-   * @throws SlotsUnsettled while the primaries disagree or a slot is moving; CacheUnavailable when one is not connected
+   * @throws SlotsMoving while the primaries disagree or a slot is moving; CacheUnavailable when one is not connected
    */
   slotMap(): Promise<string>;
 }
@@ -78,7 +78,7 @@ export interface CacheConnection extends ClearTransport {
    * Connects, and reconnects in the background once a second until close(). Resolves after the first attempt, whether
    * it succeeded or not.
    *
-   * @throws CacheUnfit when the first attempt finds a Redis on which the protocol cannot run
+   * @throws UnsupportedRedis when the first attempt finds a Redis on which the protocol cannot run
    */
   start(): Promise<void>;
   /** The primary that holds `key`, for reads. @throws CacheUnavailable unless that primary is usable */

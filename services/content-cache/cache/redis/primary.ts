@@ -129,7 +129,7 @@ export function createPrimary(options: PrimaryOptions) {
     get reason() {
       return reason;
     },
-    /** Connects, as CacheConnection.start() does. @throws CacheUnfit */
+    /** Connects, as CacheConnection.start() does. @throws UnsupportedRedis */
     start(): Promise<void> {
       const first = Promise.withResolvers<void>();
       running = run(first);
