@@ -12,7 +12,7 @@ import {
   type StartedService,
 } from '@content-platform/chassis';
 import { createContentCacheApp } from './app.ts';
-import { CacheUnfit, createContentCache, type CacheState } from './cache/index.ts';
+import { UnsupportedRedis, createContentCache, type CacheState } from './cache/index.ts';
 import { createChangeFollower, type ChangeTiming } from './changes/follower.ts';
 import type { contentCacheConfig } from './config.ts';
 import { createContentStore } from './content-store.ts';
@@ -79,7 +79,7 @@ export async function startContentCache(
   });
   onStop(() => cache.close());
   await cache.start().catch((error: unknown) => {
-    throw error instanceof CacheUnfit ? new ConfigError(`REDIS_URL: ${error.message}`) : error;
+    throw error instanceof UnsupportedRedis ? new ConfigError(`REDIS_URL: ${error.message}`) : error;
   });
 
   const kafka = createKafka(config, 'content-cache', logger);

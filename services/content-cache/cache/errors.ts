@@ -25,7 +25,7 @@ export class SlotMoved extends SlotsMoving {}
 
 /** The protocol cannot run on this Redis: its version is too old, or its user may not call INFO. */
 export class UnsupportedRedis extends CacheError {
-  override name = 'CacheUnfit';
+  override name = 'UnsupportedRedis';
 }
 
 /** Errors by the first word of Redis's reply. */

@@ -6,7 +6,7 @@ import { until } from '../../../test/support/wait.ts';
 import { startCache } from '../cache/testing/caches.ts';
 import { createContentStore } from '../content-store.ts';
 import { startKilledService } from '../testing/killed-service.ts';
-import { startWorld } from '../testing/world.ts';
+import { startTestStores } from '../testing/test-stores.ts';
 
 const isQuick = process.env['PROOF_QUICK'] !== undefined;
 const records = 500;
@@ -17,7 +17,7 @@ afterEach(async () => {
 
 /** Starts two processes of the service, a writer that announces nothing, and a reader that reads all records in turn. */
 async function startRace() {
-  const world = await startWorld();
+  const world = await startTestStores();
   closing.push(world.close);
   await world.sql(
     `INSERT INTO content.webform (id, title, body) SELECT n, 'Old', '{}' FROM generate_series(1, ${records}) AS n`,

@@ -249,12 +249,12 @@ test('one reachable node is enough to find the cluster', async () => {
 
 test('refuses to start if the URL has the wrong form', async () => {
   await expect(started.cache(a.url)).rejects.toMatchObject({
-    name: 'CacheUnfit',
+    name: 'UnsupportedRedis',
     message: expect.stringContaining('redis-cluster://'),
   });
   const alone = await started.server();
   await expect(started.cache(alone.url.replace('redis:', 'redis-cluster:'))).rejects.toMatchObject({
-    name: 'CacheUnfit',
+    name: 'UnsupportedRedis',
     message: expect.stringContaining('not a cluster'),
   });
 });

@@ -46,7 +46,7 @@ test('bypasses a Redis that is unreachable at the start, refuses clears, and use
 test('refuses to start if the server does not know script flags', async () => {
   const scripts = { ...protocolScripts, incarnation: '#not lua, as #!lua is not to Redis 6' };
   await expect(start({ scripts })).rejects.toMatchObject({
-    name: 'CacheUnfit',
+    name: 'UnsupportedRedis',
     message: expect.stringMatching(/^.*7.*$/),
   });
 });
