@@ -149,7 +149,7 @@ export function createClientAddress(trustedProxies: readonly string[]): EarlySte
 }
 
 /** Returns the address that rate limits count: an IPv6 host may use any address of its /64. */
-export function limitedAddress(address: string): string {
+export function rateLimitAddress(address: string): string {
   const parsed = parse(address);
   if (!(parsed instanceof ipaddr.IPv6)) return address;
   return parsed.parts

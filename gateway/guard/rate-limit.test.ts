@@ -6,7 +6,7 @@ import { until } from '../../test/support/wait.ts';
 import type { TestGatewayOptions } from '../testing/gateway.ts';
 import { machineToken, mint } from '../testing/tokens.ts';
 import { useTestGateway } from '../testing/use-test-gateway.ts';
-import { limitedAddress } from './head.ts';
+import { rateLimitAddress } from './head.ts';
 
 const fixture = useTestGateway();
 let redis: Awaited<ReturnType<typeof startRedis>>;

@@ -16,7 +16,7 @@ import {
   type Middleware,
   type RequestContext,
 } from '../request-context.ts';
-import { limitedAddress } from './head.ts';
+import { rateLimitAddress } from './head.ts';
 
 /** Each function throws 429 with Retry-After when the limit is exceeded. */
 export interface RateLimits {

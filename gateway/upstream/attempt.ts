@@ -12,7 +12,7 @@ import {
 import type { GatewayMetrics, UpstreamReason } from '../metrics.ts';
 import type { Refuse } from '../replies/errors.ts';
 import { onFinished, type GatewayResponse } from '../request-context.ts';
-import { NotConnected } from './connect.ts';
+import { ConnectionFailed } from './connect.ts';
 import {
   type Instance,
   isBroken,
@@ -24,7 +24,7 @@ import {
 } from './transport.ts';
 import { forwardBuffered } from './forward-buffered.ts';
 import type { Instances } from './instances.ts';
-import { isForeign, replyHeaders, type RequestHeaders } from './proxy-headers.ts';
+import { isForeignReply, replyHeaders, type RequestHeaders } from './proxy-headers.ts';
 
 /** Fields that all attempts at one service share. */
 export interface Service {

@@ -5,7 +5,7 @@ import type { Timeouts } from '../timeouts.ts';
 import { connect } from './connect.ts';
 import type { Connection, ConnectionPool, Transport } from './transport.ts';
 
-/** Creates the pool for `address`, an instance of the service at `url`. Requests that cannot connect get NotConnected. */
+/** Creates the pool for `address`, an instance of the service at `url`. Requests that cannot connect get ConnectionFailed. */
 export function createConnectionPool(
   url: URL,
   address: string,

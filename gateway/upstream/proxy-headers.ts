@@ -72,7 +72,7 @@ export function createRequestHeaders(host: string, publicUrl: string): RequestHe
  * Returns whether a reply comes from another program at the service's address: services send X-Request-Id with every
  * reply, so a 5xx without this header is not theirs.
  */
-export const isForeign = (status: number, headers: IncomingHttpHeaders): boolean =>
+export const isForeignReply = (status: number, headers: IncomingHttpHeaders): boolean =>
   status >= 500 && headers['x-request-id'] === undefined;
 
 /** Headers for the gateway, and headers that the gateway sets itself. */

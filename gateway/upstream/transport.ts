@@ -4,7 +4,7 @@ import type { Client } from 'undici';
 import { HttpError, unavailable } from '@content-platform/chassis';
 import type { GatewayResponse } from '../request-context.ts';
 import type { UpstreamReason } from '../metrics.ts';
-import { NotConnected } from './connect.ts';
+import { ConnectionFailed } from './connect.ts';
 
 /** A connection for one request at a time; opened with its first request. */
 export interface Connection {
@@ -85,7 +85,7 @@ export const upstreamErrors: Record<UpstreamReason, (cause: unknown) => HttpErro
 /** Classifies the error of an attempt. */
 export function reasonOf(error: unknown): UpstreamReason {
   if (error instanceof TimedOut) return 'timeout';
-  return error instanceof NotConnected ? 'connect' : 'broken';
+  return error instanceof ConnectionFailed ? 'connect' : 'broken';
 }
 
 /** Returns whether the other side closed or reset the connection. */

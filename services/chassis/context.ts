@@ -139,7 +139,7 @@ export function activeSpan(): Span | undefined {
   return tracer?.active();
 }
 
-/** Runs work outside the current trace, although it was set up in that trace. */
+/** Runs work outside the current trace, for work that a request starts but that does not belong to the request. */
 export function outsideTrace<T>(work: () => T): T {
   return tracer ? tracer.outside(work) : work();
 }

@@ -9,8 +9,8 @@ interface Exposition {
 }
 
 /**
- * The same metrics as OpenMetrics. prom-client then removes `_total` from a counter's name permanently, so it gets copies
- * that inherit from the metrics.
+ * Renders the metrics as OpenMetrics. prom-client then removes `_total` from a counter's name permanently, so it gets
+ * copies that inherit from the metrics.
  */
 function openMetrics(registry: Registry): Registry<OpenMetricsContentType> {
   const open = new Registry<OpenMetricsContentType>();
@@ -21,7 +21,7 @@ function openMetrics(registry: Registry): Registry<OpenMetricsContentType> {
   return open;
 }
 
-/** prom-client's JSON, which the pulse service reads without a parser. */
+/** Renders prom-client's JSON, which the pulse service reads without a parser of its own. */
 async function json(registry: Registry): Promise<Exposition> {
   return { contentType: 'application/json', text: JSON.stringify(await registry.getMetricsAsJSON()) };
 }

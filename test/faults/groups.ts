@@ -75,7 +75,7 @@ async function inCache(token: string, title: string): Promise<number> {
 
 const readOf = (token: string, id: number) => send(contract.readContent, { params: { model, id }, token });
 
-export async function setScene(user: OwnUser): Promise<Scene> {
+export async function createMediaFixture(user: OwnUser): Promise<Scene> {
   const { token } = await logIn(user.email, user.password);
   const title = `Newest ${randomUUID()}`;
   const id = await inCache(token, 'Old');

@@ -6,7 +6,7 @@ import { openRecords } from '../../local/content-server/records.ts';
 import type { Settings } from '../../local/content-server/settings.ts';
 import { steadyTraffic } from '../../local/content-server/traffic.ts';
 import { DEMO_CLIENT, DEMO_RECORDS } from '../../local/demo-data.ts';
-import { mainJob } from '../../local/main-job.ts';
+import { smokeTest } from '../../local/smoke-test.ts';
 import { seed } from '../../local/seed.ts';
 import { untilStopped } from '../../local/until-stopped.ts';
 import { readDemoConfig } from './config.ts';

@@ -12,7 +12,7 @@ import { choicePage, errorPage, returnPage } from './pages.ts';
 import type { Person } from './people.ts';
 
 /** In-memory storage of the provider. */
-export function createMemory(): AdapterFactory {
+export function createMemoryAdapter(): AdapterFactory {
   const known = new Map<string, AdapterPayload>();
   return (kind): Adapter => {
     const key = (id: string): string => `${kind} ${id}`;

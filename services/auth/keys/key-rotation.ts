@@ -116,15 +116,15 @@ export async function replaceSigningKeys(
   return kid;
 }
 
-/** Unseals all. Throws if the secret does not match one of them. */
+/** Decrypts all values. Throws if the secret does not decrypt one of them. */
 function unsealAll(all: readonly SealedValue[], secret: string): Promise<Buffer[]> {
   return Promise.all(all.map(({ sealed, context }) => unseal(sealed, secret, context)));
 }
 
 /**
- * Reseals everything from the secret `current` to `next`, or changes nothing on any error. Returns the number of keys
- * and secrets. Returns `done` if `next` already opens all, so that the command can be repeated if its output was lost.
- * Throws ConfigError if neither secret opens all.
+ * Encrypts all values with the secret `next` instead of `current`. On any error, nothing is changed. Returns the number
+ * of keys and secrets. Returns `done` if `next` already decrypts all values, so that the command can be repeated if its
+ * output was lost. Throws ConfigError if neither secret decrypts all values.
  */
 export async function rotateKeySecret(
   database: Pick<AuthDatabase, 'transaction'>,

@@ -5,7 +5,7 @@ import { createScripts, type ReplicaGuard } from './protocol/scripts.ts';
 import { createCacheConnection } from './redis/connect.ts';
 import { replicaAdvice } from './redis/replica-advice.ts';
 
-export { CacheError, CacheUnavailable, UnsupportedRedis as UnsupportedRedis } from './errors.ts';
+export { CacheError, CacheUnavailable, UnsupportedRedis } from './errors.ts';
 export type { CacheState, MemoryUsage as Memory } from './connection.ts';
 export type { CacheClearer } from './protocol/cache-clearer.ts';
 export type { LoadedRecord } from './protocol/record-cache.ts';

@@ -23,8 +23,8 @@ export function createCookie(publicUrl: string) {
 export type Cookie = ReturnType<typeof createCookie>;
 
 /**
- * Throws 403 unless a page of the platform sent the request: by Origin, or by Sec-Fetch-Site (W3C Fetch Metadata), which
- * no page can set and which holds for every name that the platform is reached by.
+ * Throws 403 unless a page of the platform sent the request: the check uses Origin, or Sec-Fetch-Site (W3C Fetch
+ * Metadata), which no page can set and which works under every host name of the platform.
  */
 export function createOriginCheck(publicUrl: string) {
   const { origin } = new URL(publicUrl);

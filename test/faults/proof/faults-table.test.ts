@@ -5,7 +5,7 @@ import { isWell } from '../../support/stack.ts';
 import { until } from '../../support/wait.ts';
 import { expectPage } from '../../support/written-page.ts';
 import { dependencies, type Dependency, type Fault } from '../dependencies.ts';
-import { ask, clearAndRead, groups, setScene, takeTurn, type Scene, type Turn } from '../groups.ts';
+import { ask, clearAndRead, groups, createMediaFixture, takeTurn, type Scene, type Turn } from '../groups.ts';
 import {
   backWithin,
   docFile,
@@ -107,7 +107,7 @@ describe.each(some)('$title', (dependency) => {
   let scene: Scene;
   beforeAll(async () => {
     await dependency.begin?.(world);
-    scene = await until('the scene is set', () => setScene(user));
+    scene = await until('the scene is set', () => createMediaFixture(user));
     await until('all is well', () => allIsWell(scene), 120_000);
   }, 200_000);
   afterAll(() => dependency.end?.(world));

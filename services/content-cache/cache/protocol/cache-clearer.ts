@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CacheNode, ClearTransport } from '../connection.ts';
-import { CacheRefused, SlotsUnsettled } from '../errors.ts';
+import { CacheRefused, SlotsMoving } from '../errors.ts';
 import { recordKey } from './record-cache.ts';
 
 /**
@@ -59,7 +59,7 @@ async function scanAll(transport: SweepTransport, deleted: Map<Target, number>):
     try {
       return await scanOnce(transport, deleted);
     } catch (error) {
-      if (!(error instanceof SlotsUnsettled) || scan === maxScans) throw error;
+      if (!(error instanceof SlotsMoving) || scan === maxScans) throw error;
       await sleep(scanPauseMs);
     }
   }
@@ -80,7 +80,7 @@ async function scanOnce(transport: SweepTransport, deleted: Map<Target, number>)
   if (before.join() !== after.join())
     throw new CacheRefused('Redis was restarted or replaced during the sweep');
   if ((await transport.slotMap()) !== slots)
-    throw new SlotsUnsettled('slots of the cluster were moved during the sweep');
+    throw new SlotsMoving('slots of the cluster were moved during the sweep');
 }
 
 async function scanNode(node: CacheNode, deleted: Map<Target, number>): Promise<void> {

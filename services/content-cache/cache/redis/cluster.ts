@@ -8,7 +8,7 @@ import type {
   CacheState,
   ClearTransport,
 } from '../connection.ts';
-import { CacheUnavailable, CacheUnfit, SlotMoved, SlotsUnsettled } from '../errors.ts';
+import { CacheUnavailable, UnsupportedRedis, SlotMoved, SlotsMoving } from '../errors.ts';
 import { clientSettings, createPrimary, reconnectMs, type Primary, withTemporaryClient } from './primary.ts';
 import {
   addressOf,
