@@ -49,6 +49,10 @@ test('Redis refuses connections without a login', async () => {
   await expect(connect(`redis://${host}`).get('webform:1')).rejects.toThrow(/NOAUTH/);
 });
 
+test('the URL in stack.json names its user, without which redis-cli cannot log in', () => {
+  expect(new URL(stack().redis).username).toBe('default');
+});
+
 test('each service still stores its keys', async () => {
   const admin = connect(stack().redis);
   const { gateway } = stack();

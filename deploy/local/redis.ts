@@ -94,7 +94,8 @@ export async function prepareRedis(
   report: Report,
 ): Promise<{ spec: ProcessSpec; url: string }> {
   const port = await preferredOrFreePort(usual);
-  const url = `redis://:${derivedSecret(state.secrets, 'redis')}@${HOST}:${port}`;
+  // redis-cli sends an empty user name, which Redis refuses, if the URL has none.
+  const url = `redis://default:${derivedSecret(state.secrets, 'redis')}@${HOST}:${port}`;
   const ready = (): Promise<void> => ensureUsers(url, state.secrets);
   const local = (binary: string): { spec: ProcessSpec; url: string } => ({
     url,

@@ -92,7 +92,7 @@ export function checkTarget(target: string): string {
   if (!pathForm.test(path))
     throw malformedTarget('The target must be a path of plain or percent-encoded characters.');
   if (ambiguous.test(path))
-    throw malformedTarget('The path contains an encoded character that must stand plainly.');
+    throw malformedTarget('The path contains an encoded character that must not be encoded.');
   const decoded = decode(path);
   if (emptySegment.test(decoded)) throw malformedTarget('The path contains an empty segment.');
   if (dotSegment.test(decoded)) throw malformedTarget('The path contains a dot segment.');
