@@ -61,7 +61,7 @@ afterAll(() =>
     attacks: askedFor.length,
     fuzzed: fuzzed.length,
     refused,
-    // Only the request with the valid token arrived.
+    // Only the request with the valid token reached the service.
     forwarded: upstream.received.length,
     slowestMs: slowest,
   }),

@@ -80,7 +80,7 @@ test.each([
     else response.writeHead(status).end('{}');
   };
   await fixture.start({ maxRequests });
-  // The other replies wait behind the large one.
+  // The other replies wait behind the large reply.
   const requests = rawGet().replace(' HTTP', '?large HTTP') + rawGet().repeat(2 * maxRequests - 1);
   fixture.connect().pause().write(requests);
   await until('all have ended', async () => {

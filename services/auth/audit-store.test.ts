@@ -21,11 +21,14 @@ interface Entry {
   details: Record<string, unknown>;
 }
 
-/** Runs the command on the service's database; returns the last line of what it says: a new secret, if any. */
+/**
+ * Runs the command on the service's database. Returns the last line of its output, which is the new secret, if there is
+ * one.
+ */
 const run = async (command: Command, args: string[], input = '') =>
   (await auth.run(command, args, input)).split('\n').at(-1)!;
 
-/** Everything that can be secret, or typed by a stranger, in one run; by what it is. */
+/** Every secret, and every text that a stranger typed, of one run, by its kind. */
 const typed: Record<string, string> = {
   password,
   'a wrong password': 'not the password of anybody',
@@ -42,7 +45,7 @@ test('records every step of an account, but no secrets and no text from stranger
 
   typed['a secret'] = await run(createClient, ['console', '--scope', 'jobs:manage']);
   typed['a token'] = (await client('console', typed['a secret'])).body!.access_token;
-  // Within the hour: no other row.
+  // A second token within an hour adds no row.
   typed['another token'] = (await client('console', typed['a secret'])).body!.access_token;
   await client('console', typed['a wrong secret']!);
   await client(typed['an unknown client']!, typed['a secret']);

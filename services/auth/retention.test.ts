@@ -64,7 +64,7 @@ test('keeps all refresh tokens of a session until all have expired', async () =>
     await session(1, null),
     await session(-29, null),
     await session(60, -29),
-    // The newest from the identity service says what the person may choose from.
+    // The newest session of the identity service determines the suborgs that the user may choose.
     await session(60, -31, 'https://id.example'),
   ];
   const over = [

@@ -31,7 +31,7 @@ test('passwords, secrets, hashes and tokens do not reach the log, whatever goes 
   const basic = Buffer.from(`cms:${secret}x`).toString('base64');
   const attempts = () => [
     send('/api/login', JSON.stringify({ email: 'ann@example.com', password: mistyped })),
-    // The password typed where the address belongs.
+    // The password in the field for the email address.
     send('/api/login', JSON.stringify({ email: password, password: mistyped })),
     send('/api/login', JSON.stringify({ email: 'ann@example.com', password, more: secret })),
     send('/api/login', `{"email": "ann@example.com", "password": "${password}`),
@@ -43,7 +43,7 @@ test('passwords, secrets, hashes and tokens do not reach the log, whatever goes 
   const statuses = (await Promise.all(attempts())).map(({ status }) => status);
   expect(statuses).toEqual([401, 401, 422, 400, 401, 401, 401, 404]);
 
-  // A statement that fails: its error knows the row.
+  // Makes a statement fail with an error that quotes the row.
   await auth.sql('ALTER TABLE auth.user RENAME COLUMN email TO address');
   expect((await Promise.all(attempts())).map(({ status }) => status)).toContain(500);
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { type Accounts, openAccounts } from './accounts.ts';
 
-// Where I and \u0130 have other small letters than elsewhere, and the Kelvin sign has one.
+// In this locale, I and \u0130 have other lower-case letters, and so does the Kelvin sign.
 const kelvin = '\u212a';
 let own: TestDatabase;
 let accounts: Accounts;

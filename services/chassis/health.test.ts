@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { createReadinessCheck } from './health.ts';
 
-/** A check that passes or not, as `works` says, and how often it was run. */
+/** A check that passes if `works` is true, and the number of its runs. */
 function counted(required: boolean) {
   const state = { works: true, runs: 0 };
   const check = async () => {

@@ -25,7 +25,7 @@ function spin(ms: number): void {
   while (performance.now() < end);
 }
 
-// Elsewhere there is one listening socket.
+// On other systems there is one listening socket.
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 onLinux('accepts several connections in each long turn of the event loop', async () => {

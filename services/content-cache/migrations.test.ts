@@ -71,7 +71,7 @@ test('gives each record a newer version than all earlier records with its key', 
   await remove(11);
   expect(await make(13)).toBe(1);
   expect(await move(13, 11)).toBe(9);
-  // Its own version is newer than that of the record before.
+  // The version of this record is newer than that of the previous record.
   expect(await move(12, 13)).toBe(7);
   const gone = await owner.query(`SELECT id, version FROM content.tombstone WHERE model = 'condition'`);
   expect(gone.rows).toEqual([{ id: '12', version: '7' }]);

@@ -60,7 +60,7 @@ test('is not ready until it has the keys and revocations, and logs once what it 
   });
   expect(JSON.parse(waiting!)).toMatchObject({ level: 'warn', failing: ['tokens'] });
   expect(logged('ready')).toEqual([]);
-  // By then more than one fetch has timed out.
+  // After this time, more than one fetch has timed out.
   const asked = auth.requests;
   await until('it asks again', () => auth.requests > asked + 2);
   auth.hangs = false;

@@ -27,7 +27,7 @@ describe('cleanName', () => {
   test('the time grows with the length of the name, not with its square', () => {
     const program = `import { cleanName } from ${JSON.stringify(new URL('file-name.ts', import.meta.url).href)};
       process.stdout.write(cleanName('a' + '.'.repeat(1_000_000) + 'b'));`;
-    // With the square it would take a quarter of an hour.
+    // An implementation with quadratic cost would take a quarter of an hour.
     const output = execFileSync('node', ['--input-type=module', '--eval', program], { timeout: 60_000 });
     expect(String(output)).toBe(`a${'.'.repeat(148)}b`);
   }, 70_000);

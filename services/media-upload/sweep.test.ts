@@ -85,7 +85,7 @@ test('ignores rows whose files are in another store', async () => {
   await database.query('test', `UPDATE media.file SET store = 's3:uploads' WHERE id = $1`, [elsewhere.id]);
   await scene.store.remove(`${elsewhere.object}-original`);
   expect(await findOrphans(scene.files, scene.store)).toEqual({ keys: [], rows: [] });
-  // The same upload to this store; the row then has its files.
+  // Uploads the same bytes to this store. The row then has its files.
   const again = newFile({ checksum: elsewhere.checksum });
   expect(await scene.files.findUpload(1, elsewhere.checksum)).toBeUndefined();
   expect(await scene.files.add(again)).toMatchObject({ id: elsewhere.id, object: again.object });

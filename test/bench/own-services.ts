@@ -73,7 +73,7 @@ export function startContentCache(
   return start('content-cache', port, auth, { postgres, logs, redis, kafka }, settings);
 }
 
-/** Is the process at `port` ready and not degraded? */
+/** Returns whether the process at `port` is ready and not degraded. */
 export async function isReady(port: number): Promise<boolean> {
   const response = await fetch(`http://127.0.0.1:${port + internalPortOffset}/health/ready`);
   return ((await response.json()) as { status: string }).status === 'ok';

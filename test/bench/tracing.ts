@@ -12,7 +12,7 @@ const limit = 1.1;
 /** Many short rounds: other work on the machine affects both kinds, and the median removes outliers. */
 const rounds = 30;
 const seconds = 1;
-/** Warm-up: until then the JIT compiler runs, longer for more code. */
+/** Duration of the warm-up, in which the JIT compiler optimizes the code. */
 const warmUpSeconds = 15;
 const connections = 8;
 

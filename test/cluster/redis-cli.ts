@@ -9,7 +9,7 @@ export async function replicationOf(container: string, name: string): Promise<st
   return new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(await redisCli(container, 'info', 'replication'))?.[1];
 }
 
-/** Is the server a replica in sync with its primary? */
+/** Returns whether the server is a replica in sync with its primary. */
 export async function isReplica(container: string): Promise<boolean> {
   return (await replicationOf(container, 'master_link_status')) === 'up';
 }

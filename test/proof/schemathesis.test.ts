@@ -48,7 +48,7 @@ afterAll(async () => {
   else process.env['RATE_LIMIT_SCALE'] = limits;
 });
 
-/** Is a user of the run still logged in? If so, no request has ended the session used for them. */
+/** Returns whether a user of the run is still logged in. If so, no request has ended the session. */
 async function isStillThere({ peers }: Asker): Promise<boolean> {
   const statuses = peers.map(async ({ email, password }) => {
     const response = await fetch(`${stack().gateway}/api/login`, {

@@ -118,7 +118,7 @@ function supplyChain(kept: StoredResult) {
     audit: { project: string; unknown?: string; advisories?: unknown[] }[];
     releases: { unknown: string[]; marked: string[]; old: string[] };
   };
-  // A registry that does not answer is the place's, and no property of what was measured.
+  // An unreachable registry is a property of the network, not of the packages.
   const here = 'unknown, because the registry was not reachable';
   const old = releases.unknown.length > 0 ? here : releases.old.join(', ') || 'none';
   const unmaintained = `- Direct dependencies without a release in 24 months: ${old}. Marked as unmaintained, with reasons: ${releases.marked.join(', ')}`;
@@ -227,7 +227,7 @@ function slowClients({ slow, burst, idle }: StoredResult) {
     ([kind, { clients, firstClosed, lastClosed, limit, statuses }]) => [
       slowKinds[kind] ?? kind,
       clients,
-      // The client notices the end only when it reads again.
+      // The client notices the end of the connection only when it reads again.
       kind === 'reader' ? `at most ${firstClosed}` : `${firstClosed} to ${lastClosed}`,
       limit,
       counted(statuses),

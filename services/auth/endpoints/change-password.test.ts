@@ -30,7 +30,7 @@ const change = (token: string, current_password: string, new_password = another)
 
 const hashOf = async (id: number) => (await auth.stores.users.findById(id))!.passwordHash;
 
-/** Refused with a line for each of these fields. */
+/** Returns the expected refusal, with one detail for each of these fields. */
 function refusal(...paths: string[]) {
   const details = paths.map((path) => expect.objectContaining({ path: `body.${path}` }) as unknown);
   return { status: 422, error: { error: 'validation_failed', details } };
@@ -66,7 +66,7 @@ test('throttles guesses of the current password', async () => {
   const answer = await change(token, 'one guess more');
   expect(answer.error?.error).toBe('rate_limited');
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-  // They are counted together with failed logins.
+  // Wrong current passwords are counted together with failed logins.
   await auth.sql('UPDATE auth.session SET ended_at = now() WHERE id = $1', sessionId);
   expect((await auth.logIn(email, 'a guess')).error?.error).toBe('rate_limited');
 });

@@ -13,7 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => auth.stop());
 
-/** Each at another account or client and from another address, or guessing would be limited before there is a flood. */
+/**
+ * Each request uses another account or client and another address. Otherwise the limits on guessing would apply before
+ * there is a flood.
+ */
 let accounts = 0;
 const email = () => `${(accounts += 1)}@b.de`;
 const from = () => ({ 'X-Forwarded-For': `10.0.${accounts >> 8}.${accounts % 256}` });
@@ -22,7 +25,7 @@ const askToken = () => auth.askAsClient(`cms-${(accounts += 1)}`, 'guess', from(
 const addUser = () =>
   call(auth.origin, createUser, { body: { email: email(), name: 'New', password }, token: admin });
 
-/** Too easy: nothing is changed. */
+/** The new password is too easy, so nothing is changed. */
 const change = () =>
   call(auth.origin, changePassword, {
     body: { current_password: password, new_password: 'a'.repeat(20) },
@@ -41,7 +44,7 @@ test.each([
   while (busy === 0 && asked < 1_000) {
     const answers = await Promise.all(Array.from({ length: 200 }, () => ask()));
     asked += answers.length;
-    // Not those whom a busy database lets wait too long: they were let try.
+    // Excludes requests that waited too long for a busy database, because they were checked.
     const refused = answers.filter(({ error }) => error?.message.startsWith('The server is overloaded'));
     for (const { status, headers } of refused) {
       expect(status).toBe(503);
@@ -50,7 +53,7 @@ test.each([
     busy += refused.length;
   }
   expect(busy).toBeGreaterThan(0);
-  // Fewer where the database was so busy that some of those who were let try got no connection.
+  // If the database was busy, some of the checked requests got no connection, so the number can be lower.
   expect((await queriesOf(auth, operation)) - before).toBeLessThanOrEqual(asked - busy);
 });
 

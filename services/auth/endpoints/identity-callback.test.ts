@@ -153,7 +153,7 @@ describe('with a real identity service', () => {
 
 describe('when users are linked by email', () => {
   let scene: IdentityFixture;
-  /** Of a transaction that is open. */
+  /** The id of an open transaction. */
   let held: IdentityFixture['auth']['database']['query'];
   beforeAll(async () => {
     scene = await startIdentityService({ people, linkByEmail: true });

@@ -53,7 +53,7 @@ test.each<[string, (evil: EvilProvider) => string]>([
   const evil = await startEvilProvider();
   const own = await startIdentityService({ issuer: issuerOf(evil) });
   const { token } = await own.auth.person();
-  // As if they had come from there before the service was restarted.
+  // Simulates sessions that this provider opened before the service was restarted.
   const origin = `UPDATE auth.session SET identity_issuer = $1, id_token = 'a.b.c', suborgs = '{}'`;
   await own.auth.sql(origin, own.issuer);
   expect(await logout(own, token)).toMatchObject({ status: 200, body: {} });

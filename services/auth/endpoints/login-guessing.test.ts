@@ -45,7 +45,7 @@ test('throttles guesses, also for an unknown email', async () => {
     expect(retryAfter).toBeLessThanOrEqual(600);
   }
   expect(auth.equalized()).toBe(equalized + 4);
-  // Those that were let try; a flood of the others would fill the table.
+  // Only checked attempts are recorded; a flood of refused attempts would fill the table.
   expect(await failuresWritten()).toBe(before + 20);
 });
 

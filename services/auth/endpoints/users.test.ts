@@ -6,7 +6,7 @@ import { createUserStore } from '../user-store.ts';
 import { decode, password, reasonOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
 
 let auth: TestAuth;
-/** The token of an admin: its scopes outlast what happens to admins here. */
+/** The token of an admin. Its scopes stay valid, whatever the tests do to the admin. */
 let token: string;
 
 beforeAll(async () => {
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => auth.stop());
 
 let made = 0;
-/** A user without a password, made past the endpoints. */
+/** A user without a password, created directly in the database. */
 async function addUser(roles: contract.Role[], more: { email?: string; name?: string } = {}) {
   made += 1;
   const user = { email: `user-${made}@example.com`, name: 'A Person', passwordHash: null, roles, ...more };
@@ -30,7 +30,7 @@ const create = (body: { email: string; name: string; password?: string }) =>
   call(auth.origin, contract.createUser, { body, token });
 
 describe('the last admin', () => {
-  /** The only admins there are. */
+  /** These users are the only admins. */
   async function onlyAdmins(count: number): Promise<number[]> {
     await auth.sql(`UPDATE auth.user SET roles = '{user}'`);
     return Promise.all(Array.from({ length: count }, () => addUser(['user', 'admin'])));

@@ -35,7 +35,7 @@ test('a code that comes again is refused, and ends the session of the first time
 
 test('of many who come at once with one code, one at most has a session, and it ends', async () => {
   const { code, verifier } = await codeOf();
-  // Each finds a connection ready, so that they really meet.
+  // Opens the connections first, so that the requests really run at the same time.
   await Promise.all(Array.from({ length: 10 }, () => scene.auth.sql('SELECT pg_sleep(0.1)')));
   const answers = await Promise.all(Array.from({ length: 10 }, () => scene.redeem(code, verifier)));
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);

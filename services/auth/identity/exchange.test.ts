@@ -11,7 +11,7 @@ const unavailable = 'identity_unavailable';
 const problem = (what: string) => `{"error":"invalid_${what}"}`;
 const login = { nonce, codeVerifier: 'v'.repeat(43) };
 let evil: EvilProvider;
-/** The reason of the last failure, as the log has it. */
+/** The reason of the last failure, from the log. */
 let why = '';
 
 beforeAll(async () => void (evil = await startEvilProvider()));

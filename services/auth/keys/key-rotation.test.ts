@@ -29,13 +29,13 @@ afterAll(() => own.drop());
 
 const load = (secret = keySecret, from = database, sooner = times) => own.load(secret, from, sooner);
 
-/** As if so much time had passed since the keys were made. */
+/** Simulates that this much time has passed since the keys were created. */
 async function pass(seconds: number): Promise<void> {
   const text = 'UPDATE auth.signing_key SET signs_from = signs_from - make_interval(secs => $1)';
   await database.query('pass', text, [seconds]);
 }
 
-/** The database, and how often the keys were read from it. */
+/** The database, and the number of times that the keys were read from it. */
 function counting(): { from: Database; readings: () => number } {
   let readings = 0;
   const query: Database['query'] = (operation, ...rest) => {
@@ -125,7 +125,7 @@ test('a process that cannot read the keys goes on with what it has, says so once
   const { kid } = keys.current;
   await database.query('away', 'ALTER TABLE auth.signing_key RENAME TO away');
   await until('it says so', () => log.length > 0);
-  // Cannot tell is not the same as no.
+  // An unknown kid is not reported as missing while the keys cannot be read.
   for (let tries = 0; tries < 3; tries += 1) await expect(keys.get('unknown')).rejects.toEqual(away);
   expect(keys.current.kid).toBe(kid);
   expect(await keys.get(kid)).toBeDefined();
@@ -142,7 +142,7 @@ test('a kid that another process heard of first is looked for; invented ones cos
   const { from, readings } = counting();
   const keys = await load(keySecret, from, { ...times, reload: 1_000, coolDown: 60 });
   const { kid } = await rotate();
-  // So young a reading is trusted.
+  // The keys were read recently, so an unknown kid causes no second read.
   expect(await keys.get(kid)).toBeUndefined();
   const restore = jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 61_000);
   expect(await keys.get(kid)).toBeDefined();
@@ -167,7 +167,7 @@ test("rotate-key-secret: the keys and the refresh tokens' secret are the same, u
   for (const loading of [load(), loadSecret(stores.secrets, 'refresh_token', keySecret)]) {
     await expect(loading).rejects.toThrow(ConfigError);
   }
-  // As after an answer that was lost.
+  // Simulates a command whose output was lost.
   expect(await rotateKeySecret(stores, keySecret, nextSecret)).toBe('done');
   const audited = `SELECT actor, details FROM auth.audit WHERE event = 'key_secret_rotated'`;
   expect((await database.query('audit', audited)).rows).toEqual([
@@ -206,7 +206,7 @@ test('a process with the old secret signs with the keys it has, and says once th
   expect((await load(nextSecret)).current.kid).toBe(next);
   await until('it publishes the new one', () => published(keys).length === 2);
   expect(keys.current.kid).toBe(kid);
-  // Every verifier would refuse tokens that it signs after that.
+  // Verifiers would refuse tokens that this process signs after that time.
   await pass(retirementSeconds);
   await until('its own one is gone', () => published(keys).length === 1);
   expect(() => keys.current).toThrow('Access tokens cannot be issued now. Retry later.');

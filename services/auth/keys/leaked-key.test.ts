@@ -16,7 +16,7 @@ import { issuer, keySecret, password, startAuth, type TestAuth } from '../testin
 
 let auth: TestAuth;
 let internal: HttpServer;
-/** Checks tokens as the gateway does, with what auth publishes. */
+/** Checks tokens as the gateway does, with the keys and revocations that auth publishes. */
 let gateway: { isRefused(token: string): Promise<boolean>; close(): Promise<unknown> };
 
 beforeAll(async () => {

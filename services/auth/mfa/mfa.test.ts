@@ -182,7 +182,7 @@ describe('after a login at the identity provider', () => {
     evil.close();
   });
 
-  /** Logs in at the provider, which claims these methods. */
+  /** Logs in at a provider whose ID token has these authentication methods (`amr`). */
   async function redeem(amr?: unknown) {
     const { browser, there, verifier } = await scene.begin();
     Object.assign(evil.claims, { amr, nonce: there.searchParams.get('nonce') });

@@ -4,7 +4,7 @@ import { createEqualizeFailureTime, type EqualizeFailureTime } from './failure-t
 let time = 0;
 const clock = { now: () => time, sleep: async (ms: number) => void (time += ms) };
 
-/** Ms from the request to the reply, when the check took `checkMs`. */
+/** Returns the ms from the request to the reply if the check took `checkMs`. */
 async function fail(equalize: EqualizeFailureTime, checkMs: number): Promise<number> {
   const start = time;
   time += checkMs;

@@ -10,9 +10,9 @@ test.each([
   ['eleven char', 11],
   ['', 0],
   ['x'.repeat(129), 129],
-  // Two UTF-16 units and four bytes each: 14 characters all the same.
+  // Each character has two UTF-16 units and four bytes, but the password has 14 characters.
   ['🜁🜂🜃🜄🜅🜆🜇🜈🜉🜊🜋🜌🜍🜎', 14],
-  // Typed as a letter and its dots: 14 characters once composed.
+  // Each letter is typed with separate dots. The composed password has 14 characters.
   ['Bürgermühle ¼!'.normalize('NFD'), 14],
 ])('the length of %j is refused and told', (password, length) => {
   expect(complaint(password)).toBe(`Must have 15 to 128 characters; this has ${length}.`);
@@ -100,7 +100,7 @@ test('only the first 32 characters are looked at, so that long passwords cost no
   expect(complaint(`${good} ${'a'.repeat(90)}`)).toBeUndefined();
 });
 
-/** Those that take zxcvbn the longest, at full length. */
+/** The passwords that take zxcvbn the longest time, at maximum length. */
 test.each([
   ['l33t signs', '4@8({[<3690#!|1/;7+$5%2'],
   ['words in l33t', 'p@ssw0rdm0nkeydr4gonl3tm31n5un5h1ne'],
@@ -110,7 +110,7 @@ test.each([
   ['brackets', '()/\\|_<>-{}[]'],
   ['words', 'thewasandforareonitasbeathis'],
 ])('the work for %s is bearable: without limits it is seconds', (_, part) => {
-  // Processor time of this thread: others may keep this machine busy.
+  // CPU time of this thread, because other processes may keep this machine busy.
   const start = process.threadCpuUsage();
   complaint(part.repeat(128).slice(0, 128));
   expect(process.threadCpuUsage(start).user / 1000).toBeLessThan(1_000);

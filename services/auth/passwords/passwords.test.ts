@@ -31,7 +31,7 @@ test.each(['2a', '2b', '2y'] as const)('bcrypt $%s$ is checked, too', async (ver
 });
 
 test('a hash that Laravel made is checked', async () => {
-  // The password "password" of its user factory.
+  // The hash of "password" in Laravel's user factory.
   const hash = '$2y$10$92IXUNpkjO0rOQ5byMi.Ye4oKoEa3Ro9llC/.og/at2.uheWG/igi';
   expect(isSupported(hash)).toBe(true);
   expect(await passwords.verify(hash, 'password')).toBe(true);

@@ -7,7 +7,7 @@ test('80 bits that can be read aloud and mistaken for nothing', () => {
   const made = Array.from({ length: 500 }, makeRandomCode);
   for (const password of made) expect(password).toMatch(/^([2-9a-km-np-z]{4}-){3}[2-9a-km-np-z]{4}$/);
   expect(new Set(made).size).toBe(500);
-  // 8,000 characters: each of the 32 is there, some 250 times.
+  // Of 8,000 characters, each of the 32 occurs about 250 times.
   const counts = Map.groupBy(made.join('').replaceAll('-', ''), (character) => character);
   expect(counts.size).toBe(32);
   for (const { length } of counts.values()) expect(length).toBeGreaterThan(150);
@@ -21,7 +21,7 @@ test('it is as good as what people may choose', () => {
   }
 });
 
-/** Notes what is hashed, and finds a password right when its hash is the password itself. */
+/** Records the hashed passwords. A password matches a hash that equals the password. */
 function noting() {
   const hashed: string[] = [];
   const verify: Passwords['verify'] = (hash, password) => {
@@ -50,7 +50,7 @@ test.each(['a wrong password', given])(
       }),
     );
     for (const work of works) expect(work).toEqual(works[0]);
-    // A second hash is for what looks like a temporary password alone.
+    // Only a text that looks like a temporary password needs a second hash.
     expect(works[0]).toHaveLength(typed === given ? 2 : 1);
   },
 );

@@ -121,7 +121,7 @@ test('logins and sessions work during an upgrade, and after it is taken back', a
   await Promise.all([old.stop(), other.stop()]);
   await traffic.more(40);
 
-  // Taken back: the earlier release works on the new schema.
+  // After the rollback, the earlier release works on the new schema.
   processes.push(await start(folder, own.url));
   await traffic.more(40);
   const [first, second] = processes.splice(0, 2) as [Auth, Auth];

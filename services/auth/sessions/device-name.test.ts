@@ -4,7 +4,7 @@ import { deviceName } from './device-name.ts';
 test.each([
   ['curl/8.5.0', 'curl/8.5.0'],
   ['', 'Unknown device'],
-  // Node accepts these bytes in a header; a terminal may take the first for the begin of a command.
+  // Node accepts these bytes in a header. A terminal may interpret the first one as the start of a control sequence.
   ['a\u009b31mred\u0085', 'a31mred'],
   ['x'.repeat(1_000), 'x'.repeat(100)],
 ])('names the device of %j', (userAgent, name) => {

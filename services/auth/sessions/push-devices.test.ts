@@ -6,7 +6,7 @@ import { type HttpServer, startHttpServer } from '../../../test/support/http-ser
 import { until, within } from '../../../test/support/wait.ts';
 import { createPushDevices } from './push-devices.ts';
 
-/** Stands for the devices service: what it was asked, and how it answers. */
+/** A stub of the devices service: the requests that it got, and its reply. */
 let asked: object[] = [];
 let answer: (response: ServerResponse) => void;
 let devices: HttpServer;

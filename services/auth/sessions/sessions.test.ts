@@ -21,10 +21,10 @@ const reasonFor = async (refreshToken: string) => reasonOf(await auth.refresh(re
 async function successorOf(refreshToken: string): Promise<string> {
   return (await auth.refresh(refreshToken)).body!.refresh_token!;
 }
-/** The refresh token that follows, as the service derives it. */
+/** The next refresh token, derived as the service does. */
 const derived = (token: string) => createHmac('sha256', auth.refreshSecret).update(token).digest('base64url');
 
-/** As if so much time had passed since the token was given out and replaced. */
+/** Simulates that this much time has passed since the token was issued and replaced. */
 const age = (sessionId: number, interval: string) =>
   auth.sql(
     `UPDATE auth.refresh_token SET created_at = created_at - $2::interval, replaced_at = replaced_at - $2::interval
@@ -49,7 +49,7 @@ test('the database knows no token, only hashes', async () => {
 });
 
 describe('a token that comes again within 10 s', () => {
-  /** The tokens of a new session, each of them used but for the last. */
+  /** The tokens of a new session. Each except the last was used. */
   async function chain(steps: number) {
     const { refreshToken, sessionId } = await auth.person();
     const all = [refreshToken];

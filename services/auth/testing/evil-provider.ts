@@ -12,22 +12,22 @@ export const nonce = 'the nonce of the login';
 
 /** The settings that a test can change. */
 const asItShouldBe = () => ({
-  /** Added to what discovery answers. */
+  /** Fields to add to the discovery document. */
   metadata: {} as Record<string, unknown>,
-  /** Added to the claims of the ID token. */
+  /** Claims to add to the ID token. */
   claims: {} as Record<string, unknown>,
   key: privateKey as KeyObject | string,
   header: { alg: 'RS256', kid: 'one' } as jwt.JwtHeader,
-  /** The ID token instead of that one. */
+  /** Replaces the ID token. */
   idToken: undefined as string | undefined,
   userinfo: { sub: 'someone', email: 'someone@example.com' } as Record<string, unknown>,
-  /** Answers in the place of the usual ones, by path. */
+  /** Replies that replace the usual ones, by path. */
   answers: {} as Record<string, (response: ServerResponse) => unknown>,
-  /** Paths that were asked for. */
+  /** The paths of the requests. */
   asked: [] as string[],
 });
 
-/** An identity service that does what a test tells it to. Everything that is not told is as it should be. */
+/** An identity service that misbehaves as a test sets. By default, it is correct. */
 export async function startEvilProvider() {
   const evil = asItShouldBe();
   function sign(issuer: string): string {
@@ -70,7 +70,7 @@ export async function startEvilProvider() {
     issuer,
     close,
     sign: () => sign(issuer),
-    /** Everything as it should be again. */
+    /** Restores the correct behaviour. */
     repent() {
       Object.assign(evil, asItShouldBe());
     },

@@ -19,7 +19,7 @@ export const person = (subject: string, more: Partial<Person> = {}): Person => (
   ...more,
 });
 
-/** The service with a real identity service, or with the one that is named. */
+/** Starts the service with a real identity service, or with the given one. */
 export async function startIdentityService({
   people = [],
   backchannelLogoutUri,
@@ -45,7 +45,7 @@ export async function startIdentityService({
     },
   });
 
-  /** Begins a login; the browser is then at the gates of the identity service. */
+  /** Begins a login. The browser is then redirected to the identity service. */
   async function begin(browser = createBrowser()) {
     const verifier = randomToken();
     const query = new URLSearchParams({
@@ -58,7 +58,9 @@ export async function startIdentityService({
     return { browser, verifier, there };
   }
 
-  /** Comes back from the identity service: to the client, or to an error. `back` is what came through the browser. */
+  /**
+   * Returns from the identity service, to the client or to an error page. `back` has the parameters of the redirect.
+   */
   async function finish(back: URL, browser: ReturnType<typeof createBrowser>) {
     const headers = { cookie: [...browser.cookies].map((pair) => pair.join('=')).join('; ') };
     const query = Object.fromEntries(back.searchParams);
@@ -85,7 +87,7 @@ export async function startIdentityService({
     return { verifier, ...(await finish(await browser.logInThere(there, subject), browser)) };
   }
 
-  /** The tokens of a whole login. */
+  /** Completes a login and returns its tokens. */
   async function tokensOf(subject: string) {
     const { code, verifier, error } = await logIn(subject);
     if (!code) throw new Error(`the login as ${subject} failed: ${error}`);

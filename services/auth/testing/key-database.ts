@@ -14,13 +14,13 @@ export async function openKeyDatabase() {
     stores: createAuthDatabase(database),
     /** Lines of the processes. */
     log,
-    /** The keys, as one of several processes holds them. */
+    /** The keys that one of several processes has loaded. */
     async load(secret = keySecret, from = database, times = signingKeyTimes): Promise<SigningKeys> {
       const keys = await loadSigningKeys(createAuthDatabase(from), secret, logger, times);
       loaded.push(keys);
       return keys;
     },
-    /** Ends the processes and removes what they made. */
+    /** Ends the processes and deletes their database. */
     async empty(): Promise<void> {
       await endProcesses();
       await database.query('empty', 'TRUNCATE auth.signing_key, auth.secret, audit.entry, audit.unlinked');

@@ -37,7 +37,7 @@ const noIdentity: IdentitySettings = {
   suborgsClaim: 'suborgs',
 };
 
-/** Runs a command on this database; returns what it says. */
+/** Runs a command on this database and returns its output. */
 export function runCommand(databaseUrl: string, command: Command, args: string[], input = '') {
   return command(args, {
     input: Readable.from([Buffer.from(input)]),
@@ -90,7 +90,7 @@ export async function startAuth({
   return {
     ...service,
     origin,
-    /** The stores, and what hashes passwords for them. */
+    /** The stores, and the functions that hash passwords for them. */
     accounts,
     stores,
     keys,
@@ -104,7 +104,7 @@ export async function startAuth({
       issueToken: tokens.forService,
       tokens: createTokenVerifier(issuer, keys, revocations),
     },
-    /** How often a failed login was delayed until it took as long as others. */
+    /** The number of failed logins that were delayed to the common duration. */
     equalized: () => equalized,
     sql: async <Row extends object = Record<string, unknown>>(text: string, ...values: unknown[]) =>
       (await database.query<Row>('test', text, values)).rows,
@@ -122,7 +122,7 @@ export async function startAuth({
     },
     refresh: (refresh_token: string) =>
       call(origin, contract.token, { body: { grant_type: 'refresh_token', refresh_token } }),
-    /** Asks for a token as a machine client. */
+    /** Requests a token as a machine client. */
     askAsClient: (client_id: string, client_secret: string, headers: Record<string, string> = {}) =>
       call(origin, contract.token, {
         body: { grant_type: 'client_credentials', client_id, client_secret },
@@ -136,7 +136,7 @@ export async function startAuth({
       await commit();
       return reply;
     },
-    /** Whether the service refuses this access token by now. */
+    /** Returns whether the service already refuses this access token. */
     isRefused: async (token: string) =>
       (await call(origin, contract.me, { token })).error?.error === 'invalid_token',
     run: (command: Command, args: string[], input = '') =>
@@ -151,7 +151,7 @@ export async function startAuth({
 }
 export type TestAuth = Awaited<ReturnType<typeof startAuth>>;
 
-/** How many statements the service ran under this name. */
+/** Returns the number of statements that the service ran under this name. */
 export async function queriesOf({ metrics }: TestAuth, operation: string): Promise<number> {
   const { values } = await metrics.queryDuration.get();
   const isCount = ({ labels, metricName }: (typeof values)[number]) =>
@@ -163,12 +163,12 @@ export async function queriesOf({ metrics }: TestAuth, operation: string): Promi
 export function visible({ status, error, headers }: Awaited<ReturnType<TestAuth['logIn']>>) {
   const seen = Object.fromEntries(headers);
   for (const name of ['date', 'x-request-id', 'retry-after']) delete seen[name];
-  // The number of database calls stays, their time goes.
+  // Removes the duration of the database calls, which varies; their number stays.
   seen['server-timing'] = seen['server-timing']!.replace(/dur=[\d.]+/, '');
   return { status, error: { ...error, request_id: '' }, headers: seen };
 }
 
-/** Header and claims of a token, unchecked. */
+/** Returns the header and claims of a token without checking it. */
 export function decode(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {
   const [header, claims] = token
     .split('.', 2)
@@ -178,6 +178,6 @@ export function decode(token: string): { header: Record<string, unknown>; claims
 
 export const sessionOf = (token: string) => Number(decode(token).claims['sid']);
 
-/** The reason that a refused refresh token or code was refused for. */
+/** Returns the reason for which a refresh token or code was refused. */
 export const reasonOf = ({ error }: Awaited<ReturnType<TestAuth['refresh']>>) =>
   error?.error === 'invalid_grant' ? error.details?.[0]?.message : error?.error;

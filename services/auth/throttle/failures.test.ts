@@ -27,7 +27,7 @@ async function failTimes(times: number): Promise<void> {
   for (let n = 0; n < times; n += 1) expect(await fail()).toBe(0);
 }
 
-/** A reservation, and what takes it back. */
+/** A reservation, and the function that undoes it. */
 async function attempt(limit = subject.limit) {
   const { waitMs, undo } = await reserveAttempt(update, [{ key: 'a', limit }], backoff);
   return { waitMs, release: undo };
@@ -61,7 +61,7 @@ test('a release after a reset changes nothing', async () => {
   expect(await fail()).toBe(1);
 });
 
-/** The rules again, calculated from the times of all failures. */
+/** Implements the rules a second time, from the times of all failures, for comparison. */
 function expectedWait(failures: number[], limit: number, at: number): number {
   const delay = (count: number) => (count < limit ? 0 : Math.min(2 ** (count - limit), 8));
   let run: number[] = [];

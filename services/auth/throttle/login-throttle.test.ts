@@ -9,7 +9,7 @@ const [here, elsewhere] = ['192.0.2.1', '192.0.2.2'];
 let now = 0;
 let throttle: LoginThrottle;
 let checks = 0;
-/** The networks that isKnown was called with. */
+/** The networks with which isKnown was called. */
 let asked: string[] = [];
 beforeEach(() => {
   throttle = createLoginThrottle(createMemoryFailures(() => now));

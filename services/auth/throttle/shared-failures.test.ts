@@ -29,7 +29,7 @@ beforeEach(async () => {
   await server.admin.flushall();
 });
 
-/** The throttle of one more process. A long timeout tells a busy machine from a Redis that hangs. */
+/** The throttle of another process. The long timeout distinguishes a busy machine from a Redis that hangs. */
 async function open(url = server.url, timeoutMs = 10_000): Promise<LoginThrottle> {
   const redis = createRedis(url, logger);
   const options = redis instanceof Cluster ? redis.options.redisOptions! : redis.options;

@@ -7,7 +7,7 @@ import { createMetrics } from '../metrics.ts';
 import { createService, type Route } from '../service.ts';
 import type { Caller } from '../tokens.ts';
 
-/** Common parts of a test's endpoints: GET for everybody. */
+/** The common fields of a test's endpoints: public, with GET. */
 export const publicGet = {
   method: 'GET',
   service: 'auth',

@@ -13,7 +13,7 @@ import { writeResult } from '../../../test/support/results.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
 import { until } from '../../../test/support/wait.ts';
 
-/** One of a hundred is poison. PROOF_SEED repeats the same poison. */
+/** One event in a hundred is unprocessable. PROOF_SEED repeats the same events. */
 const EVENTS = Number(process.env['EVENTS'] ?? proofSize(100_000, 2_000));
 const seed = Number(process.env['PROOF_SEED'] ?? Math.floor(Math.random() * 1e9));
 /** of Redis and of the broker, each */
@@ -222,7 +222,7 @@ function createWatch(announced: Announced[][], cache: Cache) {
   };
 }
 
-/** Checks that each poison message is one failed job, and that there are no other jobs. */
+/** Checks that each unprocessable event is one failed job, and that there are no other jobs. */
 async function compareFailedJobs() {
   const log = await readLog(kafka);
   const bad = log.filter(({ n }) => n % 100 === 99);

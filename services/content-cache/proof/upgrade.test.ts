@@ -127,7 +127,7 @@ test('reads and clears stay right during an upgrade, and after it is taken back'
   await Promise.all(old.map((process) => process.stop()));
   await traffic.more(60);
 
-  // Taken back: the earlier release works on the new tables.
+  // After the rollback, the earlier release works on the new tables.
   processes.push(await start(folder, own.url));
   await traffic.more(30);
   const taken = processes.splice(0, 2);

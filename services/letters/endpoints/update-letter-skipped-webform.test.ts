@@ -245,7 +245,7 @@ describe('concurrent requests', () => {
       await createLetterStore(query).lock(id, 'any');
       const waiting = letters.skip(id);
       await untilBlocked(database);
-      // A change that began after the waiting one and was faster.
+      // A change that began after the waiting change and ended before it.
       const change =
         'UPDATE letters.letter SET updated_at = clock_timestamp() WHERE id = $1 RETURNING updated_at';
       const { rows } = await query<{ updated_at: Date }>('test', change, [id]);

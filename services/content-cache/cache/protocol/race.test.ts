@@ -33,7 +33,7 @@ test(
       limitMs,
     });
     expect(figures).toMatchObject({ stale: 0, mistaken: 0, unmanagedLeft: 0 });
-    // Without overlapping reads and clears the race would prove nothing.
+    // Without overlapping reads and clears, the race would not test anything.
     expect(figures.readsDuringClear).toBeGreaterThan(reads / 100);
     expect(figures.hits).toBeGreaterThan(reads / 4);
     expect(figures.patternClears).toBeGreaterThan(0);

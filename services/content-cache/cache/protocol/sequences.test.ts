@@ -105,7 +105,7 @@ test('a restart from persisted data', async () => {
   expect(await restartFromOldFile(brokenScripts.withoutIncarnation)).toBe(1);
 });
 
-/** A failover from A to B and back without a restart; the way back loses the clear. */
+/** A failover from A to B and back without a restart. The second failover loses the clear. */
 async function promotionThereAndBack(scripts: ProtocolScripts): Promise<unknown> {
   const [a, b] = [await server(), await server()];
   const cacheOfA = await cacheOn(a, scripts);

@@ -128,7 +128,7 @@ test('does not redirect the clear of a moving key, which could return after the 
 
   await a.admin.call('CLUSTER', 'SETSLOT', slot, 'STABLE');
   await b.admin.call('MIGRATE', '127.0.0.1', a.port, key, 0, 5000);
-  // The effect of following the redirection.
+  // Simulates a client that follows the redirect.
   const [, followed] = await Promise.all([
     b.admin.call('ASKING'),
     b.admin.eval(protocolScripts.clear, 1, key),
@@ -224,7 +224,7 @@ test('losing one primary affects only its keys, and its part recovers before it 
 
   await b.restart();
   await usable(cache);
-  // More than once if B answered before it had found its cluster again.
+  // The hook runs more than once if B replied before it had rejoined its cluster.
   expect(recoveries.length).toBeGreaterThanOrEqual(4);
   expect(recoveries).not.toContain(true);
   expect(recovered).toBe(1);

@@ -52,7 +52,10 @@ export const noFigures = {
   unmanagedKeys: 0,
   /** unmanaged keys that still existed after the acknowledgement */
   unmanagedLeft: 0,
-  /** reads that started after a clear's acknowledgement and returned less than was committed when it was sent */
+  /**
+   * reads that started after a clear was acknowledged and returned an older version than was committed when the clear
+   * was sent
+   */
   stale: 0,
   /** reads that returned another record or view than was asked for */
   mistaken: 0,
