@@ -30,7 +30,7 @@ const help = `Usage:
       Hashes may be bcrypt ($2y$, as Laravel stores them) or argon2id. The command imports all users, or none.
   rotate-keys [--now]
       Creates the key that signs access tokens from ten minutes on, and prints the times.
-      --now: a key leaked. The new key signs immediately, and within a second the old keys are refused everywhere.
+      --now: for a leaked key. The new key signs immediately, and within a second every service refuses the old keys.
   end-all-sessions
       Logs everyone out: ends all sessions and replaces the signing keys.
   reset-mfa EMAIL
@@ -42,8 +42,8 @@ const help = `Usage:
       database. --contains: the chain must contain this link of an earlier check.
   rotate-key-secret
       Encrypts all keys with AUTH_KEY_SECRET_NEW instead of AUTH_KEY_SECRET.
-The commands rotate-keys, end-all-sessions and rotate-key-secret need AUTH_KEY_SECRET, as the auth service has it. Each secret can be given as a file: AUTH_KEY_SECRET_FILE.
-DATABASE_URL (or DATABASE_URL_FILE) names the platform's database.`;
+The commands rotate-keys, end-all-sessions and rotate-key-secret need the AUTH_KEY_SECRET of the auth service. Each secret can be given as a file: AUTH_KEY_SECRET_FILE.
+DATABASE_URL (or DATABASE_URL_FILE) is the URL of the platform's database.`;
 
 const run = (command: Command) => (args: string[]) =>
   command(args, {

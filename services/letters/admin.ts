@@ -8,7 +8,7 @@ import { createFindUser } from './users.ts';
 const help = `Usage:
   create-letter EMAIL-or-USER-ID TITLE [--webform ID[:required]]…
       Creates a draft letter for this user with these webforms. A required webform cannot be skipped.
-DATABASE_URL (or DATABASE_URL_FILE) names the platform's database, AUTH_INTERNAL_URL the internal listener of its auth
+DATABASE_URL (or DATABASE_URL_FILE) is the URL of the platform's database, AUTH_INTERNAL_URL the internal listener of its auth
 service, SERVICE_SECRET (or SERVICE_SECRET_FILE) the secret of the letters service there.`;
 
 await runCommand(help, {

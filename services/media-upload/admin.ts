@@ -8,8 +8,8 @@ import { storeFromConfig } from './stores/from-config.ts';
 const help = `Usage:
   sweep-media [--delete]
       Finds files without a row (those older than an hour), and rows without a file. Deletes them only with --delete.
-It needs the service's MEDIA_FOLDER, or its S3 settings.
-DATABASE_URL (or DATABASE_URL_FILE) names the platform's database.`;
+It needs the MEDIA_FOLDER or the S3 settings of the service.
+DATABASE_URL (or DATABASE_URL_FILE) is the URL of the platform's database.`;
 
 async function open(): Promise<OpenStores> {
   const config = readAdminConfig();

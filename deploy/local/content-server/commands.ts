@@ -34,11 +34,11 @@ export function parseCommand(args: string[]): Command {
   const [action = values.rate === undefined ? undefined : 'edit', model, id, ...rest] = positionals;
   const wrong = (what: string): Problem => new Problem(what, USAGE.split('\n'));
   if (!isOneOf(actions, action))
-    throw wrong(`The command is ${action ?? 'missing'}: edit, create, delete or cleared.`);
+    throw wrong(`The command must be edit, create, delete or cleared, not ${action ?? 'missing'}.`);
   if (model !== undefined && !isOneOf(models, model)) throw wrong(`There is no model ${model}.`);
   if (rest.length > 0) throw wrong(`Too many arguments: ${rest.join(' ')}.`);
   const { via = 'http' } = values;
-  if (via !== 'http' && via !== 'kafka') throw wrong(`--via is ${via}: http or kafka.`);
+  if (via !== 'http' && via !== 'kafka') throw wrong(`--via must be http or kafka, not ${via}.`);
 
   const number = (name: string, text: string | undefined): number | undefined => {
     if (text === undefined) return undefined;

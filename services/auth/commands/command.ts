@@ -32,7 +32,7 @@ export function parseArgument<S extends z.ZodType>(prefix: string, schema: S, va
   throw new CommandError(`${(prefix + String(path[0] ?? '')).trimEnd()} ${message}`);
 }
 
-/** Takes the rules of the contract, with a message that fits a command. */
+/** Returns a schema with the rules of the contract and a message for the command line. */
 function field(schema: z.ZodType<string>, message: string) {
   return z.string(message).transform((value, context) => {
     const { data } = schema.safeParse(value);

@@ -57,7 +57,7 @@ FROM auth.audit AS old
 LEFT JOIN audit.person AS about ON about.user_id = old.user_id AND about.address IS NULL
 LEFT JOIN audit.person AS sender ON (coalesce(sender.user_id, 0), coalesce(sender.address, '0.0.0.0/0')) =
   (coalesce(audit.user_of(actor), 0), coalesce(old.address, '0.0.0.0/0'))
--- Without entries whose people were added since the statement before.
+-- Leaves out entries whose subjects were added after the previous statement.
 WHERE num_nulls(old.user_id, about.subject) <> 1
   AND (sender.subject IS NULL) = (num_nonnulls(audit.user_of(actor), old.address) = 0);
 INSERT INTO audit.unlinked SELECT id FROM audit.entry;
@@ -91,7 +91,7 @@ BEGIN
   RETURN found;
 END $$;
 
--- From here on writers wait. Copies what was added meanwhile.
+-- From this statement on, writers wait. Copies the entries that were added meanwhile.
 LOCK TABLE auth.audit IN ACCESS EXCLUSIVE MODE;
 WITH added AS (
   INSERT INTO audit.entry (id, at, event, about, sender, actor, details) OVERRIDING SYSTEM VALUE
@@ -203,7 +203,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
   ORDER BY link.seq
 $$;
 
--- Returns the entries from id `first` on, and whether each is linked or queued. An expired entry may outlive its link.
+-- Returns the entries from id `first` on, and whether each is linked or queued. An expired entry may exist longer than
+-- its link.
 CREATE FUNCTION auth.check_audit_entries(first bigint, most integer) RETURNS TABLE (id bigint, queued boolean, linked boolean)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
   SELECT entry.id, EXISTS (SELECT FROM audit.unlinked WHERE entry_id = entry.id),

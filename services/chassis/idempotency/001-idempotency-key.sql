@@ -4,10 +4,11 @@ CREATE TABLE idempotency_key (
   endpoint text,
   key text,
   fingerprint text NOT NULL,
-  -- who carries it out; what comes from an earlier one that was given up does not count any more
+  -- the attempt that holds the key; replies of an abandoned earlier attempt are ignored
   run uuid NOT NULL,
   held_until timestamptz NOT NULL,
-  -- null while it is under way; json keeps the order of fields: the reply is the same to the byte
+  -- null while the request is in progress; json, because it keeps the order of fields, so that the repeated reply is
+  -- identical
   reply json,
   created_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (caller, endpoint, key)

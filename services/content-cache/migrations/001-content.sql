@@ -1,7 +1,7 @@
 -- Up Migration
 CREATE TABLE content.record (
   model text NOT NULL CHECK (model IN ('webform', 'pathway', 'accesscode', 'condition')),
-  -- up to 2^53-1: what every JSON reader takes for an integer
+  -- up to 2^53-1, the largest integer that every JSON parser reads exactly
   id bigint NOT NULL CHECK (id BETWEEN 1 AND 9007199254740991),
   title text NOT NULL,
   body jsonb NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE content.record (
 );
 CREATE INDEX record_updated_at ON content.record (updated_at);
 
--- Whoever writes, and whatever they write there: version grows by one, updated_at is the time of the change.
+-- Sets version and updated_at at each change, whatever the writer puts into these columns.
 CREATE FUNCTION content.stamp_record() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.version := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE OLD.version + 1 END;
@@ -22,7 +22,7 @@ $$;
 CREATE TRIGGER stamp_record BEFORE INSERT OR UPDATE ON content.record
   FOR EACH ROW EXECUTE FUNCTION content.stamp_record();
 
--- Events that could not be processed. Any bytes go in.
+-- Events that could not be processed. Key and value are stored as bytes, because they may be invalid.
 CREATE TABLE content.failed_job (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   class text NOT NULL,
@@ -32,9 +32,9 @@ CREATE TABLE content.failed_job (
   "offset" bigint NOT NULL,
   key bytea,
   value bytea,
-  -- the broker's time of the message in ms since 1970: bigint, since producers may put any number there
+  -- the broker's time of the message in ms since 1970; bigint, because producers can set any number
   message_at bigint NOT NULL,
-  -- the model that the event names, where it names one of ours
+  -- the model that the event names, if the platform has it
   model text,
   state text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'retried')),
   attempts integer NOT NULL DEFAULT 1,
@@ -44,9 +44,10 @@ CREATE TABLE content.failed_job (
 );
 CREATE INDEX failed_job_open ON content.failed_job (attempts, id) WHERE state = 'open';
 
--- Clears that were refused and are still to be carried out, one row for each target.
+-- Refused clears that wait to be carried out, one row for each target.
 CREATE TABLE content.pending_clear (
-  -- a new one with each request for the target, so that a clear under way removes only what it has carried out
+  -- each request for the target sets a new value, so that a running clear removes only the request that it has carried
+  -- out
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   model text NOT NULL,
   -- null: every record of the model, the pattern `<model>:*`
@@ -57,7 +58,7 @@ CREATE TABLE content.pending_clear (
 );
 CREATE UNIQUE INDEX pending_clear_target ON content.pending_clear (model, coalesce(record_id, 0));
 
--- What was cleared, for looking things up later; kept for 30 days.
+-- A log of the clears, kept for 30 days.
 CREATE TABLE content.invalidation (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   at timestamptz NOT NULL,
@@ -71,7 +72,7 @@ CREATE TABLE content.invalidation (
 CREATE INDEX invalidation_at ON content.invalidation (at);
 CREATE INDEX invalidation_target ON content.invalidation (target, at);
 
--- The content server's role belongs to the whole server, so another database may have it already.
+-- Roles belong to the whole server, so the content server's role may exist already for another database.
 DO $$
 BEGIN
   CREATE ROLE content_server NOLOGIN;
@@ -85,7 +86,7 @@ DO $$
 BEGIN
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'content_server') THEN
     GRANT USAGE ON SCHEMA content TO content_server;
-    -- SELECT, too: UPDATE … WHERE and RETURNING read.
+    -- SELECT is needed too, because UPDATE … WHERE and RETURNING read rows.
     GRANT SELECT, INSERT, UPDATE, DELETE ON content.record TO content_server;
   END IF;
 END

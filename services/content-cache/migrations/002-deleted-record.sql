@@ -1,6 +1,6 @@
 -- Up Migration
 
--- Which records were deleted, for who compares the cache with the records; kept for a day.
+-- The deleted records, for the process that compares the cache with the records; kept for a day.
 CREATE TABLE content.deleted_record (
   model text NOT NULL,
   id bigint NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE content.deleted_record (
 );
 CREATE INDEX deleted_record_deleted_at ON content.deleted_record (deleted_at);
 
--- As its owner: who may delete a record may not write here.
+-- Runs with the owner's rights, because roles that may delete records may not write this table.
 CREATE FUNCTION content.note_deleted_record() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog AS $$
 BEGIN

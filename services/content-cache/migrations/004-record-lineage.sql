@@ -1,7 +1,7 @@
 -- Up Migration
 
--- The versions under a key continue after a deletion: a new record gets a higher version than every earlier one. A record
--- that is deleted or gets another key is noted in deleted_record.
+-- The versions under a key continue after a deletion: a new record gets a higher version than every earlier one. A
+-- record that is deleted or gets another key is recorded in deleted_record.
 ALTER TABLE content.deleted_record ADD COLUMN version bigint NOT NULL DEFAULT 0;
 
 -- Runs with the owner's rights, because writers of records may not read this table.

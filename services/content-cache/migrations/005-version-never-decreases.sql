@@ -14,13 +14,13 @@ END
 $$;
 
 -- Before a record comes to a key, the deletion of the record that had the key may be uncommitted and so invisible.
--- Afterwards it is committed, for the primary key waits for it. An update then stamps the record again.
+-- After the insertion it is committed, because the primary key waits for it. An update then stamps the record again.
 CREATE FUNCTION content.stamp_record_again() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $$
 BEGIN
   IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
     -- The snapshot of such a transaction may be older than the deletion. This conflict raises 40001 then, and the
-    -- writer has to begin again.
+    -- writer must repeat the transaction.
     INSERT INTO content.deleted_record (model, id, deleted_at) VALUES (NEW.model, NEW.id, clock_timestamp())
       ON CONFLICT DO NOTHING;
   END IF;

@@ -9,7 +9,7 @@ ALTER TABLE content.record RENAME TO record_old;
 ALTER INDEX content.record_updated_at RENAME TO record_old_updated_at;
 CREATE TABLE content.record (
   model text NOT NULL,
-  -- up to 2^53-1: what every JSON reader takes for an integer
+  -- up to 2^53-1, the largest integer that every JSON parser reads exactly
   id bigint NOT NULL CHECK (id BETWEEN 1 AND 9007199254740991),
   title text NOT NULL,
   body jsonb NOT NULL,
@@ -154,7 +154,7 @@ ALTER TABLE content.deleted_record RENAME TO deleted_record_old;
 CREATE VIEW content.deleted_record AS SELECT ctid, model, id, deleted_at, version FROM content.tombstone;
 CREATE RULE keep_tombstones AS ON DELETE TO content.deleted_record DO INSTEAD NOTHING;
 
--- Whoever had rights on the old tables has them on the new ones.
+-- Roles with rights on the old tables get the same rights on the new ones.
 DO $$
 DECLARE
   granted record;
