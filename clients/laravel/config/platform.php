@@ -5,9 +5,8 @@ return [
     'url' => env('PLATFORM_URL'),
     'client' => env('PLATFORM_CLIENT'),
     'secret' => env('PLATFORM_SECRET'),
-    // How changes are announced: http or kafka.
+    // How changes are announced: http or kafka. Connection and name of their queue; null is the default connection.
     'via' => env('PLATFORM_VIA', 'http'),
-    // Queue connection (null: the default one) and queue of the announcements.
     'queue_connection' => env('PLATFORM_QUEUE_CONNECTION'),
     'queue' => env('PLATFORM_QUEUE', 'platform'),
     // The database connection "platform", unless config/database.php defines it, and the table of each model.

@@ -29,7 +29,7 @@ class AnnounceChange implements \Illuminate\Contracts\Queue\ShouldQueue
         return now()->addDay();
     }
 
-    public function handle(Platform $platform, Kafka $kafka): void
+    public function handle(Platform $platform, Kafka $kafka)
     {
         $ids = array_keys($this->changes);
         $records = count($ids) === 1 ? "{$this->model} $ids[0]" : (count($ids) ?: 'all')." records of {$this->model}";
@@ -39,13 +39,13 @@ class AnnounceChange implements \Illuminate\Contracts\Queue\ShouldQueue
             throw_if($this->job === null || $this->job instanceof SyncJob, $error); // no queue keeps the announcement
             if ($error->final) {
                 Log::error("The announcement of $records was refused and is in failed_jobs. {$error->getMessage()}");
-                $this->fail($error);
-            } else {
-                $pause = $this->backoff[$this->attempts() - 1] ?? last($this->backoff);
-                $pause = min(max($pause, $error->retryAfter), last($this->backoff));
-                Log::warning("Announcing $records failed, next try in $pause s. {$error->getMessage()}");
-                $this->release($pause);
+
+                return $this->fail($error);
             }
+            $longest = last($this->backoff);
+            $pause = min(max($this->backoff[$this->attempts() - 1] ?? $longest, $error->retryAfter), $longest);
+            Log::warning("Announcing $records failed, next try in $pause s. {$error->getMessage()}");
+            $this->release($pause);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 namespace ContentPlatform\Laravel;
 
-use Illuminate\Database\ConnectionInterface;
+use Illuminate\Database\{ConnectionInterface, Events\TransactionCommitted};
 use Illuminate\Support\Facades\{Bus, DB};
 
 /**
@@ -15,52 +15,56 @@ class Announcer
 {
     private const IDS_PER_JOB = 1000;
 
-    /** @var array[] connection, level (open transactions), model, changes */
+    /** @var array[] changes by connection, number of open transactions, and model; the id "*" means all records */
     private array $pending = [];
 
     /** @param ?array<int, ?string> $changes as in AnnounceChange; null: all records of the model */
     public function changed(ConnectionInterface $connection, string $model, ?array $changes): void
     {
-        $level = $connection->transactionLevel();
-        $this->pending[] = ['connection' => $connection->getName()] + compact('level', 'model', 'changes');
-        $this->committed((object) compact('connection'));
+        $this->add($connection, $model, $changes ?? ['*' => null]);
+        $this->queueCommitted();
     }
 
-    public function committed(object $event): void
+    /** Handles TransactionCommitted, after which changes belong to the outer transaction, and TransactionRolledBack. */
+    public function ended(object $event): void
     {
-        $level = $event->connection->transactionLevel();
-        foreach (array_keys(array_column($this->pending, 'connection'), $event->connection->getName(), true) as $index) {
-            $this->pending[$index]['level'] = min($this->pending[$index]['level'], $level);
+        $connection = $event->connection;
+        foreach ($this->pending[$connection->getName()] ?? [] as $level => $models) {
+            if ($level > $connection->transactionLevel()) {
+                unset($this->pending[$connection->getName()][$level]);
+                foreach ($event instanceof TransactionCommitted ? $models : [] as $model => $changes) {
+                    $this->add($connection, $model, $changes);
+                }
+            }
         }
         $this->queueCommitted();
     }
 
-    public function rolledBack(object $event): void
+    private function add(ConnectionInterface $connection, string $model, array $changes): void
     {
-        [$name, $level] = [$event->connection->getName(), $event->connection->transactionLevel()];
-        $isKept = fn ($one) => $one['connection'] !== $name || $one['level'] <= $level;
-        $this->pending = array_values(array_filter($this->pending, $isKept));
-        $this->queueCommitted();
+        foreach ($changes as $id => $change) {
+            $this->pending[$connection->getName()][$connection->transactionLevel()][$model][$id] = $change;
+        }
     }
 
     private function queueCommitted(): void
     {
         $queue = config('queue.connections.'.(config('platform.queue_connection') ?? config('queue.default')));
         $database = ($queue['driver'] ?? '') === 'database' ? DB::connection($queue['connection'] ?? null) : null;
-        [$ready, $waiting] = collect($this->pending)->partition(fn ($one) => $one['level'] === 0);
         if ($database && $database->transactionLevel() > 0) {
             return;
         }
-        [$this->pending, $error] = [$waiting->values()->all(), null];
-        foreach ($ready->groupBy('model') as $model => $all) {
-            $changes = $all->pluck('changes');
-            $merged = array_replace([], ...$changes->filter());
-            $groups = $changes->containsStrict(null) ? [[]] : array_chunk($merged, self::IDS_PER_JOB, true);
-            foreach ($groups as $group) {
-                try {
-                    Bus::dispatch(new AnnounceChange($model, $group));
-                } catch (\Throwable $error) {
-                    // The next group does not depend on this one.
+        $error = null;
+        foreach ($this->pending as $connection => $levels) {
+            unset($this->pending[$connection][0]);
+            foreach ($levels[0] ?? [] as $model => $changes) {
+                $groups = array_chunk($changes, self::IDS_PER_JOB, true);
+                foreach (array_key_exists('*', $changes) ? [[]] : $groups as $group) {
+                    try {
+                        Bus::dispatch(new AnnounceChange($model, $group));
+                    } catch (\Throwable $error) {
+                        // The next group does not depend on this one.
+                    }
                 }
             }
         }

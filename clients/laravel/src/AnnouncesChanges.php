@@ -8,13 +8,15 @@ trait AnnouncesChanges
     /** Announces records that were changed without Eloquent, for example by SQL. */
     public static function announce(int ...$ids): void
     {
-        (new static)->announceChanges(array_fill_keys($ids, null));
+        $model = new static;
+        app(Announcer::class)->changed($model->getConnection(), $model->platformModel(), array_fill_keys($ids, null));
     }
 
     /** Announces all records of the model. */
     public static function announceAll(): void
     {
-        (new static)->announceChanges(null);
+        $model = new static;
+        app(Announcer::class)->changed($model->getConnection(), $model->platformModel(), null);
     }
 
     /** Name of the model on the platform: $platformModel, or the name of the class in lower case. */
@@ -30,10 +32,5 @@ trait AnnouncesChanges
         [$query->platformModel, $query->platformKey] = [$this->platformModel(), $this->getKeyName()];
 
         return $query;
-    }
-
-    private function announceChanges(?array $changes): void
-    {
-        app(Announcer::class)->changed($this->getConnection(), $this->platformModel(), $changes);
     }
 }

@@ -2,10 +2,7 @@
 
 namespace ContentPlatform\Laravel;
 
-/**
- * A query whose writes announce the records that they change. Every write of Eloquent ends here, also those that raise no
- * model events: bulk updates and deletes, upserts, saveQuietly().
- */
+/** Announces the records that it changes. Each write of Eloquent ends here, also those without model events. */
 class AnnouncingQuery extends \Illuminate\Database\Query\Builder
 {
     public ?string $platformModel = null; // null in subqueries, which only read

@@ -41,8 +41,7 @@ class CheckCommand extends \Illuminate\Console\Command
 
     private function checkLaravel(): void
     {
-        $version = $this->laravel->version();
-        throw_if(version_compare($version, '8.83', '<'), "Laravel $version is too old.");
+        throw_if(version_compare($this->laravel->version(), '8.83', '<'), "Laravel {$this->laravel->version()} is too old.");
     }
 
     private function checkUrl(): void
@@ -51,24 +50,21 @@ class CheckCommand extends \Illuminate\Console\Command
         throw_if(str_ends_with($url, '/'), "PLATFORM_URL=$url ends with a slash.");
         throw_unless(preg_match('#^https?://[^/?\#]+$#', $url), "PLATFORM_URL=$url is not the URL of a gateway.");
         $response = Http::timeout(5)->withoutRedirecting()->get("$url/health");
-        $text = "The server at $url is not the gateway: its /health returned {$response->status()} without services.";
-        throw_unless(is_array($response->json('services')), $text);
+        throw_unless(is_array($response->json('services')), "The server at $url is not the gateway (GET /health).");
     }
 
     private function checkClient(Platform $platform): void
     {
-        $scopes = explode(' ', $platform->newToken()['scope']);
-        throw_unless(in_array('cache:clear', $scopes, true), 'The client lacks the scope cache:clear.');
+        $scope = $platform->newToken()['scope'];
+        throw_unless(in_array('cache:clear', explode(' ', $scope), true), 'The client lacks the scope cache:clear.');
         $platform->clear('webform', 2 ** 53 - 1); // no record has this id
     }
 
     private function checkDatabase(): void
     {
-        $right = fn (string $name) => "has_table_privilege(name, '$name')";
-        $may = implode(' and ', array_map($right, ['SELECT', 'INSERT', 'UPDATE', 'DELETE']));
+        $may = "select bool_and(has_table_privilege(?, name)) as may from unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) as name";
         foreach (config('platform.tables') as $table) {
-            $row = DB::connection('platform')->selectOne("select $may as may from (select ?::text) as t (name)", [$table]);
-            throw_unless($row->may, "This role may not change $table.");
+            throw_unless(DB::connection('platform')->selectOne($may, [$table])->may, "This role may not change $table.");
         }
     }
 
@@ -76,8 +72,7 @@ class CheckCommand extends \Illuminate\Console\Command
     {
         $name = config('platform.queue_connection') ?? config('queue.default');
         $driver = config("queue.connections.$name.driver", 'missing');
-        $text = "The driver of the queue connection $name is $driver: it does not keep announcements for a retry.";
-        throw_if(in_array($driver, ['sync', 'null', 'missing'], true), $text);
+        throw_if(in_array($driver, ['sync', 'null', 'missing'], true), "The driver of the queue $name is $driver. It keeps no jobs.");
     }
 
     private function checkWorker(): void
@@ -93,8 +88,6 @@ class CheckCommand extends \Illuminate\Console\Command
 
     private function checkKafka(Platform $platform, Kafka $kafka): void
     {
-        if (config('platform.via') === 'kafka') {
-            $kafka->producer(fn () => null)->getMetadata(false, null, 5_000);
-        }
+        config('platform.via') !== 'kafka' || $kafka->producer(fn () => null)->getMetadata(false, null, 5_000);
     }
 }

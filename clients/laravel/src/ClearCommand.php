@@ -5,7 +5,6 @@ namespace ContentPlatform\Laravel;
 class ClearCommand extends \Illuminate\Console\Command
 {
     protected $signature = 'platform:clear {model} {id? : Without an id, all records of the model}';
-
     protected $description = "Clear records from the platform's cache";
 
     public function handle(Platform $platform): void

@@ -23,11 +23,9 @@ class Kafka
             $topic->producev(RD_KAFKA_PARTITION_UA, 0, json_encode(array_filter($event)), $key);
         }
         $producer->flush(10_000);
-        $text = 'Kafka did not confirm every event: '.($failure ?? 'no delivery report within 10 s');
-        throw_if($confirmed < count($events), PlatformError::class, $text);
+        throw_if($confirmed < count($events), PlatformError::class, 'Kafka did not confirm every event. '.$failure);
     }
 
-    /** @param callable $onReport receives the delivery report of each event */
     public function producer(callable $onReport): Producer
     {
         throw_unless(class_exists(Producer::class), PlatformError::class, 'The PHP extension rdkafka is not installed.');

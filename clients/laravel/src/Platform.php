@@ -54,13 +54,12 @@ class Platform
         }
     }
 
-    /** @param int[] $final statuses after which a retry cannot help */
-    private function error(Response $response, array $final = []): PlatformError
+    private function error(Response $response, array $finalStatuses = []): PlatformError
     {
         $text = $response->json('message') ?? mb_strimwidth($response->body(), 0, 200, '…');
         $error = new PlatformError("The platform returned {$response->status()} $text");
-        [$error->status, $error->retryAfter] = [$response->status(), (int) $response->header('Retry-After')];
-        $error->final = in_array($error->status, $final, true);
+        $error->retryAfter = (int) $response->header('Retry-After');
+        $error->final = in_array($response->status(), $finalStatuses, true);
 
         return $error;
     }
@@ -68,8 +67,8 @@ class Platform
     /** For tests: puts the tables into the memory of SQLite, and records announcements without sending them. */
     public static function fake(): void
     {
-        config(['database.connections.platform' => ['driver' => 'sqlite', 'database' => ':memory:']]);
-        config(['platform.queue_connection' => 'sync']);
+        $connection = ['driver' => 'sqlite', 'database' => ':memory:'];
+        config(['database.connections.platform' => $connection, 'platform.queue_connection' => 'sync']);
         DB::purge('platform');
         DB::connection('platform')->statement("attach ':memory:' as content");
         foreach (config('platform.tables') as $table) {

@@ -5,7 +5,6 @@ namespace ContentPlatform\Laravel;
 /** The platform did not confirm a call. */
 class PlatformError extends \RuntimeException
 {
-    public int $status = 0; // HTTP status; 0: no reply
     public int $retryAfter = 0; // seconds that the platform asks to wait
     public bool $final = false; // whether a retry cannot help
 }

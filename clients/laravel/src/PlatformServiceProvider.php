@@ -16,8 +16,8 @@ class PlatformServiceProvider extends ServiceProvider
 
     public function boot(): void
     {
-        $this->app['events']->listen(TransactionCommitted::class, [Announcer::class, 'committed']);
-        $this->app['events']->listen(TransactionRolledBack::class, [Announcer::class, 'rolledBack']);
+        $events = [TransactionCommitted::class, TransactionRolledBack::class];
+        $this->app['events']->listen($events, [Announcer::class, 'ended']);
         $this->publishes([__DIR__.'/../config/platform.php' => $this->app->configPath('platform.php')], 'platform-config');
         $this->commands([CheckCommand::class, ClearCommand::class]);
     }

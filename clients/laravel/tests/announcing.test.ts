@@ -159,6 +159,14 @@ test.each([
   expect(await announced()).toEqual(webform([id, 'updated']));
 });
 
+test("queues the announcement when the application's own transaction ends, on commit as well", async () => {
+  const [id] = (await create()) as [number];
+  await php(`DB::beginTransaction(); Webform::find(${id})->update(['title' => 'New']);`);
+  expect(await announced()).toEqual([]);
+  await php('DB::commit();');
+  expect(await announced()).toEqual(webform([id, 'updated']));
+});
+
 test("the commit of the application's own transaction does not announce what the platform has not committed", async () => {
   const [id] = (await create()) as [number];
   await php(`DB::connection('platform')->beginTransaction();
@@ -260,6 +268,13 @@ test('groups up to 1,000 ids in one job', async () => {
   await work();
   expect((await read('webform', first)).title).toBe('New');
   expect((await read('webform', last)).title).toBe('New');
+});
+
+test('announces nothing for an empty list of ids', async () => {
+  await php(
+    'Webform::announce(...[]); Webform::whereIn("id", [])->update(["title" => "New"]); Webform::insert([]);',
+  );
+  expect(await announced()).toEqual([]);
 });
 
 test('announceAll() clears all records of the model', async () => {

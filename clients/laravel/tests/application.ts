@@ -47,10 +47,7 @@ const composerConfig = {
     { 'packagist.org': false },
     {
       type: 'package',
-      package: [
-        { name: 'laravel/framework', version: '8.83.26', type: 'metapackage' },
-        { name: 'guzzlehttp/guzzle', version: '7.4.5', type: 'metapackage' },
-      ],
+      package: [{ name: 'laravel/framework', version: '8.83.26', type: 'metapackage' }],
     },
   ],
 };

@@ -61,7 +61,7 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   [
     'the URL of another server',
     () => ({ PLATFORM_URL: website.origin }),
-    /^fail {2}URL: The server at http:\S+ is not the gateway: its \/health returned 200 without services\.\n {6}Set PLATFORM_URL/m,
+    /^fail {2}URL: The server at http:\S+ is not the gateway \(GET \/health\)\.\n {6}Set PLATFORM_URL/m,
   ],
   [
     'a slash at the end of the URL',
@@ -81,7 +81,7 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   [
     'the queue driver sync',
     () => ({ QUEUE_CONNECTION: 'sync' }),
-    /^fail {2}Queue: The driver of the queue connection sync is sync: it does not keep.*\n {6}Set QUEUE_CONNECTION=database or redis/m,
+    /^fail {2}Queue: The driver of the queue sync is sync\. It keeps no jobs\.\n {6}Set QUEUE_CONNECTION=database or redis/m,
   ],
   [
     'a queue without a worker',
