@@ -10,7 +10,7 @@ class CheckCommand extends \Illuminate\Console\Command
     /** What to do if a check fails. */
     private const ADVICE = [
         'Laravel' => 'Upgrade to Laravel 8.83 or newer.',
-        'URL' => "Set PLATFORM_URL to the gateway's URL without a path and a slash at its end, for example https://api.example.com.",
+        'URL' => "Set PLATFORM_URL to the gateway's URL without path and slash at its end, for example https://api.example.com.",
         'Client' => 'Set PLATFORM_CLIENT and PLATFORM_SECRET. On the platform, "npm run admin -- rotate-client NAME" prints a new '
             .'secret, and "npm run admin -- create-client NAME --scope cache:clear" creates a client.',
         'Database' => 'Set PLATFORM_DATABASE_URL with the role content_server and its password.',
@@ -88,6 +88,7 @@ class CheckCommand extends \Illuminate\Console\Command
 
     private function checkKafka(Platform $platform, Kafka $kafka): void
     {
+        throw_unless(in_array(config('platform.via'), ['http', 'kafka'], true), 'PLATFORM_VIA is neither http nor kafka.');
         config('platform.via') !== 'kafka' || $kafka->producer(fn () => null)->getMetadata(false, null, 5_000);
     }
 }

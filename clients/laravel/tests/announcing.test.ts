@@ -270,6 +270,16 @@ test('groups up to 1,000 ids in one job', async () => {
   expect((await read('webform', last)).title).toBe('New');
 });
 
+test('a queue that refuses the job throws after the commit', async () => {
+  const id = freshId();
+  const saved = php(`DB::statement('ALTER TABLE jobs RENAME TO gone');
+    try {
+      Webform::create(['id' => ${id}, 'title' => 'Kept', 'body' => 1]);
+    } finally { DB::statement('ALTER TABLE gone RENAME TO jobs'); }`);
+  await expect(saved).rejects.toThrow('no such table: jobs');
+  expect(await php(`return Webform::find(${id})->title;`)).toBe('Kept');
+});
+
 test('announces nothing for an empty list of ids', async () => {
   await php(
     'Webform::announce(...[]); Webform::whereIn("id", [])->update(["title" => "New"]); Webform::insert([]);',
