@@ -7,7 +7,7 @@ const notAvailable = html`<p>Not available. The page tries again.</p>`;
 const orDash = <T>(value: T | null, format: (value: T) => string) => (value === null ? '–' : format(value));
 const ms = (value: number) => formatSeconds(value / 1_000);
 /** Returns right-aligned columns for numbers. */
-const numberColumns = (...headings: string[]) => headings.map((heading) => ({ heading, figure: true }));
+const numberColumns = (...headings: string[]) => headings.map((heading) => ({ heading, isNumber: true }));
 
 export function routesCard({ routes }: PulseReport): Html {
   const columns = [{ heading: 'Route' }, ...numberColumns('95 % within', 'Requests', 'Failed')];

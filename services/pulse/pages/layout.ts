@@ -12,7 +12,7 @@ export interface Page {
 }
 
 /** Renders a complete page. */
-export function layout({ title, aside, body, live = false, reloadOnce: again = false }: Page): Html {
+export function layout({ title, aside, body, live = false, reloadOnce = false }: Page): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -22,7 +22,7 @@ export function layout({ title, aside, body, live = false, reloadOnce: again = f
         <title>${title}</title>
         <link rel="icon" href="/pulse/assets/pulse.svg" type="image/svg+xml" />
         <link rel="stylesheet" href="/pulse/assets/pulse.css" />
-        ${again && html`<meta http-equiv="refresh" content="0; url=/pulse" />`}
+        ${reloadOnce && html`<meta http-equiv="refresh" content="0; url=/pulse" />`}
         ${
           live &&
           html`<script src="/pulse/assets/pulse.js" defer></script>

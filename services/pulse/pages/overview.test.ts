@@ -35,6 +35,11 @@ test('shows the note of a target', () => {
   expect(show({ report: { ...report, targets: [{ ...target!, note }] } })).toContain(note);
 });
 
+test('aligns numbers to the right', () => {
+  const route = { method: 'GET', route: '/api/me', p95: 0.1, requests: 5, failed: 0 };
+  expect(show({ report: { ...report, routes: [route] } })).toContain('<td class="figure">5</td>');
+});
+
 test('shows links only if their URLs are configured', () => {
   expect(show()).not.toContain('href="http');
   const text = show({

@@ -22,7 +22,7 @@ export function table(
   none: string,
 ): Html {
   if (rows.length === 0) return html`<p>${none}</p>`;
-  const kind = ({ isNumber: figure }: Column) => figure && html` class="figure"`;
+  const kind = ({ isNumber }: Column) => isNumber && html` class="figure"`;
   return html`<div class="scroll" id="${id}-table" tabindex="0" role="region" aria-labelledby="${id}-heading">
     <table>
       <thead>
