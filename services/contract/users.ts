@@ -17,6 +17,7 @@ export const auditEvents = [
   'temporary_password_created',
   'mfa_enabled',
   'mfa_disabled',
+  'mfa_required',
   'mfa_failed',
   'user_created',
   'user_changed',

@@ -54,12 +54,13 @@ export function login(context: AuthContext): Handler<typeof contract> {
    * Throws 401 `mfa_required`, which does not count as a failed guess. Refuses a temporary password that was used or
    * has expired.
    */
-  async function requireMfa(user: User, kind: PasswordKind) {
+  async function requireMfa(user: User, kind: PasswordKind, address: string) {
     const { id: userId, passwordHash, tempPasswordHash } = user;
-    if (kind === 'own') throw await mfaRequired(database, { userId, first: { passwordHash: passwordHash! } });
+    if (kind === 'own')
+      throw await mfaRequired(database, { userId, first: { passwordHash: passwordHash! } }, address);
     if (!(await database.users.hasTemporaryPassword(userId, tempPasswordHash)))
       return refused('temporary password used or expired', user);
-    throw await mfaRequired(database, { userId, first: { tempPasswordHash: tempPasswordHash! } });
+    throw await mfaRequired(database, { userId, first: { tempPasswordHash: tempPasswordHash! } }, address);
   }
 
   /** Does the same work for an unknown user as for a known one. */
@@ -68,7 +69,7 @@ export function login(context: AuthContext): Handler<typeof contract> {
     if (!user) return refused('unknown address');
     if (!kind) return refused('wrong password', user);
     if (user.disabled) return refused('disabled', user);
-    if (user.hasMfa) return requireMfa(user, kind);
+    if (user.hasMfa) return requireMfa(user, kind, client.address);
     const opened = await openSession(user, kind, client);
     if (opened) return { ok: true, user, kind, opened } as const;
     return refused(kind === 'own' ? 'changed meanwhile' : 'temporary password used or expired', user);

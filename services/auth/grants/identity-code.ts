@@ -70,7 +70,7 @@ export function identityCode({ database, sessions }: AuthContext): Grant {
     const origin = { issuer, idToken, suborgs };
     if (user.hasMfa && !code.mfa) {
       await codes.markUsed(hash);
-      return mfaRequired(stores, { userId, first: { origin } });
+      return mfaRequired(stores, { userId, first: { origin } }, address);
     }
     const opened = await sessions.open(stores, user, { device, address, mustChangePassword: false, origin });
     await codes.markUsed(hash, opened.sessionId);

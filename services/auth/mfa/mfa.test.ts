@@ -94,6 +94,16 @@ test('guesses of codes are limited, and a known password does not reset their co
   expect((await auth.sql(failures, user.id)).length).toBeGreaterThanOrEqual(10);
 });
 
+test('the audit log has a login that stops before the second factor', async () => {
+  await begin();
+  const [entry] = await auth.stores.audit.list({ userId: user.id }, undefined, 1);
+  expect(entry).toMatchObject({
+    event: 'mfa_required',
+    address: '127.0.0.1',
+    details: { first: 'password' },
+  });
+});
+
 test('mfa_required is no failed login', async () => {
   for (let times = 0; times < 15; times += 1) await begin();
   expect((await complete(await begin(), { code: codeOf(user.secret) })).status).toBe(200);

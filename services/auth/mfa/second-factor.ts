@@ -90,10 +90,17 @@ export async function throttleProof<T extends { ok: boolean }>(
 }
 
 /**
- * Stores a login whose first factor was checked. Returns the error that tells the client to send the second factor to
- * POST /api/login/mfa.
+ * Stores a login whose first factor was checked, and adds it to the audit log: if no code follows, another person may know
+ * the password. Returns the error that tells the client to send the second factor to POST /api/login/mfa.
  */
-export async function mfaRequired(stores: Pick<Stores, 'mfa'>, login: PendingLogin) {
+export async function mfaRequired(
+  stores: Pick<Stores, 'mfa' | 'audit'>,
+  login: PendingLogin,
+  address: string,
+) {
+  const { userId, first } = login;
+  const factor = 'origin' in first ? 'identity' : 'passwordHash' in first ? 'password' : 'temporary password';
+  await stores.audit.add({ event: 'mfa_required', userId, address, details: { first: factor } });
   const token = randomToken();
   await stores.mfa.addLogin(sha256(token), login);
   return new HttpError('mfa_required', 'Send the code of your authenticator app to POST /api/login/mfa.', {
