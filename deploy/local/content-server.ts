@@ -1,6 +1,6 @@
 // Simulates the content management server: changes records in the database, then announces the changes.
 import { models } from '@content-platform/contract';
-import { type Announcer, httpAnnouncer, kafkaAnnouncer } from './content-server/announce.ts';
+import { type Announcer, httpAnnouncer, kafkaAnnouncer, noAnnouncer } from './content-server/announce.ts';
 import { clearsOf } from './content-server/cleared.ts';
 import { type Command, parseCommand, USAGE } from './content-server/commands.ts';
 import { openRecords, type Records, type Saved } from './content-server/records.ts';
@@ -24,6 +24,8 @@ async function change(records: Records, { action, model, ids, title }: Change): 
   return records.edit(which, ids.length > 0 ? ids : [1 + Math.floor(Math.random() * DEMO_RECORDS)], text);
 }
 
+const announcers = { http: httpAnnouncer, kafka: kafkaAnnouncer, sql: noAnnouncer };
+
 /** Commits before it announces: otherwise a reader could cache the old record again after the clear. */
 async function changeAndAnnounce(command: Change, records: Records, announcer: Announcer): Promise<string> {
   const saved = await change(records, command);
@@ -43,7 +45,7 @@ async function run(given: Command): Promise<void> {
   if (given.action === 'cleared')
     return console.log((await clearsOf(settings, given.model!, given.ids[0]!)).join('\n'));
   const command: Change = { ...given, action: given.action };
-  const announcer = command.via === 'kafka' ? await kafkaAnnouncer(settings) : httpAnnouncer(settings);
+  const announcer = await announcers[command.via](settings);
   const records = openRecords(settings.database);
   try {
     const { traffic } = command;

@@ -93,6 +93,12 @@ async function tryToClear(
   }
 }
 
+/** Announces nothing, as a script does that only writes to the database. */
+export const noAnnouncer = (): Announcer => ({
+  announce: () => Promise.resolve('committed and not announced'),
+  close: () => Promise.resolve(),
+});
+
 /** Announces through Kafka. Resolves when the brokers have the event; the clear follows soon after. */
 export async function kafkaAnnouncer({ kafka, kafkaPassword: password }: Settings): Promise<Announcer> {
   if (!kafka) throw new Problem('This stack runs without Kafka: use --via http.');

@@ -32,7 +32,7 @@ test.each([
   ['edit webform 1,2 --rate 5 --seconds 1', /Only edit takes several ids, without --rate/],
   ['cleared webform', /cleared needs a model and an id/],
   ['edit webform 1 2', /Too many arguments: 2/],
-  ['edit webform 1 --via post', /--via must be http or kafka, not post\./],
+  ['edit webform 1 --via post', /--via must be http, kafka or sql, not post\./],
   ['edit webform 1 --rate 5', /go together/],
   ['delete webform 1 --rate 5 --seconds 1', /--rate is for edit/],
   ['edit webform 1 --tilte T', /--tilte/],

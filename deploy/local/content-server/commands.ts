@@ -14,12 +14,13 @@ export interface Command {
   /** Different ids; several for edit only. */
   ids: number[];
   title: string | undefined;
-  via: 'http' | 'kafka';
+  /** How the change is announced; sql: not at all. */
+  via: 'http' | 'kafka' | 'sql';
   /** Steady traffic: changes per second, and duration in seconds. */
   traffic: { rate: number; seconds: number } | undefined;
 }
 
-export const USAGE = `npm run content-server -- <command> [--via http|kafka]
+export const USAGE = `npm run content-server -- <command> [--via http|kafka|sql]
   edit <model> <id>[,<id>…] [--title T]    up to ${maxIds} records, announced in one call
   create <model> [<id>] [--title T]
   delete <model> <id>
@@ -38,7 +39,8 @@ export function parseCommand(args: string[]): Command {
   if (model !== undefined && !isOneOf(models, model)) throw wrong(`There is no model ${model}.`);
   if (rest.length > 0) throw wrong(`Too many arguments: ${rest.join(' ')}.`);
   const { via = 'http' } = values;
-  if (via !== 'http' && via !== 'kafka') throw wrong(`--via must be http or kafka, not ${via}.`);
+  if (!isOneOf(['http', 'kafka', 'sql'] as const, via))
+    throw wrong(`--via must be http, kafka or sql, not ${via}.`);
 
   const number = (name: string, text: string | undefined): number | undefined => {
     if (text === undefined) return undefined;
