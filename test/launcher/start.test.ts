@@ -126,7 +126,7 @@ test('stack.json contains every URL and is readable by its owner only', () => {
     gateway: `http://127.0.0.1:${port}`,
     postgres: expect.stringMatching(/^postgres:\/\/platform:\S+@127\.0\.0\.1:\d+\/platform$/),
     logs: expect.stringMatching(/^postgres:\/\/platform:\S+@127\.0\.0\.1:\d+\/logs$/),
-    redis: expect.stringMatching(/^redis:\/\/:\S+@127\.0\.0\.1:\d+$/),
+    redis: expect.stringMatching(/^redis:\/\/default:\S+@127\.0\.0\.1:\d+$/),
     kafka: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
   });
   for (const { name, port: usual } of services)

@@ -210,7 +210,7 @@ test('a process with the old secret signs with the keys it has, and says once th
   await pass(retirementSeconds);
   await until('its own one is gone', () => published(keys).length === 1);
   expect(() => keys.current).toThrow('Access tokens cannot be issued now. Retry later.');
-  expect(log).toEqual([expect.stringContaining('restart it with the new secret')]);
+  expect(log).toEqual([expect.stringContaining('restarted with the new secret')]);
 });
 
 test('processes that start at once end up with one key', async () => {
