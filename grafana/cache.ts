@@ -78,7 +78,7 @@ export const cache: Board = {
     series({
       title: 'How many changes were not announced?',
       description:
-        'Normal: 0. Each of these records was outdated in the cache for up to 40 s, because the content server did not announce it.',
+        'Normal: 0. Each of these records was outdated in the cache for about two seconds, because the content server did not announce it.',
       goal: { below: 1 },
       queries: [{ expr: 'sum by (model) (increase(invalidation_missed_total[15m]))', legend: '{{model}}' }],
     }),

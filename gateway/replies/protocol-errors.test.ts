@@ -162,7 +162,7 @@ test('disconnects a client that never stops sending', async () => {
   const { socket } = fixture.open('noise\r\n\r\n');
   socket.allowHalfOpen = true;
   const sending = setInterval(() => socket.write('more'), 20);
-  // Not `once`, which an error would end.
+  // Not `once` of node:events, which would reject when the socket fails.
   await within('the end', new Promise((resolve) => socket.once('close', resolve)));
   clearInterval(sending);
 });

@@ -151,7 +151,7 @@ function passHeaders(attempt: Attempt, status: number, headers: IncomingHttpHead
 
 function handleTimeout(attempt: Attempt): void {
   const { request, response, state, timer, limitMs } = attempt;
-  // The client reads nothing of its reply; the server's idle timeout covers that.
+  // The client does not read its reply. The server's idle timeout ends such a connection.
   if (response.writableNeedDrain) return void timer.refresh();
   const { bodyStream } = response.locals;
   // While the stream is full the service does not read, and the gateway does not read from the client.

@@ -25,7 +25,7 @@ try {
   const auth = await startAuth();
   const load = startPeople();
   load.post([auth.sign(7)]);
-  // Two pairs of each kind: equal processes differ permanently by some percent.
+  // Two pairs of each kind, because equal processes differ by some percent for their whole life.
   const pairs: (TestSystem & { traces: 'off' | 'on'; seen: number[] })[] = [];
   for (const traces of ['off', 'on', 'off', 'on'] as const) {
     const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: traces === 'on' ? collector.origin : '' };

@@ -27,7 +27,7 @@ import {
 
 // The tests start one stack twice; each continues where the previous test stopped.
 const state = newState();
-/** For the role content_server. */
+/** Password for the role content_server. */
 const password = 'chosen by: "us/\'';
 let env: Record<string, string>;
 let launcher: Launcher | undefined;

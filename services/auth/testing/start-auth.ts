@@ -1,4 +1,4 @@
-// Shared by the tests of this service.
+// Helpers that the tests of auth share.
 import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
 import { createTokenVerifier, type Database, watchRevocations } from '@content-platform/chassis';

@@ -114,7 +114,7 @@ export class RecordedSpan implements Span {
     this.endedAt = performance.now();
     const { trace } = this;
     if (this.options.kind === 'client') {
-      // A span that ends after its request is sent if the request was.
+      // If a span ends after its request, it is sent if the trace of the request was sent.
       if (!trace.ended && trace.spans.length < maxSpans) trace.spans.push(this);
       if (trace.ended && trace.wanted) trace.send(this);
       return;

@@ -86,7 +86,7 @@ test('logs the codec of a batch that it cannot read, and continues once the batc
   await producer.send({ topic, compression: CompressionTypes.GZIP, messages });
   await producer.disconnect();
   const gzip = CompressionCodecs[CompressionTypes.GZIP];
-  // Stands in for zstd, which the test's broker could not write.
+  // Replaces gzip by a codec that fails as zstd does, because the test's broker cannot write zstd.
   CompressionCodecs[CompressionTypes.GZIP] = CompressionCodecs[CompressionTypes.ZSTD];
   try {
     const service = await startAndCrash();

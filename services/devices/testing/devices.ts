@@ -1,4 +1,4 @@
-// Shared by the tests of this service.
+// Helpers that the tests of devices share.
 import { migrate } from '@content-platform/chassis';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import { createDeviceStore } from '../device-store.ts';

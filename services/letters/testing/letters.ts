@@ -1,4 +1,4 @@
-// Shared by the tests of this service.
+// Helpers that the tests of letters share.
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createAuditClient, HttpError, type Caller, type ServiceFetch } from '@content-platform/chassis';

@@ -5,7 +5,7 @@ import { useService } from '../testing/service.ts';
 
 const current = useService();
 let service: Awaited<ReturnType<typeof current.start>>;
-/** Files are stored only once this is open. */
+/** Files are stored only after this promise is resolved. */
 let gate: PromiseWithResolvers<void>;
 beforeEach(async () => {
   gate = Promise.withResolvers();

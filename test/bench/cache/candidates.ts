@@ -58,7 +58,7 @@ export const caches: Candidate[] = [
 ];
 
 export interface WayToClear extends Candidate {
-  /** Does it search for unknown keys by scanning all keys? */
+  /** Whether a clear scans all keys to find unknown ones. */
   isSearch: boolean;
 }
 

@@ -122,7 +122,8 @@ export function createRedisNode(
       };
     },
     clear(key) {
-      // A batch of events or a page of a scan sends hundreds: a write for each CLEAR costs more than the CLEAR.
+      // A batch of events or a page of a scan sends hundreds: a separate write for each CLEAR would cost more than the
+      // CLEAR itself.
       corkUntilNextTick();
       return replyTo('CLEAR', run.cacheClear(key));
     },

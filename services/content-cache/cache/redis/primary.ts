@@ -86,7 +86,7 @@ export function createPrimary(options: PrimaryOptions) {
         throw new CacheUnavailable(socketError?.message ?? error.message);
       });
       await node.incarnation();
-      // The other nodes of its cluster would never be cleared.
+      // Otherwise clears would never reach the other nodes of its cluster.
       if (!isCluster && (await node.isInCluster()))
         throw new UnsupportedRedis('this Redis is part of a cluster: redis-cluster:// is for that');
       pings = setInterval(() => void node.ping().catch(() => {}), pingIntervalMs);
