@@ -48,7 +48,7 @@ const invalidation = z.strictObject({
   at: time,
   source: z.enum(invalidationSources).meta({
     description:
-      '`http`: a call. `kafka`: an event. `retry`: a retried failed job. `pending`: a clear that the cache refused before. `recovery`: a possible loss of events. `watch`: a change that was not announced in time.',
+      '`http`: a call. `kafka`: an event. `retry`: a retried failed job. `pending`: a clear that the cache refused before. `recovery`: a possible loss of events. `watch`: a change that was not announced in time, or a new or restored database.',
   }),
   requested_by: z.string().meta({
     description: 'Machine client, `user:<id>`, or `<topic>/<partition>/<offset>` of the event.',
