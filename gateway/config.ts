@@ -1,7 +1,14 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { portOf, services, urlVariable, type ServiceName } from '@content-platform/contract';
-import { commonConfig, list, readConfig, redisUrl, serviceUrl, tokenConfig } from '@content-platform/chassis';
+import {
+  commonConfig,
+  type ConfigOf,
+  list,
+  redisUrl,
+  serviceUrl,
+  tokenConfig,
+} from '@content-platform/chassis';
 
 const origins = 'origins such as https://app.example.com, separated by commas';
 const networks = 'networks such as 10.0.0.0/8, separated by commas';
@@ -56,15 +63,9 @@ export const gatewayConfig = {
 };
 
 /** Returns the URL of each service. */
-export function addressesOf(config: GatewayConfig): Record<Upstream, string> {
+export function addressesOf(config: ConfigOf<typeof gatewayConfig>): Record<Upstream, string> {
   return Object.fromEntries(upstreams.map((name) => [name, config[urlVariable(name)]])) as Record<
     Upstream,
     string
   >;
-}
-
-export type GatewayConfig = ReturnType<typeof readGatewayConfig>;
-
-export function readGatewayConfig() {
-  return readConfig(gatewayConfig, process.env);
 }

@@ -1,26 +1,7 @@
 import { Transform, type Duplex } from 'node:stream';
 import type { Request } from 'express';
-import { mediaTypes, type RequestBody } from '@content-platform/contract';
-import { hasBody, HttpError } from '@content-platform/chassis';
+import { bodyTooLarge, checkBodyHeaders, hasBody, HttpError } from '@content-platform/chassis';
 import type { Middleware } from '../request-context.ts';
-
-function tooLarge(maxBytes: number): HttpError {
-  return new HttpError('payload_too_large', `The body is larger than ${maxBytes} bytes.`);
-}
-
-/** Checks the headers of a body. Throws 413 or 415. */
-function checkHeaders({ headers }: Request, { kinds, maxBytes }: RequestBody): void {
-  const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new HttpError('unsupported_media_type', 'The body must not be compressed.');
-  }
-  const type = (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
-  if (!kinds.some((kind) => mediaTypes[kind] === type)) {
-    const allowed = kinds.map((kind) => mediaTypes[kind]).join(' or ');
-    throw new HttpError('unsupported_media_type', `The body must be ${allowed}.`);
-  }
-  if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
-}
 
 /** Reads the whole body. Rejects with 413 as soon as it is too large, and if the client disconnects. */
 function readBody(request: Request, maxBytes: number): Promise<Buffer> {
@@ -31,7 +12,7 @@ function readBody(request: Request, maxBytes: number): Promise<Buffer> {
       bytes += chunk.length;
       if (bytes <= maxBytes) return void chunks.push(chunk);
       request.off('data', count);
-      reject(tooLarge(maxBytes));
+      reject(bodyTooLarge(maxBytes));
     });
     request.once('end', () => resolve(Buffer.concat(chunks)));
     request.once('error', reject);
@@ -47,7 +28,7 @@ function countBody(request: Request, maxBytes: number): Duplex {
   const counted = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      done(bytes > maxBytes ? tooLarge(maxBytes) : null, chunk);
+      done(bytes > maxBytes ? bodyTooLarge(maxBytes) : null, chunk);
     },
   });
   // Prevents an unhandled error before the upstream attaches; the upstream checks `errored`.
@@ -69,8 +50,7 @@ export const limitBody: Middleware = async (request, { locals: context }, next) 
   if (!hasBody(request)) return next();
   const { body } = context.endpoint!;
   if (!body) throw new HttpError('malformed_request', 'The endpoint accepts no body.');
-  checkHeaders(request, body);
-  if (body.kinds[0] !== 'multipart') context.body = await readBody(request, body.maxBytes);
+  if (checkBodyHeaders(request, body) !== 'multipart') context.body = await readBody(request, body.maxBytes);
   else {
     context.bodyStream = countBody(request, body.maxBytes);
     request.once('end', () => (context.bodyEndedAt = performance.now()));

@@ -1,7 +1,6 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { HttpError, requestId, type Logger } from '@content-platform/chassis';
-import { onFinished } from '../request-context.ts';
+import { HttpError, repliesOf, requestId, type Logger } from '@content-platform/chassis';
 import { errorReply, type Refuse } from './errors.ts';
 
 const notAPath = () => new HttpError('malformed_target', 'The target must be a path.');
@@ -45,17 +44,12 @@ function answer(socket: Duplex, error: HttpError, drainMs: number): void {
  * answers a request whose head was well-formed.
  */
 export function answerProtocolErrors(server: Server, logger: Logger, drainMs: number, refuse: Refuse): void {
-  /** The unfinished replies of each connection. There are several if the client pipelines requests. */
-  const pending = new WeakMap<Duplex, Set<ServerResponse>>();
+  const pending = repliesOf(server);
   /** The parser reports each later chunk of a malformed connection as another error, which drains the connection. */
   const answered = new WeakSet<Duplex>();
-  server.prependListener('request', (request, response) => {
-    const replies = pending.get(request.socket) ?? new Set();
-    pending.set(request.socket, replies.add(response));
-    onFinished(response, () => replies.delete(response));
-  });
 
-  const lastPending = (socket: Duplex) => [...(pending.get(socket) ?? [])].at(-1);
+  /** A connection has several unfinished replies if the client pipelines requests. */
+  const lastPending = (socket: Duplex) => [...pending].findLast(({ req }) => req.socket === socket);
 
   /** Sends the error after all earlier replies: otherwise the client would read it as the reply to an earlier request. */
   function endAfter(response: ServerResponse, socket: Duplex): void {

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '@content-platform/chassis';
+import { type Logger, repeat } from '@content-platform/chassis';
 import type { AuthDatabase } from './stores.ts';
 
 const entriesPerTransaction = 500;
@@ -13,9 +12,6 @@ export function startAuditChain(
   logger: Logger,
   everyMs = 1_000,
 ): () => Promise<void> {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-
   /**
    * Returns the number of linked entries. Logs before the commit, so that after a crash an entry may be logged twice
    * but is never missing.
@@ -27,21 +23,11 @@ export function startAuditChain(
       return entries.length;
     });
 
-  async function run(): Promise<void> {
-    for (let failures = 0, linked = 0; !signal.aborted;) {
-      try {
-        linked = await link();
-        failures = 0;
-      } catch (error) {
-        linked = 0;
-        if (failures++ === 0) logger.warn({ error }, 'audit entries were not linked; retrying every second');
-      }
-      if (linked < entriesPerTransaction) await sleep(everyMs, undefined, { signal }).catch(() => {});
-    }
+  async function linkAll(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && (await link()) === entriesPerTransaction);
   }
-  const running = run();
-  return () => {
-    stopping.abort();
-    return running;
-  };
+  return repeat(linkAll, {
+    everyMs,
+    onFailure: (error) => logger.warn({ error }, 'audit entries were not linked; retrying every second'),
+  });
 }

@@ -9,7 +9,7 @@ import {
   redisUrl,
   url,
 } from '@content-platform/chassis';
-import { identityConfig, identitySettings } from './identity/settings.ts';
+import { identityConfig } from './identity/settings.ts';
 import { readBlocklist } from './passwords/blocklist.ts';
 
 const message = 'a secret of 32 or more characters';
@@ -52,16 +52,14 @@ export const authConfig = {
   ...identityConfig,
 };
 
-const read = <Shape extends z.ZodRawShape>(shape: Shape) => readConfig(shape, process.env);
+const read = <Shape extends z.ZodRawShape>(shape: Shape) => readConfig(shape);
 
-/** Throws ConfigError. */
-export function readAuthConfig() {
-  const config = read(authConfig);
-  const blocklist = blocklistIn(config);
-  return { ...config, identity: identitySettings(config), blocklist };
-}
-
-function blocklistIn({ PASSWORD_BLOCKLIST_FILE: path }: { PASSWORD_BLOCKLIST_FILE?: string | undefined }) {
+/** Reads the blocklist that the setting names. Throws ConfigError. */
+export function blocklistIn({
+  PASSWORD_BLOCKLIST_FILE: path,
+}: {
+  PASSWORD_BLOCKLIST_FILE?: string | undefined;
+}) {
   return path === undefined ? undefined : readBlocklist(path);
 }
 

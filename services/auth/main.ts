@@ -1,5 +1,5 @@
 import { run } from '@content-platform/chassis';
-import { readAuthConfig } from './config.ts';
+import { authConfig } from './config.ts';
 import { startAuthService } from './start.ts';
 
-await run('auth', readAuthConfig, startAuthService);
+await run('auth', authConfig, startAuthService);

@@ -1,5 +1,6 @@
 import {
-  createDatabase,
+  type ConfigOf,
+  connectDatabase,
   createRedis,
   createTokenVerifier,
   type ProcessContext,
@@ -10,7 +11,8 @@ import {
 import { createAccessTokens } from './access-tokens.ts';
 import { createAuth } from './app.ts';
 import { startAuditChain } from './audit-chain.ts';
-import type { readAuthConfig } from './config.ts';
+import { type authConfig, blocklistIn } from './config.ts';
+import { identitySettings } from './identity/settings.ts';
 import { createInternal } from './internal.ts';
 import { createPushDevices } from './sessions/push-devices.ts';
 import { createRevocationStore } from './sessions/revocation-store.ts';
@@ -22,26 +24,26 @@ import { loadSigningKeys } from './keys/signing-keys.ts';
 import { retention } from './retention.ts';
 import { createAuthDatabase, migrateAuth } from './stores.ts';
 
-type Config = ReturnType<typeof readAuthConfig>;
-
 /**
  * Connects to the databases, migrates the schema and builds the app. Redis may become available later. Throws
  * ConfigError if the keys were sealed with another AUTH_KEY_SECRET.
  */
-export async function startAuthService(service: ProcessContext<Config>): Promise<StartedService> {
+export async function startAuthService(
+  service: ProcessContext<ConfigOf<typeof authConfig>>,
+): Promise<StartedService> {
   const { config, logger, metrics, onStop } = service;
-  const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs, AUTH_KEY_SECRET: keySecret } = config;
+  const { DATABASE_URL: url, AUTH_KEY_SECRET: keySecret } = config;
+  const identity = identitySettings(config);
+  const blocklist = blocklistIn(config);
   await migrateAuth(url, logger);
-  const pool = createDatabase({ ...service, url, slowQueryMs });
-  onStop(pool.close);
+  const pool = connectDatabase(service, url);
   const database = createAuthDatabase(pool);
   const keys = await loadSigningKeys(database, keySecret, logger);
   onStop(keys.close);
   const refreshSecret = await loadSecret(database.secrets, 'refresh_token', keySecret);
   const totpKey = await loadSecret(database.secrets, 'totp', keySecret);
   // Separate connections, so that other processes learn of a logout in time during many logins.
-  const feed = createDatabase({ ...service, url, slowQueryMs, maxConnections: 2 });
-  onStop(feed.close);
+  const feed = connectDatabase(service, url, { maxConnections: 2 });
   const feedOfRevocations = createRevocationStore(feed.query);
   const feedOfKeys = createSigningKeyStore(feed.query);
   const revocations = watchRevocations(feedOfRevocations.listAfter, logger, metrics);
@@ -56,7 +58,7 @@ export async function startAuthService(service: ProcessContext<Config>): Promise
     if (!revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
   };
   const tokens = createAccessTokens(config.PUBLIC_URL, keys);
-  const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength, identity, blocklist } = config;
+  const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength } = config;
   if (blocklist) logger.info({ passwords: blocklist.size }, 'loaded the password blocklist');
   return {
     app: createAuth({

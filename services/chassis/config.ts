@@ -136,14 +136,14 @@ function withFiles(env: NodeJS.ProcessEnv, names: string[]): Record<string, stri
   return values;
 }
 
+/** The values of settings. */
+export type ConfigOf<Settings extends z.ZodRawShape> = z.output<z.ZodObject<Settings>>;
+
 /**
  * Reads the settings of `shape` from the environment; a secret X also from the file that X_FILE names. Throws ConfigError
  * with the variable, its value (unless it may hold a secret) and the allowed values.
  */
-export function readConfig<S extends z.ZodRawShape>(
-  shape: S,
-  env: NodeJS.ProcessEnv,
-): z.output<z.ZodObject<S>> {
+export function readConfig<S extends z.ZodRawShape>(shape: S, env = process.env): ConfigOf<S> {
   const values = withFiles(env, Object.keys(shape));
   const result = z.object(shape).safeParse(values);
   if (result.success) return result.data;
@@ -164,5 +164,5 @@ export function readMigrationConfig() {
     // One file for each service, with its name and one of its database URLs.
     ROLES_FOLDER: z.string().default('/run/secrets/roles'),
   };
-  return readConfig(shape, process.env);
+  return readConfig(shape);
 }

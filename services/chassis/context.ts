@@ -22,7 +22,7 @@ export function runInContext<T>(context: RequestContext, work: () => T): T {
  * Runs work outside the current request and its trace, for work that a request starts but that does not belong to it.
  */
 export function outsideContext<T>(work: () => T): T {
-  return storage.exit(() => outsideTrace(work));
+  return storage.exit(() => (tracer ? tracer.outside(work) : work()));
 }
 
 /** Returns undefined outside a request: at start, in a consumer, in a timer. */
@@ -137,11 +137,6 @@ export function endRequestSpan(span: Span | undefined, status: number | undefine
 /** Returns the current span. */
 export function activeSpan(): Span | undefined {
   return tracer?.active();
-}
-
-/** Runs work outside the current trace, for work that a request starts but that does not belong to the request. */
-export function outsideTrace<T>(work: () => T): T {
-  return tracer ? tracer.outside(work) : work();
 }
 
 export async function closeTracer(): Promise<void> {

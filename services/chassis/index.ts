@@ -1,6 +1,19 @@
+export { type AddToAudit, createAuditClient } from './audit.ts';
+export { openDatabase, runCommand } from './command-line.ts';
+export {
+  type Breaker,
+  createBreaker,
+  createSemaphore,
+  type Release,
+  type Semaphore,
+  singleFlight,
+  withTimeout,
+} from './concurrency.ts';
+export { connectDatabase, tokensFromAuth } from './connections.ts';
 export {
   commonConfig,
   ConfigError,
+  type ConfigOf,
   databaseUrl,
   integer,
   list,
@@ -11,15 +24,22 @@ export {
   tokenConfig,
   url,
 } from './config.ts';
-export { type AddToAudit, createAuditClient } from './audit.ts';
-export { endAfterBody, hasBody } from './request-input.ts';
-export { type Breaker, createBreaker } from './concurrency.ts';
-export { openDatabase, runCommand } from './command-line.ts';
-export { currentContext, requestId, runInContext } from './context.ts';
+export {
+  beginRequestSpan,
+  beginSpan,
+  currentContext,
+  endRequestSpan,
+  inSpan,
+  requestId,
+  runInContext,
+  type Span,
+  traced,
+} from './context.ts';
 export { etagOf, matchesIfMatch, matchesIfNoneMatch } from './etag.ts';
-export { createIdempotency, type Idempotency, migrateIdempotency } from './idempotency.ts';
 export { envelope, HttpError, toHttpError, unavailable } from './http-error.ts';
-export { type KeySource, type JwksClient, createJwksClient } from './jwks.ts';
+export { createIdempotency, type Idempotency, migrateIdempotency } from './idempotency.ts';
+export { createJwksClient, type KeySource } from './jwks.ts';
+export { repliesOf } from './listen.ts';
 export { createLogger, type Logger } from './logger.ts';
 export {
   createMetrics,
@@ -34,7 +54,6 @@ export { migrate } from './migrations.ts';
 export { page } from './page.ts';
 export { createDatabase, type Database } from './postgres.ts';
 export { prepareDatabases } from './prepare-databases.ts';
-export { createRedis, type RedisClient, redisTimeoutMs } from './redis.ts';
 export {
   type HostPort,
   parseRedisUrl,
@@ -42,33 +61,30 @@ export {
   type RedisAddress,
   sentinelLogin,
 } from './redis-address.ts';
+export { createRedis, type RedisClient, redisTimeoutMs } from './redis.ts';
+export { repeat, retryUntilAborted } from './repeat.ts';
+export { bodyTooLarge, checkBodyHeaders, endAfterBody, hasBody } from './request-input.ts';
+export { deleteExpired, deleteWith, type RetentionSteps, runRetention, startRetention } from './retention.ts';
 export {
-  type RevocationPage,
   fetchRevocationsFrom,
   revocationPage,
+  type RevocationPage,
   type Revocations,
   watchRevocations,
 } from './revocations.ts';
-export { deleteExpired, deleteWith, runRetention, startRetention, type RetentionSteps } from './retention.ts';
-export { retryUntilAborted } from './retry-until-aborted.ts';
 export { comparePaths, requestMethods } from './routing.ts';
-export { run, type ProcessContext, type StartedService } from './run.ts';
-export { createService, handle, type Call, type Gate, type Handler, type ServiceOptions } from './service.ts';
+export { type ProcessContext, run, type StartedService } from './run.ts';
 export { createServiceFetch, requireService, type ServiceFetch } from './service-tokens.ts';
-export { createSemaphore, type Release, type Semaphore } from './concurrency.ts';
-export { singleFlight } from './concurrency.ts';
+export { type Call, createService, type Gate, handle, type Handler, type ServiceOptions } from './service.ts';
 export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
-export { beginRequestSpan, beginSpan, endRequestSpan, inSpan, type Span, traced } from './context.ts';
 export {
   actorOf,
   audience,
   authorize,
   bearerToken,
+  type Caller,
   createTokenVerifier,
   internalScope,
   requireScope,
-  tokensFromAuth,
-  type Caller,
   type TokenVerifier,
 } from './tokens.ts';
-export { withTimeout } from './concurrency.ts';

@@ -43,6 +43,21 @@ export async function listen(server: Server, port: number, host: string): Promis
   return () => Promise.all([server, ...more].map(close));
 }
 
+const unfinished = new WeakMap<Server, Set<ServerResponse>>();
+
+/** Returns the unfinished replies of `server`, the oldest first. The first call must precede its first request. */
+export function repliesOf(server: Server): ReadonlySet<ServerResponse> {
+  const known = unfinished.get(server);
+  if (known) return known;
+  const replies = new Set<ServerResponse>();
+  unfinished.set(server, replies);
+  server.prependListener('request', (_request, response) => {
+    replies.add(response);
+    response.once('close', () => replies.delete(response));
+  });
+  return replies;
+}
+
 /** Time in which an idle client may still send a request. Its reply then has `Connection: close`. */
 const idleGraceMs = 1_000;
 const checkIntervalMs = 50;
@@ -54,7 +69,7 @@ const checkIntervalMs = 50;
  */
 export function createGracefulShutdown(server: Server): (close: () => Promise<unknown>) => Promise<void> {
   const sockets = new Set<Socket>();
-  const pending = new Set<ServerResponse>();
+  const pending = repliesOf(server);
   let stopping = false;
 
   /** RFC 9112 §9.6: the client then sends its next request on another connection. */
@@ -67,8 +82,6 @@ export function createGracefulShutdown(server: Server): (close: () => Promise<un
     socket.once('close', () => sockets.delete(socket));
   });
   server.prependListener('request', (_request, response) => {
-    pending.add(response);
-    response.once('close', () => pending.delete(response));
     if (stopping) announceClose(response);
   });
 

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import express, { type Request, type Response } from 'express';
-import type { Endpoint, ErrorEnvelope } from '@content-platform/contract';
+import type { BodyKind, Endpoint, ErrorEnvelope, RequestBody } from '@content-platform/contract';
 import { HttpError } from './http-error.ts';
 
 const mediaTypes = {
@@ -22,14 +22,24 @@ function checkCharset(_request: unknown, _response: unknown, body: Buffer, chars
   throw Object.assign(new Error('not UTF-8'), { type: 'charset.unsupported' });
 }
 
-/** Checks the headers of a multipart body. The handler reads and limits the body. */
-function checkStream({ headers }: IncomingMessage, maxBytes: number): void {
-  if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
+/** Returns 413 for a body of more than `maxBytes`. */
+export function bodyTooLarge(maxBytes: number): HttpError<'payload_too_large'> {
+  return new HttpError('payload_too_large', `The body is larger than ${maxBytes} bytes.`);
+}
+
+/** Returns the kind of a body by its headers. Throws 415 for a kind or encoding that is not accepted, and 413. */
+export function checkBodyHeaders({ headers }: IncomingMessage, { kinds, maxBytes }: RequestBody): BodyKind {
+  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new HttpError('unsupported_media_type', 'The body must not be compressed or encoded.');
   }
-  if (Number(headers['content-length'] ?? 0) > maxBytes) {
-    throw new HttpError('payload_too_large', 'The body is too large.');
+  const type = (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
+  const kind = kinds.find((each) => mediaTypes[each] === type);
+  if (!kind) {
+    const allowed = kinds.map((each) => mediaTypes[each]).join(' or ');
+    throw new HttpError('unsupported_media_type', `The body must be ${allowed}.`);
   }
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
+  return kind;
 }
 
 /**
@@ -40,24 +50,18 @@ function checkStream({ headers }: IncomingMessage, maxBytes: number): void {
 export function createBodyParser({
   body,
 }: Endpoint): (request: Request, response: Response) => Promise<void> {
-  const kinds = body?.kinds ?? [];
-  const allowed = kinds.map((kind) => mediaTypes[kind]).join(' or ');
-  const limit = body?.maxBytes ?? 0;
-  // The content type is checked below. A compressed body returns 415.
-  const options = { limit, inflate: false, type: () => true, verify: checkCharset };
+  // checkBodyHeaders has checked the content type and the encoding.
+  const options = { limit: body?.maxBytes ?? 0, inflate: false, type: () => true, verify: checkCharset };
   const parsers = {
     json: promisify(express.json({ ...options, strict: false })),
     form: promisify(express.urlencoded({ ...options, extended: false, parameterLimit: 100 })),
-    multipart: async (request: Request) => checkStream(request, limit),
+    multipart: async () => undefined,
   };
 
   return async (request, response) => {
     if (!hasBody(request)) return;
     if (!body) throw new HttpError('malformed_request', 'The endpoint accepts no body.');
-    const type = (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
-    const kind = kinds.find((each) => mediaTypes[each] === type);
-    if (!kind) throw new HttpError('unsupported_media_type', `The body must be ${allowed}.`);
-    await parsers[kind](request, response);
+    await parsers[checkBodyHeaders(request, body)](request, response);
   };
 }
 

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from './logger.ts';
 import type { Database } from './postgres.ts';
+import { repeat } from './repeat.ts';
 
 type Query = Database['query'];
 
@@ -74,17 +74,9 @@ export function startRetention(
   logger: Logger,
   { everyMs = 3_600_000, firstMs = firstRetentionMs() } = {},
 ): () => Promise<void> {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-
-  async function run(): Promise<void> {
-    const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
-    for (await pause(firstMs); !signal.aborted; await pause(everyMs))
-      await runRetention(query, stepsOf, logger, signal);
-  }
-  const running = run();
-  return () => {
-    stopping.abort();
-    return running;
-  };
+  return repeat((signal) => runRetention(query, stepsOf, logger, signal), {
+    everyMs,
+    firstMs,
+    onFailure: (error) => logger.warn({ error }, 'old rows were not deleted; retrying in an hour'),
+  });
 }

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Gauge } from 'prom-client';
 import { z } from 'zod';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
+import { repeat } from './repeat.ts';
 
 const revocation = z.union([
   /** A session has ended: all of its tokens are revoked. */
@@ -60,7 +60,6 @@ export function watchRevocations(
   onKeys: (kids: readonly string[] | undefined) => void = () => {},
 ) {
   const entries = new Map<string, Entry>();
-  const stopping = new AbortController();
   let last = 0;
   let receivedAt = -Infinity;
   const startedAt = performance.now();
@@ -99,20 +98,10 @@ export function watchRevocations(
     receivedAt = now;
   }
 
-  async function run(): Promise<void> {
-    let failing = false;
-    while (!stopping.signal.aborted) {
-      try {
-        await update();
-        failing = false;
-      } catch (error) {
-        if (!failing) logger.warn({ error }, 'revocations not fetched; using the last list');
-        failing = true;
-      }
-      await sleep(isLoaded() ? pollMs : firstRetryMs, undefined, { signal: stopping.signal }).catch(() => {});
-    }
-  }
-  const running = run();
+  const stop = repeat(update, {
+    everyMs: () => (isLoaded() ? pollMs : firstRetryMs),
+    onFailure: (error) => logger.warn({ error }, 'revocations not fetched; using the last list'),
+  });
 
   return {
     /** Whether the revocations were fetched at least once. */
@@ -124,10 +113,7 @@ export function watchRevocations(
       const entry = entries.get(`client:${source.clientId}`);
       return entry !== undefined && source.issuedAt <= entry.issuedUntil;
     },
-    close(): Promise<void> {
-      stopping.abort();
-      return running;
-    },
+    close: stop,
   };
 }
 

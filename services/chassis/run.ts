@@ -2,8 +2,7 @@ import { createServer, type RequestListener, type Server, type ServerOptions } f
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
 import { internalPortOffset } from '@content-platform/contract/services';
-import type { z } from 'zod';
-import { ConfigError, type commonConfig } from './config.ts';
+import { ConfigError, readConfig, type commonConfig, type ConfigOf } from './config.ts';
 import { createReadinessCheck, createInternalApp, type ReadinessCheck, type Check } from './health.ts';
 import { listen, createGracefulShutdown } from './listen.ts';
 import { createLogger, type Logger } from './logger.ts';
@@ -11,7 +10,7 @@ import { createMetrics, type Metrics } from './metrics.ts';
 import { createSlowLog, type SlowLog } from './slow-log.ts';
 import { closeTracer, isTraced } from './context.ts';
 
-type CommonConfig = z.output<z.ZodObject<ReturnType<typeof commonConfig>>>;
+export type CommonConfig = ConfigOf<ReturnType<typeof commonConfig>>;
 
 export interface ProcessContext<Config> {
   config: Config;
@@ -48,18 +47,18 @@ function fail(message: string): never {
 }
 
 /**
- * Runs a process: reads its configuration and listens on PORT and, for health and metrics, on PORT + 1000. On SIGTERM it
+ * Runs a process: reads its `settings` and listens on PORT and, for health and metrics, on PORT + 1000. On SIGTERM it
  * becomes not ready, serves for another 2.5 s, waits for running requests and calls the `onStop` functions. On SIGINT (from
  * a keyboard) it skips the 2.5 s. An invalid configuration prints one line on stderr and exits with 1.
  */
-export async function run<Config extends CommonConfig>(
+export async function run<Settings extends ReturnType<typeof commonConfig>>(
   name: string,
-  readConfig: () => Config,
-  start: (process: ProcessContext<Config>) => Promise<StartedService>,
+  settings: Settings,
+  start: (process: ProcessContext<ConfigOf<Settings>>) => Promise<StartedService>,
 ): Promise<void> {
-  let config: Config;
+  let config: ConfigOf<Settings> & CommonConfig;
   try {
-    config = readConfig();
+    config = readConfig(settings) as typeof config;
   } catch (error) {
     if (error instanceof ConfigError) fail(`${name}: ${error.message}`);
     throw error;

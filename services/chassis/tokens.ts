@@ -3,12 +3,9 @@ import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Endpoint, Scope } from '@content-platform/contract';
-import type { commonConfig, tokenConfig } from './config.ts';
-import type { Check } from './health.ts';
 import { HttpError } from './http-error.ts';
-import { createJwksClient, type KeySource } from './jwks.ts';
-import { fetchRevocationsFrom, watchRevocations, type Revocations, type TokenSource } from './revocations.ts';
-import type { ProcessContext } from './run.ts';
+import type { KeySource } from './jwks.ts';
+import type { Revocations, TokenSource } from './revocations.ts';
 
 /** The caller of an endpoint: a person or a machine client. */
 export type Caller =
@@ -210,27 +207,4 @@ export function requireScope({ scopes }: Caller, scope: Scope | readonly Scope[]
     // The header's list would name scopes that are all required (RFC 6750 §3).
     headers: { 'WWW-Authenticate': `Bearer error="insufficient_scope", scope="${wanted[0]}"` },
   });
-}
-
-type Config = z.output<z.ZodObject<ReturnType<typeof commonConfig> & typeof tokenConfig>>;
-
-/**
- * Checks tokens with the keys and the revocations that the auth service publishes, until the process stops. `check` is
- * for readiness: it passes once both were fetched, because the process then works even if auth is unavailable.
- */
-export function tokensFromAuth({
-  config,
-  logger,
-  metrics,
-  onStop,
-}: ProcessContext<Config>): TokenVerifier & { check: Check } {
-  const keys = createJwksClient(`${config.AUTH_URL}/.well-known/jwks.json`, logger);
-  const fetchRevocations = fetchRevocationsFrom(config.AUTH_INTERNAL_URL);
-  const revocations = watchRevocations(fetchRevocations, logger, metrics, keys.setPublished);
-  onStop(() => Promise.all([keys.close(), revocations.close()]));
-  const check = async () => {
-    if (!keys.isLoaded() || !revocations.isLoaded())
-      throw new Error('the signing keys or the revocations were not fetched yet');
-  };
-  return { ...createTokenVerifier(config.PUBLIC_URL, keys, revocations), check: { required: true, check } };
 }

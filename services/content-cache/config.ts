@@ -5,7 +5,6 @@ import {
   databaseUrl,
   integer,
   list,
-  readConfig,
   redisUrl,
   serviceSecret,
   tokenConfig,
@@ -52,8 +51,3 @@ export const contentCacheConfig = {
       'Time since the last contact after which a replica no longer counts, in s, 1 to 60; at least 2 s less than a failover takes',
     ),
 };
-
-/** Throws ConfigError. */
-export function readContentCacheConfig() {
-  return readConfig(contentCacheConfig, process.env);
-}

@@ -1,5 +1,5 @@
 import { run } from '@content-platform/chassis';
-import { readContentCacheConfig } from './config.ts';
+import { contentCacheConfig } from './config.ts';
 import { startContentCache } from './start.ts';
 
-await run('content-cache', readContentCacheConfig, startContentCache);
+await run('content-cache', contentCacheConfig, startContentCache);

@@ -1,8 +1,8 @@
-import type { z } from 'zod';
 import {
   ConfigError,
+  type ConfigOf,
   createAuditClient,
-  createDatabase,
+  connectDatabase,
   createServiceFetch,
   migrate,
   startRetention,
@@ -26,8 +26,6 @@ import { createPendingClears } from './pending-clears.ts';
 import { warnOfReplicas } from './cache/redis/replica-advice.ts';
 import { retention } from './retention.ts';
 
-type Config = z.output<z.ZodObject<typeof contentCacheConfig>>;
-
 /** Statement timeout of reads, a little shorter than a reader's lease. */
 const contentReadMs = 2_000;
 
@@ -46,19 +44,17 @@ function logState(logger: Logger) {
  * @throws ConfigError for a Redis on which the protocol cannot run
  */
 export async function startContentCache(
-  process: ProcessContext<Config>,
+  process: ProcessContext<ConfigOf<typeof contentCacheConfig>>,
   forTests: Pick<EventsOptions, 'topic' | 'group' | 'sessionTimeoutMs'> & {
     changes?: ChangeTiming | undefined;
   } = {},
 ): Promise<StartedService> {
-  const { config, logger, metrics, slowLog, onStop } = process;
-  const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
+  const { config, logger, metrics, onStop } = process;
+  const { DATABASE_URL: url } = config;
   await migrate({ url, schema: 'content', folder: new URL('migrations/', import.meta.url), logger });
-  const common = { url, logger, metrics, slowLog, slowQueryMs };
   // A separate pool for reads, so that no other query delays them.
-  const contentDatabase = createDatabase({ ...common, statementTimeoutMs: contentReadMs });
-  const database = createDatabase({ ...common, maxConnections: 5 });
-  onStop(() => Promise.all([contentDatabase.close(), database.close()]));
+  const contentDatabase = connectDatabase(process, url, { statementTimeoutMs: contentReadMs });
+  const database = connectDatabase(process, url, { maxConnections: 5 });
 
   const cacheMetrics = createCacheMetrics(metrics);
   const invalidationLog = createInvalidationLog(database.query, logger);

@@ -1,5 +1,5 @@
 import { portOf } from '@content-platform/contract';
-import { commonConfig, databaseUrl, readConfig, serviceSecret, tokenConfig } from '@content-platform/chassis';
+import { commonConfig, databaseUrl, serviceSecret, tokenConfig } from '@content-platform/chassis';
 
 export const devicesConfig = {
   ...commonConfig(portOf('devices')),
@@ -7,8 +7,3 @@ export const devicesConfig = {
   DATABASE_URL: databaseUrl,
   SERVICE_SECRET: serviceSecret,
 };
-
-/** Throws ConfigError. */
-export function readDevicesConfig() {
-  return readConfig(devicesConfig, process.env);
-}

@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Logger, ServiceFetch } from '@content-platform/chassis';
+import { type Logger, repeat, type ServiceFetch } from '@content-platform/chassis';
 import type { DeviceStore } from './device-store.ts';
 
 const pollMs = 1_000;
@@ -36,9 +35,6 @@ export function followEndedSessions(
   devices: Pick<DeviceStore, 'endedSessionPosition' | 'endSessions'>,
   logger: Logger,
 ): () => Promise<void> {
-  const stopping = new AbortController();
-  const { signal } = stopping;
-
   /** Returns whether there may be more. */
   async function readOnce(): Promise<boolean> {
     const after = await devices.endedSessionPosition();
@@ -53,24 +49,12 @@ export function followEndedSessions(
     return (sessions.at(-1)?.id ?? last) < last;
   }
 
-  async function run(): Promise<void> {
-    let failing = false;
-    while (!signal.aborted) {
-      let hasMore = false;
-      try {
-        hasMore = await readOnce();
-        failing = false;
-      } catch (error) {
-        if (!failing && !signal.aborted)
-          logger.warn({ error }, 'ended sessions not read; their devices stay until a retry succeeds');
-        failing = true;
-      }
-      if (!hasMore) await sleep(pollMs, undefined, { signal }).catch(() => {});
-    }
+  async function readAll(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && (await readOnce()));
   }
-  const running = run();
-  return () => {
-    stopping.abort();
-    return running;
-  };
+  return repeat(readAll, {
+    everyMs: pollMs,
+    onFailure: (error) =>
+      logger.warn({ error }, 'ended sessions not read; their devices stay until a retry succeeds'),
+  });
 }

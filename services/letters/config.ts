@@ -15,11 +15,6 @@ export const lettersConfig = {
   SERVICE_SECRET: serviceSecret,
 };
 
-/** Throws ConfigError. */
-export function readLettersConfig() {
-  return readConfig(lettersConfig, process.env);
-}
-
 /**
  * Reads the settings of the admin command. AUTH_INTERNAL_URL has no default, because the auth service of another
  * installation would return the wrong user. Throws ConfigError.
@@ -30,5 +25,5 @@ export function readAdminConfig() {
     AUTH_INTERNAL_URL: url('http:', 'https:'),
     SERVICE_SECRET: serviceSecret,
   };
-  return readConfig(shape, process.env);
+  return readConfig(shape);
 }

@@ -1,6 +1,6 @@
 import {
   createAuditClient,
-  createDatabase,
+  connectDatabase,
   createIdempotency,
   createServiceFetch,
   run,
@@ -9,21 +9,19 @@ import {
   tokensFromAuth,
 } from '@content-platform/chassis';
 import { createLetters } from './app.ts';
-import { readLettersConfig } from './config.ts';
+import { lettersConfig } from './config.ts';
 import { migrateLetters } from './letters.ts';
 
-await run('letters', readLettersConfig, async (process) => {
-  const { config, logger, metrics, slowLog, onStop } = process;
-  const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
+await run('letters', lettersConfig, async (process) => {
+  const { config, logger, metrics, onStop } = process;
+  const { DATABASE_URL: url, AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = config;
   await migrateLetters(url, logger);
-  const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
-  onStop(() => database.close());
+  const database = connectDatabase(process, url);
   const steps: RetentionSteps = (query) => ({
     'idempotency keys': () => createIdempotency(query, 'letters').deleteExpired(),
   });
   onStop(startRetention(database.query, steps, logger));
   const tokens = tokensFromAuth(process);
-  const { AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = config;
   const addToAudit = createAuditClient(authUrl, createServiceFetch(authUrl, 'letters', secret), logger);
   return {
     app: createLetters({ database, addToAudit, tokens, logger, metrics }),

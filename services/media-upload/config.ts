@@ -41,12 +41,7 @@ export const mediaUploadConfig = {
     .describe('Files that each user may store, 0 to 10,000,000; 0: no limit'),
 };
 
-/** Throws ConfigError. */
-export function readMediaUploadConfig() {
-  return readConfig(mediaUploadConfig, process.env);
-}
-
 /** Reads the settings of the admin commands. Throws ConfigError. */
 export function readAdminConfig() {
-  return readConfig({ DATABASE_URL: databaseUrl, ...storeConfig }, process.env);
+  return readConfig({ DATABASE_URL: databaseUrl, ...storeConfig });
 }

@@ -1,5 +1,5 @@
 import { run } from '@content-platform/chassis';
-import { readMediaUploadConfig } from './config.ts';
+import { mediaUploadConfig } from './config.ts';
 import { startMediaUpload } from './start.ts';
 
-await run('media-upload', readMediaUploadConfig, startMediaUpload);
+await run('media-upload', mediaUploadConfig, startMediaUpload);

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { constrainedMemory } from 'node:process';
-import type { z } from 'zod';
 import {
-  createDatabase,
+  connectDatabase,
+  type ConfigOf,
   createIdempotency,
   observe,
   type ProcessContext,
@@ -21,8 +21,6 @@ import { quotaOf } from './quota.ts';
 import { storeFromConfig } from './stores/from-config.ts';
 import { createWorkspace } from './workspace.ts';
 
-type Config = z.output<z.ZodObject<typeof mediaUploadConfig>>;
-
 /** Uploads that may wait for each worker process; with this limit the last one waits only a few seconds. */
 const maxWaitingPerWorker = 8;
 
@@ -31,14 +29,13 @@ const gracePeriodMs = upload.replyWithinSeconds * 1_000;
 
 /** Connects to the database and the store, starts the worker processes and builds the app. */
 export async function startMediaUpload(
-  process: ProcessContext<Config>,
+  process: ProcessContext<ConfigOf<typeof mediaUploadConfig>>,
   forTests: Partial<PoolOptions> = {},
 ): Promise<StartedService> {
-  const { config, logger, metrics, slowLog, onStop } = process;
-  const { DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs, MEDIA_FOLDER: folder } = config;
+  const { config, logger, metrics, onStop } = process;
+  const { DATABASE_URL: url, MEDIA_FOLDER: folder } = config;
   await migrateMedia(url, logger);
-  const database = createDatabase({ url, logger, metrics, slowLog, slowQueryMs });
-  onStop(() => database.close());
+  const database = connectDatabase(process, url);
 
   const store = await storeFromConfig(config);
   onStop(() => store.close());

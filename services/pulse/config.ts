@@ -1,5 +1,5 @@
 import { internalPortOffset, portOf, services } from '@content-platform/contract';
-import { commonConfig, list, readConfig, serviceUrl, tokenConfig, url } from '@content-platform/chassis';
+import { commonConfig, list, serviceUrl, tokenConfig, url } from '@content-platform/chassis';
 
 const internal = services.map(({ port }) => `http://127.0.0.1:${port + internalPortOffset}`);
 const page = url('http:', 'https:')
@@ -18,8 +18,3 @@ export const pulseConfig = {
   GRAFANA_URL: page.describe('URL of Grafana for a link; unset: no link'),
   JAEGER_URL: page.describe('URL of Jaeger for links to traces; unset: no links'),
 };
-
-/** Throws ConfigError. */
-export function readPulseConfig() {
-  return readConfig(pulseConfig, process.env);
-}

@@ -1,16 +1,15 @@
-import { createDatabase, run, tokensFromAuth } from '@content-platform/chassis';
+import { connectDatabase, run, tokensFromAuth } from '@content-platform/chassis';
 import { createPulse } from './app.ts';
-import { readPulseConfig } from './config.ts';
+import { pulseConfig } from './config.ts';
 import { startSampler } from './sampling/sampler.ts';
 import { createSlowLogStore } from './slow-log-store.ts';
 
-await run('pulse', readPulseConfig, async (process) => {
-  const { config, logger, metrics, slowLog, onStop } = process;
-  const { LOGS_DATABASE_URL: url, SLOW_QUERY_MS: slowQueryMs } = config;
+await run('pulse', pulseConfig, async (process) => {
+  const { config, logger, metrics, onStop } = process;
+  const { LOGS_DATABASE_URL: url } = config;
   // Queries are limited to the time that a page waits for its parts.
   const limits = { maxConnections: 2, statementTimeoutMs: 2_000 };
-  const logs = url && createDatabase({ url, logger, metrics, slowLog, slowQueryMs, ...limits });
-  if (logs) onStop(() => logs.close());
+  const logs = url && connectDatabase(process, url, limits);
   const sampler = startSampler(config.INTERNAL_URLS);
   onStop(() => sampler.close());
   const tokens = tokensFromAuth(process);

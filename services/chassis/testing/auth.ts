@@ -2,25 +2,21 @@
 // delays the reply by its value in ms; the header X-Fails makes it fail. Its argument is the grace period in ms.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jwks } from '@content-platform/contract';
-import { commonConfig, createService, handle, readConfig, run } from '../index.ts';
+import { commonConfig, createService, handle, run } from '../index.ts';
 
-await run(
-  'auth',
-  () => readConfig(commonConfig(8090), process.env),
-  async ({ logger, metrics, onStop }) => {
-    onStop(() => process.stdout.write('closed\n'));
-    const tokens = { verify: () => Promise.reject(new Error('the endpoint is public')) };
-    const answer = handle(jwks, async ({ header }) => {
-      if (header('x-takes')) process.stdout.write('working\n');
-      await sleep(Number(header('x-takes') ?? 0));
-      if (header('x-fails')) throw new Error('requested by X-Fails');
-      return { status: 200 as const, body: { keys: [] } };
-    });
-    const [, , gracePeriodMs] = process.argv;
-    return {
-      app: createService({ name: 'auth', logger, metrics, tokens }, [answer]),
-      checks: {},
-      ...(gracePeriodMs ? { gracePeriodMs: Number(gracePeriodMs) } : {}),
-    };
-  },
-);
+await run('auth', commonConfig(8090), async ({ logger, metrics, onStop }) => {
+  onStop(() => process.stdout.write('closed\n'));
+  const tokens = { verify: () => Promise.reject(new Error('the endpoint is public')) };
+  const answer = handle(jwks, async ({ header }) => {
+    if (header('x-takes')) process.stdout.write('working\n');
+    await sleep(Number(header('x-takes') ?? 0));
+    if (header('x-fails')) throw new Error('requested by X-Fails');
+    return { status: 200 as const, body: { keys: [] } };
+  });
+  const [, , gracePeriodMs] = process.argv;
+  return {
+    app: createService({ name: 'auth', logger, metrics, tokens }, [answer]),
+    checks: {},
+    ...(gracePeriodMs ? { gracePeriodMs: Number(gracePeriodMs) } : {}),
+  };
+});

@@ -1,16 +1,13 @@
 import { join } from 'node:path';
-import type { z } from 'zod';
-import { ConfigError } from '@content-platform/chassis';
+import { ConfigError, type ConfigOf } from '@content-platform/chassis';
 import type { storeConfig } from '../config.ts';
 import { createLocalFolderStore } from './local-folder.ts';
 import type { Store } from './store.ts';
 
-type Config = z.output<z.ZodObject<typeof storeConfig>>;
-
 /**
  * Returns the bucket if one is configured, otherwise the folder. Throws ConfigError if S3 is only partly configured.
  */
-export async function storeFromConfig(config: Config): Promise<Store> {
+export async function storeFromConfig(config: ConfigOf<typeof storeConfig>): Promise<Store> {
   const { S3_BUCKET, S3_ENDPOINT, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY } = config;
   const needed = { S3_BUCKET, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY };
   const given = Object.values({ ...needed, S3_ENDPOINT }).some((value) => value !== undefined);

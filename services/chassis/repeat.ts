@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const firstPauseMs = 50;
+const longestPauseMs = 1_000;
+
+/**
+ * Repeats `attempt` until it succeeds, with pauses of 50 ms doubling to 1 s. Throws only the reason of `signal`.
+ * `onFirstFailure` is called with the error of the first attempt.
+ */
+export async function retryUntilAborted<T>(
+  signal: AbortSignal,
+  attempt: () => Promise<T>,
+  onFirstFailure: (error: unknown) => void,
+): Promise<T> {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    signal.throwIfAborted();
+    try {
+      return await attempt();
+    } catch (error) {
+      if (pauseMs === firstPauseMs) onFirstFailure(error);
+    }
+    await sleep(pauseMs, undefined, { signal });
+  }
+}
+
+export interface RepeatOptions {
+  /** Pause after each run, in ms. */
+  everyMs: number | (() => number);
+  /** Pause before the first run, in ms; default: none. */
+  firstMs?: number;
+  /** Called with the first error of consecutive failures. */
+  onFailure: (error: unknown) => void;
+}
+
+/**
+ * Runs `work` in the background again and again. Returns a function that stops this: it aborts the signal of `work`, and
+ * resolves when the running `work` has ended.
+ */
+export function repeat(
+  work: (signal: AbortSignal) => Promise<unknown>,
+  { everyMs, firstMs = 0, onFailure }: RepeatOptions,
+): () => Promise<void> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
+
+  async function run(): Promise<void> {
+    let failing = false;
+    if (firstMs > 0) await pause(firstMs);
+    while (!signal.aborted) {
+      try {
+        await work(signal);
+        failing = false;
+      } catch (error) {
+        if (!failing && !signal.aborted) onFailure(error);
+        failing = true;
+      }
+      await pause(typeof everyMs === 'number' ? everyMs : everyMs());
+    }
+  }
+  const running = run();
+  return () => {
+    stopping.abort();
+    return running;
+  };
+}
