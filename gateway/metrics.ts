@@ -1,6 +1,5 @@
-import { Counter, Gauge } from 'prom-client';
 import { latencyClassOf, latencyLimits, type Endpoint } from '@content-platform/contract';
-import { durationBuckets, durations, type Metrics } from '@content-platform/chassis';
+import { durationBuckets, type Metrics } from '@content-platform/chassis';
 
 /** Failures of a service: no connection, no free slot, no reply in time, an incomplete reply. */
 const upstreamReasons = ['connect', 'busy', 'timeout', 'broken'] as const;
@@ -12,42 +11,35 @@ export function createGatewayMetrics(
   endpoints: readonly Endpoint[],
   services: readonly string[],
 ) {
-  const registers = [metrics.registry];
-  const rateLimited = new Counter({
-    name: 'rate_limited_total',
-    help: 'Requests answered 429',
-    labelNames: ['route'],
-    registers,
-  });
-  const upstreamErrors = new Counter({
-    name: 'gateway_upstream_errors_total',
-    help: 'Requests that a service could not answer',
-    labelNames: ['service', 'reason'],
-    registers,
-  });
-  const requestsShed = new Counter({
-    name: 'requests_shed_total',
-    help: 'Requests answered 503 at once because the process was overloaded',
-    registers,
-  });
-  const slowRequests = new Counter({
-    name: 'slow_requests_total',
-    help: 'Requests over SLOW_REQUEST_MS',
-    labelNames: ['route'],
-    registers,
-  });
-  const responseDuration = durations(metrics.registry, {
-    name: 'http_response_duration_seconds',
-    help: "Time from the last byte of an upload to the end of the reply: without the client's time for sending it",
-    labelNames: ['service', 'method', 'route', 'status'],
-    buckets: durationBuckets,
-  });
-  const latencyLimit = new Gauge({
-    name: 'latency_limit_seconds',
-    help: 'Limit for the 95th percentile of a route; of class upload by http_response_duration_seconds, otherwise by http_request_duration_seconds',
-    labelNames: ['method', 'route', 'class'],
-    registers,
-  });
+  const { counter, durations, gauge } = metrics;
+  const rateLimited = counter('rate_limited_total', 'Requests answered 429', 'route');
+  const upstreamErrors = counter(
+    'gateway_upstream_errors_total',
+    'Requests that a service could not answer',
+    'service',
+    'reason',
+  );
+  const requestsShed = counter(
+    'requests_shed_total',
+    'Requests answered 503 at once because the process was overloaded',
+  );
+  const slowRequests = counter('slow_requests_total', 'Requests over SLOW_REQUEST_MS', 'route');
+  const responseDuration = durations(
+    'http_response_duration_seconds',
+    "Time from the last byte of an upload to the end of the reply: without the client's time for sending it",
+    durationBuckets,
+    'service',
+    'method',
+    'route',
+    'status',
+  );
+  const latencyLimit = gauge(
+    'latency_limit_seconds',
+    'Limit for the 95th percentile of a route; of class upload by http_response_duration_seconds, otherwise by http_request_duration_seconds',
+    'method',
+    'route',
+    'class',
+  );
   metrics.expect(endpoints);
   for (const endpoint of endpoints) {
     const { method, path: route, responses } = endpoint;

@@ -39,7 +39,5 @@ export function toAccount({ id, email, name, roles, disabled, createdAt }: User)
 
 /** Returns the 401 for a token whose session or user was deleted: revoking it everywhere takes up to a second. */
 export function sessionEnded(): HttpError<'invalid_token'> {
-  return new HttpError('invalid_token', 'The session of this access token has ended.', {
-    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
-  });
+  return new HttpError('invalid_token', 'The session of this access token has ended.');
 }

@@ -21,14 +21,23 @@ export class HttpError<C extends ErrorCode = ErrorCode> extends Error {
     this.status = errors[error].status;
     this.error = error;
     this.details = details;
-    // RFC 9110 §15.5.2: a 401 always names the scheme.
-    this.headers = this.status === 401 ? { 'WWW-Authenticate': 'Bearer', ...headers } : headers;
+    // RFC 9110 §15.5.2: a 401 always names the scheme. RFC 6750 §3.1: and why a token was refused.
+    const challenge = error === 'invalid_token' ? 'Bearer error="invalid_token"' : 'Bearer';
+    this.headers = this.status === 401 ? { 'WWW-Authenticate': challenge, ...headers } : headers;
   }
 }
 
 /** Returns a 503 with Retry-After, for a dependency that is unavailable. */
 export function unavailable(message: string, cause?: unknown): HttpError<'service_unavailable'> {
   return new HttpError('service_unavailable', message, { headers: { 'Retry-After': '1' }, cause });
+}
+
+/** Returns the 422 (or the `error`) for invalid fields of a request, for example `body.title`. */
+export function invalidFields(
+  details: NonNullable<ErrorOptions['details']>,
+  error: 'validation_failed' | 'invalid_request' = 'validation_failed',
+): HttpError<typeof error> {
+  return new HttpError(error, 'The request is not valid.', { details });
 }
 
 /** Replies for the errors of express and body-parser, by their `type` or, without a type, by their status. */

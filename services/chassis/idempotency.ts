@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Endpoint } from '@content-platform/contract';
-import { HttpError } from './http-error.ts';
+import { HttpError, invalidFields } from './http-error.ts';
 import { migrate, type MigrationOptions } from './migrations.ts';
 import type { Database } from './postgres.ts';
 import { deleteExpired } from './retention.ts';
@@ -34,13 +34,6 @@ const claimSeconds = 90;
 /** Maximum number of stored keys of a caller, so that replies cannot fill the disk. */
 export const maxKeys = 1_000;
 const wellFormed = /^[\x20-\x7e]{1,255}$/;
-
-function malformed(): HttpError<'validation_failed'> {
-  const details = [
-    { path: 'header.Idempotency-Key', message: 'Must be 1 to 255 printable ASCII characters.' },
-  ];
-  return new HttpError('validation_failed', 'The request is not valid.', { details });
-}
 
 /** Creates the table of `createIdempotency` in the service's schema. */
 export async function migrateIdempotency(options: Omit<MigrationOptions, 'folder' | 'table'>): Promise<void> {
@@ -138,7 +131,10 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
   return {
     async once({ endpoint, caller, key, fingerprint }, work) {
       if (key === undefined) return work();
-      if (!wellFormed.test(key)) throw malformed();
+      if (!wellFormed.test(key)) {
+        const message = 'Must be 1 to 255 printable ASCII characters.';
+        throw invalidFields([{ path: 'header.Idempotency-Key', message }]);
+      }
       const id = [actorOf(caller), endpoint.name, key];
       const run = randomUUID();
       while (!(await claimKey(id, fingerprint, run))) {

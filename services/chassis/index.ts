@@ -36,20 +36,12 @@ export {
   traced,
 } from './context.ts';
 export { etagOf, matchesIfMatch, matchesIfNoneMatch } from './etag.ts';
-export { envelope, HttpError, toHttpError, unavailable } from './http-error.ts';
+export { envelope, HttpError, invalidFields, toHttpError, unavailable } from './http-error.ts';
 export { createIdempotency, type Idempotency, migrateIdempotency } from './idempotency.ts';
 export { createJwksClient, type KeySource } from './jwks.ts';
 export { repliesOf } from './listen.ts';
 export { createLogger, type Logger } from './logger.ts';
-export {
-  createMetrics,
-  durationBuckets,
-  durations,
-  methodLabel,
-  type Metrics,
-  observe,
-  statusOf,
-} from './metrics.ts';
+export { createMetrics, durationBuckets, methodLabel, type Metrics, observe, statusOf } from './metrics.ts';
 export { migrate } from './migrations.ts';
 export { page } from './page.ts';
 export { createDatabase, type Database } from './postgres.ts';

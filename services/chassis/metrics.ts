@@ -1,72 +1,87 @@
 import type { ServerResponse } from 'node:http';
-import {
-  collectDefaultMetrics,
-  Counter,
-  Gauge,
-  Histogram,
-  Registry,
-  type HistogramConfiguration,
-} from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Endpoint } from '@content-platform/contract';
 import { activeSpan } from './context.ts';
 
 /** In seconds; 0.2 and 0.5 are the limits of slow queries and slow requests. */
 export const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2.5, 5, 10];
 
-/**
- * Creates a histogram whose observations may have exemplars. It is registered afterwards, because prom-client refuses
- * exemplars in a registry that can also render the plain text format.
- */
-export function durations<Label extends string>(
-  registry: Registry,
-  config: Omit<HistogramConfiguration<Label>, 'registers' | 'enableExemplars'>,
-): Histogram<Label> {
-  const histogram = new Histogram<Label>({ ...config, enableExemplars: true, registers: [] });
-  registry.registerMetric(histogram);
-  return histogram;
+/** Returns functions that create metrics in `registry`; the labels are their last arguments. */
+function createIn(registry: Registry) {
+  const registers = [registry];
+  return {
+    counter<Label extends string>(name: string, help: string, ...labelNames: Label[]): Counter<Label> {
+      return new Counter({ name, help, labelNames, registers });
+    },
+    gauge<Label extends string>(name: string, help: string, ...labelNames: Label[]): Gauge<Label> {
+      return new Gauge({ name, help, labelNames, registers });
+    },
+    /** Each scrape sets the gauge to the result of `read`; it keeps its last value if that is undefined. */
+    measured(name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void {
+      const metric: Gauge = new Gauge({
+        name,
+        help,
+        registers,
+        async collect() {
+          const value = await read();
+          if (value !== undefined) metric.set(value);
+        },
+      });
+    },
+    /**
+     * The observations of the histogram may have exemplars. It is registered afterwards, because prom-client refuses
+     * exemplars in a registry that can also render the plain text format.
+     */
+    durations<Label extends string>(
+      name: string,
+      help: string,
+      buckets: number[],
+      ...labelNames: Label[]
+    ): Histogram<Label> {
+      const config = { name, help, buckets, labelNames, enableExemplars: true as const, registers: [] };
+      const histogram = new Histogram<Label>(config);
+      registry.registerMetric(histogram);
+      return histogram;
+    },
+  };
 }
 
-/** Creates the metrics of every process; a service adds its own to `registry`. */
+/** Creates the metrics of every process; a service adds its own with the functions of the result. */
 export function createMetrics(service: string) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const registers = [registry];
-  const requestDuration = durations(registry, {
-    name: 'http_request_duration_seconds',
-    help: "Time from the request's head to the end of the reply",
-    labelNames: ['service', 'method', 'route', 'status'],
-    buckets: durationBuckets,
-  });
-  const queryDuration = durations(registry, {
-    name: 'db_query_duration_seconds',
-    help: 'Time of a database call, waiting for a connection included',
-    labelNames: ['service', 'operation'],
-    buckets: durationBuckets,
-  });
-  const slowQueries = new Counter({
-    name: 'slow_queries_total',
-    help: 'Queries over SLOW_QUERY_MS',
-    registers,
-  });
-  const slowThreshold = new Gauge({
-    name: 'slow_threshold_seconds',
-    help: 'SLOW_QUERY_MS (kind="query") and SLOW_REQUEST_MS (kind="request") as configured',
-    labelNames: ['kind'],
-    registers,
-  });
-  const slowLogDropped = new Counter({
-    name: 'slow_log_dropped_total',
-    help: 'Slow log rows that were not written because the logs database was unavailable or too slow',
-    registers,
-  });
+  const create = createIn(registry);
+  const requestDuration = create.durations(
+    'http_request_duration_seconds',
+    "Time from the request's head to the end of the reply",
+    durationBuckets,
+    'service',
+    'method',
+    'route',
+    'status',
+  );
   return {
     service,
     registry,
+    ...create,
     requestDuration,
-    queryDuration,
-    slowQueries,
-    slowThreshold,
-    slowLogDropped,
+    queryDuration: create.durations(
+      'db_query_duration_seconds',
+      'Time of a database call, waiting for a connection included',
+      durationBuckets,
+      'service',
+      'operation',
+    ),
+    slowQueries: create.counter('slow_queries_total', 'Queries over SLOW_QUERY_MS'),
+    slowThreshold: create.gauge(
+      'slow_threshold_seconds',
+      'SLOW_QUERY_MS (kind="query") and SLOW_REQUEST_MS (kind="request") as configured',
+      'kind',
+    ),
+    slowLogDropped: create.counter(
+      'slow_log_dropped_total',
+      'Slow log rows that were not written because the logs database was away or too slow',
+    ),
     /** Creates the series of these endpoints at the start: a rate misses the first event of a series that appears later. */
     expect(endpoints: readonly Endpoint[]): void {
       for (const { method, path: route, responses } of endpoints) {

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import express, { type Request, type Response } from 'express';
 import type { BodyKind, Endpoint, ErrorEnvelope, RequestBody } from '@content-platform/contract';
-import { HttpError } from './http-error.ts';
+import { HttpError, invalidFields } from './http-error.ts';
 
 const mediaTypes = {
   json: 'application/json',
@@ -107,7 +107,7 @@ export function validate(endpoint: Endpoint, request: Request) {
   if (!endpoint.query && Object.keys(request.query).length > 0) {
     details.push({ path: 'query', message: 'The endpoint accepts no query parameters.' });
   }
-  if (details.length > 0) throw new HttpError('validation_failed', 'The request is not valid.', { details });
+  if (details.length > 0) throw invalidFields(details);
   // express parses a form to an object without a prototype, which zod refuses.
   const given = request.body as unknown;
   if (endpoint.body?.kinds[0] === 'multipart' && hasBody(request)) return { params, query, body: request };
@@ -115,5 +115,5 @@ export function validate(endpoint: Endpoint, request: Request) {
   const absent = given === undefined && endpoint.body?.optional;
   const body = absent ? undefined : check(endpoint.body?.schema, plain, 'body', details);
   if (details.length === 0) return { params, query, body };
-  throw new HttpError(endpoint.invalidBody ?? 'validation_failed', 'The request is not valid.', { details });
+  throw invalidFields(details, endpoint.invalidBody);
 }

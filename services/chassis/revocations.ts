@@ -1,4 +1,3 @@
-import { Gauge } from 'prom-client';
 import { z } from 'zod';
 import { unavailable } from './http-error.ts';
 import type { Logger } from './logger.ts';
@@ -65,13 +64,11 @@ export function watchRevocations(
   const startedAt = performance.now();
   const isLoaded = () => receivedAt > -Infinity;
 
-  const age: Gauge = new Gauge({
-    name: 'revocations_age_seconds',
-    help: 'Time since the revocations were last brought up to date',
-    registers: [],
-    collect: () => void age.set((performance.now() - Math.max(receivedAt, startedAt)) / 1000),
-  });
-  metrics.registry.registerMetric(age);
+  metrics.measured(
+    'revocations_age_seconds',
+    'Time since the revocations were last brought up to date',
+    () => (performance.now() - Math.max(receivedAt, startedAt)) / 1000,
+  );
 
   function deleteOld(now: number): void {
     for (const [key, entry] of entries) {

@@ -92,11 +92,7 @@ const claims = z
 const form = /^[\w-]+\.[\w-]+\.([\w-]+)$/;
 const maxLength = 8_192;
 
-function invalid(message: string): HttpError {
-  return new HttpError('invalid_token', message, {
-    headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
-  });
-}
+const invalid = (message: string) => new HttpError('invalid_token', message);
 
 /** Whether the signature is in canonical base64url: the last character has bits that the signature does not cover. */
 function isWellFormed(token: string): boolean {

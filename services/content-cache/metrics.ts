@@ -1,6 +1,6 @@
-import { Counter, Gauge } from 'prom-client';
+import { Counter } from 'prom-client';
 import { failedJobClasses, invalidationSources, models } from '@content-platform/contract';
-import { durations, withTimeout, type Metrics } from '@content-platform/chassis';
+import { withTimeout, type Metrics } from '@content-platform/chassis';
 import type { Memory } from './cache/index.ts';
 
 /** In seconds: from the delay of a healthy platform to an outage of a weekend. */
@@ -8,11 +8,7 @@ const delayBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 6
 
 export type CacheMetrics = ReturnType<typeof createCacheMetrics>;
 
-export function createCacheMetrics({ registry }: Metrics) {
-  const registers = [registry];
-  function counter<Label extends string>(name: string, help: string, ...labelNames: Label[]) {
-    return new Counter({ name, help, labelNames, registers });
-  }
+export function createCacheMetrics({ counter, durations, gauge }: Metrics) {
   const reads = counter(
     'cache_reads_total',
     'Reads of content records; bypass: Redis could not be used',
@@ -26,17 +22,16 @@ export function createCacheMetrics({ registry }: Metrics) {
     'Changed records that were still in the cache although no announcement of the change was in the queue',
     'model',
   );
-  const delay = durations(registry, {
-    name: 'invalidation_delay_seconds',
-    help: 'From the change (or the call) to the end of the clear',
-    labelNames: ['source'],
-    buckets: delayBuckets,
-  });
-  const queueMeasured = new Gauge({
-    name: 'invalidation_queue_measured_timestamp_seconds',
-    help: 'When Kafka last said how many events wait, or was first asked; 0 without Kafka',
-    registers,
-  });
+  const delay = durations(
+    'invalidation_delay_seconds',
+    'From the change (or the call) to the end of the clear',
+    delayBuckets,
+    'source',
+  );
+  const queueMeasured = gauge(
+    'invalidation_queue_measured_timestamp_seconds',
+    'When Kafka last said how many events wait, or was first asked; 0 without Kafka',
+  );
   for (const model of models) {
     missed.inc({ model }, 0);
     for (const outcome of ['hit', 'miss', 'bypass']) reads.inc({ model, outcome }, 0);
@@ -70,35 +65,24 @@ function inTime<T>(work: Promise<T>): Promise<T | undefined> {
 }
 
 /** Registers metrics that are read at each scrape. A metric that cannot be read in time keeps its last value. */
-export function observe({ registry }: Metrics, observed: Observed): void {
+export function observe({ measured, registry }: Metrics, observed: Observed): void {
   const { memory, openJobs, waitingEvents, pendingClears } = observed;
-  const registers = [registry];
-
-  function gauge(name: string, help: string, read: () => Promise<number | undefined>): void {
-    const metric: Gauge = new Gauge({
-      name,
-      help,
-      registers,
-      async collect() {
-        const value = await read();
-        if (value !== undefined) metric.set(value);
-      },
-    });
-  }
   const inRedis = async (field: keyof Memory) => (await inTime(memory()))?.[field];
-  gauge('cache_memory_bytes', 'Memory that Redis uses', () => inRedis('usedBytes'));
-  gauge('cache_memory_limit_bytes', 'Memory that Redis may use; 0: no limit', () => inRedis('limitBytes'));
-  gauge('failed_jobs_open', 'Failed jobs that wait to be tried again or forgotten', () => inTime(openJobs()));
+  measured('cache_memory_bytes', 'Memory that Redis uses', () => inRedis('usedBytes'));
+  measured('cache_memory_limit_bytes', 'Memory that Redis may use; 0: no limit', () => inRedis('limitBytes'));
+  measured('failed_jobs_open', 'Failed jobs that wait to be tried again or forgotten', () =>
+    inTime(openJobs()),
+  );
 
   // While PostgreSQL is unavailable the queue still grows by the events in Kafka.
   let clears = 0;
   const countClears = async () => (clears = (await inTime(pendingClears())) ?? clears);
-  gauge(
+  measured(
     'invalidation_pending_clears',
     'Clears that Redis refused and that wait to be carried out; every process counts all: aggregate with max',
     countClears,
   );
-  gauge(
+  measured(
     'invalidation_queue_length',
     'Events in Kafka that are not cleared yet (the last known number while Kafka is unavailable) and pending clears; every process counts all: aggregate with max',
     async () => (await countClears()) + waitingEvents(),
@@ -109,7 +93,7 @@ export function observe({ registry }: Metrics, observed: Observed): void {
   const evictions: Counter = new Counter({
     name: 'cache_evictions_total',
     help: 'Keys that Redis evicted since this process began to look; every process counts all: aggregate with max',
-    registers,
+    registers: [registry],
     async collect() {
       const now = await inRedis('evictedKeys');
       if (now === undefined) return;

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import busboy from 'busboy';
-import { HttpError } from '@content-platform/chassis';
+import { HttpError, invalidFields } from '@content-platform/chassis';
 import { maxUploadBytes } from '@content-platform/contract';
 
 export interface ReceivedFile {
@@ -20,10 +20,7 @@ function malformed(cause: unknown): HttpError {
   return new HttpError('malformed_request', message, { cause });
 }
 
-function invalid(message: string): HttpError {
-  const details = [{ path: 'body.file', message }];
-  return new HttpError('validation_failed', 'The request is not valid.', { details });
-}
+const invalid = (message: string) => invalidFields([{ path: 'body.file', message }]);
 
 function createParser({ headers }: IncomingMessage): busboy.Busboy {
   try {

@@ -1,4 +1,4 @@
-import { actorOf, type Handler, HttpError } from '@content-platform/chassis';
+import { actorOf, type Handler, HttpError, invalidFields } from '@content-platform/chassis';
 import type { createUser as contract } from '@content-platform/contract';
 import { addUser } from '../administration.ts';
 import type { AuthContext } from '../context.ts';
@@ -15,8 +15,7 @@ export function createUser({ database, passwords, policy }: AuthContext): Handle
     if (await database.users.findByEmail(person.email)) throw taken();
     const message = policy.findProblem(password, person);
     if (message === undefined) return passwords.hash(password);
-    const details = [{ path: 'body.password', message }];
-    throw new HttpError('validation_failed', 'The request is not valid.', { details });
+    throw invalidFields([{ path: 'body.password', message }]);
   }
 
   return async ({ caller, body: { password, ...person }, address }) => {

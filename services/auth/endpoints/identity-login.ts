@@ -1,4 +1,4 @@
-import { HttpError, type Handler } from '@content-platform/chassis';
+import { HttpError, invalidFields, type Handler } from '@content-platform/chassis';
 import type { identityLogin as contract } from '@content-platform/contract';
 import { buildAuthorizationUrl, calculatePKCECodeChallenge } from 'openid-client';
 import { IdentityFailure } from '../identity/failure.ts';
@@ -8,9 +8,9 @@ import { randomToken, sha256 } from '../sessions/opaque-token.ts';
 /** Accepts configured URLs only (RFC 9700 §2.1); otherwise attackers could redirect codes to themselves. */
 function checkReturnTo(returnTo: string, allowed: readonly string[]): void {
   if (allowed.includes(returnTo)) return;
-  throw new HttpError('validation_failed', 'The request is not valid.', {
-    details: [{ path: 'query.return_to', message: 'Is not one of the addresses in IDENTITY_RETURN_TO.' }],
-  });
+  throw invalidFields([
+    { path: 'query.return_to', message: 'Is not one of the addresses in IDENTITY_RETURN_TO.' },
+  ]);
 }
 
 function unavailable(error: unknown): never {

@@ -1,4 +1,4 @@
-import { type Call, HttpError } from '@content-platform/chassis';
+import { type Call, invalidFields } from '@content-platform/chassis';
 import type { Body, Scope, token } from '@content-platform/contract';
 
 export interface Granted {
@@ -14,7 +14,5 @@ export type Grant = (call: Call<typeof token>) => Promise<Granted>;
 export function required(body: Body<typeof token>, name: keyof Body<typeof token>): string {
   const value = body[name];
   if (value !== undefined) return value;
-  throw new HttpError('invalid_request', 'The request is not valid.', {
-    details: [{ path: `body.${name}`, message: 'Is missing.' }],
-  });
+  throw invalidFields([{ path: `body.${name}`, message: 'Is missing.' }], 'invalid_request');
 }

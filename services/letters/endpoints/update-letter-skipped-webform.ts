@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { updateLetterSkippedWebform as contract, type Body, type Letter } from '@content-platform/contract';
-import { actorOf, HttpError, type Database, type Handler, type Idempotency } from '@content-platform/chassis';
+import {
+  actorOf,
+  HttpError,
+  invalidFields,
+  type Database,
+  type Handler,
+  type Idempotency,
+} from '@content-platform/chassis';
 import { createLetterStore, type HistoryEntry } from '../letter-store.ts';
 import { checkChangeable, checkIfMatch, etagOfLetter, letterNotFound } from '../replies.ts';
 
@@ -14,9 +21,7 @@ interface Change extends HistoryEntry {
 function webformOf(letter: Letter, id: number): Letter['webforms'][number] {
   const webform = letter.webforms.find(({ webform_id }) => webform_id === id);
   if (webform) return webform;
-  throw new HttpError('validation_failed', 'The request is not valid.', {
-    details: [{ path: 'body.webform_id', message: `Letter ${letter.id} has no webform ${id}.` }],
-  });
+  throw invalidFields([{ path: 'body.webform_id', message: `Letter ${letter.id} has no webform ${id}.` }]);
 }
 
 /** Returns the change to make; undefined: the webform is already so. Throws 422 for a required webform. */
