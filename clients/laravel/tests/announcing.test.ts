@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { ROOT } from '../../../deploy/local/config.ts';
 import { read } from '../../../test/support/platform.ts';
 import { closeRecords, database, freshId } from '../../../test/support/records.ts';
 import { until } from '../../../test/support/wait.ts';
@@ -295,6 +298,23 @@ test('announceAll() clears all records of the model', async () => {
   expect(await announced()).toEqual([{ model: 'webform', changes: {} }]);
   await work();
   expect((await read('webform', id)).title).toBe('SQL');
+});
+
+test('the code of the guide works as printed', async () => {
+  const guide = readFileSync(join(ROOT, 'docs', 'guides', 'laravel.md'), 'utf8');
+  const [records, form] = [...guide.matchAll(/^ *```php\n([^]*?)^ *```$/gm)].map(([, code]) => code!);
+  // The driver has these imports.
+  await php(records!.replace('use ContentPlatform\\Laravel\\Webform;', ''));
+  expect((await announced()).map(({ changes }) => changes)).toEqual([
+    { 101: 'created' },
+    { 101: 'updated' },
+    { 101: 'deleted' },
+  ]);
+  const [id] = (await create()) as [number];
+  await php(
+    `namespace Guide; use Illuminate\\Database\\Eloquent\\Model; ${form} Form::find(${id})->delete();`,
+  );
+  expect(await announced()).toEqual(webform([id, 'deleted']));
 });
 
 test('records work in routes and in jobs of the application', async () => {

@@ -16,7 +16,7 @@ PHP;
 while (($line = fgets(STDIN)) !== false) {
     ob_start();
     try {
-        $result = ['value' => eval($uses.json_decode($line)->code)];
+        $result = ['value' => eval((str_starts_with($code = json_decode($line)->code, 'namespace') ? '' : $uses).$code)];
     } catch (Throwable $error) {
         $result = ['error' => get_class($error).': '.$error->getMessage()];
     }
