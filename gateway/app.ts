@@ -52,7 +52,7 @@ export interface GatewayOptions {
   endpoints?: readonly Endpoint[];
 }
 
-export interface Gateway {
+interface Gateway {
   app: RequestListener;
   /** Installs protocol-error handlers and the idle timeout; call it before the server listens. */
   configureServer: (server: Server) => void;

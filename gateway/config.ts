@@ -4,6 +4,7 @@ import { portOf, services, urlVariable, type ServiceName } from '@content-platfo
 import {
   commonConfig,
   type ConfigOf,
+  flag,
   list,
   redisUrl,
   serviceUrl,
@@ -45,13 +46,9 @@ export const gatewayConfig = {
     .describe(
       'Networks of the proxies in front of the gateway whose X-Forwarded-For is trusted, as CIDRs separated by commas, for example 10.0.0.0/8; empty: none',
     ),
-  HSTS_INCLUDE_SUBDOMAINS: z
-    .enum(['true', 'false'], 'true or false')
-    .default('false')
-    .transform((value) => value === 'true')
-    .describe(
-      'Whether browsers use only https for the subdomains of the host in `PUBLIC_URL`, too, for a year: `true` or `false`. Set it only if every subdomain has https',
-    ),
+  HSTS_INCLUDE_SUBDOMAINS: flag().describe(
+    'Whether browsers use only https for the subdomains of the host in `PUBLIC_URL`, too, for a year: `true` or `false`. Set it only if every subdomain has https',
+  ),
   RATE_LIMIT_SCALE: z
     .string(scale)
     .regex(/^(\d{1,3}(\.\d{1,3})?|1000)$/, scale)

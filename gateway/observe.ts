@@ -67,7 +67,7 @@ export function parseServerTiming(value = '') {
   };
 }
 
-export interface ObserveOptions {
+interface ObserveOptions {
   metrics: GatewayMetrics;
   logger: Logger;
   slowLog: SlowLog;

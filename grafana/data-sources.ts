@@ -1,7 +1,7 @@
 /** The data sources as `provisioning/datasources` names them. */
 export const prometheus = { type: 'prometheus', uid: 'prometheus' };
 export const logs = { type: 'grafana-postgresql-datasource', uid: 'logs' };
-export const jaeger = { type: 'jaeger', uid: 'jaeger' };
+const jaeger = { type: 'jaeger', uid: 'jaeger' };
 
 /** Returns the path of Grafana's page for the trace whose id is in the clicked cell. */
 export function traceAddress(): string {

@@ -19,10 +19,10 @@ import { logs, prometheus, traceAddress } from './data-sources.ts';
 import { instantQuery, rangeQuery, sqlQuery, type Query } from './queries.ts';
 
 /** Goal in the panel's unit: below a limit, or from a minimum. */
-export type Goal = { below: number } | { from: number };
+type Goal = { below: number } | { from: number };
 
 /** The texts and the unit of a panel. */
-export interface PanelTexts {
+interface PanelTexts {
   /** Title, phrased as a question. */
   title: string;
   /** The normal value, and the meaning of a deviation. */

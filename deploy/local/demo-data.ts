@@ -16,7 +16,7 @@ export const DEMO_CLIENT = {
 /** Number of records per model. */
 export const DEMO_RECORDS = 50;
 
-export interface DemoRecord {
+interface DemoRecord {
   model: Model;
   id: number;
   title: string;

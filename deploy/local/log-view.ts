@@ -9,7 +9,7 @@ const levels: Record<string, string> = {
 const shownElsewhere = new Set(['time', 'level', 'service', 'message', 'msg', 'pid', 'hostname', 'trace_id']);
 
 /** A log line: its level and its readable form. */
-export interface LogLine {
+interface LogLine {
   level: string;
   text: string;
 }

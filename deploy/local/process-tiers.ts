@@ -3,7 +3,7 @@ import { supervise } from './supervised.ts';
 
 /** Tiers in the order in which they stop: callers before the processes that they call. */
 const tierNames = ['gateway', 'services', 'stores'] as const;
-export type Tier = (typeof tierNames)[number];
+type Tier = (typeof tierNames)[number];
 
 /** Grace period per tier: three tiers, stopped one after the other, end within 10 s. */
 const graceMs = 3_000;

@@ -3,12 +3,12 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { environmentWith } from './config.ts';
 
-export interface CommandResult {
+interface CommandResult {
   code: number;
   output: string;
 }
 
-export interface CommandOptions {
+interface CommandOptions {
   /** Kills the command and its child processes with SIGKILL when aborted. */
   signal?: AbortSignal;
   /** Time limit in ms, after which the command is killed in the same way. */

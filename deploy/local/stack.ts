@@ -18,7 +18,7 @@ import { derivedSecret, openState, type Secrets, type State, writePrivate } from
 import { type StackContext, startKafka, startPostgres, type StartProxy, startRedis } from './stores.ts';
 import type { Report, Terminal } from './terminal.ts';
 
-export interface StackOptions {
+interface StackOptions {
   /** State folder of the stack. */
   state: string;
   gatewayPort: number;

@@ -24,7 +24,7 @@ export interface Secrets {
 }
 
 /** A process of this state folder, recorded in run/<name>.json. */
-export interface RunRecord extends Identity {
+interface RunRecord extends Identity {
   stopSignal: NodeJS.Signals;
 }
 
@@ -156,7 +156,7 @@ export function readJson<T>(file: string): T | undefined {
  * Stops processes that are not children of this process: first with their stop signal, and after `graceMs` with SIGKILL
  * for the whole group.
  */
-export async function stopRecorded(records: RunRecord[], graceMs: number): Promise<void> {
+async function stopRecorded(records: RunRecord[], graceMs: number): Promise<void> {
   const signal = (pid: number, name: NodeJS.Signals): void => {
     try {
       process.kill(pid, name);

@@ -15,7 +15,7 @@ export const connectionsOfContainers = (count: number): number =>
   services.reduce((sum, service) => sum + connectionsOf(service, service.isSingle ? 1 : count), 0);
 
 /** The table of the connections of each process, and their sum in the production example during a rollout. */
-export function connectionTable(): string {
+function connectionTable(): string {
   const resources = render(join(ROOT, 'deploy', 'kubernetes', 'overlays', 'production'));
   let total = 0;
   const rows = services.map((service) => {

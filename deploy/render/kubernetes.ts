@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import {
   addressSettings,
   internalPortOffset,
@@ -12,9 +13,11 @@ const urlOf = (name: Service['name'], listener: 'public' | 'internal'): string =
   return `http://${name === 'gateway' ? 'gateway-processes' : name}:${portOf(name) + internalPortOffset}`;
 };
 
-function environment(service: Service): string {
+const template = readFileSync(new URL('service.yaml', import.meta.url), 'utf8').replace(/^#.*\n/, '');
+
+function settingsOf(service: Service): Record<string, string> {
   const { name: own, port, stores } = service;
-  const settings = {
+  return {
     PORT: String(port),
     ...addressSettings(service, urlOf),
     ...(stores.includes('postgres') && { DATABASE_URL_FILE: `/run/secrets/${own}/database-url` }),
@@ -22,115 +25,37 @@ function environment(service: Service): string {
     ...(service.hasSecret && { SERVICE_SECRET_FILE: `/run/secrets/${own}/service-secret` }),
     ...(stores.includes('redis') && { REDIS_URL_FILE: `/run/secrets/${own}/redis-url` }),
   };
-  return Object.entries(settings)
-    .map(([name, value]) => `            - name: ${name}\n              value: '${value}'\n`)
+}
+
+/** The init container migrates with the owner's credentials, which the process does not get, and creates its role. */
+const ownerSettings = ({ schema }: Service): Record<string, string> => ({
+  ...(schema && { DATABASE_URL_FILE: '/run/secrets/owner/database-url' }),
+  LOGS_DATABASE_URL_FILE: '/run/secrets/owner/logs-database-url',
+});
+
+const listOf = (settings: Record<string, string>): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `\n            - { name: ${name}, value: '${value}' }`)
     .join('');
-}
-
-/** Migrates with the owner's credentials, which the process does not get, and creates the role of the process. */
-function migration({ name, schema }: Service): string {
-  const settings = {
-    ...(schema && { DATABASE_URL_FILE: 'database-url' }),
-    LOGS_DATABASE_URL_FILE: 'logs-database-url',
-  };
-  const environment = Object.entries(settings).map(
-    ([setting, key]) => `            - { name: ${setting}, value: /run/secrets/owner/${key} }\n`,
-  );
-  const role = schema ? 'database-url' : 'logs-database-url';
-  return `      initContainers:
-        - name: migrate
-          image: content-platform/${name}
-          command: [node, services/chassis/migrate.ts]
-          env:
-${environment.join('')}          resources:
-            requests: { cpu: 100m, memory: 128Mi }
-            limits: { memory: 128Mi }
-          securityContext:
-            allowPrivilegeEscalation: false
-            readOnlyRootFilesystem: true
-            capabilities: { drop: [ALL] }
-          volumeMounts:
-            - { name: owner, mountPath: /run/secrets/owner, readOnly: true }
-            - { name: ${name}, mountPath: /run/secrets/roles/${name}, subPath: ${role}, readOnly: true }
-`;
-}
-
-function deployment(service: Service): string {
-  const { name, port, memoryMb, stopSeconds, isSingle } = service;
-  return `apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: ${name}
-spec:
-${isSingle ? '  replicas: 1\n' : ''}  selector: { matchLabels: { app.kubernetes.io/name: ${name} } }
-  template:
-    metadata:
-      labels: { app.kubernetes.io/name: ${name} }
-    spec:
-      terminationGracePeriodSeconds: ${stopSeconds}
-${migration(service)}      containers:
-        - name: process
-          image: content-platform/${name}
-          ports:
-            - { name: public, containerPort: ${port} }
-            - { name: internal, containerPort: ${port + internalPortOffset} }
-          envFrom:
-            - configMapRef: { name: settings }
-            - configMapRef: { name: ${name}, optional: true }
-          env:
-${environment(service)}          resources:
-            requests: { cpu: 100m, memory: ${memoryMb}Mi }
-            limits: { memory: ${memoryMb}Mi }
-          volumeMounts:
-            - { name: ${name}, mountPath: /run/secrets/${name}, readOnly: true }
-      volumes:
-        - { name: owner, secret: { secretName: owner } }
-        - { name: ${name}, secret: { secretName: ${name} } }
-`;
-}
-
-/** Headless: the gateway resolves every process and spreads requests itself. */
-const headlessService = ({ name, port }: Service): string => `apiVersion: v1
-kind: Service
-metadata:
-  name: ${name}
-spec:
-  clusterIP: None
-  selector: { app.kubernetes.io/name: ${name} }
-  ports:
-    - { name: public, port: ${port}, targetPort: public }
-    - { name: internal, port: ${port + internalPortOffset}, targetPort: internal }
-`;
-
-const scaling = ({ name }: Service): string => `apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata:
-  name: ${name}
-spec:
-  scaleTargetRef: { apiVersion: apps/v1, kind: Deployment, name: ${name} }
-  minReplicas: 2
-  maxReplicas: 4
-  metrics:
-    - type: Resource
-      resource: { name: cpu, target: { type: Utilization, averageUtilization: 70 } }
----
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata:
-  name: ${name}
-spec:
-  maxUnavailable: 1
-  # Pods that are not ready do not block draining a node.
-  unhealthyPodEvictionPolicy: AlwaysAllow
-  selector: { matchLabels: { app.kubernetes.io/name: ${name} } }
-`;
 
 function manifestsOf(service: Service): string[] {
-  const parts = [deployment(service)];
+  const { name, port, memoryMb, stopSeconds, schema, isSingle } = service;
+  const values: Record<string, string | number> = {
+    NAME: name,
+    PORT: port,
+    INTERNAL_PORT: port + internalPortOffset,
+    MEMORY: `${memoryMb}Mi`,
+    STOP_SECONDS: stopSeconds,
+    ROLE: schema ? 'database-url' : 'logs-database-url',
+    OWNER_SETTINGS: listOf(ownerSettings(service)),
+    SETTINGS: listOf(settingsOf(service)),
+  };
+  const text = template.replaceAll(/\$([A-Z_]+)/g, (_, word: string) => String(values[word]));
+  const [deployment, headlessService, ...scaling] = text.split('---\n') as [string, string];
+  if (isSingle) return [deployment, headlessService];
+  const scaled = deployment.replace(/^ *replicas: 1\n/m, '');
   // The gateway's Services are written by hand, because clients reach it by one address.
-  if (service.name !== 'gateway') parts.push(headlessService(service));
-  if (!service.isSingle) parts.push(scaling(service));
-  return parts;
+  return [scaled, ...(name === 'gateway' ? [] : [headlessService]), ...scaling];
 }
 
 /** deploy/kubernetes/base/services.yaml: every process. Exceptions are patches beside it. */

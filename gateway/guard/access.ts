@@ -11,7 +11,7 @@ import type { Middleware } from '../request-context.ts';
 import type { RateLimits } from './rate-limit.ts';
 
 /** The endpoints at one path, by method. */
-export type Methods = ReadonlyMap<string, Endpoint>;
+type Methods = ReadonlyMap<string, Endpoint>;
 
 /** Finds the endpoints at a path; undefined if there are none. */
 export type Allowlist = (path: string) => Methods | undefined;

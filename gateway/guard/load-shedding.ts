@@ -21,7 +21,7 @@ const cpuShareOverMs = 1_000;
 /** The minimum while other processes have the core. */
 const minLimitStarved = 256;
 
-export interface LoadShedding {
+interface LoadShedding {
   /** Counts the request from its last byte until its reply begins. If overloaded, sends 503 and returns false. */
   admit: EarlyStep;
   stop(): void;
@@ -54,7 +54,7 @@ const systemClock: LoopClock = {
   },
 };
 
-export interface LoadSheddingOptions {
+interface LoadSheddingOptions {
   metrics: GatewayMetrics;
   corsHeaders: CorsHeaders;
   drainMs: number;

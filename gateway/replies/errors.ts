@@ -26,7 +26,7 @@ export function errorReply(error: HttpError, requestId: string) {
   return { headers, body };
 }
 
-export interface SendErrorOptions {
+interface SendErrorOptions {
   requestId: string;
   drainMs: number;
   /** Headers to send in addition to the error's own. */

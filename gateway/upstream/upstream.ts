@@ -8,7 +8,7 @@ import { createInstances, type Instances } from './instances.ts';
 import { createRequestHeaders } from './proxy-headers.ts';
 import type { Resolve } from './resolve.ts';
 
-export interface UpstreamOptions extends Pick<Service, 'logger' | 'metrics' | 'refuse'> {
+interface UpstreamOptions extends Pick<Service, 'logger' | 'metrics' | 'refuse'> {
   publicUrl: string;
   timeouts: Timeouts;
   /** Maximum number of concurrent requests to one service, each on its own connection. The same number may wait. */

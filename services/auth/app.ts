@@ -47,7 +47,7 @@ import { createPasswordPolicy } from './passwords/password-policy.ts';
 import { createPasswords } from './passwords/passwords.ts';
 import { createSessions } from './sessions/sessions.ts';
 
-export interface AuthDeps extends Pick<
+interface AuthDeps extends Pick<
   AuthContext,
   'database' | 'keys' | 'throttle' | 'totpKey' | 'pushDevices' | 'logger'
 > {

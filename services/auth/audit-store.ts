@@ -9,7 +9,7 @@ export interface Actor {
   address?: string | undefined;
 }
 
-export interface AuditEntry extends Actor {
+interface AuditEntry extends Actor {
   event: AuditEvent;
   /** The user whom the entry is about. */
   userId?: number | undefined;
@@ -17,7 +17,7 @@ export interface AuditEntry extends Actor {
   details?: Record<string, unknown>;
 }
 
-export interface AuditRecord {
+interface AuditRecord {
   id: number;
   at: Date;
   event: AuditEvent;
@@ -28,7 +28,7 @@ export interface AuditRecord {
 }
 
 /** An entry in the form in which the chain contains it, without personal data. */
-export interface LinkedEntry extends Link {
+interface LinkedEntry extends Link {
   id: number;
   at: Date;
   event: AuditEvent;
@@ -40,7 +40,7 @@ export interface LinkedEntry extends Link {
 }
 
 /** A link of the hash chain over all entries; `hash`: SHA-256 in hex. */
-export interface Link {
+interface Link {
   seq: number;
   hash: string;
 }
@@ -55,6 +55,17 @@ export function byUser(userId: number, address: string) {
 /** Stores the audit log. All functions throw the errors of `query`. */
 export function createAuditStore(query: Database['query']) {
   const { rows, affects, run } = statements(query);
+
+  /** Yields all rows of a function of the database, in pages. `keyOf` returns the key from which a page starts. */
+  async function* read<Row extends object>(operation: string, text: string, keyOf: (row: Row) => number) {
+    for (let first = 1; ;) {
+      const page = await rows<Row>(operation, text, [first, rowsPerCheck]);
+      yield* page;
+      if (page.length === 0) return;
+      first = keyOf(page.at(-1)!) + 1;
+    }
+  }
+
   return {
     /** Writes an entry. If the entry describes a change, call it in the transaction of the change. */
     add({ event, userId, actor, address, details = {} }: AuditEntry) {
@@ -108,31 +119,17 @@ export function createAuditStore(query: Database['query']) {
      */
     async verify(onLink: (link: Link) => void): Promise<{ queued: number } | { fault: string }> {
       const links = 'SELECT seq::float8 AS seq, hash, fault FROM auth.check_audit_links($1, $2)';
-      for (let first = 1, read = 1; read > 0;) {
-        const values = [first, rowsPerCheck];
-        const page = await rows<Link & { fault: string | null }>('check_links', links, values);
-        for (const { fault, ...link } of page) {
-          if (fault !== null) return { fault: `link ${link.seq}: ${fault}` };
-          onLink(link);
-          first = link.seq + 1;
-        }
-        read = page.length;
+      const found = read<Link & { fault: string | null }>('check_links', links, ({ seq }) => seq);
+      for await (const { fault, ...link } of found) {
+        if (fault !== null) return { fault: `link ${link.seq}: ${fault}` };
+        onLink(link);
       }
       let queued = 0;
+      type Entry = { id: number; queued: boolean; linked: boolean };
       const entries = 'SELECT id::float8 AS id, queued, linked FROM auth.check_audit_entries($1, $2)';
-      for (let first = 1, read = 1; read > 0;) {
-        const values = [first, rowsPerCheck];
-        const page = await rows<{ id: number; queued: boolean; linked: boolean }>(
-          'check_entries',
-          entries,
-          values,
-        );
-        for (const entry of page) {
-          if (entry.queued) queued += 1;
-          else if (!entry.linked) return { fault: `entry ${entry.id}: it has no link` };
-          first = entry.id + 1;
-        }
-        read = page.length;
+      for await (const entry of read<Entry>('check_entries', entries, ({ id }) => id)) {
+        if (entry.queued) queued += 1;
+        else if (!entry.linked) return { fault: `entry ${entry.id}: it has no link` };
       }
       return { queued };
     },

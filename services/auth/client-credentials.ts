@@ -1,7 +1,7 @@
 import { HttpError } from '@content-platform/chassis';
 import type { Body, token } from '@content-platform/contract';
 
-export interface ClientCredentials {
+interface ClientCredentials {
   name: string;
   secret: string;
 }

@@ -27,7 +27,7 @@ const auditEntry = z.strictObject({
   details: z.record(z.string(), z.unknown()),
 });
 
-export interface InternalDeps {
+interface InternalDeps {
   /** Uses its own connections. Therefore other processes learn of a logout in time, even during many logins. */
   revocations: Pick<Stores['revocations'], 'listAfter' | 'listEndedSessions'>;
   signingKeys: Pick<Stores['signingKeys'], 'listKids'>;

@@ -3,7 +3,7 @@ import type { Logger } from './logger.ts';
 import type { ServiceFetch } from './service-tokens.ts';
 import { actorOf, type Caller } from './tokens.ts';
 
-export interface AuditedAction {
+interface AuditedAction {
   event: 'letter_read' | 'failed_jobs_deleted';
   caller: Caller;
   /** The caller's IP address. */

@@ -3,7 +3,7 @@ import { createMetrics } from './metrics.ts';
 import { createDatabase, type Database } from './postgres.ts';
 
 /** Returns the text to print. Throws errors whose message is for the user. */
-export type Command = (args: string[]) => Promise<string>;
+type Command = (args: string[]) => Promise<string>;
 
 /**
  * Runs the command that the first argument of this process names (default: `help`) and prints its result. An error prints

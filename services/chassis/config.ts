@@ -23,6 +23,13 @@ const fraction = z
   .regex(/^(?:0|1|0?\.\d{1,9}|1\.0{1,9})$/, zeroToOne)
   .transform(Number);
 
+/** `true` or `false`; default: false. */
+export const flag = () =>
+  z
+    .enum(['true', 'false'], 'true or false')
+    .default('false')
+    .transform((value) => value === 'true');
+
 /** A URL with one of these schemes, for example `url('http:', 'https:')`. */
 export function url(...schemes: string[]) {
   const allowed = `an address starting with ${schemes.map((scheme) => `${scheme}//`).join(' or ')}`;

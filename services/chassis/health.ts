@@ -43,7 +43,7 @@ export interface Check {
 type Outcome = 'ok' | 'unavailable';
 
 /** Result of one round of all checks. */
-export interface Readiness {
+interface Readiness {
   outcomes: Record<string, Outcome>;
   /** Names of the required checks that failed; empty: the process is ready. */
   failing: string[];

@@ -1,7 +1,7 @@
 import { errors } from '@content-platform/contract/errors';
 import type { ErrorCode, ErrorEnvelope, ErrorStatus } from '@content-platform/contract';
 
-export interface ErrorOptions {
+interface ErrorOptions {
   /** One entry for each invalid field. */
   details?: ErrorEnvelope['details'];
   headers?: Record<string, string>;

@@ -8,7 +8,7 @@ import type { AnyReply } from './service.ts';
 import { actorOf, type Caller } from './tokens.ts';
 
 /** A request that a client may repeat. */
-export interface RepeatableRequest {
+interface RepeatableRequest {
   endpoint: Endpoint;
   caller: Caller;
   /** The Idempotency-Key header; undefined: every repetition runs the work. */

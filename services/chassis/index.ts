@@ -15,6 +15,7 @@ export {
   ConfigError,
   type ConfigOf,
   databaseUrl,
+  flag,
   integer,
   list,
   readConfig,

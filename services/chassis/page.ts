@@ -1,5 +1,5 @@
 /** The body of every list's reply: `next_cursor` is the id of the last item, or null on the last page. */
-export interface Page<Item> {
+interface Page<Item> {
   items: Item[];
   next_cursor: string | null;
 }

@@ -7,7 +7,7 @@ import type { Logger } from './logger.ts';
 import { migrate, withClient } from './migrations.ts';
 
 /** URLs for preparing the databases of one service. */
-export interface PrepareOptions {
+interface PrepareOptions {
   /** The platform's database with the owner's credentials. */
   platform?: string | undefined;
   /** The logs database with the owner's credentials. */

@@ -23,7 +23,7 @@ export async function retryUntilAborted<T>(
   }
 }
 
-export interface RepeatOptions {
+interface RepeatOptions {
   /** Pause after each run, in ms. */
   everyMs: number | (() => number);
   /** Pause before the first run, in ms; default: none. */

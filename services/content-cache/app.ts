@@ -21,7 +21,7 @@ import { createJobRetry } from './job-retry.ts';
 import type { CacheMetrics } from './metrics.ts';
 import type { PendingClears } from './pending-clears.ts';
 
-export interface ContentCacheDeps extends Omit<ServiceOptions, 'name'> {
+interface ContentCacheDeps extends Omit<ServiceOptions, 'name'> {
   records: ContentStore;
   cache: ContentCache;
   invalidator: Invalidator;

@@ -14,7 +14,7 @@ export function cacheUnavailable(message: string, cause: unknown): HttpError<'ca
   return new HttpError('cache_unavailable', message, { headers: { 'Retry-After': '1' }, cause });
 }
 
-export interface ClearDeps {
+interface ClearDeps {
   clearer: CacheClearer;
   invalidator: Invalidator;
   pending: PendingClears;

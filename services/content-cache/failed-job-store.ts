@@ -19,7 +19,7 @@ export interface NewFailedJob extends Unprocessable {
   messageAt: string;
 }
 
-export type JobFilter = Omit<Query<typeof listFailedJobs>, 'limit' | 'cursor'>;
+type JobFilter = Omit<Query<typeof listFailedJobs>, 'limit' | 'cursor'>;
 
 export interface StoredJob {
   id: number;

@@ -2,7 +2,7 @@ import { page, type Database, type Logger } from '@content-platform/chassis';
 import type { InvalidationSource, listInvalidations, Query } from '@content-platform/contract';
 import { targetName, type Target } from './target.ts';
 
-export interface Invalidation {
+interface Invalidation {
   target: Target;
   /** a client id, `user:<id>`, or `<topic>/<partition>/<offset>` */
   requestedBy: string;
@@ -10,7 +10,7 @@ export interface Invalidation {
   keysDeleted: number;
 }
 
-export type InvalidationFilter = Omit<Query<typeof listInvalidations>, 'limit' | 'cursor'>;
+type InvalidationFilter = Omit<Query<typeof listInvalidations>, 'limit' | 'cursor'>;
 
 interface Row {
   id: number;

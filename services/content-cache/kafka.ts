@@ -1,6 +1,6 @@
 import { Kafka, logLevel, type KafkaConfig, type SASLOptions } from 'kafkajs';
 import { z } from 'zod';
-import { ConfigError, list, type Logger } from '@content-platform/chassis';
+import { ConfigError, flag, list, type Logger } from '@content-platform/chassis';
 
 const address = /^[\w.-]+:\d{1,5}$/;
 
@@ -9,11 +9,7 @@ export const kafkaConfig = {
   KAFKA_BROKERS: list(z.string().regex(address, 'addresses host:port, separated by commas'))
     .default([])
     .describe('Addresses of the Kafka brokers as host:port, separated by commas; empty: no Kafka'),
-  KAFKA_SSL: z
-    .enum(['true', 'false'], 'true or false')
-    .default('false')
-    .transform((value) => value === 'true')
-    .describe('Whether connections to the brokers use TLS: `true` or `false`'),
+  KAFKA_SSL: flag().describe('Whether connections to the brokers use TLS: `true` or `false`'),
   KAFKA_SASL_MECHANISM: z
     .enum(['plain', 'scram-sha-256', 'scram-sha-512'], 'plain, scram-sha-256 or scram-sha-512')
     .optional()

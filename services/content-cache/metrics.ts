@@ -47,7 +47,7 @@ export function createCacheMetrics({ counter, durations, gauge }: Metrics) {
 /** Limit for reading Redis or PostgreSQL in a scrape. */
 const scrapeMs = 1_000;
 
-export interface Observed {
+interface Observed {
   memory(): Promise<Memory>;
   openJobs(): Promise<number>;
   /** Uncommitted events at the last measurement; 0 without Kafka. */

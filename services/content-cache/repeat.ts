@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@content-platform/chassis';
 import { CacheError } from './cache/index.ts';
 
-export interface RepeatOptions {
+interface RepeatOptions {
   intervalMs: number;
   signal: AbortSignal;
   logger: Logger;

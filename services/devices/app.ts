@@ -7,7 +7,7 @@ import { listDeviceTokens } from './endpoints/list-device-tokens.ts';
 import { listDevices } from './endpoints/list-devices.ts';
 import { registerFcmToken } from './endpoints/register-fcm-token.ts';
 
-export interface DevicesDeps extends Omit<ServiceOptions, 'name'> {
+interface DevicesDeps extends Omit<ServiceOptions, 'name'> {
   devices: DeviceStore;
 }
 

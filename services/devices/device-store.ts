@@ -5,7 +5,7 @@ import type { Body, Device, registerFcmToken } from '@content-platform/contract'
 type Query = Database['query'];
 
 /** The outcome of a message to a token; `gone`: the push service no longer knows the token. */
-export interface TokenFeedback {
+interface TokenFeedback {
   token: string;
   gone: boolean;
 }

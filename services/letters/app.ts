@@ -14,7 +14,7 @@ import { updateLetter } from './endpoints/update-letter.ts';
 import { updateLetterSkippedWebform } from './endpoints/update-letter-skipped-webform.ts';
 import { createLetterStore } from './letter-store.ts';
 
-export interface LettersDeps extends Omit<ServiceOptions, 'name'> {
+interface LettersDeps extends Omit<ServiceOptions, 'name'> {
   database: Database;
   addToAudit: AddToAudit;
 }

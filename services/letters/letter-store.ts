@@ -2,7 +2,7 @@ import type { Database } from '@content-platform/chassis';
 import type { Letter, LetterEvent, LetterState } from '@content-platform/contract';
 
 /** The owner of letters: the user with this id, or any user. */
-export type LetterOwner = number | 'any';
+type LetterOwner = number | 'any';
 
 export interface NewLetter {
   userId: number;

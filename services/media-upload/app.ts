@@ -12,7 +12,7 @@ import { readMedia } from './endpoints/read-media.ts';
 import { readVariant } from './endpoints/read-variant.ts';
 import { upload, type UploadDeps } from './endpoints/upload.ts';
 
-export interface MediaUploadDeps extends UploadDeps {
+interface MediaUploadDeps extends UploadDeps {
   tokens: TokenVerifier;
   logger: Logger;
   metrics: Metrics;

@@ -2,7 +2,7 @@ import { type Database, type Logger, migrate, migrateIdempotency } from '@conten
 import type { VariantName } from '@content-platform/contract';
 import { checkQuota, type Quota, unlimited } from './quota.ts';
 
-export interface Variant {
+interface Variant {
   name: VariantName;
   /** Pixels; null for a PDF. */
   width: number | null;

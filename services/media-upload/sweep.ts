@@ -8,7 +8,7 @@ const minOrphanAgeMs = 3_600_000;
 /** The format of our keys. Other files in a folder or bucket are never deleted. */
 const ownKey = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-[a-z]+$/;
 
-export interface Orphans {
+interface Orphans {
   /** Keys of files without a row. */
   keys: string[];
   /** Rows with missing files. */

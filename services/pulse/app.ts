@@ -16,7 +16,7 @@ import type { Links } from './pages/overview.ts';
 import type { Sampler } from './sampling/sampler.ts';
 import type { SlowLogStore } from './slow-log-store.ts';
 
-export interface PulseOptions extends Omit<ServiceOptions, 'name'> {
+interface PulseOptions extends Omit<ServiceOptions, 'name'> {
   publicUrl: string;
   authUrl: string;
   contentCacheUrl: string;

@@ -13,7 +13,7 @@ import { type AccessToken, createAccessToken, RefusedToken } from './access-toke
 import type { Saved } from './records.ts';
 import type { Settings } from './settings.ts';
 
-export type Change = NonNullable<InvalidationEvent['change']>;
+type Change = NonNullable<InvalidationEvent['change']>;
 
 /** Announces changed records of one model to the platform. Call it only after the change is committed. */
 export interface Announcer {

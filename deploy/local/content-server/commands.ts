@@ -5,7 +5,7 @@ import { Problem } from '../problem.ts';
 const actions = ['edit', 'create', 'delete', 'cleared'] as const;
 /** The platform clears at most this many records in one call. */
 const maxIds = 1_000;
-export type Action = (typeof actions)[number];
+type Action = (typeof actions)[number];
 
 /** The parsed command line. */
 export interface Command {

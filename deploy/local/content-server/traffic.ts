@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Results of steady traffic; times in ms. */
-export interface Figures {
+interface Figures {
   done: number;
   failures: string[];
   median: number;

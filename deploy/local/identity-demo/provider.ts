@@ -12,7 +12,7 @@ import { choicePage, errorPage, returnPage } from './pages.ts';
 import type { Person } from './people.ts';
 
 /** In-memory storage of the provider. */
-export function createMemoryAdapter(): AdapterFactory {
+function createMemoryAdapter(): AdapterFactory {
   const known = new Map<string, AdapterPayload>();
   return (kind): Adapter => {
     const key = (id: string): string => `${kind} ${id}`;
@@ -44,7 +44,7 @@ export function createMemoryAdapter(): AdapterFactory {
   };
 }
 
-export interface ProviderOptions {
+interface ProviderOptions {
   issuer: string;
   client: { id: string; secret: string; redirectUri: string; backchannelLogoutUri?: string | undefined };
   people: readonly Person[];

@@ -1,7 +1,7 @@
 import { type Call, invalidFields } from '@content-platform/chassis';
 import type { Body, Scope, token } from '@content-platform/contract';
 
-export interface Granted {
+interface Granted {
   accessToken: string;
   scopes: readonly Scope[];
   refreshToken?: string;

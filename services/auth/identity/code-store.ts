@@ -4,7 +4,7 @@ import { statements } from '../statements.ts';
 /** Time in which a client must exchange its code for tokens. */
 const codeSeconds = 60;
 
-export interface IdentityCode {
+interface IdentityCode {
   userId: number;
   /** The client's challenge (RFC 7636). */
   codeChallenge: string;

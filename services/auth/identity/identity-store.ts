@@ -13,7 +13,7 @@ interface IdentityEmail {
 }
 
 /** An identity of a user. null: no login since the release that added these columns. */
-export interface LinkedIdentity {
+interface LinkedIdentity {
   id: number;
   issuer: string;
   email: string | null;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoints } from '@content-platform/contract';
-import { ConfigError, list } from '@content-platform/chassis';
+import { ConfigError, flag, list } from '@content-platform/chassis';
 
 const nameAllowed = 'a name of a-z, 0-9 and - that begins with a letter and with which no other path begins';
 
@@ -48,18 +48,12 @@ export const identityConfig = {
     .describe(
       'URLs to which a login may send the browser back, https, separated by commas; clients send one of them exactly as written here',
     ),
-  IDENTITY_LINK_BY_EMAIL: z
-    .enum(['true', 'false'], 'true or false')
-    .default('false')
-    .describe(
-      'Whether a verified email of the provider logs in the existing user with that email: `true` or `false`',
-    ),
-  IDENTITY_ALLOW_UNVERIFIED: z
-    .enum(['true', 'false'], 'true or false')
-    .default('false')
-    .describe(
-      'Whether a login with an email that the provider has not verified creates a user: `true` or `false`',
-    ),
+  IDENTITY_LINK_BY_EMAIL: flag().describe(
+    'Whether a verified email of the provider logs in the existing user with that email: `true` or `false`',
+  ),
+  IDENTITY_ALLOW_UNVERIFIED: flag().describe(
+    'Whether a login with an email that the provider has not verified creates a user: `true` or `false`',
+  ),
   IDENTITY_SUBORGS_CLAIM: z
     .string()
     .min(1)
@@ -105,8 +99,8 @@ export function identitySettings(
     /** undefined: logins at a provider are disabled */
     provider,
     returnTo: config.IDENTITY_RETURN_TO,
-    linkByEmail: config.IDENTITY_LINK_BY_EMAIL === 'true',
-    allowUnverified: config.IDENTITY_ALLOW_UNVERIFIED === 'true',
+    linkByEmail: config.IDENTITY_LINK_BY_EMAIL,
+    allowUnverified: config.IDENTITY_ALLOW_UNVERIFIED,
     suborgsClaim: config.IDENTITY_SUBORGS_CLAIM,
   };
 }

@@ -15,7 +15,7 @@ export interface SealedValue {
   sealed: Buffer;
 }
 
-export type SecretStore = ReturnType<typeof createSecretStore>;
+type SecretStore = ReturnType<typeof createSecretStore>;
 
 /** Stores the values sealed with AUTH_KEY_SECRET. All functions throw the errors of `query`. */
 export function createSecretStore(query: Database['query']) {

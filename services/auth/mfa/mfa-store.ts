@@ -2,7 +2,7 @@ import type { Database } from '@content-platform/chassis';
 import type { SessionOrigin } from '../sessions/session-store.ts';
 import { statements } from '../statements.ts';
 
-export interface StoredTotp {
+interface StoredTotp {
   encrypted: Buffer;
   confirmed: boolean;
   lastStep: number | null;

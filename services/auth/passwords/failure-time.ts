@@ -7,7 +7,7 @@ const longestMs = 3_000;
 const memoryMs = 60_000;
 
 /** The clock; tests replace it. `now` in ms. */
-export interface FailureClock {
+interface FailureClock {
   now(): number;
   sleep(ms: number): Promise<unknown>;
 }

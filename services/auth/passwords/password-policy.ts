@@ -5,7 +5,7 @@ import { dictionary as english, translations } from '@zxcvbn-ts/language-en';
 import type { Blocklist } from './blocklist.ts';
 
 /** The user who gets the password. */
-export interface Person {
+interface Person {
   email: string;
   name: string;
 }

@@ -3,7 +3,7 @@ import { deleteExpired, type Database } from '@content-platform/chassis';
 import { statements } from '../statements.ts';
 import { createRevocationStore } from './revocation-store.ts';
 
-export interface Session {
+interface Session {
   id: number;
   device: string;
   address: string;

@@ -8,7 +8,7 @@ export interface Backoff {
 }
 
 /** The key that failures are counted for, and the number of failures at which waits begin. */
-export interface CountedKey {
+interface CountedKey {
   key: string;
   limit: number;
   /** The longest wait in ms, if it is shorter than that of the backoff. */
@@ -24,7 +24,7 @@ export interface FailureCount {
   expiresAt: number;
 }
 
-export type KeyState = FailureCount | undefined;
+type KeyState = FailureCount | undefined;
 
 /**
  * Replaces the states of `keys` atomically. `change` gets the unexpired states and the time in ms. It may run several

@@ -38,7 +38,7 @@ const limits = {
  */
 const longestAllNetworksMs = 60_000;
 
-export interface Attempt {
+interface Attempt {
   /** Identifies the account regardless of how its name was typed, even if it does not exist. */
   account: string;
   address: string;
@@ -48,7 +48,7 @@ export interface Attempt {
   isKnown(network: string): Promise<boolean>;
 }
 
-export interface ThrottledOutcome<T> {
+interface ThrottledOutcome<T> {
   outcome: T;
   /** The error to return for a wrong attempt from a known network, if other networks would have to wait. */
   limited: HttpError<'rate_limited'> | undefined;

@@ -15,7 +15,7 @@ const maxSpans = 1_000;
 /** Limit for sending during the shutdown, in case the collector hangs. */
 const closeTimeoutMs = 1_000;
 
-export interface TracerOptions {
+interface TracerOptions {
   /** Part of the requests that are neither slow nor failed whose traces are sent, 0 to 1. */
   ratio: number;
   send(span: RecordedSpan): void;

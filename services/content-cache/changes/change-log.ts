@@ -15,7 +15,7 @@ export interface Change {
 /** PostgreSQL's `pg_snapshot` as text: which transactions were committed at a moment. */
 export type Snapshot = string;
 
-export interface Position {
+interface Position {
   epoch: string;
   /** False after a restore or a failover: the transaction ids come from elsewhere. */
   hasSameOrigin: boolean;

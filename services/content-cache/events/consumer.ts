@@ -6,7 +6,7 @@ import type { ProcessBatch } from './batch.ts';
 import type { Broker, PartitionOffsets } from './broker.ts';
 import { createOffsetGapGuard, type OffsetGapGuard, type OnLost, type Topic } from './offset-gap-guard.ts';
 
-export interface ConsumerOptions {
+interface ConsumerOptions {
   kafka: Kafka;
   broker: Broker;
   topic: string;

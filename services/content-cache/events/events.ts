@@ -18,8 +18,6 @@ export interface EventsOptions extends BatchDeps {
   sessionTimeoutMs?: number | undefined;
 }
 
-export type Events = ReturnType<typeof createEvents>;
-
 /** Consumes the topic `cache-invalidation` and measures its queue. */
 export function createEvents(options: EventsOptions) {
   const { kafka, clearer, invalidator, jobs, metrics, logger } = options;

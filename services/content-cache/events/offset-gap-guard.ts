@@ -16,7 +16,7 @@ export interface Topic {
   isNew: boolean;
 }
 
-export interface OffsetGapGuardOptions {
+interface OffsetGapGuardOptions {
   consumer: Pick<Consumer, 'seek' | 'commitOffsets'>;
   broker: Pick<Broker, 'committed' | 'offsets'>;
   topic: Topic;

@@ -15,7 +15,7 @@ const intervalMs = 2_000;
 /** The pause after a failure: the topic may be new, or the coordinator may be loading. */
 const retryMs = 500;
 
-export interface QueueOptions {
+interface QueueOptions {
   broker: Pick<Broker, 'offsets'>;
   metrics: CacheMetrics;
   onOffsets: (offsets: PartitionOffsets[]) => void;

@@ -23,7 +23,7 @@ function webformsOf(given: readonly string[]): Webform[] {
   return webforms;
 }
 
-export interface CreateLetterDeps {
+interface CreateLetterDeps {
   open: () => Promise<Database>;
   findUser: FindUser;
 }

@@ -47,7 +47,7 @@ function contentHeaders({ mime, name }: File): Record<string, string> {
   };
 }
 
-export interface ReadVariantDeps {
+interface ReadVariantDeps {
   files: FileStore;
   store: Store;
   logger: Logger;

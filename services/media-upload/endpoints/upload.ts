@@ -24,7 +24,7 @@ import type { Workspace } from '../workspace.ts';
  * Allows `max` concurrent uploads in total and `maxPerUser` for each user, so that one user cannot block the others.
  * The returned function gives an upload of the user a slot; undefined: none is free.
  */
-export function perUserLimit(max: number, maxPerUser: number): (userId: number) => Release | undefined {
+function perUserLimit(max: number, maxPerUser: number): (userId: number) => Release | undefined {
   const all = createSemaphore(max);
   const held = new Map<number, number>();
 

@@ -17,7 +17,7 @@ function afterBlocks(file: Buffer, at: number): number {
  * Returns whether the first frame of a GIF is larger than its header says (GIF89a §18, §20). The decoder rejects
  * damaged files.
  */
-export function exceedsGifHeader(file: Buffer): boolean {
+function exceedsGifHeader(file: Buffer): boolean {
   if (file.length < 13) return false;
   const [width, height] = [file.readUInt16LE(6), file.readUInt16LE(8)];
   let at = 13 + colourTableBytes(file[10]!);
@@ -85,7 +85,7 @@ const formats: Record<string, string> = {
 };
 
 /** The detected type of a file; images are not decoded yet. */
-export type DetectedType = { kind: 'image'; mime: string } | Extract<Outcome, { kind: 'pdf' | 'refused' }>;
+type DetectedType = { kind: 'image'; mime: string } | Extract<Outcome, { kind: 'pdf' | 'refused' }>;
 
 const refused = (refusal: Refusal): DetectedType => ({ kind: 'refused', refusal });
 

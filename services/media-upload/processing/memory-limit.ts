@@ -3,7 +3,7 @@ import type { WorkerProcess } from './worker-process.ts';
 /** A decoder allocates about 50 MB in this time, so memory may briefly exceed the limit by that much. */
 const checkEveryMs = 25;
 
-export interface MemoryLimit {
+interface MemoryLimit {
   /** Maximum memory of this process and its worker processes together, in bytes. */
   maxBytes: number;
   /** Worker processes without a job. */

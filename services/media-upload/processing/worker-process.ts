@@ -4,7 +4,7 @@ import type { Logger } from '@content-platform/chassis';
 import type { Job, Outcome } from './job.ts';
 
 /** Why the pool kills a worker process. */
-export type KillReason =
+type KillReason =
   /** Its job used a core for the whole time limit, or too much memory by itself. */
   | 'costly'
   /** Its job ran into the time limit without having had a core for most of it. */
@@ -36,7 +36,7 @@ export interface WorkerProcess {
   kill(reason: KillReason): void;
 }
 
-export interface WorkerProcessOptions {
+interface WorkerProcessOptions {
   /** The module that the process runs. It sends 'ready' once it is loaded, then an outcome for each job. */
   program: URL;
   /** The folder that the process starts in, with the folders of its jobs. */

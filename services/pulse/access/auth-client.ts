@@ -10,11 +10,11 @@ export interface Tokens {
   lifetime: number;
 }
 
-export interface Login extends Tokens {
+interface Login extends Tokens {
   mustChangePassword: boolean;
 }
 
-export interface Credentials {
+interface Credentials {
   email: string;
   password: string;
   /** Code of the second factor, or a recovery code. */

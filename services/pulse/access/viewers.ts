@@ -15,7 +15,7 @@ export interface Viewer {
 }
 
 /** The parts of a request that identify the viewer. */
-export interface Sender {
+interface Sender {
   header(name: string): string | undefined;
   address: string;
 }

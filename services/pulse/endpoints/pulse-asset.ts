@@ -3,7 +3,7 @@ import { etagOf, HttpError, matchesIfNoneMatch, type Handler } from '@content-pl
 import { Readable } from 'node:stream';
 import type { pulseAsset as contract } from '@content-platform/contract';
 
-export interface Asset {
+interface Asset {
   type: string;
   bytes: Buffer;
   etag: string;

@@ -1,6 +1,6 @@
 import { html, type Content, type Html } from './html.ts';
 
-export interface Page {
+interface Page {
   title: string;
   /** Content beside the heading. */
   aside?: Content;

@@ -8,7 +8,7 @@ export function card(id: string, heading: string, note: Content, body: Content):
   </section>`;
 }
 
-export interface Column {
+interface Column {
   heading: string;
   /** Aligns the column to the right. */
   isNumber?: boolean;

@@ -8,7 +8,7 @@ const hourMs = 3_600_000;
 /** Minimum time span of a line, soon after the start. */
 const shortestMs = 300_000;
 
-export interface Point {
+interface Point {
   /** ms */
   at: number;
   value: number | null;

@@ -2,7 +2,7 @@ import { durationBuckets } from '@content-platform/chassis';
 import type { Counts } from './counters.ts';
 
 /** Number of requests by bucket; the key is the bucket's upper bound in seconds. */
-export type Buckets = ReadonlyMap<number, number>;
+type Buckets = ReadonlyMap<number, number>;
 
 /** Returns the buckets of all routes (`GET /api/me`) for which `takes` is true. */
 export function bucketsOf(counted: Counts, takes: (route: string) => boolean): Buckets {

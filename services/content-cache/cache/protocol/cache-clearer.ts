@@ -28,7 +28,7 @@ interface Batch {
  * share the next scan. The function returns how many keys each target counts for (of several calls with one target in one
  * scan only the first gets the number), and throws CacheRefused or CacheUnavailable if some keys may remain.
  */
-export function createSweep(transport: SweepTransport) {
+function createSweep(transport: SweepTransport) {
   let next: Batch | undefined;
   let running = false;
 
@@ -137,7 +137,7 @@ function targetOf(key: string, targets: ReadonlyMap<Target, number>): Target | u
 }
 
 /** The target for every key of a model. */
-export function modelTarget(model: string): Target {
+function modelTarget(model: string): Target {
   return `${model}:*`;
 }
 

@@ -61,7 +61,7 @@ export function recordKey(model: string, id: number): string {
   return `${model}:${id}`;
 }
 
-export interface CachedState {
+interface CachedState {
   /** Whether a reader may still store what it has read from the database. */
   isLeased: boolean;
   /** The version of each cached view; null: the record is absent. */

@@ -26,7 +26,7 @@ interface ScriptCommands {
   cacheIncarnation(): Promise<string>;
 }
 
-export interface RedisNodeHooks {
+interface RedisNodeHooks {
   /** Called with each error of a command. */
   onError: (error: CacheError) => void;
   /** Called when Redis hangs: the connection must be closed. */

@@ -24,7 +24,7 @@ export const clientSettings = {
   disableClientInfo: true,
 } as const;
 
-export interface PrimaryOptions {
+interface PrimaryOptions {
   /** A client with `clientSettings` that has not connected yet. */
   redis: Redis;
   scripts: ProtocolScripts;
