@@ -47,6 +47,7 @@ async function startRace() {
   async function readAll(): Promise<void> {
     for (let first = 1; first <= records; first += 20)
       await Promise.all(Array.from({ length: 20 }, (_, index) => readOne(first + index)));
+    await sleep(20);
   }
   async function write(): Promise<void> {
     // One record, or many at once.
