@@ -3,7 +3,7 @@ import { failedJobClasses, invalidationSources, models } from '@content-platform
 import { withTimeout, type Metrics } from '@content-platform/chassis';
 import type { Memory } from './cache/index.ts';
 
-/** In seconds: from the delay of a healthy platform to an outage of a weekend. */
+/** In seconds: from the delay of a healthy platform to an outage that lasts a weekend. */
 const delayBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600, 86_400];
 
 export type CacheMetrics = ReturnType<typeof createCacheMetrics>;

@@ -17,7 +17,7 @@ export type Snapshot = string;
 
 interface Position {
   epoch: string;
-  /** False after a restore or a failover: the transaction ids come from elsewhere. */
+  /** False after a restore or a failover, because the transaction ids then come from another server. */
   hasSameOrigin: boolean;
   /** Whether the cache was emptied in this epoch. */
   isCleared: boolean;

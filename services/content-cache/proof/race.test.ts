@@ -9,7 +9,7 @@ import { proofSize } from '../../../test/support/proof-size.ts';
 import { writeResult } from '../../../test/support/results.ts';
 
 /**
- * The number of reads that overlap an unanswered clear of their record, under constant disturbances of Redis. RACE_SEED
+ * The number of reads that overlap an unanswered clear of their record, under constant faults of Redis. RACE_SEED
  * repeats a race.
  */
 const READS = Number(process.env['RACE_READS'] ?? proofSize(10_000_000, 20_000));
@@ -27,7 +27,7 @@ const HEAP_GROWTH_MB = 150;
 interface Seen {
   figures: RaceFigures;
   seconds: number;
-  /** the number of each disturbance */
+  /** the number of each fault */
   troubles: Record<string, number>;
   /** the lowest heap size of each minute, all threads together, in MB */
   heapLows: number[];
@@ -135,7 +135,7 @@ const allBroken: [string, string, Broken][] = [
   ['failover', 'replicas that are not counted', { uncounted: true }],
   ['cluster', 'CLEAR that leaves the lease', { scripts: brokenScripts.clearThatLeavesTheLease }],
 ];
-/** In the quick proof only those without disturbances: the others take half a minute each. */
+/** In the quick proof only those without faults: the others take half a minute each. */
 const broken = proofSize(allBroken, allBroken.slice(0, 2));
 
 test.each(broken)(

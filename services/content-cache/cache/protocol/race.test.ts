@@ -3,8 +3,8 @@ import { closedAfterEach } from '../testing/closed-after-each.ts';
 import { runRace } from '../testing/race.ts';
 import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
 
-// RACE_SEED repeats a race. The long race, also while Redis is disturbed, and proof that it catches broken protocols:
-// npm run proof -- race
+// RACE_SEED repeats a race. The long race, also with faults of Redis, and proof that it catches broken protocols: npm
+// run proof -- race
 const processes = 4;
 const reads = Number(process.env['RACE_READS'] ?? 20_000);
 const limitMs = 120_000 + reads * 2;

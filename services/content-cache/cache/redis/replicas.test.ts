@@ -66,7 +66,7 @@ async function sleepThroughFailover(scripts: ProtocolScripts): Promise<unknown> 
   await b.admin.replicaof('NO', 'ONE');
   await (await cacheAt(b.url, protocolScripts)).clearModel('webform', 12);
   a.resume();
-  // The unguarded cache uses A again; the guarded cache refuses A, whose replica has left.
+  // The cache without the guard uses A again. The cache with the guard refuses A, because its replica has left.
   if (scripts === protocolScripts) await usable(cacheOfA);
   else
     await until('A to be up', async () => (await a.admin.info('replication')).includes('connected_slaves:0'));

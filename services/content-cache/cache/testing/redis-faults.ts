@@ -7,7 +7,7 @@ import type { RedisServer } from '../../../../test/support/redis-server.ts';
 
 export type RedisFault = keyof typeof redisFaults;
 
-/** Disturbances of a Redis. Each resolves when Redis answers again. */
+/** Faults of a Redis server. Each resolves when Redis responds again. */
 const redisFaults = {
   /** Usually longer than a command's timeout. */
   async hang(redis: RedisServer, random: Random) {
@@ -78,10 +78,10 @@ export function* inShuffledRounds<T>(kinds: readonly T[], random: Random, over: 
   }
 }
 
-/** The pause after each disturbance, in which caches recover and fill. */
+/** The pause after each fault, in which caches recover and fill. */
 const calmMs = 2_500;
 
-/** Disturbs Redis in each way, one after the other, until `over`. Returns the number of disturbances of each kind. */
+/** Injects each fault in turn until `over`. Returns the number of faults of each kind. */
 export async function injectFaults(
   redis: RedisServer,
   kinds: readonly RedisFault[],

@@ -12,11 +12,11 @@ import { startCluster } from '../../../../test/support/redis-cluster.ts';
 import { startReplication } from '../../../../test/support/redis-replication.ts';
 import { startRedis } from '../../../../test/support/redis-server.ts';
 
-/** A Redis for a race, and its disturbances. */
+/** A Redis for a race, and the faults to inject. */
 export interface Scenario {
   name: string;
   does: string;
-  /** share of the requested reads; the disturbed scenarios add up to more than 1 */
+  /** share of the requested reads; the scenarios with faults add up to more than 1 */
   share: number;
   /** Redis and the caches count replicas, unless `uncounted`. */
   start(uncounted?: boolean): Promise<Stage>;
@@ -24,7 +24,7 @@ export interface Scenario {
 
 export interface Stage extends Pick<RaceThread, 'caches' | 'foreignUrl'> {
   admin: Redis;
-  /** Disturbs Redis until `over`. Returns the number of each disturbance. */
+  /** Injects faults into Redis until `over`. Returns the number of each fault. */
   trouble(random: Random, over: AbortSignal): Promise<Record<string, number>>;
   stop(): Promise<void>;
 }
