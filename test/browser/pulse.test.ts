@@ -19,7 +19,7 @@ const retryOf = (job: number) => `form[action="/pulse/failed-jobs/${job}/retry"]
 
 /** The text of each card after some traffic. */
 const cards = {
-  response_time_p95: /Response time.*\d ms.*under 500 ms/s,
+  response_time_p95: /Response time.*\d m?s.*under 500 ms/s,
   invalidation_queue: /Invalidation queue\s+\d+\s.*under 100/s,
   failed_jobs: /Failed jobs\s+[1-9]\d*\s+✗ missed/,
   hit_ratio: /Cache hits\s+\d+(\.\d)? %.*over 80 %/s,

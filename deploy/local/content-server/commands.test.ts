@@ -19,7 +19,7 @@ test.each([
 });
 
 test.each([
-  ['', /missing: edit, create, delete or cleared/],
+  ['', /must be edit, create, delete or cleared\./],
   ['drop webform 1', /The command must be .+, not drop\./],
   ['edit page 1', /no model page/],
   ['edit webform', /edit needs a model and an id/],

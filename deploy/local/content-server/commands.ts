@@ -35,7 +35,9 @@ export function parseCommand(args: string[]): Command {
   const [action = values.rate === undefined ? undefined : 'edit', model, id, ...rest] = positionals;
   const wrong = (what: string): Problem => new Problem(what, USAGE.split('\n'));
   if (!isOneOf(actions, action))
-    throw wrong(`The command must be edit, create, delete or cleared, not ${action ?? 'missing'}.`);
+    throw wrong(
+      `The command must be edit, create, delete or cleared${action === undefined ? '' : `, not ${action}`}.`,
+    );
   if (model !== undefined && !isOneOf(models, model)) throw wrong(`There is no model ${model}.`);
   if (rest.length > 0) throw wrong(`Too many arguments: ${rest.join(' ')}.`);
   const { via = 'http' } = values;
