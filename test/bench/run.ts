@@ -27,6 +27,7 @@ const onTheirOwn: Record<string, string> = {
   gateway: 'gateway/main.ts',
   cache: 'cache/main.ts',
   events: 'events/main.ts',
+  changes: 'changes.ts',
 };
 
 const allNames = [...Object.keys(onStack), ...Object.keys(onTheirOwn)];

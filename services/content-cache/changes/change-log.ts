@@ -35,7 +35,8 @@ interface Row {
   xid: string;
 }
 
-const pageSize = 1_000;
+/** Small, so that other reads do not wait long for a page of a large change. */
+const pageSize = 200;
 
 const position = `SELECT epoch, cleared AS "isCleared", compared::text, pg_current_snapshot()::text AS now,
   origin = content.origin() AS "hasSameOrigin" FROM content.change_epoch`;

@@ -14,6 +14,8 @@ const maxPayloadBytes = 256 * 1024;
  * payloads (2 MB). Redis executes one command at a time anyway.
  */
 const maxInFlight = 8;
+/** Few, so that reads do not wait behind the checks of a large change. */
+const maxPeeks = 2;
 
 /** The entry of a record that does not exist: no JSON text is empty. */
 const absent = { version: 0, payload: '' };
@@ -77,7 +79,7 @@ export function createRecordCache(options: RecordCacheOptions) {
   // Separate queues: the fill that readers wait for must not queue behind a thousand READs.
   const reads = createSemaphore(maxInFlight);
   const fills = createSemaphore(maxInFlight);
-  const peeks = createSemaphore(maxInFlight);
+  const peeks = createSemaphore(maxPeeks);
   const sendRead = (key: string, view: View) =>
     reads.run(async () => connection.forReading(key).read(key, view, randomUUID(), leaseMs));
   const waitForFill = createFillWaiters(sendRead, leaseMs);
