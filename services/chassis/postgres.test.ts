@@ -167,7 +167,7 @@ test('cancels a statement over its limit with 503', async () => {
 test('replaces connections that the server has ended', async () => {
   await database.query('one', 'SELECT 1');
   await direct.query(
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'letters'",
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'letters' AND datname = current_database()",
   );
   await until('queries work again', () => database.query('one', 'SELECT 1').then(() => true));
 });
