@@ -140,7 +140,7 @@ test('a service adds entries of its own event to the audit log, and no others', 
   ])
     expect(await add({ ...entry, ...wrong })).toBe(422);
   expect(await add('{')).toBe(400);
-  expect(await add({ ...entry, details: { text: 'x'.repeat(20_000) } })).toBe(400);
+  expect(await add({ ...entry, details: { text: 'x'.repeat(70_000) } })).toBe(413);
   expect(await auth.stores.audit.list({ userId: 5 }, undefined, 10)).toHaveLength(1);
 });
 

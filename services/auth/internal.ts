@@ -1,8 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import express, { type ErrorRequestHandler, Router } from 'express';
+import type { Router } from 'express';
 import { z } from 'zod';
 import { id, idSegment, multiLineText } from '@content-platform/contract';
-import { bearerToken, requireService, type TokenVerifier } from '@content-platform/chassis';
+import {
+  createInternalEndpoints,
+  HttpError,
+  type Logger,
+  type TokenVerifier,
+} from '@content-platform/chassis';
 import { accessTokenLifetime } from './access-token-lifetime.ts';
 import type { Stores } from './stores.ts';
 
@@ -38,6 +43,7 @@ interface InternalDeps {
   /** Makes the token of a service. */
   issueToken: (service: string) => string;
   tokens: TokenVerifier;
+  logger: Logger;
 }
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
@@ -53,8 +59,7 @@ function serviceOf(authorization = '', pairs: readonly string[]): string | undef
 }
 
 /**
- * Serves the internal listener; 422 for an invalid query, 503 while PostgreSQL is unavailable. Except for the first two
- * endpoints, the caller needs the token of a service: otherwise 401 or 403.
+ * Serves the internal listener. Except for the first two endpoints, the caller needs the token of a service.
  *
  * - `GET /revocations?after=<id>`: the revocations after this id; with `&keys=true` also the kids of the valid signing
  *   keys, so that a leaked key is refused within a second. Every process asks twice a second.
@@ -65,27 +70,16 @@ function serviceOf(authorization = '', pairs: readonly string[]): string | undef
  *   service that may add it; others get 403.
  */
 export function createInternal(deps: InternalDeps): Router {
-  const { revocations, signingKeys, users, audit, serviceSecrets, issueToken, tokens } = deps;
-  const router = Router();
-
-  function serve<Query>(
-    path: string,
-    schema: z.ZodType<Query>,
-    find: (query: Query) => Promise<object | undefined>,
-  ): void {
-    router.get(path, (request, response) => {
-      const asked = schema.safeParse(request.query);
-      if (!asked.success) return void response.status(422).end();
-      find(asked.data).then(
-        (found) => (found ? response.json(found) : response.status(404).end()),
-        () => response.status(503).end(),
-      );
-    });
-  }
-  serve('/revocations', revocationQuery, async ({ after, keys }) => {
-    // Read first, because a revocation may follow the withdrawal of a key.
-    const kids = keys && (await signingKeys.listKids());
-    return { ...(await revocations.listAfter(after)), ...(kids && { keys: kids }) };
+  const { revocations, signingKeys, users, audit, serviceSecrets, issueToken, tokens, logger } = deps;
+  const { router, serve } = createInternalEndpoints(tokens, logger);
+  serve('GET', '/revocations', {
+    schema: revocationQuery,
+    isOpen: true,
+    answer: async ({ after, keys }) => {
+      // Read first, because a revocation may follow the withdrawal of a key.
+      const kids = keys && (await signingKeys.listKids());
+      return { ...(await revocations.listAfter(after)), ...(kids && { keys: kids }) };
+    },
   });
   router.post('/service-token', (request, response) => {
     const service = serviceOf(request.get('authorization'), serviceSecrets);
@@ -93,25 +87,26 @@ export function createInternal(deps: InternalDeps): Router {
     response.set('Cache-Control', 'no-store');
     response.json({ token: issueToken(service), expires_in: accessTokenLifetime });
   });
-  router.use(['/ended-sessions', '/users', '/audit'], requireService(tokens));
-  serve('/ended-sessions', endedSessionsQuery, ({ after }) => revocations.listEndedSessions(after));
-  serve('/users', userQuery, async (by) => {
-    const user = await ('email' in by ? users.findByEmail(by.email) : users.findById(by.id));
-    return user && { id: user.id };
+  serve('GET', '/ended-sessions', {
+    schema: endedSessionsQuery,
+    answer: ({ after }) => revocations.listEndedSessions(after),
   });
-  router.post('/audit', express.json({ limit: 16_384 }), (request, response) => {
-    const parsed = auditEntry.safeParse(request.body);
-    if (!parsed.success) return void response.status(422).end();
-    const { user_id: userId, ...entry } = parsed.data;
-    const add = async () => {
-      const caller = await tokens.verify(bearerToken(request.get('authorization')));
-      const isWriter = caller.kind === 'machine' && caller.clientId === `service:${writers[entry.event]}`;
-      if (isWriter) await audit.add({ ...entry, userId });
-      response.status(isWriter ? 204 : 403).end();
-    };
-    add().catch(() => response.status(503).end());
+  serve('GET', '/users', {
+    schema: userQuery,
+    answer: async (by) => {
+      const user = await ('email' in by ? users.findByEmail(by.email) : users.findById(by.id));
+      if (!user) throw new HttpError('not_found', 'User not found.');
+      return { id: user.id };
+    },
   });
-  const refuse: ErrorRequestHandler = (_error, _request, response, _next) => void response.status(400).end();
-  router.use('/audit', refuse);
+  serve('POST', '/audit', {
+    schema: auditEntry,
+    answer: async ({ user_id: userId, ...entry }, service) => {
+      if (writers[entry.event] !== service)
+        throw new HttpError('insufficient_scope', `${service} may not add ${entry.event}.`);
+      await audit.add({ ...entry, userId });
+      return undefined;
+    },
+  });
   return router;
 }

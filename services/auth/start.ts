@@ -85,6 +85,7 @@ export async function startAuthService(
       serviceSecrets: config.SERVICE_SECRETS,
       issueToken: tokens.forService,
       tokens: createTokenVerifier(issuer, keys, revocations),
+      logger,
     }),
     checks: {
       postgres: { required: true, check: () => pool.ping() },

@@ -39,6 +39,7 @@ export {
 export { etagOf, matchesIfMatch, matchesIfNoneMatch } from './etag.ts';
 export { envelope, HttpError, invalidFields, toHttpError, unavailable } from './http-error.ts';
 export { createIdempotency, type Idempotency, migrateIdempotency } from './idempotency.ts';
+export { createInternalEndpoints } from './internal-endpoints.ts';
 export { createJwksClient, type KeySource } from './jwks.ts';
 export { repliesOf } from './listen.ts';
 export { createLogger, type Logger } from './logger.ts';
@@ -67,7 +68,7 @@ export {
 } from './revocations.ts';
 export { comparePaths, requestMethods } from './routing.ts';
 export { type ProcessContext, run, type StartedService } from './run.ts';
-export { createServiceFetch, requireService, type ServiceFetch } from './service-tokens.ts';
+export { createServiceFetch, type ServiceFetch } from './service-tokens.ts';
 export { type Call, createService, type Gate, handle, type Handler, type ServiceOptions } from './service.ts';
 export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
 export {

@@ -1,27 +1,11 @@
-import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { ServiceName } from '@content-platform/contract/services';
-import { toHttpError } from './http-error.ts';
-import { bearerToken, isService, type TokenVerifier } from './tokens.ts';
 
 const tokenTimeoutMs = 1_000;
 /** A token is no longer sent when it expires in less than this time. */
 const reserveMs = 30_000;
 
 const reply = z.strictObject({ token: z.string(), expires_in: z.int() });
-
-/** Refuses requests to an internal listener: 401 without a valid token, 403 for a token that is not of a service. */
-export function requireService(tokens: TokenVerifier): RequestHandler {
-  return async (request, response, next) => {
-    try {
-      const caller = await tokens.verify(bearerToken(request.get('authorization')));
-      if (isService(caller)) return next();
-      response.status(403).end();
-    } catch (error) {
-      response.status(toHttpError(error).status).end();
-    }
-  };
-}
 
 /** Calls fetch with the token of a service. */
 export type ServiceFetch = (url: string, init: RequestInit) => Promise<Response>;

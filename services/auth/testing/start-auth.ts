@@ -103,6 +103,7 @@ export async function startAuth({
       serviceSecrets: [`devices:${devicesSecret}`],
       issueToken: tokens.forService,
       tokens: createTokenVerifier(issuer, keys, revocations),
+      logger,
     },
     /** The number of failed logins that were delayed to the common duration. */
     equalized: () => equalized,

@@ -1,0 +1,69 @@
+import { promisify } from 'node:util';
+import express, { Router, type Request } from 'express';
+import type { z } from 'zod';
+import { beginRequestSpan, endRequestSpan, inSpan, requestId, runInContext } from './context.ts';
+import { HttpError, invalidFields, toHttpError } from './http-error.ts';
+import type { Logger } from './logger.ts';
+import { bearerToken, isService, type TokenVerifier } from './tokens.ts';
+
+const parseJson = promisify(express.json({ limit: 65_536 }));
+
+interface InternalEndpoint<Input> {
+  /** Schema of the query of a GET, or of the JSON body of a POST. */
+  schema: z.ZodType<Input>;
+  /** Returns the JSON reply; undefined: 204. `service`: the name of the calling service; empty if the endpoint is open. */
+  answer: (input: Input, service: string) => Promise<object | undefined>;
+  /** The caller needs no token. */
+  isOpen?: true;
+}
+
+/**
+ * Creates the endpoints of an internal listener, which other services call with `createServiceFetch`. An error reply has no
+ * body: 401 or 403 without the token of a service, 400 or 413 for a body that is not readable, 422 for invalid input, the
+ * status of an HttpError below 500, and 503 for every other error.
+ */
+export function createInternalEndpoints(tokens: TokenVerifier, logger: Logger) {
+  const router = Router();
+
+  async function verifyService(request: Request): Promise<string> {
+    const caller = await tokens.verify(bearerToken(request.get('authorization')));
+    if (caller.kind === 'machine' && isService(caller)) return caller.clientId.replace(/^service:/, '');
+    throw new HttpError('insufficient_scope', 'The endpoint is for services.');
+  }
+
+  function serve<Input>(
+    method: 'GET' | 'POST',
+    path: string,
+    { schema, answer, isOpen }: InternalEndpoint<Input>,
+  ): void {
+    const isGet = method === 'GET';
+    router[isGet ? 'get' : 'post'](path, (request, response) => {
+      const id = requestId(request.get('x-request-id'));
+      const context = { requestId: id, route: path, database: { calls: 0, ms: 0 } };
+      // Services that poll send no trace, and would begin one each second.
+      const isTraced = request.headers['traceparent'] !== undefined;
+      const span = isTraced ? beginRequestSpan(method, path, request.headers) : undefined;
+      response.once('close', () => endRequestSpan(span, response.statusCode));
+
+      async function respond(): Promise<void> {
+        try {
+          const service = isOpen ? '' : await verifyService(request);
+          if (!isGet) await parseJson(request, response);
+          const input = schema.safeParse(isGet ? request.query : request.body);
+          if (!input.success) throw invalidFields([]);
+          const reply = await answer(input.data, service);
+          if (reply) response.json(reply);
+          else response.status(204).end();
+        } catch (error) {
+          const { status } = toHttpError(error);
+          // Services that poll would log an unavailable store, an HttpError, each second.
+          if (!(error instanceof HttpError) && status >= 500)
+            logger.error({ error, route: path }, 'request failed');
+          response.status(status < 500 ? status : 503).end();
+        }
+      }
+      void runInContext(context, () => inSpan(span, respond));
+    });
+  }
+  return { router, serve };
+}
