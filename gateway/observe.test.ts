@@ -16,11 +16,11 @@ const ask = (path: string, token = mint()) =>
 const metricsText = () => fixture.gateway.metrics.registry.metrics();
 
 test.each([
-  ['db;dur=12.3;desc="2", cache;desc="hit"', { databaseMs: 12.3, databaseCalls: 2, cache: 'hit' }],
-  ['db;dur=0.0;desc="0"', { databaseMs: 0, databaseCalls: 0, cache: undefined }],
-  ['cache;desc="bypass"', { databaseMs: undefined, databaseCalls: undefined, cache: 'bypass' }],
-  ['total;dur=1', { databaseMs: undefined, databaseCalls: undefined, cache: undefined }],
-  [undefined, { databaseMs: undefined, databaseCalls: undefined, cache: undefined }],
+  ['db;dur=12.3;desc="2", cache;desc="hit"', { database_ms: 12.3, database_calls: 2, cache: 'hit' }],
+  ['db;dur=0.0;desc="0"', { database_ms: 0, database_calls: 0, cache: undefined }],
+  ['cache;desc="bypass"', { database_ms: undefined, database_calls: undefined, cache: 'bypass' }],
+  ['total;dur=1', { database_ms: undefined, database_calls: undefined, cache: undefined }],
+  [undefined, { database_ms: undefined, database_calls: undefined, cache: undefined }],
 ])('Server-Timing %s', (value, expected) => {
   expect(parseServerTiming(value)).toEqual(expected);
 });
@@ -40,15 +40,15 @@ test('stores a slow request as one row with caller, route and service time, and 
     method: 'GET',
     route: '/api/content/:model/:id',
     status: 200,
-    requestId: 'slow-1',
-    userId: '7',
+    request_id: 'slow-1',
+    user_id: '7',
     cache: 'miss',
-    databaseCalls: 3,
-    databaseMs: 170.5,
+    database_calls: 3,
+    database_ms: 170.5,
   });
-  expect(slow[0]!.ms).toBeGreaterThan(slowRequestMs);
-  expect(slow[1]!.userId).toBe('cms');
-  expect(new Set(sent.map(({ traceId }) => traceId))).toEqual(new Set(slow.map(({ traceId }) => traceId)));
+  expect(slow[0]!.duration_ms).toBeGreaterThan(slowRequestMs);
+  expect(slow[1]!.user_id).toBe('cms');
+  expect(new Set(sent.map(({ traceId }) => traceId))).toEqual(new Set(slow.map((row) => row.trace_id)));
   const metrics = await metricsText();
   expect(metrics).toContain('slow_requests_total{route="/api/content/:model/:id"} 2');
   expect(metrics).toContain('slow_requests_total{route="/api/letters"} 0');

@@ -61,8 +61,8 @@ export function parseServerTiming(value = '') {
   const database = /(?:^|,\s*)db;dur=([\d.]{1,20});desc="(\d{1,9})"/.exec(value);
   const cache = /(?:^|,\s*)cache;desc="(\w{1,20})"/.exec(value);
   return {
-    databaseMs: database ? Number(database[1]) : undefined,
-    databaseCalls: database ? Number(database[2]) : undefined,
+    database_ms: database ? Number(database[1]) : undefined,
+    database_calls: database ? Number(database[2]) : undefined,
     cache: cache?.[1],
   };
 }
@@ -109,16 +109,15 @@ export function createObserver({ metrics, logger, slowLog, slowRequestMs }: Obse
       noteRefusal(context, { method, route, status });
       if (ms <= slowRequestMs) return;
       metrics.slowRequests.inc({ route });
-      const timing = parseServerTiming(context.serverTiming);
       slowLog.request({
         method,
         route,
         status,
-        ms,
-        requestId,
-        traceId,
-        userId: userIdOf(context),
-        ...timing,
+        duration_ms: ms,
+        request_id: requestId,
+        trace_id: traceId,
+        user_id: userIdOf(context),
+        ...parseServerTiming(context.serverTiming),
       });
     });
   };

@@ -14,7 +14,7 @@ export const cache: Board = {
       description:
         'Normal: mostly hit, some miss, no bypass. bypass means that Redis cannot be used; see Stores.',
       unit: 'rps',
-      queries: [rates('cache_reads_total', ['outcome'])],
+      queries: rates('cache_reads_total', ['outcome']),
     }),
     series({
       title: 'What is the hit ratio of each model?',
@@ -22,13 +22,13 @@ export const cache: Board = {
         'Normal: over 90 % for each model that is read often. A model that was cleared as a whole starts at 0.',
       unit: 'percentunit',
       goal: { from: targetGoals.hit_ratio.goal },
-      queries: [{ expr: 'model:cache_reads:hit_ratio_10m', legend: '{{model}}' }],
+      queries: { '{{model}}': 'model:cache_reads:hit_ratio_10m' },
     }).max(1),
     series({
       title: 'How many reads does each model have?',
       description: 'Normal: as yesterday at this time. With few reads the hit ratios are not meaningful.',
       unit: 'rps',
-      queries: [{ expr: 'model:cache_reads:rate10m', legend: '{{model}}' }],
+      queries: { '{{model}}': 'model:cache_reads:rate10m' },
     }),
     series({
       title: 'How long after a change is the record cleared?',
@@ -42,28 +42,28 @@ export const cache: Board = {
       description:
         'Normal: http and kafka follow the edits, retry follows retried jobs. pending, recovery and watch are rare: they repair refused, lost or missing announcements.',
       unit: 'ops',
-      queries: [rates('invalidation_delay_seconds_count', ['source'])],
+      queries: rates('invalidation_delay_seconds_count', ['source']),
     }),
     series({
       title: 'How many keys do clears delete?',
       description:
         'Normal: about one for each clear. Many at once mean that a whole model was cleared; misses follow.',
       unit: 'ops',
-      queries: [rates('cache_keys_deleted_total', ['source'])],
+      queries: rates('cache_keys_deleted_total', ['source']),
     }),
     series({
       title: 'How many events does the consumer process?',
       description:
         'Normal: as many as are announced. 0 while events wait means that the consumer is stalled.',
       unit: 'eps',
-      queries: [{ expr: 'invalidation:events_processed:rate5m', legend: 'events' }],
+      queries: { events: 'invalidation:events_processed:rate5m' },
     }),
     series({
       title: 'How many clears wait for Redis?',
       description:
         'Normal: 0. Redis refused these clears. They are carried out before the cache is used again and count in the queue.',
       goal: { below: targetGoals.invalidation_queue.goal },
-      queries: [{ expr: 'max(invalidation_pending_clears)', legend: 'clears' }],
+      queries: { clears: 'max(invalidation_pending_clears)' },
     }),
     series({
       title: 'How old is the measurement of the queue?',
@@ -71,22 +71,20 @@ export const cache: Board = {
         'Normal: a few seconds. More than a minute means that Kafka is unavailable and the number of waiting events is unknown. Empty without Kafka.',
       unit: 's',
       goal: { below: 60 },
-      queries: [
-        { expr: 'time() - max(invalidation_queue_measured_timestamp_seconds > 0)', legend: 'measured' },
-      ],
+      queries: { measured: 'time() - max(invalidation_queue_measured_timestamp_seconds > 0)' },
     }),
     series({
       title: 'How many changes were not announced?',
       description:
         'Normal: 0. Each of these records was outdated in the cache for about two seconds, because the content server did not announce it.',
       goal: { below: 1 },
-      queries: [{ expr: 'sum by (model) (increase(invalidation_missed_total[15m]))', legend: '{{model}}' }],
+      queries: { '{{model}}': 'sum by (model) (increase(invalidation_missed_total[15m]))' },
     }),
     series({
       title: 'Why do events fail?',
       description: 'Normal: 0. Events of the last hour that became failed jobs, by class of failure.',
       goal: { below: 1 },
-      queries: [{ expr: 'sum by (class) (increase(failed_jobs_total[1h]))', legend: '{{class}}' }],
+      queries: { '{{class}}': 'sum by (class) (increase(failed_jobs_total[1h]))' },
     }),
   ],
 };

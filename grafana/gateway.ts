@@ -17,14 +17,14 @@ export const gateway: Board = {
       description:
         'Normal: 2xx, some 304 and 4xx. 499: the client disconnected. 5xx are failures, except 501: a feature that is switched off.',
       unit: 'reqps',
-      queries: [rates('http_request_duration_seconds_count{service="gateway"}', ['status'])],
+      queries: rates('http_request_duration_seconds_count{service="gateway"}', ['status']),
     }),
     series({
       title: 'Which share of requests fails?',
       description: 'Normal: 0. The budget is 0.1 %. Counts 5xx without 501.',
       unit: 'percentunit',
       goal: { below: 0.001 },
-      queries: [{ expr: 'gateway:failed_requests:ratio_rate5m', legend: 'failed' }],
+      queries: { failed: 'gateway:failed_requests:ratio_rate5m' },
     }),
     series({
       title: 'How long do requests take?',
@@ -43,75 +43,68 @@ export const gateway: Board = {
         'Normal: under 100 ms, except /api/login, /api/token and /api/upload, which are slower by design. 95th percentile.',
       unit: 's',
       goal: { below: targetGoals.response_time_p95.goal },
-      queries: [
-        {
-          expr: 'endpoint:http_request_duration_seconds:p95_5m{service="gateway"} > 0',
-          legend: '{{method}} {{route}}',
-        },
-      ],
+      queries: {
+        '{{method}} {{route}}': 'endpoint:http_request_duration_seconds:p95_5m{service="gateway"} > 0',
+      },
     }),
     ranking({
       title: 'Which endpoints are close to their latency limit?',
       description: `Normal: under 100 %. 95th percentile as a share of the limit: ${latencyLimits.usual} s, logins and tokens ${latencyLimits.login} s, uploads ${latencyLimits.upload} s from their last byte.`,
       unit: 'percentunit',
       goal: { below: 1 },
-      queries: [
-        {
-          expr: 'route:latency:p95_5m / on (method, route) max by (method, route) (latency_limit_seconds) > 0',
-          legend: '{{method}} {{route}}',
-        },
-      ],
+      queries: {
+        '{{method}} {{route}}':
+          'route:latency:p95_5m / on (method, route) max by (method, route) (latency_limit_seconds) > 0',
+      },
     }),
     ranking({
       title: 'Which endpoints fail most?',
       description: 'Normal: 0. Failed requests (5xx without 501) in five minutes.',
       goal: { below: 1 },
-      queries: [
-        {
-          expr: 'sum by (method, route) (increase(http_request_duration_seconds_count{service="gateway", status=~"5..", status!="501"}[5m]))',
-          legend: '{{method}} {{route}}',
-        },
-      ],
+      queries: {
+        '{{method}} {{route}}':
+          'sum by (method, route) (increase(http_request_duration_seconds_count{service="gateway", status=~"5..", status!="501"}[5m]))',
+      },
     }),
     series({
       title: 'Why did requests to services fail?',
       description:
         'Normal: 0. connect: the service is unavailable; busy: all connections to it are in use; timeout: it hangs; broken: it stopped during a reply.',
       unit: 'reqps',
-      queries: [rates('gateway_upstream_errors_total', ['service', 'reason'])],
+      queries: rates('gateway_upstream_errors_total', ['service', 'reason']),
     }),
     ranking({
       title: 'Which endpoints are rate limited?',
       description:
         'Normal: 0. Requests that got 429 in five minutes. Either one client sends too much, or the limits are too low.',
-      queries: [{ expr: 'sum by (route) (increase(rate_limited_total[5m]))', legend: '{{route}}' }],
+      queries: { '{{route}}': 'sum by (route) (increase(rate_limited_total[5m]))' },
     }),
     series({
       title: 'How many requests are refused because of overload?',
       description:
         'Normal: 0. Requests that got 503 overloaded, because the event loops of the gateways lag. Start more gateways.',
       unit: 'reqps',
-      queries: [rates('requests_shed_total', ['service'])],
+      queries: rates('requests_shed_total', ['service']),
     }),
     series({
       title: 'How many requests are slow?',
       description:
         'Normal: 0, apart from logins and uploads. Requests over SLOW_REQUEST_MS (default 500 ms) in five minutes. The dashboard Slow log lists them.',
-      queries: [{ expr: 'sum by (route) (increase(slow_requests_total[5m]))', legend: '{{route}}' }],
+      queries: { '{{route}}': 'sum by (route) (increase(slow_requests_total[5m]))' },
     }),
     series({
       title: 'What are the outcomes of logins?',
       description:
         'Normal: mostly success. failure and limited together indicate password guessing. refused: too many logins at once.',
       unit: 'reqps',
-      queries: [rates('logins_total', ['outcome'])],
+      queries: rates('logins_total', ['outcome']),
     }),
     series({
       title: 'How many refresh tokens were reused?',
       description:
         'Normal: 0, in one hour. Refresh tokens that were used after their replacement. RefreshTokenReused fires above 0.',
       goal: { below: 1 },
-      queries: [{ expr: 'sum(increase(refresh_tokens_reused_total[1h]))', legend: 'reused' }],
+      queries: { reused: 'sum(increase(refresh_tokens_reused_total[1h]))' },
     }),
     series({
       title: 'How old is the list of revoked sessions?',
@@ -119,7 +112,7 @@ export const gateway: Board = {
         'Normal: under 1 s. It grows while auth is unavailable; access tokens revoked in that time stay valid for up to 15 min.',
       unit: 's',
       goal: { below: 5 },
-      queries: [{ expr: 'max by (service) (revocations_age_seconds)', legend: '{{service}}' }],
+      queries: { '{{service}}': 'max by (service) (revocations_age_seconds)' },
     }),
   ],
 };

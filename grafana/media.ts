@@ -14,7 +14,7 @@ export const media: Board = {
       description:
         'Normal: created, some existing (the user has the file already) and refused (wrong type, too large). busy: too many uploads at once. failed: read the log of media-upload.',
       unit: 'ops',
-      queries: [rates('uploads_total', ['outcome'])],
+      queries: rates('uploads_total', ['outcome']),
     }),
     series({
       title: 'Which share of uploads fails because of the platform?',
@@ -22,12 +22,9 @@ export const media: Board = {
         'Normal: 0. Share of busy and failed in five minutes: too few worker processes, or a store is unavailable.',
       unit: 'percentunit',
       goal: { below: 0.01 },
-      queries: [
-        {
-          expr: 'sum(rate(uploads_total{outcome=~"busy|failed"}[5m])) / sum(rate(uploads_total[5m]))',
-          legend: 'failed',
-        },
-      ],
+      queries: {
+        failed: 'sum(rate(uploads_total{outcome=~"busy|failed"}[5m])) / sum(rate(uploads_total[5m]))',
+      },
     }).max(1),
     series({
       title: 'How long does it take to process a file?',
@@ -41,7 +38,7 @@ export const media: Board = {
       description:
         'Normal: about as many as uploads created. Files that a user has already are not processed again.',
       unit: 'ops',
-      queries: [{ expr: 'sum(rate(upload_processing_seconds_count[$__rate_interval]))', legend: 'files' }],
+      queries: { files: 'sum(rate(upload_processing_seconds_count[$__rate_interval]))' },
     }),
     series({
       title: 'How long do clients wait for an upload?',
@@ -64,12 +61,7 @@ export const media: Board = {
       title: 'How much space is free for files?',
       description: 'Normal: over 15 % of the disk with MEDIA_FOLDER. DiskSpaceLow fires below.',
       unit: 'percentunit',
-      queries: [
-        {
-          expr: 'min by (instance) (media_folder_free_bytes / media_folder_size_bytes)',
-          legend: '{{instance}}',
-        },
-      ],
+      queries: { '{{instance}}': 'min by (instance) (media_folder_free_bytes / media_folder_size_bytes)' },
     }),
     series({
       title: 'How long does it take to serve a file?',

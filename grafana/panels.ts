@@ -16,7 +16,7 @@ import { PanelBuilder as StatPanel } from '@grafana/grafana-foundation-sdk/stat'
 import { PanelBuilder as TablePanel } from '@grafana/grafana-foundation-sdk/table';
 import { PanelBuilder as SeriesPanel } from '@grafana/grafana-foundation-sdk/timeseries';
 import { logs, prometheus, traceAddress } from './data-sources.ts';
-import { instantQuery, rangeQuery, sqlQuery, type Query } from './queries.ts';
+import { promQueries, sqlQuery, type Queries } from './queries.ts';
 
 /** Goal in the panel's unit: below a limit, or from a minimum. */
 type Goal = { below: number } | { from: number };
@@ -33,7 +33,7 @@ interface PanelTexts {
 }
 
 interface Asking extends PanelTexts {
-  queries: Query[];
+  queries: Queries;
 }
 
 /** A third of the width of a dashboard, which is 24. */
@@ -83,7 +83,7 @@ export function series(asking: Asking): SeriesPanel {
         .placement(LegendPlacement.Bottom)
         .showLegend(true),
     )
-    .targets(asking.queries.map(rangeQuery))
+    .targets(promQueries(asking.queries, 'range'))
     .span(third)
     .height(height);
 }
@@ -94,7 +94,7 @@ export function statusTile(asking: Asking & { goal: Goal }): StatPanel {
     .thresholds(thresholds(asking.goal))
     .colorMode(BigValueColorMode.Background)
     .reduceOptions(newest())
-    .targets(asking.queries.map(rangeQuery))
+    .targets(promQueries(asking.queries, 'range'))
     .span(4)
     .height(6);
 }
@@ -106,24 +106,23 @@ export function statusTiles(asking: Asking & { goal: Goal }): StatPanel {
     .colorMode(BigValueColorMode.Background)
     .textMode(BigValueTextMode.ValueAndName)
     .reduceOptions(newest())
-    .targets(asking.queries.map(instantQuery))
+    .targets(promQueries(asking.queries, 'instant'))
     .span(third)
     .height(height);
 }
 
 /** The ten largest now, as bars. */
 export function ranking(asking: Asking): BarPanel {
+  const largest = Object.fromEntries(
+    Object.entries(asking.queries).map(([legend, expr]) => [legend, `topk(10, ${expr})`]),
+  );
   return about(new BarPanel(), asking, prometheus)
     .min(0)
     .thresholds(thresholds(asking.goal))
     .orientation(VizOrientation.Horizontal)
     .displayMode(BarGaugeDisplayMode.Basic)
     .reduceOptions(newest())
-    .targets(
-      asking.queries.map(({ expr, legend }, index) =>
-        instantQuery({ expr: `topk(10, ${expr})`, legend }, index),
-      ),
-    )
+    .targets(promQueries(largest, 'instant'))
     .span(third)
     .height(height);
 }

@@ -2,27 +2,19 @@ import type { Builder, Dataquery } from '@grafana/grafana-foundation-sdk/cog';
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
 import { logs, prometheus } from './data-sources.ts';
 
-/** A PromQL query and the legend of its series. */
-export interface Query {
-  expr: string;
-  /** Labels in double braces, for example `{{service}}`. */
-  legend: string;
-  /** Shows exemplars, which only queries of histogram buckets have. */
-  exemplars?: boolean;
-}
+/**
+ * PromQL queries by the legend of their series, which may have labels in double braces: `{{service}}`. Queries of histogram
+ * buckets show exemplars over time.
+ */
+export type Queries = Readonly<Record<string, string>>;
 
-const refIdOf = (index: number): string => String.fromCharCode('A'.charCodeAt(0) + index);
-
-/** Builds a range query. */
-export function rangeQuery({ expr, legend, exemplars = false }: Query, index: number): DataqueryBuilder {
-  const query = new DataqueryBuilder().datasource(prometheus).refId(refIdOf(index)).expr(expr);
-  return query.legendFormat(legend).exemplar(exemplars).range();
-}
-
-/** Builds an instant query. */
-export function instantQuery({ expr, legend }: Query, index: number): DataqueryBuilder {
-  const query = new DataqueryBuilder().datasource(prometheus).refId(refIdOf(index)).expr(expr);
-  return query.legendFormat(legend).instant();
+/** Builds the queries, each with the method of its kind: `range` or `instant`. */
+export function promQueries(queries: Queries, kind: 'range' | 'instant'): DataqueryBuilder[] {
+  return Object.entries(queries).map(([legend, expr], index) => {
+    const refId = String.fromCharCode('A'.charCodeAt(0) + index);
+    const query = new DataqueryBuilder().datasource(prometheus).refId(refId).expr(expr).legendFormat(legend);
+    return kind === 'instant' ? query.instant() : query.exemplar(expr.includes('_bucket')).range();
+  });
 }
 
 interface Sql extends Dataquery {
@@ -48,19 +40,18 @@ export function quantiles(
   selector: string,
   percents: readonly number[],
   by: readonly string[] = [],
-): Query[] {
+): Queries {
   const labels = ['le', ...by].join(', ');
-  return percents.map((percent) => ({
-    expr: `histogram_quantile(${percent / 100}, sum by (${labels}) (rate(${selector}[$__rate_interval])))`,
-    legend: [...by.map((label) => `{{${label}}}`), `${percent} %`].join(' '),
-    exemplars: true,
-  }));
+  return Object.fromEntries(
+    percents.map((percent) => [
+      [...by.map((label) => `{{${label}}}`), `${percent} %`].join(' '),
+      `histogram_quantile(${percent / 100}, sum by (${labels}) (rate(${selector}[$__rate_interval])))`,
+    ]),
+  );
 }
 
 /** Builds the query of a counter's rate per second, by these labels. */
-export function rates(selector: string, by: readonly string[]): Query {
-  return {
-    expr: `sum by (${by.join(', ')}) (rate(${selector}[$__rate_interval]))`,
-    legend: by.map((label) => `{{${label}}}`).join(' '),
-  };
+export function rates(selector: string, by: readonly string[]): Queries {
+  const legend = by.map((label) => `{{${label}}}`).join(' ');
+  return { [legend]: `sum by (${by.join(', ')}) (rate(${selector}[$__rate_interval]))` };
 }

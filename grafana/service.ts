@@ -25,7 +25,7 @@ export const serviceBoard: Board = {
       description:
         'Normal: as yesterday at this time. Requests that did not reach the service are on the dashboard Gateway only.',
       unit: 'reqps',
-      queries: [rates(`http_request_duration_seconds_count{${ofService}}`, ['service', 'status'])],
+      queries: rates(`http_request_duration_seconds_count{${ofService}}`, ['service', 'status']),
     }),
     series({
       title: 'How long do requests take in the service?',
@@ -41,33 +41,26 @@ export const serviceBoard: Board = {
         'Normal: under 100 ms. 95th percentile. If the dashboard Gateway shows far more, the gateway or the network is slow.',
       unit: 's',
       goal: { below: 0.5 },
-      queries: [
-        {
-          expr: `endpoint:http_request_duration_seconds:p95_5m{${ofService}} > 0`,
-          legend: '{{method}} {{route}}',
-        },
-      ],
+      queries: { '{{method}} {{route}}': `endpoint:http_request_duration_seconds:p95_5m{${ofService}} > 0` },
     }),
     series({
       title: 'How many processes of the service are up?',
       description: 'Normal: all that were started, at least 1. 0 means that the service is down.',
       goal: { from: 1 },
-      queries: [{ expr: `service:processes_up:sum{${ofService}}`, legend: '{{service}}' }],
+      queries: { '{{service}}': `service:processes_up:sum{${ofService}}` },
     }),
     series({
       title: 'How long have the processes been running?',
       description: 'Normal: since the last release. A line that drops to 0 is a restart.',
       unit: 'dtdurations',
-      queries: [{ expr: `time() - process_start_time_seconds{${ofService}}`, legend: '{{instance}}' }],
+      queries: { '{{instance}}': `time() - process_start_time_seconds{${ofService}}` },
     }),
     series({
       title: 'How much CPU does each process use?',
       description: 'Normal: under 70 % of a core. At 100 % requests wait; start more processes.',
       unit: 'percentunit',
       goal: { below: 0.9 },
-      queries: [
-        { expr: `rate(process_cpu_seconds_total{${ofService}}[$__rate_interval])`, legend: '{{instance}}' },
-      ],
+      queries: { '{{instance}}': `rate(process_cpu_seconds_total{${ofService}}[$__rate_interval])` },
     }),
     series({
       title: 'How much does the event loop lag?',
@@ -75,29 +68,26 @@ export const serviceBoard: Board = {
         'Normal: 10 to 20 ms, because it is measured in steps of 10 ms. Over 100 ms something blocks the event loop and all requests wait.',
       unit: 's',
       goal: { below: 0.1 },
-      queries: [{ expr: `nodejs_eventloop_lag_p99_seconds{${ofService}}`, legend: '{{instance}}' }],
+      queries: { '{{instance}}': `nodejs_eventloop_lag_p99_seconds{${ofService}}` },
     }),
     series({
       title: 'How much memory does each process use?',
       description:
         'Normal: 100 to 300 MB and level; media-upload uses more while it processes images. Memory that only grows indicates a leak.',
       unit: 'bytes',
-      queries: [
-        { expr: `process_resident_memory_bytes{${ofService}}`, legend: '{{instance}} total' },
-        { expr: `nodejs_heap_size_used_bytes{${ofService}}`, legend: '{{instance}} JavaScript' },
-      ],
+      queries: {
+        '{{instance}} total': `process_resident_memory_bytes{${ofService}}`,
+        '{{instance}} JavaScript': `nodejs_heap_size_used_bytes{${ofService}}`,
+      },
     }),
     series({
       title: 'How much time does garbage collection take?',
       description: 'Normal: under 5 %. More means that memory is short or that requests allocate too much.',
       unit: 'percentunit',
       goal: { below: 0.1 },
-      queries: [
-        {
-          expr: `sum by (instance) (rate(nodejs_gc_duration_seconds_sum{${ofService}}[$__rate_interval]))`,
-          legend: '{{instance}}',
-        },
-      ],
+      queries: {
+        '{{instance}}': `sum by (instance) (rate(nodejs_gc_duration_seconds_sum{${ofService}}[$__rate_interval]))`,
+      },
     }),
   ],
 };

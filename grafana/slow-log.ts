@@ -14,7 +14,7 @@ export const slowLog: Board = {
     series({
       title: 'How many requests and queries were slow?',
       description: `Normal: 0 or a few. ${kept}`,
-      queries: [],
+      queries: {},
     })
       .datasource(logs)
       .withTarget(
@@ -33,7 +33,7 @@ GROUP BY 1 ORDER BY 1`,
       description:
         'Normal: requests over 0.5 s and queries over 0.2 s, unless SLOW_REQUEST_MS and SLOW_QUERY_MS are set.',
       unit: 's',
-      queries: [{ expr: 'max by (kind) (slow_threshold_seconds)', legend: '{{kind}}' }],
+      queries: { '{{kind}}': 'max by (kind) (slow_threshold_seconds)' },
     }).span(24),
     rows({
       title: 'Which endpoints are slow most often?',

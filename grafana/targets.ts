@@ -39,10 +39,9 @@ function alertLights() {
     description: 'Normal: all 0. Click an alert for its dashboard and its runbook.',
     unit: 'none',
     goal: { below: 1 },
-    queries: names.map((name) => ({
-      expr: `count(ALERTS{alertname="${name}", alertstate="firing"}) or vector(0)`,
-      legend: name,
-    })),
+    queries: Object.fromEntries(
+      names.map((name) => [name, `count(ALERTS{alertname="${name}", alertstate="firing"}) or vector(0)`]),
+    ),
   });
   for (const name of names) {
     const links = [
@@ -69,21 +68,21 @@ export const targets: Board = {
         'Normal: under 100 ms; the target is under 500 ms. Logins, tokens and uploads are excluded. Details: Gateway.',
       unit: 's',
       goal: { below: targetGoals.response_time_p95.goal },
-      queries: [{ expr: 'gateway:judged_requests:p95_5m', legend: '95 %' }],
+      queries: { '95 %': 'gateway:judged_requests:p95_5m' },
     }),
     statusTile({
       title: 'How many invalidations wait?',
       description:
         'Normal: 0, or a few while records are edited; the target is under 100. Kafka events that wait and clears that Redis refused. Details: Cache and invalidation.',
       goal: { below: targetGoals.invalidation_queue.goal },
-      queries: [{ expr: 'invalidation:queue_length:max', legend: 'invalidations' }],
+      queries: { invalidations: 'invalidation:queue_length:max' },
     }),
     statusTile({
       title: 'How many failed jobs are open?',
       description:
         'Normal: 0. Each is an event that could not be processed; retry or delete it. Details: Cache and invalidation.',
       goal: { below: 1 },
-      queries: [{ expr: 'max(failed_jobs_open)', legend: 'jobs' }],
+      queries: { jobs: 'max(failed_jobs_open)' },
     }),
     statusTile({
       title: 'What is the cache hit ratio?',
@@ -91,7 +90,7 @@ export const targets: Board = {
         'Normal: over 90 %; the target is over 80 %. With few reads most are first reads and the ratio is low. Details: Cache and invalidation.',
       unit: 'percentunit',
       goal: { from: targetGoals.hit_ratio.goal },
-      queries: [{ expr: 'cache:cache_reads:hit_ratio_10m', legend: 'hits' }],
+      queries: { hits: 'cache:cache_reads:hit_ratio_10m' },
     }),
     statusTile({
       title: 'How much of its memory limit does Redis use?',
@@ -99,26 +98,26 @@ export const targets: Board = {
         'Normal: under 90 % of maxmemory. A full Redis evicts the least used keys. Empty if Redis has no limit. Details: Stores.',
       unit: 'percentunit',
       goal: { below: targetGoals.cache_memory.goal },
-      queries: [{ expr: 'cache:memory:ratio', legend: 'memory' }],
+      queries: { memory: 'cache:memory:ratio' },
     }),
     statusTile({
       title: 'How many processes has the smallest service?',
       description: 'Normal: 1 or more. 0 means that a service is down. Details: Service.',
       goal: { from: 1 },
-      queries: [{ expr: 'min(service:processes_up:sum)', legend: 'processes' }],
+      queries: { processes: 'min(service:processes_up:sum)' },
     }),
     alertLights(),
     series({
       title: 'What is the burn rate of the availability budget?',
       description: `${windows} 99.9 % of requests must succeed. Over 14.4 in the windows 1h and 5m pages immediately.`,
       goal: { below: 1 },
-      queries: [{ expr: 'gateway:availability:burn_rate', legend: '{{window}}' }],
+      queries: { '{{window}}': 'gateway:availability:burn_rate' },
     }).span(12),
     series({
       title: 'What is the burn rate of the latency budget?',
       description: `${windows} 95 % of requests must take less than 500 ms. Over 14.4 in the windows 1h and 5m pages immediately.`,
       goal: { below: 1 },
-      queries: [{ expr: 'gateway:latency:burn_rate', legend: '{{window}}' }],
+      queries: { '{{window}}': 'gateway:latency:burn_rate' },
     }).span(12),
   ],
 };

@@ -1,3 +1,4 @@
+import { withClient } from '@content-platform/chassis';
 import pg from 'pg';
 import { Problem } from './problem.ts';
 
@@ -6,18 +7,6 @@ export interface Databases {
   platform: string;
   logs: string;
   version: string;
-}
-
-/** Runs `work` with a connection of its own. @throws the errors of the server and of `work` */
-export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
-  client.on('error', () => {}); // the next query reports the error
-  try {
-    await client.connect();
-    return await work(client);
-  } finally {
-    await client.end().catch(() => {});
-  }
 }
 
 function withDatabase(url: string, name: string): string {

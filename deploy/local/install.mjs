@@ -16,15 +16,12 @@ export async function ensureInstalled(root) {
   const lock = join(root, '.local', 'install.lock');
   try {
     mkdirSync(join(root, '.local'), { recursive: true, mode: 0o700 });
-    const stopTicking = tick('Installing packages (npm ci)');
+    console.log('Installing packages (npm ci)');
     try {
       while (!takeLock(lock)) await sleep(300);
-      const output = isInstalled(root) ? undefined : await npmCi(root, lock);
-      stopTicking(output === undefined ? 'installed' : 'failed');
-      if (output !== undefined)
-        return `${output.trimEnd()}\nnpm ci failed: see above. Check the network, then start again.`;
+      if (!isInstalled(root) && !(await npmCi(root, lock)))
+        return 'npm ci failed: see above. Check the network, then start again.';
     } finally {
-      stopTicking();
       rmSync(lock, { force: true });
     }
   } catch (error) {
@@ -89,18 +86,18 @@ function isAlive(pid) {
   }
 }
 
-/** Resolves with npm's output if npm failed, otherwise with undefined. */
+/** Resolves with whether npm succeeded. npm shows its progress. */
 function npmCi(root, lock) {
   return new Promise((resolve) => {
-    const npm = spawn('npm', ['ci', '--no-audit', '--no-fund'], {
+    const npm = spawn('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
       cwd: root,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'inherit', 'inherit'],
     });
-    let output = '';
-    npm.stdout.on('data', (chunk) => (output += chunk));
-    npm.stderr.on('data', (chunk) => (output += chunk));
-    npm.on('error', (error) => resolve(`npm cannot be started: ${error.message}`));
-    npm.on('close', (code) => resolve(code === 0 ? undefined : output));
+    npm.on('error', (error) => {
+      console.error(`npm cannot be started: ${error.message}`);
+      resolve(false);
+    });
+    npm.on('close', (code) => resolve(code === 0));
     // The lock names npm's pid: if this process is killed, npm continues and others must still wait for it.
     if (npm.pid) writeFileSync(lock, String(npm.pid));
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
@@ -109,22 +106,4 @@ function npmCi(root, lock) {
         npm.once('close', () => process.exit(0));
       });
   });
-}
-
-/** Shows progress: a counting line on a terminal, otherwise a line every ten seconds. */
-function tick(what) {
-  const start = Date.now();
-  const seconds = () => `${((Date.now() - start) / 1000).toFixed(process.stdout.isTTY ? 0 : 1)} s`;
-  const tty = process.stdout.isTTY;
-  const show = () => process.stdout.write(tty ? `\r  ${what} ${seconds()} ` : `  ${what} ${seconds()}\n`);
-  show();
-  const timer = setInterval(show, tty ? 1000 : 10_000);
-  let done = false;
-  return (result) => {
-    if (done) return;
-    done = true;
-    clearInterval(timer);
-    if (tty) process.stdout.write('\r\u001B[K');
-    if (result) console.log(`${result === 'installed' ? '✓' : '✗'} Packages ${result} ${seconds()}`);
-  };
 }

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { withClient } from './databases.ts';
+import { withClient } from '@content-platform/chassis';
 import { HOST, preferredOrFreePort } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';

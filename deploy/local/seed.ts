@@ -1,7 +1,7 @@
 import { ensureClient, ensureUser, openAccounts } from '@content-platform/auth/accounts';
+import { withClient } from '@content-platform/chassis';
 import { ensureLetters, openLetters } from '@content-platform/letters/letters';
 import pg from 'pg';
-import { withClient } from './databases.ts';
 import {
   DEMO_CLIENT,
   DEMO_PASSWORD,

@@ -1,5 +1,4 @@
-import { ConfigError, readConfig, url } from '@content-platform/chassis';
-import { Problem } from '../local/problem.ts';
+import { readConfig, url } from '@content-platform/chassis';
 
 /** The settings of `npm run render`. */
 const renderConfig = {
@@ -8,18 +7,8 @@ const renderConfig = {
     .default('https://example.com/runbooks'),
 };
 
-/**
- * Returns the URL of docs/operations/runbooks.md, with which every link to a runbook starts.
- *
- * @throws Problem when RUNBOOK_BASE_URL is invalid
- */
-export function runbookBaseUrl(): string {
-  try {
-    return readConfig(renderConfig, process.env).RUNBOOK_BASE_URL;
-  } catch (error) {
-    throw error instanceof ConfigError ? new Problem(error.message) : error;
-  }
-}
+/** Returns the URL of docs/operations/runbooks.md, with which every link to a runbook starts. Throws ConfigError. */
+export const runbookBaseUrl = (): string => readConfig(renderConfig).RUNBOOK_BASE_URL;
 
 /** Returns the `runbook_url` of an alert. */
 export const runbookUrl = (alert: string): string => `${runbookBaseUrl()}#${alert.toLowerCase()}`;

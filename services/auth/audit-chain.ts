@@ -28,6 +28,7 @@ export function startAuditChain(
   }
   return repeat(linkAll, {
     everyMs,
-    onFailure: (error) => logger.warn({ error }, 'audit entries were not linked; retrying every second'),
+    logger,
+    failure: 'audit entries were not linked; retrying every second',
   });
 }

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { Router } from 'express';
 import { z } from 'zod';
 import { id, idSegment, multiLineText } from '@content-platform/contract';
@@ -9,6 +9,7 @@ import {
   type TokenVerifier,
 } from '@content-platform/chassis';
 import { accessTokenLifetime } from './access-token-lifetime.ts';
+import { sha256 } from './sessions/opaque-token.ts';
 import type { Stores } from './stores.ts';
 
 const after = z
@@ -45,8 +46,6 @@ interface InternalDeps {
   tokens: TokenVerifier;
   logger: Logger;
 }
-
-const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
 /**
  * Returns the name of the service if the Authorization header contains one of the `<name>:<secret>` pairs, otherwise

@@ -1,84 +1,31 @@
-export { type AddToAudit, createAuditClient } from './audit.ts';
-export { openDatabase, runCommand } from './command-line.ts';
-export {
-  type Breaker,
-  createBreaker,
-  createSemaphore,
-  type Release,
-  type Semaphore,
-  singleFlight,
-  withTimeout,
-} from './concurrency.ts';
-export { connectDatabase, tokensFromAuth } from './connections.ts';
-export {
-  commonConfig,
-  ConfigError,
-  type ConfigOf,
-  databaseUrl,
-  flag,
-  integer,
-  list,
-  readConfig,
-  redisUrl,
-  serviceSecret,
-  serviceUrl,
-  tokenConfig,
-  url,
-} from './config.ts';
-export {
-  beginRequestSpan,
-  beginSpan,
-  currentContext,
-  endRequestSpan,
-  inSpan,
-  requestId,
-  runInContext,
-  type Span,
-  traced,
-} from './context.ts';
-export { etagOf, matchesIfMatch, matchesIfNoneMatch } from './etag.ts';
-export { envelope, HttpError, invalidFields, toHttpError, unavailable } from './http-error.ts';
-export { createIdempotency, type Idempotency, migrateIdempotency } from './idempotency.ts';
-export { createInternalEndpoints } from './internal-endpoints.ts';
-export { createJwksClient, type KeySource } from './jwks.ts';
-export { repliesOf } from './listen.ts';
-export { createLogger, type Logger } from './logger.ts';
-export { createMetrics, durationBuckets, methodLabel, type Metrics, observe, statusOf } from './metrics.ts';
-export { migrate } from './migrations.ts';
-export { page } from './page.ts';
-export { createDatabase, type Database } from './postgres.ts';
-export { prepareDatabases } from './prepare-databases.ts';
-export {
-  type HostPort,
-  parseRedisUrl,
-  type RedisAccess,
-  type RedisAddress,
-  sentinelLogin,
-} from './redis-address.ts';
-export { createRedis, type RedisClient, redisTimeoutMs } from './redis.ts';
-export { repeat, retryUntilAborted } from './repeat.ts';
-export { bodyTooLarge, checkBodyHeaders, endAfterBody, hasBody } from './request-input.ts';
-export { deleteExpired, deleteWith, type RetentionSteps, runRetention, startRetention } from './retention.ts';
-export {
-  fetchRevocationsFrom,
-  revocationPage,
-  type RevocationPage,
-  type Revocations,
-  watchRevocations,
-} from './revocations.ts';
-export { comparePaths, requestMethods } from './routing.ts';
-export { type ProcessContext, run, type StartedService } from './run.ts';
-export { createServiceFetch, type ServiceFetch } from './service-tokens.ts';
-export { type Call, createService, type Gate, handle, type Handler, type ServiceOptions } from './service.ts';
-export { createSlowLog, type SlowLog, type SlowRequest } from './slow-log.ts';
-export {
-  actorOf,
-  audience,
-  authorize,
-  bearerToken,
-  type Caller,
-  createTokenVerifier,
-  internalScope,
-  requireScope,
-  type TokenVerifier,
-} from './tokens.ts';
+export * from './audit.ts';
+export * from './command-line.ts';
+export * from './concurrency.ts';
+export * from './config.ts';
+export * from './connections.ts';
+export * from './context.ts';
+export * from './etag.ts';
+export * from './health.ts';
+export * from './http-error.ts';
+export * from './idempotency.ts';
+export * from './internal-endpoints.ts';
+export * from './jwks.ts';
+export * from './listen.ts';
+export * from './logger.ts';
+export * from './metrics.ts';
+export * from './migrations.ts';
+export * from './page.ts';
+export * from './postgres.ts';
+export * from './prepare-databases.ts';
+export * from './redis-address.ts';
+export * from './redis.ts';
+export * from './repeat.ts';
+export * from './request-input.ts';
+export * from './retention.ts';
+export * from './revocations.ts';
+export * from './routing.ts';
+export * from './run.ts';
+export * from './service-tokens.ts';
+export * from './service.ts';
+export * from './slow-log.ts';
+export * from './tokens.ts';

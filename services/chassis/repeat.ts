@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from './logger.ts';
 
 const firstPauseMs = 50;
 const longestPauseMs = 1_000;
@@ -28,8 +29,9 @@ interface RepeatOptions {
   everyMs: number | (() => number);
   /** Pause before the first run, in ms; default: none. */
   firstMs?: number;
-  /** Called with the first error of consecutive failures. */
-  onFailure: (error: unknown) => void;
+  logger: Logger;
+  /** Log message of the first of consecutive failures. */
+  failure: string;
 }
 
 /**
@@ -38,7 +40,7 @@ interface RepeatOptions {
  */
 export function repeat(
   work: (signal: AbortSignal) => Promise<unknown>,
-  { everyMs, firstMs = 0, onFailure }: RepeatOptions,
+  { everyMs, firstMs = 0, logger, failure }: RepeatOptions,
 ): () => Promise<void> {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -52,7 +54,7 @@ export function repeat(
         await work(signal);
         failing = false;
       } catch (error) {
-        if (!failing && !signal.aborted) onFailure(error);
+        if (!failing && !signal.aborted) logger.warn({ error }, failure);
         failing = true;
       }
       await pause(typeof everyMs === 'number' ? everyMs : everyMs());

@@ -77,6 +77,7 @@ export function startRetention(
   return repeat((signal) => runRetention(query, stepsOf, logger, signal), {
     everyMs,
     firstMs,
-    onFailure: (error) => logger.warn({ error }, 'old rows were not deleted; retrying in an hour'),
+    logger,
+    failure: 'old rows were not deleted; retrying in an hour',
   });
 }

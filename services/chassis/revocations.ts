@@ -97,7 +97,8 @@ export function watchRevocations(
 
   const stop = repeat(update, {
     everyMs: () => (isLoaded() ? pollMs : firstRetryMs),
-    onFailure: (error) => logger.warn({ error }, 'revocations not fetched; using the last list'),
+    logger,
+    failure: 'revocations not fetched; using the last list',
   });
 
   return {

@@ -37,7 +37,7 @@ function start(url: string) {
 }
 
 const request = (requestId = 'some-request') =>
-  slowLog.request({ method: 'GET', route: '/api/me', status: 200, ms: 501, requestId });
+  slowLog.request({ method: 'GET', route: '/api/me', status: 200, duration_ms: 501, request_id: requestId });
 const rows = async () => (await owner.query('SELECT FROM logs.slow_request')).rowCount;
 
 test('records requests and queries as rows', async () => {

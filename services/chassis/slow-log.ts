@@ -6,18 +6,19 @@ import { migrate } from './migrations.ts';
 import type { Database } from './postgres.ts';
 import { deleteWith, firstRetentionMs } from './retention.ts';
 
+/** A row of logs.slow_request. */
 export interface SlowRequest {
   method: string;
   /** Template from the contract. */
   route: string;
   status: number;
-  ms: number;
-  requestId: string;
-  traceId?: string | undefined;
-  userId?: string | undefined;
+  duration_ms: number;
+  request_id: string;
+  trace_id?: string | undefined;
+  user_id?: string | undefined;
   cache?: string | undefined;
-  databaseCalls?: number | undefined;
-  databaseMs?: number | undefined;
+  database_calls?: number | undefined;
+  database_ms?: number | undefined;
 }
 
 /** Records slow requests and queries in the logs database, in the background: a full queue drops rows and counts them. */
@@ -28,14 +29,14 @@ export interface SlowLog {
   close(): Promise<void>;
 }
 
-type Row = { table: 'slow_request' | 'slow_query'; values: Record<string, unknown> };
+type Row = { table: 'slow_request' | 'slow_query'; values: object };
 
 const maxQueue = 1_000;
 const maxBatch = 100;
 const flushEveryMs = 1_000;
 
 function insert(table: Row['table'], rows: readonly Row[]) {
-  const columns = Object.keys(rows[0]!.values).join(', ');
+  const columns = Object.keys(Object.assign({}, ...rows.map(({ values }) => values))).join(', ');
   const text = `INSERT INTO logs.${table} (${columns})
                 SELECT ${columns} FROM json_populate_recordset(NULL::logs.${table}, $1)`;
   return { text, values: [JSON.stringify(rows.map(({ values }) => values))] };
@@ -107,20 +108,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
   timer.unref();
 
   return {
-    request({ method, route, status, ms, requestId, traceId, userId, cache, databaseCalls, databaseMs }) {
-      add('slow_request', {
-        method,
-        route,
-        status,
-        duration_ms: ms,
-        request_id: requestId,
-        trace_id: traceId,
-        user_id: userId,
-        cache,
-        database_calls: databaseCalls,
-        database_ms: databaseMs,
-      });
-    },
+    request: (slow) => add('slow_request', slow),
     query({ statement, ms }) {
       const context = currentContext();
       add('slow_query', {

@@ -1,8 +1,7 @@
-import type { Database, Logger } from '@content-platform/chassis';
+import { repeat, type Database, type Logger } from '@content-platform/chassis';
 import type { Model } from '@content-platform/contract';
 import type { CacheClearer, ContentCache } from './cache/index.ts';
 import { clearTarget, settleAll, type Invalidator, type Requester } from './invalidator.ts';
-import { repeat } from './repeat.ts';
 import { targetName, type Target } from './target.ts';
 
 interface Row {
@@ -101,14 +100,16 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
       }
     },
 
-    /** Carries out stored clears every second: Redis also refuses without a disconnect, and other processes store clears. */
-    watch(cache: ContentCache, signal: AbortSignal): Promise<void> {
+    /**
+     * Carries out stored clears every second, because Redis also refuses without a disconnect, and other processes store
+     * clears. Returns a function that stops this.
+     */
+    watch(cache: ContentCache): () => Promise<void> {
       const work = async () => {
         if (cache.state === 'usable' || cache.state === 'partial') await carryOut(cache);
       };
       return repeat(work, {
-        intervalMs,
-        signal,
+        everyMs: intervalMs,
         logger,
         failure: 'pending clears not carried out; retrying',
       });

@@ -90,7 +90,6 @@ export async function startContentCache(
   events?.start();
   onStop(() => events?.stop());
 
-  const stopping = new AbortController();
   const changes = createChangeFollower({
     database,
     cache,
@@ -101,15 +100,9 @@ export async function startContentCache(
     logger,
     timing: forTests.changes,
   });
-  const watches = [
-    pending.watch(cache, stopping.signal),
-    changes.run(stopping.signal),
-    warnOfReplicas(cache, logger, stopping.signal),
-  ];
-  onStop(() => {
-    stopping.abort();
-    return Promise.all(watches);
-  });
+  onStop(changes.start());
+  onStop(pending.watch(cache));
+  onStop(warnOfReplicas(cache, logger));
   const tokens = tokensFromAuth(process);
   const { AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = config;
   const fetchAsService = createServiceFetch(authUrl, 'content-cache', secret);

@@ -54,7 +54,7 @@ export function followEndedSessions(
   }
   return repeat(readAll, {
     everyMs: pollMs,
-    onFailure: (error) =>
-      logger.warn({ error }, 'ended sessions not read; their devices stay until a retry succeeds'),
+    logger,
+    failure: 'ended sessions not read; their devices stay until a retry succeeds',
   });
 }

@@ -15,10 +15,10 @@ test('returns nothing before the first slow row, then groups with the newest fir
   const store = createSlowLogStore(database);
   expect(await store.newest()).toEqual({ requests: [], queries: [] });
   const log = createSlowLog(testDatabase.url, metrics, logger);
-  const one = { method: 'GET', status: 200, requestId: 'x' };
-  log.request({ ...one, route: '/api/me', ms: 550, traceId: 'b'.repeat(32) });
-  log.request({ ...one, route: '/api/me', ms: 700, traceId: 'a'.repeat(32) });
-  log.request({ ...one, route: '/api/me', ms: 600 });
+  const one = { method: 'GET', status: 200, request_id: 'x' };
+  log.request({ ...one, route: '/api/me', duration_ms: 550, trace_id: 'b'.repeat(32) });
+  log.request({ ...one, route: '/api/me', duration_ms: 700, trace_id: 'a'.repeat(32) });
+  log.request({ ...one, route: '/api/me', duration_ms: 600 });
   log.query({ statement: 'SELECT $1', ms: 300 });
   const slow = await until('they are written', async () => {
     const now = await store.newest();

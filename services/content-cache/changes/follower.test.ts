@@ -71,7 +71,6 @@ describe('one check', () => {
     const cleared: string[] = [];
     const log = { add: ({ target }) => void cleared.push(targetName(target)) } as InvalidationLog;
     let checks = 0;
-    const stopping = new AbortController();
     const follower = createChangeFollower({
       database: {
         async transaction(work) {
@@ -89,10 +88,9 @@ describe('one check', () => {
       timing: { intervalMs: 50, settleMs: 0 },
       ...more,
     });
-    const running = follower.run(stopping.signal);
+    const stop = follower.start();
     await until('two checks have run', () => checks >= 2);
-    stopping.abort();
-    await running;
+    await stop();
     const { values } = await metrics.missed.get();
     return { cleared, missed: values.reduce((sum, { value }) => sum + value, 0) };
   }

@@ -1,9 +1,8 @@
-import type { Database, Logger } from '@content-platform/chassis';
+import { repeat, type Database, type Logger } from '@content-platform/chassis';
 import type { CacheClearer, ContentCache } from '../cache/index.ts';
 import { settleAll, type Invalidator } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
 import type { PendingClears } from '../pending-clears.ts';
-import { repeat } from '../repeat.ts';
 import { targetName } from '../target.ts';
 import { createChangeLog, isBefore, type Change, type Snapshot } from './change-log.ts';
 
@@ -116,8 +115,8 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
   }
 
   return {
-    /** Checks now and every 250 ms until `signal` aborts. Never throws. */
-    run(signal: AbortSignal): Promise<void> {
+    /** Checks now and every 250 ms. Returns a function that stops this and resolves when the running check has ended. */
+    start(): () => Promise<void> {
       const work = async () => {
         if (cache.state !== 'usable') return;
         await database.transaction(async (query) => {
@@ -125,8 +124,11 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
           if (rows[0]!.is_ours) await check(query);
         });
       };
-      const failure = 'changed records were not compared with the cache';
-      return repeat(work, { intervalMs, signal, logger, failure });
+      return repeat(work, {
+        everyMs: intervalMs,
+        logger,
+        failure: 'changed records were not compared with the cache',
+      });
     },
   };
 }

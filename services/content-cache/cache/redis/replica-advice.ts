@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '@content-platform/chassis';
+import { repeat, type Logger } from '@content-platform/chassis';
 import type { Replication } from '../connection.ts';
 
 /**
@@ -21,19 +20,18 @@ export function replicaAdvice(primaries: Replication[], atLeast: number): string
   return undefined;
 }
 
-const firstMs = 1_000;
-const intervalMs = 60_000;
-
-/** Logs the setting to change, once, if Redis has replicas that the cache does not count. Checks every minute. */
-export async function warnOfReplicas(
-  cache: { advice(): Promise<string | undefined> },
-  logger: Logger,
-  signal: AbortSignal,
-): Promise<void> {
-  for (let pause = firstMs; !signal.aborted; pause = intervalMs) {
+/**
+ * Logs the setting to change, once, if Redis has replicas that the cache does not count. Checks every minute. Returns a
+ * function that stops this.
+ */
+export function warnOfReplicas(cache: { advice(): Promise<string | undefined> }, logger: Logger) {
+  let isWarned = false;
+  async function check(): Promise<void> {
+    if (isWarned) return;
     // An unreachable Redis is logged elsewhere.
     const advice = await cache.advice().catch(() => undefined);
-    if (advice) return logger.warn(advice);
-    await sleep(pause, undefined, { signal }).catch(() => undefined);
+    if (advice) logger.warn(advice);
+    isWarned = advice !== undefined;
   }
+  return repeat(check, { everyMs: 60_000, firstMs: 1_000, logger, failure: 'replicas were not counted' });
 }
