@@ -1,4 +1,6 @@
-import { type Configuration, Provider } from 'oidc-provider';
+import { type AdapterConstructor, type Configuration, Provider } from 'oidc-provider';
+// @ts-expect-error: the types of the package lack its default adapter
+import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -18,6 +20,8 @@ const keyFor = (alg: string) => {
 
 function configurationOf({ client, people }: ProviderOptions): Configuration {
   return {
+    // Named, because the library warns of its default.
+    adapter: MemoryAdapter as AdapterConstructor,
     clients: [
       {
         client_id: client.id,
