@@ -44,7 +44,7 @@ const check = (env: Record<string, string>, wait = '0') =>
 
 test('platform:check finds nothing wrong with a complete installation', async () => {
   const kafka = { PLATFORM_VIA: 'kafka', TEST_RDKAFKA: '1', KAFKA_BROKERS: stack().kafka! };
-  const { code, output } = await check(kafka, '60');
+  const { code, output } = await check(kafka, '45');
   const names = ['Laravel', 'URL', 'Client', 'Database', 'Queue', 'Worker', 'Kafka'];
   expect({ code, output }).toEqual({ code: 0, output: names.map((name) => `ok    ${name}\n`).join('') });
 });

@@ -35,15 +35,16 @@ export function sparkline(points: readonly Point[], { goal, unit }: Target, now:
   const time = span === hourMs ? 'hour' : `${Math.round(span / 60_000)} min`;
   const y = (value: number) => (height - 1 - (value / top) * (height - 2)).toFixed(1);
   const [least, most] = [Math.min(...values), Math.max(...values)].map((value) => format(value, unit));
+  const range = least === most ? `always ${least}` : `${least} to ${most}`;
   return html`<svg
       class="line"
       viewBox="0 0 ${width} ${height}"
       preserveAspectRatio="none"
       role="img"
-      aria-label="Last ${time}: from ${least} to ${most}"
+      aria-label="Last ${time}: ${range}"
     >
       ${goal !== null && html`<path class="goal" d="M0 ${y(goal)}H${width}" />`}
       <path d="${path(points, x, y)}" />
     </svg>
-    <p class="note">last ${time}: ${least} to ${most}</p>`;
+    <p class="note">last ${time}: ${range}</p>`;
 }
