@@ -10,16 +10,11 @@ import { untilStopped } from '../../deploy/local/until-stopped.ts';
 import { startOwnStack } from '../support/own-stack.ts';
 import { noteLoad } from '../support/results.ts';
 
-/** The other benches read the CPU time of processes from /proc (Linux). */
-const onEverySystem = ['login-timing', 'memory'];
-
 const onStack: Record<string, string> = {
-  'login-timing': 'login-timing.ts',
   tracing: 'tracing.ts',
   capacity: 'capacity.ts',
   overload: 'overload/main.ts',
   curves: 'curves/main.ts',
-  memory: 'memory/main.ts',
 };
 
 /** Benches that start their own processes: an idle stack beside them would change their figures. */
@@ -32,13 +27,12 @@ const onTheirOwn: Record<string, string> = {
 
 const allNames = [...Object.keys(onStack), ...Object.keys(onTheirOwn)];
 
-/** @throws Problem for an unknown bench, or for a bench that does not run on this system */
+/** @throws Problem for an unknown bench, and on other systems: benches read the CPU time of processes from /proc */
 function check(names: readonly string[]): void {
   const unknown = names.find((name) => !allNames.includes(name));
   if (unknown !== undefined)
     throw new Problem(`Unknown bench ${unknown}. Available benches: ${allNames.join(', ')}.`);
-  const elsewhere = names.filter((name) => process.platform !== 'linux' && !onEverySystem.includes(name));
-  if (elsewhere.length > 0) throw new Problem(`These benches run on Linux only: ${elsewhere.join(', ')}.`);
+  if (process.platform !== 'linux') throw new Problem('The benches run on Linux only.');
 }
 
 /** Runs benches in sequence, each in its own process. Resolves with the number of failed benches. */

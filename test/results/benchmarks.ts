@@ -234,22 +234,6 @@ function curves(kept: StoredResult) {
   return { text: [notAnswered, ...text], charts };
 }
 
-function memory(kept: StoredResult) {
-  const samples = kept['samples'] as Record<string, { heap: number }[]>;
-  const lines = Object.entries(samples).map(([label, list]) => ({
-    label,
-    points: list.map(({ heap }, index) => [index + 1, heap / 1e6] as const),
-  }));
-  const { minutes, perSecond } = kept['settings'];
-  const wrong = Object.values<number>(kept['errors']).reduce((sum, count) => sum + count, 0);
-  const text = [
-    `${minutes} minutes with ${perSecond} requests a second in 50 s of each minute (${round(kept['sent'])} in total, ${wrong} with a wrong or no reply):`,
-    verdicts(kept['verdicts']),
-  ];
-  const axes = { x: 'minutes', y: 'MB of heap after garbage collection' };
-  return { text, charts: { memory: lineChart('Heap of each process', axes, lines) } };
-}
-
 /** The result file of a bench and the command that repeats it. */
 const bench = (name: string) => ({ file: `bench/results/${name}.json`, repeat: `npm run bench -- ${name}` });
 
@@ -309,5 +293,4 @@ export const benchmarks: Section[] = [
     ...bench('curves'),
     render: curves,
   },
-  { title: 'Memory', ...bench('memory'), render: memory },
 ];

@@ -1,6 +1,23 @@
-import { containersOf } from '../../compose/docker.ts';
+import { containersOf, docker } from '../../compose/docker.ts';
 import { until } from '../../support/wait.ts';
-import { addressOf, redisCli, replicationOf } from '../redis-cli.ts';
+
+/** Runs redis-cli in a container; its environment contains the password. */
+const redisCli = (container: string, ...args: string[]): Promise<string> =>
+  docker(['exec', container, 'redis-cli', ...args]);
+
+/** Returns a field of INFO replication. */
+async function replicationOf(container: string, name: string): Promise<string | undefined> {
+  return new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(await redisCli(container, 'info', 'replication'))?.[1];
+}
+
+/** Returns whether the server is a replica in sync with its primary. */
+export async function isReplica(container: string): Promise<boolean> {
+  return (await replicationOf(container, 'master_link_status')) === 'up';
+}
+
+/** Returns a container's IP address in the network of the stores. */
+const addressOf = (container: string): Promise<string> =>
+  docker(['inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', container]);
 
 export interface Primary {
   container: string;
@@ -45,13 +62,4 @@ export async function primaries(): Promise<Primary[]> {
       slots: ranges.flatMap(slotsOf),
     }))
     .toSorted((a, b) => a.slots[0]! - b.slots[0]!);
-}
-
-export const slotOf = async (container: string, key: string): Promise<number> =>
-  Number(await redisCli(container, 'cluster', 'keyslot', key));
-
-/** Moves the lowest slots of one primary to another, with their keys. */
-export async function reshard(from: Primary, to: Primary, slots: number): Promise<void> {
-  const ends = ['--cluster-from', from.id, '--cluster-to', to.id, '--cluster-slots', String(slots)];
-  await redisCli(from.container, '--cluster', 'reshard', '127.0.0.1:6379', ...ends, '--cluster-yes');
 }
