@@ -17,14 +17,23 @@ interface RepeatableRequest {
   fingerprint: string;
 }
 
+/**
+ * Stores the reply with the `query` of a transaction that makes the request's change. Then both take effect or neither, even
+ * if the process dies or the connection breaks during the commit. Throws 409 if another request has claimed the key.
+ */
+type StoreReply = (query: Database['query'], reply: AnyReply) => Promise<void>;
+
 export interface Idempotency {
   /**
    * Runs `work`, or returns the stored reply of the request with the same key in the last 24 hours. Errors are not stored: a
-   * repetition runs `work` again. `work` must be repeatable: if a process dies during it, a request after `claimSeconds` runs
-   * it again. Throws 422 if the key is malformed or belongs to another request, 409 while the first request is in progress,
-   * 429 if the caller has too many keys, and the errors of `work`.
+   * repetition runs `work` again. `work` must be repeatable or call `storeReply` in its transaction: if a process dies during
+   * it, a request after `claimSeconds` runs it again. Throws 422 if the key is malformed or belongs to another request, 409
+   * while the first request is in progress, 429 if the caller has too many keys, and the errors of `work`.
    */
-  once<R extends AnyReply>(request: RepeatableRequest, work: () => Promise<R>): Promise<R>;
+  once<R extends AnyReply>(
+    request: RepeatableRequest,
+    work: (storeReply: StoreReply) => Promise<R>,
+  ): Promise<R>;
   /** Deletes keys older than 24 hours. */
   deleteExpired(): Promise<void>;
 }
@@ -33,6 +42,12 @@ export interface Idempotency {
 const claimSeconds = 90;
 /** Maximum number of stored keys of a caller, so that replies cannot fill the disk. */
 export const maxKeys = 1_000;
+
+function keyInUse(): HttpError<'idempotency_key_in_use'> {
+  const message = 'The first request with this Idempotency-Key is in progress. Retry later.';
+  return new HttpError('idempotency_key_in_use', message, { headers: { 'Retry-After': '1' } });
+}
+
 const wellFormed = /^[\x20-\x7e]{1,255}$/;
 
 /** Creates the table of `createIdempotency` in the service's schema. */
@@ -66,9 +81,11 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
     return rowCount === 1;
   }
 
-  async function storeReply(id: string[], run: string, reply: AnyReply): Promise<void> {
+  /** Returns false if another request has claimed the key. */
+  async function storeReply(ask: Database['query'], id: string[], run: string, reply: AnyReply) {
     const text = `UPDATE ${table} SET reply = $5 WHERE ${thisKey} AND run = $4`;
-    await query('keep_reply', text, [...id, run, JSON.stringify({ reply })]);
+    const { rowCount } = await ask('keep_reply', text, [...id, run, JSON.stringify({ reply })]);
+    return rowCount === 1;
   }
 
   /** Throws 429 if the caller has the maximum number of keys. */
@@ -89,10 +106,9 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
   }
 
   async function release(id: string[], run: string): Promise<void> {
-    await query('release_idempotency_key', `DELETE FROM ${table} WHERE ${thisKey} AND run = $4`, [
-      ...id,
-      run,
-    ]);
+    // A stored reply belongs to a change that was committed, although the commit seemed to fail.
+    const text = `DELETE FROM ${table} WHERE ${thisKey} AND run = $4 AND reply IS NULL`;
+    await query('release_idempotency_key', text, [...id, run]);
   }
 
   /** Returns the stored reply of the first request; undefined if its key was released meanwhile. */
@@ -108,18 +124,21 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
       );
     }
     if (rows[0].reply) return rows[0].reply.reply;
-    const message = 'The first request with this Idempotency-Key is in progress. Retry later.';
-    throw new HttpError('idempotency_key_in_use', message, { headers: { 'Retry-After': '1' } });
+    throw keyInUse();
   }
 
   async function runAndStore<R extends AnyReply>(
     id: string[],
     run: string,
-    work: () => Promise<R>,
+    work: (storeReply: StoreReply) => Promise<R>,
   ): Promise<R> {
+    let isStored = false;
     try {
-      const reply = await work();
-      await storeReply(id, run, reply);
+      const reply = await work(async (ask, made) => {
+        if (!(await storeReply(ask, id, run, made))) throw keyInUse();
+        isStored = true;
+      });
+      if (!isStored) await storeReply(query, id, run, reply);
       return reply;
     } catch (error) {
       // If deleting the key fails, it is free after `claimSeconds`.
@@ -130,7 +149,7 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
 
   return {
     async once({ endpoint, caller, key, fingerprint }, work) {
-      if (key === undefined) return work();
+      if (key === undefined) return work(async () => undefined);
       if (!wellFormed.test(key)) {
         const message = 'Must be 1 to 255 printable ASCII characters.';
         throw invalidFields([{ path: 'header.Idempotency-Key', message }]);

@@ -6,6 +6,7 @@ import { id, idSegment, singleLineText, page, pageQuery, multiLineText, time } f
 export const letterStates = ['draft', 'open', 'sent', 'closed'] as const;
 export type LetterState = (typeof letterStates)[number];
 const state = z.enum(letterStates);
+const title = singleLineText(1, 200);
 
 const letter = z.strictObject({
   id,
@@ -76,6 +77,28 @@ export const updateLetterSkippedWebform = define(
   },
 );
 
+export const createLetter = define('createLetter', 'POST', '/api/letters', {
+  access: 'letters:write',
+  summary: 'Create a letter.',
+  description: 'The new letter is a draft. The content of the webforms is not checked.',
+  headers: idempotencyHeader,
+  body: jsonBody(
+    z.strictObject({
+      user_id: id.meta({ description: 'ID of the user that the letter belongs to.' }),
+      title,
+      webforms: z
+        .array(z.strictObject({ webform_id: id, required: z.boolean() }))
+        .max(100)
+        .refine((all) => new Set(all.map(({ webform_id }) => webform_id)).size === all.length, {
+          message: 'A webform is listed twice.',
+        })
+        .meta({ description: 'Webforms of the letter. A required webform cannot be skipped.' }),
+    }),
+  ),
+  responses: { 201: { description: 'The new letter.', schema: letter, headers: etag } },
+  errors: idempotencyErrors,
+});
+
 export const listLetters = define('listLetters', 'GET', '/api/letters', {
   summary: 'List your letters, newest first.',
   query: z.strictObject({ state: state.optional(), ...pageQuery }),
@@ -131,7 +154,7 @@ export const updateLetter = define('updateLetter', 'PATCH', '/api/letters/:id', 
   },
   body: jsonBody(
     z
-      .strictObject({ title: singleLineText(1, 200).optional(), state: state.optional() })
+      .strictObject({ title: title.optional(), state: state.optional() })
       .refine((change) => Object.keys(change).length > 0, 'Give a title or a state.')
       .meta({ minProperties: 1 }),
   ),

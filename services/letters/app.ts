@@ -7,24 +7,28 @@ import {
   type Database,
   type ServiceOptions,
 } from '@content-platform/chassis';
+import { createLetter } from './endpoints/create-letter.ts';
 import { listLetters } from './endpoints/list-letters.ts';
 import { readLetter } from './endpoints/read-letter.ts';
 import { readLetterHistory } from './endpoints/read-letter-history.ts';
 import { updateLetter } from './endpoints/update-letter.ts';
 import { updateLetterSkippedWebform } from './endpoints/update-letter-skipped-webform.ts';
 import { createLetterStore } from './letter-store.ts';
+import type { FindUser } from './users.ts';
 
 interface LettersDeps extends Omit<ServiceOptions, 'name'> {
   database: Database;
   addToAudit: AddToAudit;
+  findUser: FindUser;
 }
 
-export function createLetters({ database, addToAudit, ...options }: LettersDeps) {
+export function createLetters({ database, addToAudit, findUser, ...options }: LettersDeps) {
   const { logger } = options;
   const letters = createLetterStore(database.query);
   const idempotency = createIdempotency(database.query, 'letters');
   return createService({ name: 'letters', ...options }, [
     handle(contract.updateLetterSkippedWebform, updateLetterSkippedWebform({ database, idempotency })),
+    handle(contract.createLetter, createLetter({ database, idempotency, findUser })),
     handle(contract.listLetters, listLetters({ letters })),
     handle(contract.readLetter, readLetter({ letters, addToAudit, logger })),
     handle(contract.readLetterHistory, readLetterHistory({ letters, addToAudit, logger })),

@@ -137,20 +137,24 @@ export function createLetterStore(query: Database['query']) {
     /** Creates a letter and returns its id; undefined if the given `id` is taken. */
     async create(letter: NewLetter, actor: string, id?: number): Promise<number | undefined> {
       const { userId, title, state, webforms } = letter;
-      const text = `WITH made AS (
-                      INSERT INTO letters.letter (id, user_id, title, state) OVERRIDING SYSTEM VALUE
-                      VALUES (coalesce($1, nextval(pg_get_serial_sequence('letters.letter', 'id'))), $2, $3, $4)
-                      ON CONFLICT (id) DO NOTHING RETURNING id, created_at),
+      // The service has no rights on the sequence itself.
+      const insert =
+        id === undefined
+          ? 'INSERT INTO letters.letter (user_id, title, state) VALUES ($1, $2, $3)'
+          : `INSERT INTO letters.letter (user_id, title, state, id) OVERRIDING SYSTEM VALUE
+             VALUES ($1, $2, $3, $7) ON CONFLICT (id) DO NOTHING`;
+      const text = `WITH made AS (${insert} RETURNING id, created_at),
                     forms AS (
                       INSERT INTO letters.webform (letter_id, webform_id, required)
                       SELECT id, webform_id, required
-                      FROM made, json_to_recordset($5) AS form (webform_id bigint, required boolean)),
+                      FROM made, json_to_recordset($4) AS form (webform_id bigint, required boolean)),
                     noted AS (
                       INSERT INTO letters.history (letter_id, at, actor, event, details)
-                      SELECT id, created_at, $6, 'created', $7 FROM made)
+                      SELECT id, created_at, $5, 'created', $6 FROM made)
                     SELECT id FROM made`;
       const details = { title, state, webforms };
-      const values = [id ?? null, userId, title, state, JSON.stringify(webforms), actor, details];
+      const values = [userId, title, state, JSON.stringify(webforms), actor, details];
+      if (id !== undefined) values.push(id);
       const { rows } = await query<{ id: string }>('create_letter', text, values);
       return rows[0] && Number(rows[0].id);
     },

@@ -11,6 +11,7 @@ import {
 import { createLetters } from './app.ts';
 import { lettersConfig } from './config.ts';
 import { migrateLetters } from './letters.ts';
+import { createFindUser } from './users.ts';
 
 await run('letters', lettersConfig, async (process) => {
   const { config, logger, metrics, onStop } = process;
@@ -22,9 +23,11 @@ await run('letters', lettersConfig, async (process) => {
   });
   onStop(startRetention(database.query, steps, logger));
   const tokens = tokensFromAuth(process);
-  const addToAudit = createAuditClient(authUrl, createServiceFetch(authUrl, 'letters', secret), logger);
+  const fetchAsService = createServiceFetch(authUrl, 'letters', secret);
+  const addToAudit = createAuditClient(authUrl, fetchAsService, logger);
+  const findUser = createFindUser(authUrl, fetchAsService);
   return {
-    app: createLetters({ database, addToAudit, tokens, logger, metrics }),
+    app: createLetters({ database, addToAudit, findUser, tokens, logger, metrics }),
     checks: { postgres: { required: true, check: () => database.ping() }, tokens: tokens.check },
   };
 });

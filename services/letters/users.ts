@@ -1,4 +1,4 @@
-import type { ServiceFetch } from '@content-platform/chassis';
+import { type ServiceFetch, unavailable } from '@content-platform/chassis';
 import { id } from '@content-platform/contract';
 
 const timeoutMs = 5_000;
@@ -6,8 +6,8 @@ const timeoutMs = 5_000;
 export type FindUser = (whom: { email: string } | { id: string }) => Promise<number | undefined>;
 
 /**
- * Looks up a user's id at auth's internal listener at `url`; undefined: the user does not exist. Throws if auth does not
- * answer within 5 s.
+ * Looks up a user's id at auth's internal listener at `url`; undefined: the user does not exist. Throws 503 if auth
+ * does not answer within 5 s.
  */
 export function createFindUser(url: string, fetchAsService: ServiceFetch): FindUser {
   return async (whom) => {
@@ -22,7 +22,7 @@ export function createFindUser(url: string, fetchAsService: ServiceFetch): FindU
       if (response.status === 404 || response.status === 422) return undefined;
       throw new Error(`the auth service returned ${response.status}`);
     } catch (error) {
-      throw new Error('The auth service is unavailable. Retry later.', { cause: error });
+      throw unavailable('The auth service is unavailable. Retry later.', error);
     }
   };
 }

@@ -124,6 +124,80 @@ describeEndpoint(
   },
 );
 
+describeEndpoint(
+  contract.createLetter,
+  {
+    path,
+    as: 'admin',
+    body: { user_id: 9_007_199_254_740_991, title: 'Before your visit', webforms: [] },
+    invalid: {
+      fields: [
+        { user_id: '1' },
+        { user_id: undefined },
+        { title: '' },
+        { title: ' ' },
+        { title: 'x'.repeat(201) },
+        { title: 'A\u001b[31m letter' },
+        { webforms: undefined },
+        { webforms: [{ webform_id: 0, required: true }] },
+        { webforms: [{ webform_id: 1 }] },
+        { webforms: [{ webform_id: 1, required: true, skipped: true }] },
+        { webforms: [1, 1].map((webform_id) => ({ webform_id, required: true })) },
+        { webforms: Array.from({ length: 101 }, (_, index) => ({ webform_id: index + 1, required: true })) },
+        { state: 'open' },
+        // The user does not exist.
+        {},
+      ],
+    },
+  },
+  ({ ask }) => {
+    const wish = () => ({
+      user_id: owner.id,
+      title: 'Before your visit',
+      webforms: [
+        { webform_id: 12, required: true },
+        { webform_id: 13, required: false },
+      ],
+    });
+
+    test('creates a draft that its user can read', async () => {
+      const made = await ask({ body: wish() });
+      expect(made).toMatchObject({
+        status: 201,
+        body: { user_id: owner.id, title: 'Before your visit', state: 'draft', version: 1 },
+      });
+      const { id } = made.body!;
+      expect(await read(id)).toEqual({ letter: made.body, etag: made.headers.get('etag') });
+      expect((await call(gateway, contract.readLetter, { token, params: { id } })).body).toEqual(made.body);
+    });
+
+    test('creates one letter for one Idempotency-Key, also for concurrent requests', async () => {
+      const headers = { 'Idempotency-Key': `create-${owner.id}` };
+      const body = wish();
+      const title = `Once ${owner.id}`;
+      const all = Array.from({ length: 6 }, () => ask({ body: { ...body, title }, headers }));
+      const codes = (await Promise.all(all)).map(({ status, error }) => error?.error ?? status);
+      expect(codes.filter((code) => code !== 201 && code !== 'idempotency_key_in_use')).toEqual([]);
+      const again = await until('the first request has ended', async () => {
+        const answer = await ask({ body: { ...body, title }, headers });
+        return answer.status === 201 && answer;
+      });
+      const { body: own } = await call(gateway, contract.listLetters, { token });
+      expect(own!.items.filter((one) => one.title === title)).toEqual([again.body]);
+      expect((await ask({ body, headers })).error?.error).toBe('idempotency_key_reused');
+    });
+
+    test('returns 409 while the first request with the key is in progress', async () => {
+      const headers = { 'Idempotency-Key': `slow-${owner.id}` };
+      const body = wish();
+      await ask({ body, headers });
+      const text = `UPDATE letters.idempotency_key SET reply = NULL WHERE endpoint = 'createLetter' AND key = $1`;
+      await database().query(text, [headers['Idempotency-Key']]);
+      expect((await ask({ body, headers })).error?.error).toBe('idempotency_key_in_use');
+    });
+  },
+);
+
 const queries = ['state=lost', 'state=', 'user_id=1'];
 describeEndpoint(contract.listLetters, { path, as: 'user', invalid: { queries } }, ({ ask }) => {
   test('lists the demo letters: at least one in each state', async () => {

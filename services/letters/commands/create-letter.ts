@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { singleLineText } from '@content-platform/contract';
+import { createLetter as contract } from '@content-platform/contract';
 import type { Database } from '@content-platform/chassis';
 import { createLetterStore, type NewLetter } from '../letter-store.ts';
 import { commandActor } from '../letters.ts';
@@ -7,7 +7,7 @@ import type { FindUser } from '../users.ts';
 
 type Webform = NewLetter['webforms'][number];
 
-const title = singleLineText(1, 200);
+const { title, webforms: webformList } = contract.body.schema.shape;
 
 function webformOf(given: string): Webform {
   const [, digits, required] = /^([1-9]\d{0,15})(:required)?$/.exec(given) ?? [];
@@ -17,10 +17,9 @@ function webformOf(given: string): Webform {
 }
 
 function webformsOf(given: readonly string[]): Webform[] {
-  const webforms = given.map(webformOf);
-  const ids = new Set(webforms.map(({ webform_id }) => webform_id));
-  if (ids.size < webforms.length) throw new Error('A webform is listed twice.');
-  return webforms;
+  const { data, error } = webformList.safeParse(given.map(webformOf));
+  if (error) throw new Error(error.issues[0]!.message);
+  return data;
 }
 
 interface CreateLetterDeps {

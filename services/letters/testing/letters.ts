@@ -7,6 +7,7 @@ import { startHttpServer } from '../../../test/support/http-server.ts';
 import { createLetters } from '../app.ts';
 import { createLetterStore, type NewLetter } from '../letter-store.ts';
 import { migrateLetters } from '../letters.ts';
+import type { FindUser } from '../users.ts';
 
 /** Converts a token to its caller: `user.<id>`, or `staff.<id>` with letters:write. */
 function callerOf(token: string): Caller {
@@ -16,6 +17,9 @@ function callerOf(token: string): Caller {
   return { kind: 'user', id: Number(id), sessionId: '1', mustChangePassword: false, scopes };
 }
 
+const findFew: FindUser = async (whom) =>
+  'id' in whom && /^[1-9]$/.test(whom.id) ? Number(whom.id) : undefined;
+
 /** The default letter of a test: webform 1 is required, 2 and 3 are optional. */
 const usual: NewLetter = {
   userId: 1,
@@ -24,15 +28,15 @@ const usual: NewLetter = {
   webforms: [1, 2, 3].map((webform_id) => ({ webform_id, required: webform_id === 1 })),
 };
 
-/** Starts the service in this process, on a new database. */
-export async function startLetters() {
+/** Starts the service in this process, on a new database. Users 1 to 9 exist by default. */
+export async function startLetters({ findUser = findFew }: { findUser?: FindUser } = {}) {
   const service = await openTestService('letters', migrateLetters);
   const { database, logger, metrics } = service;
   const tokens = { verify: async (token: string) => callerOf(token) };
   const unavailable = 'http://127.0.0.1:1';
   const addToAudit = createAuditClient(unavailable, fetch as ServiceFetch, logger);
   const { origin, close } = await startHttpServer(
-    createLetters({ database, addToAudit, tokens, logger, metrics }),
+    createLetters({ database, addToAudit, findUser, tokens, logger, metrics }),
   );
   const store = createLetterStore(database.query);
   return {
@@ -64,6 +68,15 @@ export async function startLetters() {
     ) {
       const body = { letter_id: id, webform_id: 2, skipped: true, ...change };
       return call(origin, contract.updateLetterSkippedWebform, { body, headers, token });
+    },
+    /** Creates a letter of user 2, unless `change` overrides it. */
+    create(
+      change: Partial<contract.BodyInput<typeof contract.createLetter>> = {},
+      headers: Record<string, string> = {},
+    ) {
+      const webforms = [{ webform_id: 2, required: true }];
+      const body = { user_id: 2, title: 'A new letter', webforms, ...change };
+      return call(origin, contract.createLetter, { body, headers, token: 'staff.9' });
     },
     update(id: number, body: contract.BodyInput<typeof contract.updateLetter>, ifMatch?: string) {
       const headers: Record<string, string> = ifMatch === undefined ? {} : { 'If-Match': ifMatch };

@@ -1,0 +1,117 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import type { Database } from '@content-platform/chassis';
+import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
+import { holdOpen, untilBlocked } from '../../../test/support/locks.ts';
+import { startLetters, type TestLetters } from '../testing/letters.ts';
+import { createFindUser } from '../users.ts';
+
+/** Stands for auth's internal listener, which knows user 2. */
+let auth: HttpServer;
+let authStatus: number | undefined;
+let letters: TestLetters;
+beforeAll(async () => {
+  auth = await startHttpServer(({ url }, response) => {
+    response.writeHead(authStatus ?? (url === '/users?id=2' ? 200 : 404)).end('{"id":2}');
+  });
+  letters = await startLetters({ findUser: createFindUser(auth.origin, fetch) });
+});
+afterEach(async () => {
+  authStatus = undefined;
+  await letters.database.query('test', 'TRUNCATE letters.letter, letters.idempotency_key CASCADE');
+});
+afterAll(async () => {
+  auth.close();
+  await letters.stop();
+});
+
+const count = async () => (await letters.database.query('test', 'SELECT FROM letters.letter')).rowCount;
+const key = { 'Idempotency-Key': 'a-key' };
+
+test('creates a draft with its webforms, whose history names its author', async () => {
+  const made = await letters.create({
+    webforms: [
+      { webform_id: 9, required: true },
+      { webform_id: 4, required: false },
+    ],
+  });
+  const { letter, etag } = await letters.read(made.body!.id, 'user.2');
+  expect({ status: made.status, body: made.body, etag: made.headers.get('etag') }).toEqual({
+    status: 201,
+    body: letter,
+    etag,
+  });
+  expect(letter).toMatchObject({ state: 'draft', version: 1, title: 'A new letter' });
+  expect(letter.webforms.map(({ webform_id, required }) => [webform_id, required])).toEqual([
+    [4, false],
+    [9, true],
+  ]);
+  const { rows } = await letters.database.query('test', 'SELECT event, actor FROM letters.history');
+  expect(rows).toEqual([{ event: 'created', actor: 'user:9' }]);
+});
+
+test('refuses an unknown user, and the key can be used again', async () => {
+  const refused = await letters.create({ user_id: 3 }, key);
+  expect(refused.error).toMatchObject({
+    error: 'validation_failed',
+    details: [{ path: 'body.user_id', message: 'User 3 was not found.' }],
+  });
+  expect(await count()).toBe(0);
+  expect((await letters.create({}, key)).status).toBe(201);
+});
+
+test('returns 503 and stores nothing while auth is unavailable', async () => {
+  authStatus = 503;
+  expect((await letters.create({}, key)).error?.error).toBe('service_unavailable');
+  expect(await count()).toBe(0);
+  authStatus = undefined;
+  expect((await letters.create({}, key)).status).toBe(201);
+});
+
+test('repeats the reply for the same key, even if auth is unavailable; another letter needs another key', async () => {
+  const first = await letters.create({}, key);
+  authStatus = 503;
+  const again = await letters.create({}, key);
+  expect(again).toMatchObject({ status: 201, body: first.body });
+  expect(again.headers.get('etag')).toBe(first.headers.get('etag'));
+  expect((await letters.create({ title: 'Another' }, key)).error?.error).toBe('idempotency_key_reused');
+  expect(await count()).toBe(1);
+});
+
+test('creates one letter for concurrent requests with the same key', async () => {
+  const answers = await Promise.all(Array.from({ length: 8 }, () => letters.create({}, key)));
+  const made = answers.filter(({ status }) => status === 201);
+  expect(made.length).toBeGreaterThan(0);
+  for (const { status, body, error } of answers) {
+    if (status === 201) expect(body).toEqual(made[0]!.body);
+    else expect(error?.error).toBe('idempotency_key_in_use');
+  }
+  expect(await count()).toBe(1);
+});
+
+test('creates no second letter if the connection breaks during the commit of the first', async () => {
+  const { transaction } = letters.database;
+  letters.database.transaction = async (work) => {
+    await transaction(work);
+    throw new Error('the connection broke after the commit');
+  };
+  try {
+    expect((await letters.create({}, key)).status).toBe(500);
+  } finally {
+    letters.database.transaction = transaction;
+  }
+  expect((await letters.create({}, key)).status).toBe(201);
+  expect(await count()).toBe(1);
+});
+
+test('creates no letter if another request has claimed the key of a request that takes too long', async () => {
+  const { database } = letters;
+  const release = await holdOpen<Database['query']>(database, (query) =>
+    query('test', 'LOCK TABLE letters.letter IN SHARE ROW EXCLUSIVE MODE'),
+  );
+  const slow = letters.create({}, key);
+  await untilBlocked(database);
+  await database.query('test', 'UPDATE letters.idempotency_key SET run = gen_random_uuid()');
+  await release();
+  expect((await slow).error?.error).toBe('idempotency_key_in_use');
+  expect(await count()).toBe(0);
+});
