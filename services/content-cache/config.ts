@@ -13,6 +13,10 @@ import { kafkaConfig } from './kafka.ts';
 
 const aDay = 86_400;
 const modelNames = `a list of ${models.join(', ')}, separated by commas`;
+/** Models, or `none`: an empty setting counts as unset. */
+const modelList = list()
+  .transform((names) => (names.join() === 'none' ? [] : names))
+  .pipe(z.array(z.enum(models, modelNames)));
 
 export const contentCacheConfig = {
   ...commonConfig(portOf('content-cache')),
@@ -22,8 +26,12 @@ export const contentCacheConfig = {
   ...kafkaConfig,
   ...tokenConfig,
   SERVICE_SECRET: serviceSecret,
-  CONTENT_RESTRICTED_MODELS: list()
-    .pipe(z.array(z.enum(models, modelNames)))
+  CONTENT_UNLISTED_MODELS: modelList
+    .default(['accesscode'])
+    .describe(
+      `Models that only tokens with the scope \`content:list\` can list, separated by commas: ${models.join(', ')}; \`none\`: none`,
+    ),
+  CONTENT_RESTRICTED_MODELS: modelList
     .default([])
     .describe(
       `Models that only tokens with the scope \`content:restricted\` can read, separated by commas: ${models.join(', ')}; empty: none`,

@@ -3,6 +3,7 @@ import type { Model, View } from '@content-platform/contract';
 import type { LoadedRecord } from './cache/index.ts';
 
 interface Row {
+  id: string;
   title: string;
   version: string;
   updated_at: Date;
@@ -10,29 +11,43 @@ interface Row {
 }
 
 /** Numbers and body go from PostgreSQL into the reply as text, so nothing is rounded. */
-function payload(view: View, model: Model, id: number, row: Row): string {
+function payload(view: View, model: Model, row: Row): string {
   const body = view === 'full' ? `"body":${row.body},` : '';
   const title = JSON.stringify(row.title);
   const updatedAt = row.updated_at.toISOString();
-  return `{"model":"${model}","id":${id},"title":${title},${body}"version":${row.version},"updated_at":"${updatedAt}"}`;
+  return `{"model":"${model}","id":${row.id},"title":${title},${body}"version":${row.version},"updated_at":"${updatedAt}"}`;
 }
 
-const columns = { full: 'title, version, updated_at, body::text', summary: 'title, version, updated_at' };
+const columns = {
+  full: 'id, title, version, updated_at, body::text',
+  summary: 'id, title, version, updated_at',
+};
 
 export type ContentStore = ReturnType<typeof createContentStore>;
 
-/** Reads content records as the JSON text of their reply. */
+/** Reads content records as the JSON text of their reply. Every method throws 503 while PostgreSQL is unreachable. */
 export function createContentStore(query: Database['query']) {
+  async function read(operation: string, view: View, model: Model, rest: string, ...values: unknown[]) {
+    const text = `SELECT ${columns[view]} FROM content.record WHERE model = $1 AND ${rest}`;
+    const { rows } = await query<Row>(operation, text, [model, ...values]);
+    return rows.map((row) => ({
+      id: Number(row.id),
+      version: Number(row.version),
+      payload: payload(view, model, row),
+    }));
+  }
+
   return {
     /**
      * Returns one view of a record, null when it does not exist. Runs one statement outside any transaction, which lets
-     * the cache keep the result. @throws HttpError 503 while PostgreSQL is unreachable
+     * the cache keep the result.
      */
     async load(model: Model, id: number, view: View): Promise<LoadedRecord | null> {
-      const text = `SELECT ${columns[view]} FROM content.record WHERE model = $1 AND id = $2`;
-      const { rows } = await query<Row>('read_record', text, [model, id]);
-      const row = rows[0];
-      return row ? { version: Number(row.version), payload: payload(view, model, id, row) } : null;
+      const [record] = await read('read_record', view, model, 'id = $2', id);
+      return record ?? null;
     },
+    /** Returns at most `limit` records whose id is above `after`, in the order of their ids. */
+    list: (model: Model, view: View, after: number, limit: number) =>
+      read('list_records', view, model, 'id > $2 ORDER BY id LIMIT $3', after, limit),
   };
 }

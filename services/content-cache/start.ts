@@ -13,6 +13,7 @@ import {
 } from '@content-platform/chassis';
 import { createContentCacheApp } from './app.ts';
 import { UnsupportedRedis, createContentCache, type CacheState } from './cache/index.ts';
+import { createChangeFeed } from './changes/change-feed.ts';
 import { createChangeFollower, type ChangeTiming } from './changes/follower.ts';
 import type { contentCacheConfig } from './config.ts';
 import { createContentStore } from './content-store.ts';
@@ -22,6 +23,7 @@ import { createInvalidationLog } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
 import { createKafka } from './kafka.ts';
 import { createCacheMetrics, observe } from './metrics.ts';
+import { createModelAccess } from './model-access.ts';
 import { createPendingClears } from './pending-clears.ts';
 import { warnOfReplicas } from './cache/redis/replica-advice.ts';
 import { retention } from './retention.ts';
@@ -117,7 +119,11 @@ export async function startContentCache(
       jobs,
       addToAudit: createAuditClient(authUrl, fetchAsService, logger),
       cacheMetrics,
-      restricted: config.CONTENT_RESTRICTED_MODELS,
+      feed: createChangeFeed(contentDatabase.query),
+      access: createModelAccess({
+        restricted: config.CONTENT_RESTRICTED_MODELS,
+        unlisted: config.CONTENT_UNLISTED_MODELS,
+      }),
       tokens,
       logger,
       metrics,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpointsWith, ifNoneMatch, notModified } from './endpoint.ts';
-import { id, idSegment, model, time } from './schemas.ts';
+import { id, idSegment, model, models, opaqueCursor, page, pageLimit, time, type Model } from './schemas.ts';
 
 export const views = ['full', 'summary'] as const;
 export type View = (typeof views)[number];
@@ -39,4 +39,89 @@ export const readContent = define('readContent', 'GET', '/api/content/:model/:id
     ...notModified,
   },
   errors: ['not_found'],
+});
+
+/** An ID list as one query parameter. */
+const idList = z
+  .string()
+  .regex(/^[1-9]\d{0,15}(,[1-9]\d{0,15}){0,99}$/, 'Must be 1 to 100 IDs, separated by commas.')
+  .meta({
+    description: '1 to 100 IDs, separated by commas. Duplicates are returned once, at their first place.',
+  })
+  .transform((text) => text.split(',').map(Number))
+  .pipe(z.array(id));
+
+export const listContent = define('listContent', 'GET', '/api/content/:model', {
+  access: 'reader',
+  summary: 'List or read several records of a model.',
+  description:
+    'Without `ids`: the records in the order of their ids, from the database. With `ids`: these records in this order, through the cache as in the single read. An installation can restrict models to callers with the scope `content:restricted`, and lists of models to callers with the scope `content:list`.',
+  params: z.strictObject({ model }),
+  query: z
+    .strictObject({
+      ids: idList.optional(),
+      limit: pageLimit(100, 50).optional(),
+      cursor: opaqueCursor
+        .optional()
+        .meta({ description: 'Value of `next_cursor` in the previous page of the same model.' }),
+      view: z.enum(views).default('full'),
+    })
+    .refine(({ ids, limit, cursor }) => ids === undefined || (limit ?? cursor) === undefined, {
+      path: ['ids'],
+      message: 'Send ids without limit and cursor.',
+    }),
+  responses: {
+    200: {
+      description: 'The records. The `summary` view has no `body`.',
+      schema: page(z.union([full, summary])).extend({
+        missing: z
+          .array(id)
+          .optional()
+          .meta({ description: 'Only with `ids`: the requested records that do not exist.' }),
+      }),
+    },
+  },
+});
+
+const change = z.strictObject({
+  model,
+  id,
+  version: summary.shape.version.meta({
+    description: 'Version of the record. Of a deleted record: one more than its last version.',
+  }),
+  deleted: z.boolean(),
+  changed_at: time,
+});
+const modelName = `(${models.join('|')})`;
+
+export const listChanges = define('listChanges', 'GET', '/api/content/changes', {
+  access: 'reader',
+  summary: 'List the latest change of each record.',
+  description:
+    'Without `after`: the latest change of every record that exists. With `after`: the records that were changed, created or deleted since that reply. A record appears once in the log, with its latest change, and a change may be returned more than once. Repeat with `next_cursor` until `up_to_date` is true. Changes of models that need the scope `content:list` or `content:restricted` are left out for other callers.',
+  query: z.strictObject({
+    after: opaqueCursor.optional().meta({ description: 'Value of `next_cursor` in the previous reply.' }),
+    limit: pageLimit(1_000, 500).default(500),
+    models: z
+      .string()
+      .regex(
+        new RegExp(`^${modelName}(,${modelName})*$`),
+        `Must be some of ${models.join(', ')}, separated by commas.`,
+      )
+      .meta({ description: 'Models, separated by commas. Default: every model that the caller may list.' })
+      .transform((text) => [...new Set(text.split(',') as Model[])])
+      .optional(),
+  }),
+  responses: {
+    200: {
+      description: 'A page of changes.',
+      schema: page(change).extend({
+        next_cursor: z.string().meta({ description: 'The cursor for `after`; never null.' }),
+        up_to_date: z.boolean().meta({
+          description: 'Whether the client now has every change that was committed before this request.',
+        }),
+      }),
+    },
+  },
+  errors: ['cursor_expired'],
 });

@@ -56,6 +56,10 @@ const summaries = {
     state_change_not_allowed:
       'The letter cannot change from its state to the requested state. `details` has both.',
   },
+  410: {
+    cursor_expired:
+      'The changes since this cursor are no longer known. Discard your copy and start again without `after`.',
+  },
   412: {
     precondition_failed: 'The object has changed since the version in If-Match. Read it again.',
   },

@@ -74,17 +74,31 @@ export type Model = z.infer<typeof model>;
 /** Pattern that selects every record of a model. */
 export const modelPattern = z.enum(models.map((name) => `${name}:*` as const));
 
-/** Query parameters of every list. */
-export const pageQuery = {
-  limit: z
+/**
+ * The limit of a page: an integer from 1 to `max`.
+ * @param max a power of ten
+ */
+export function pageLimit(max: number, usual: number) {
+  return z
     .string()
-    .regex(/^([1-9][0-9]?|100)$/, 'Must be an integer from 1 to 100.')
-    .meta({ ...digits(1, 100), default: 50 })
-    .transform(Number)
-    .default(50)
-    .meta({ description: 'Maximum number of items per page.' }),
+    .regex(
+      new RegExp(`^([1-9][0-9]{0,${Math.log10(max) - 1}}|${max})$`),
+      `Must be an integer from 1 to ${max}.`,
+    )
+    .meta({ ...digits(1, max), default: usual, description: 'Maximum number of items per page.' })
+    .transform(Number);
+}
+
+/** Query parameters of every list whose cursor is an id. */
+export const pageQuery = {
+  limit: pageLimit(100, 50).default(50),
   cursor: idSegment.optional().meta({ description: 'Value of `next_cursor` in the previous page.' }),
 };
+
+/** A cursor with a content that only the service knows. */
+export const opaqueCursor = z
+  .string()
+  .regex(/^[\w-]{1,4096}$/, 'Must be the value of `next_cursor` in a reply.');
 
 export function page<T extends z.ZodType>(item: T) {
   return z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() });

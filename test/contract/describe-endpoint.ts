@@ -186,7 +186,7 @@ const badIds = ['0', 'x', '9007199254740992'];
 function invalidTests<E extends Endpoint>(endpoint: E, example: Example, { send }: Subject<E>): void {
   const { path, body, invalid: { fields = [], bodies = [], queries = [], paths = [] } = {} } = example;
   const wrongBodies = [...fields.map((wrong) => ({ ...body, ...wrong })), ...bodies];
-  const hasPages = Object.hasOwn(endpoint.query?.shape ?? {}, 'limit');
+  const hasPages = Object.hasOwn(endpoint.query?.shape ?? {}, 'cursor');
   const hasId = /\/:id(\/|$)/.test(endpoint.path) && !endpoint.cookies;
   const wrongPaths = [
     ...[...queries, ...(hasPages ? badPages : [])].map((query) => `${path}?${query}`),

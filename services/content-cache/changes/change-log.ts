@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Database } from '@content-platform/chassis';
-import type { Model } from '@content-platform/contract';
+import { models as allModels, type Model } from '@content-platform/contract';
 
 /** The last change of a record. */
 export interface Change {
@@ -12,8 +12,11 @@ export interface Change {
   changedAt: Date;
 }
 
-/** PostgreSQL's `pg_snapshot` as text: which transactions were committed at a moment. */
+/** PostgreSQL's `pg_snapshot` as text, `xmin:xmax:xip,…`: which transactions were committed at a moment. */
 export type Snapshot = string;
+
+/** The place of a change in the log: the transaction and the key. */
+export type Place = readonly [xid: string, model: Model, id: number];
 
 interface Position {
   epoch: string;
@@ -24,10 +27,26 @@ interface Position {
   /** The changes before this snapshot were compared with the cache. */
   compared: Snapshot;
   now: Snapshot;
+  /** The newest transaction of the tombstones that were removed. */
+  purged: string;
+}
+
+interface Range {
+  /** Leaves out the changes that this snapshot sees. */
+  from: Snapshot;
+  /** Leaves out the changes that this snapshot does not see. */
+  to?: Snapshot | undefined;
+  /** Begins after this place. */
+  after?: Place | undefined;
+  models?: readonly Model[];
+  /** Leaves out the deleted records. */
+  onlyExisting?: boolean;
 }
 
 interface Row {
-  model: Model;
+  now: Snapshot;
+  /** null if there is no change. */
+  model: Model | null;
   id: string;
   version: string;
   deleted: boolean;
@@ -38,11 +57,13 @@ interface Row {
 /** Small, so that other reads do not wait long for a page of a large change. */
 const pageSize = 200;
 
-const position = `SELECT epoch, cleared AS "isCleared", compared::text, pg_current_snapshot()::text AS now,
-  origin = content.origin() AS "hasSameOrigin" FROM content.change_epoch`;
-const page = `SELECT model, id, version, deleted, changed_at, xid FROM content.change
-  WHERE NOT pg_visible_in_snapshot(xid, $1) AND pg_visible_in_snapshot(xid, $2) AND (xid, model, id) > ($3, $4, $5)
-  ORDER BY xid, model, id LIMIT ${pageSize}`;
+const position = `SELECT epoch, cleared AS "isCleared", compared::text, purged::text,
+  pg_current_snapshot()::text AS now, origin = content.origin() AS "hasSameOrigin" FROM content.change_epoch`;
+const page = `SELECT s.now::text, change.* FROM (SELECT pg_current_snapshot() AS now) AS s LEFT JOIN LATERAL (
+    SELECT model, id, version, deleted, changed_at, xid FROM content.change
+    WHERE NOT pg_visible_in_snapshot(xid, $1) AND ($2::pg_snapshot IS NULL OR pg_visible_in_snapshot(xid, $2))
+      AND (xid, model, id) > ($3, $4, $5) AND model = ANY ($6) AND NOT (deleted AND $7)
+    ORDER BY xid, model, id LIMIT $8) AS change ON true`;
 const purge = `WITH gone AS (
     DELETE FROM content.tombstone WHERE ctid = ANY (ARRAY(SELECT ctid FROM content.tombstone
       WHERE deleted_at < now() - interval '30 days' LIMIT ${pageSize} FOR UPDATE SKIP LOCKED))
@@ -52,7 +73,29 @@ const purge = `WITH gone AS (
 
 /** Reads the log of changes. All methods reject with the error of `query`. */
 export function createChangeLog(query: Database['query']) {
+  /** Returns the first changes of a range, the snapshot that they were read with, and the last place if more may follow. */
+  async function readPage(
+    { from, to, after, models = allModels, onlyExisting = false }: Range,
+    limit: number,
+  ) {
+    const place = after ?? [oldestOpen(from), '', 0];
+    const values = [from, to ?? null, ...place, models, onlyExisting, limit];
+    const { rows } = await query<Row>('list_changes', page, values);
+    const found = rows.filter(({ model }) => model !== null);
+    const changes = found.map(({ model, id, version, deleted, changed_at }): Change => ({
+      model: model!,
+      id: Number(id),
+      version: Number(version),
+      isDeleted: deleted,
+      changedAt: changed_at,
+    }));
+    const last = found.length === limit ? found.at(-1) : undefined;
+    const next: Place | undefined = last && [last.xid, last.model!, Number(last.id)];
+    return { now: rows[0]!.now, changes, last: next };
+  }
+
   return {
+    readPage,
     async position(): Promise<Position> {
       return (await query<Position>('find_change_position', position)).rows[0]!;
     },
@@ -64,23 +107,14 @@ export function createChangeLog(query: Database['query']) {
 
     /** Yields pages of the last changes of all records whose transactions `to` sees and `from` does not see. */
     async *between(from: Snapshot, to: Snapshot): AsyncGenerator<Change[]> {
-      let after: [string, string, string] = [oldestOpen(from), '', '0'];
-      for (;;) {
-        const { rows } = await query<Row>('list_changes', page, [from, to, ...after]);
-        if (rows.length > 0)
-          yield rows.map(({ model, id, version, deleted, changed_at }) => ({
-            model,
-            id: Number(id),
-            version: Number(version),
-            isDeleted: deleted,
-            changedAt: changed_at,
-          }));
-        const last = rows.at(-1);
-        if (!last || rows.length < pageSize) return;
-        after = [last.xid, last.model, last.id];
+      let after: Place | undefined;
+      do {
+        const { changes, last } = await readPage({ from, to, after }, pageSize);
+        if (changes.length > 0) yield changes;
+        after = last;
         // Lets reads proceed between two pages of a large change.
         await setImmediate();
-      }
+      } while (after);
     },
 
     /** Notes that the changes before a snapshot were compared with the cache. */
@@ -98,8 +132,8 @@ export function createChangeLog(query: Database['query']) {
   };
 }
 
-/** Returns the oldest transaction that a snapshot may not see; the text is `xmin:xmax:xip,…`. */
-const oldestOpen = (snapshot: Snapshot): string => snapshot.split(':')[0]!;
+/** Returns the oldest transaction that a snapshot may not see. */
+export const oldestOpen = (snapshot: Snapshot): string => snapshot.split(':')[0]!;
 
 /** Whether `one` was taken before `other`, by the next transaction id at that time. */
 export const isBefore = (one: Snapshot, other: Snapshot): boolean =>

@@ -3,26 +3,25 @@ import {
   etagOf,
   HttpError,
   matchesIfNoneMatch,
-  requireScope,
   type Handler,
 } from '@content-platform/chassis';
-import type { Model, readContent as contract } from '@content-platform/contract';
+import type { readContent as contract } from '@content-platform/contract';
 import type { ContentCache } from '../cache/index.ts';
 import type { ContentStore } from '../content-store.ts';
 import type { CacheMetrics } from '../metrics.ts';
+import type { ModelAccess } from '../model-access.ts';
 
-export interface ReadContentDeps {
+interface ReadContentDeps {
   cache: Pick<ContentCache, 'read'>;
   records: ContentStore;
   metrics: CacheMetrics;
-  /** Models whose reads need the scope content:restricted. */
-  restricted: readonly Model[];
+  access: ModelAccess;
 }
 
 export function readContent(deps: ReadContentDeps): Handler<typeof contract> {
-  const { cache, records, metrics, restricted } = deps;
+  const { cache, records, metrics, access } = deps;
   return async ({ params: { model, id }, query: { view }, header, caller }) => {
-    if (restricted.includes(model)) requireScope(caller, 'content:restricted');
+    access.requireRead(caller, model);
     const { outcome, record } = await cache.read(model, id, view, () => records.load(model, id, view));
     metrics.reads.inc({ model, outcome });
     const context = currentContext();
