@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { models, readContent, token } from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
-import { admin } from '../support/admin.ts';
+import { models, readContent } from '@content-platform/contract';
+import { clientToken } from '../support/admin.ts';
 import { clear } from '../support/platform.ts';
 import { closeRecords, freshId, remove, save } from '../support/records.ts';
-import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 
@@ -12,14 +10,6 @@ const model = 'webform';
 const id = freshId();
 beforeAll(() => save(model, id, 'First'));
 afterAll(closeRecords);
-
-async function clientToken(...scopes: string[]): Promise<string> {
-  const client_id = `reader-${id}`;
-  const args = scopes.flatMap((scope) => ['--scope', scope]);
-  const client_secret = await admin('create-client', client_id, ...args);
-  const body = { grant_type: 'client_credentials', client_id, client_secret };
-  return (await call(stack().gateway, token, { body })).body!.access_token;
-}
 
 const invalid = {
   paths: ['letter', 'Webform', '__proto__'].map((wrong) => `/api/content/${wrong}/12`),
