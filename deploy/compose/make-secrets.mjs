@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 // Mounted beside this file.
+import { withReceivers } from './alert-receivers.ts';
 import { services } from './services.ts';
 
 const ROOT = '/secrets';
@@ -24,6 +25,7 @@ const USERS = {
   postgres: 999,
   redis: 999,
   kafka: 1000,
+  alertmanager: 65534,
   grafana: 472,
 };
 
@@ -36,6 +38,22 @@ if (
     `This stack has demo data, and BIND_ADDRESS is ${process.env.BIND_ADDRESS}: leave it at 127.0.0.1, or delete all data (docker compose --profile demo down -v).`,
   );
   process.exit(1);
+}
+
+/** Returns the content of the file that a setting of Compose names; empty if it is not set. */
+const fileOf = (setting) => readFileSync(join('/settings', setting), 'utf8').trim();
+
+/** Returns Alertmanager's configuration. Ends the process with one line about an invalid setting. */
+function alertmanagerConfig() {
+  const { ALERT_EMAIL_TO: emailTo, MAIL_FROM: mailFrom } = process.env;
+  const [webhook, slack, smtpUrl] = ['webhook', 'slack-url', 'smtp-url'].map(fileOf);
+  try {
+    const text = readFileSync('/alertmanager.yml', 'utf8');
+    return withReceivers(text, { webhook, slack, emailTo, smtpUrl, mailFrom });
+  } catch (error) {
+    console.error(error.message);
+    process.exit(1);
+  }
 }
 
 const random = () => randomBytes(24).toString('hex');
@@ -99,6 +117,8 @@ for (const user of ['content-cache', 'content-server'])
 ensureSecret('auth', 'key-secret', random());
 ensureSecret('grafana', 'admin-password', random());
 ensureSecret('grafana', 'logs-database-password', grafana);
+// Written at each start, because the settings may have changed.
+write('alertmanager', 'alertmanager.yml', alertmanagerConfig());
 
 for (const [owner, user] of Object.entries(USERS)) {
   chownSync(join(ROOT, owner), user, user);

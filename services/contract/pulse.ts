@@ -115,6 +115,10 @@ export const pulseReport = z.strictObject({
     description:
       'Open failed jobs by class, most frequent first. null if unavailable, or if the token lacks `jobs:manage`.',
   }),
+  alert_receivers: z.array(z.string()).nullable().meta({
+    description:
+      'Kinds of receivers of alerts, for example `slack`. Empty if alerts go nowhere. null if Alertmanager is unavailable or not configured.',
+  }),
 });
 export type PulseReport = z.output<typeof pulseReport>;
 

@@ -26,6 +26,7 @@ beforeAll(async () => {
     publicUrl,
     authUrl: unreachable,
     contentCacheUrl: unreachable,
+    alertmanagerUrl: unreachable,
     links: {},
     sampler: { samples: () => [], processes: () => [] },
     slowLog: { newest: () => new Promise(() => undefined) },

@@ -1,5 +1,6 @@
 import * as contract from '@content-platform/contract';
 import { createService, handle, type ServiceOptions } from '@content-platform/chassis';
+import { alertReceivers } from './alertmanager.ts';
 import { createAuthClient } from './access/auth-client.ts';
 import { createCookie, createOriginCheck } from './access/cookie.ts';
 import { createSessions } from './access/sessions.ts';
@@ -20,6 +21,8 @@ interface PulseOptions extends Omit<ServiceOptions, 'name'> {
   publicUrl: string;
   authUrl: string;
   contentCacheUrl: string;
+  /** undefined: /pulse does not show whether alerts have a receiver. */
+  alertmanagerUrl: string | undefined;
   links: Links;
   sampler: Sampler;
   /** undefined: there is no logs database. */
@@ -27,11 +30,14 @@ interface PulseOptions extends Omit<ServiceOptions, 'name'> {
 }
 
 export function createPulse(options: PulseOptions) {
-  const { publicUrl, links, sampler, slowLog, tokens, logger, metrics } = options;
+  const { publicUrl, alertmanagerUrl, links, sampler, slowLog, tokens, logger, metrics } = options;
   const auth = createAuthClient(options.authUrl);
   const failedJobs = createFailedJobs(options.contentCacheUrl);
   const slow = slowLog ? optionalPart(() => slowLog.newest()) : () => Promise.resolve(null);
   const jobs = optionalPart((token: string) => failedJobs.groups(token));
+  const receivers = alertmanagerUrl
+    ? optionalPart(() => alertReceivers(alertmanagerUrl))
+    : () => Promise.resolve(null);
   const sessions = createSessions(auth);
   const cookie = createCookie(publicUrl);
   const context: PulseContext = {
@@ -42,7 +48,7 @@ export function createPulse(options: PulseOptions) {
     viewers: createViewers(tokens, sessions, cookie),
     checkOrigin: createOriginCheck(publicUrl),
     failedJobs,
-    report: { sampler, slow, jobs },
+    report: { sampler, slow, jobs, receivers },
     links,
   };
   return createService({ name: 'pulse', logger, metrics, tokens }, [

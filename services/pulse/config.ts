@@ -16,5 +16,8 @@ export const pulseConfig = {
       'URLs of the internal listeners that /pulse shows, separated by commas; each IP address of a name is one process',
     ),
   GRAFANA_URL: page.describe('URL of Grafana for a link; unset: no link'),
+  ALERTMANAGER_URL: page.describe(
+    'URL of Alertmanager, which /pulse asks whether alerts have a receiver; unset: /pulse does not know it',
+  ),
   JAEGER_URL: page.describe('URL of Jaeger for links to traces; unset: no links'),
 };

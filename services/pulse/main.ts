@@ -18,6 +18,7 @@ await run('pulse', pulseConfig, async (process) => {
       publicUrl: config.PUBLIC_URL,
       authUrl: config.AUTH_URL,
       contentCacheUrl: config.CONTENT_CACHE_URL,
+      alertmanagerUrl: config.ALERTMANAGER_URL,
       links: { grafana: config.GRAFANA_URL, jaeger: config.JAEGER_URL },
       sampler,
       slowLog: logs ? createSlowLogStore(logs) : undefined,

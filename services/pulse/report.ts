@@ -12,6 +12,8 @@ export interface ReportDeps {
   slow: () => Promise<PulseReport['slow']>;
   /** Failed jobs, read with the viewer's token; null: unavailable. */
   jobs: (token: string) => Promise<PulseReport['failed_jobs']>;
+  /** Kinds of alert receivers; null: unknown. */
+  receivers: () => Promise<PulseReport['alert_receivers']>;
 }
 
 const hourMs = 3_600_000;
@@ -44,9 +46,10 @@ export async function makeReport(
   { sampler, ...ask }: ReportDeps,
   { caller, token }: Viewer,
 ): Promise<PulseReport> {
-  const [slow, jobs] = await Promise.all([
+  const [slow, jobs, receivers] = await Promise.all([
     ask.slow(),
     caller.scopes.has('jobs:manage') ? ask.jobs(token) : null,
+    ask.receivers(),
   ]);
   const samples = sampler.samples();
   const last = samples.at(-1);
@@ -65,5 +68,6 @@ export async function makeReport(
     processes: sampler.processes(),
     slow,
     failed_jobs: jobs,
+    alert_receivers: receivers,
   };
 }

@@ -14,7 +14,7 @@ const downloadMs = 180_000;
 const receiver = 'http://127.0.0.1:1/';
 let alertmanager: Alertmanager;
 beforeAll(async () => {
-  alertmanager = await startAlertmanager(receiver);
+  alertmanager = await startAlertmanager({ webhook: receiver });
 }, downloadMs);
 afterAll(() => alertmanager?.stop());
 
@@ -45,7 +45,7 @@ const alert = (alertname: string, service: string): Labels => ({ alertname, serv
 test('amtool accepts the configuration', async () => {
   const { amtool } = await findPrograms();
   const folder = await mkdtemp(join(tmpdir(), 'amtool-'));
-  await writeFile(join(folder, 'alertmanager.yml'), await alertmanagerConfig(receiver));
+  await writeFile(join(folder, 'alertmanager.yml'), await alertmanagerConfig({ webhook: receiver }));
   const { code, output } = await runCommand(amtool, ['check-config', join(folder, 'alertmanager.yml')]);
   await rm(folder, { recursive: true });
   expect([code, output]).toEqual([0, expect.stringContaining('SUCCESS')]);

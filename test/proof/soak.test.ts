@@ -39,7 +39,7 @@ let prometheus: Prometheus;
 beforeAll(async () => {
   own = await startOwnStack();
   webhook = await startWebhook();
-  alertmanager = await startAlertmanager(webhook.url);
+  alertmanager = await startAlertmanager({ webhook: webhook.url });
   prometheus = await startPrometheus(alertmanager.address, { isQuick: false });
 }, 300_000);
 afterAll(async () => {

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Receivers, withReceivers } from '../../deploy/compose/alert-receivers.ts';
 import { ROOT } from '../../deploy/local/config.ts';
 import { freePort } from '../../deploy/local/ports.ts';
 import { findPrograms } from './prometheus-programs.ts';
@@ -12,24 +13,23 @@ export interface Alertmanager {
   stop(): Promise<void>;
 }
 
-/**
- * The setting that names the webhook URL's file. Alertmanager before 0.26, for example Debian 12's, lacks `url_file`.
- */
-const urlFile = 'url_file: /etc/alertmanager/webhook-url';
-
-/** Returns the project's configuration with the webhook's URL in it. */
-export async function alertmanagerConfig(webhook: string): Promise<string> {
-  const text = await readFile(join(ROOT, 'deploy', 'alertmanager', 'alertmanager.yml'), 'utf8');
-  if (!text.includes(urlFile)) throw new Error(`alertmanager.yml has no ${urlFile}`);
-  return text.replace(urlFile, `url: ${webhook}`);
+/** Returns the project's configuration with these receivers. */
+export async function alertmanagerConfig(receivers: Receivers): Promise<string> {
+  return withReceivers(
+    await readFile(join(ROOT, 'deploy', 'alertmanager', 'alertmanager.yml'), 'utf8'),
+    receivers,
+  );
 }
 
-/** Starts a real Alertmanager with the project's configuration, whose group waits are shortened to one second. */
-export async function startAlertmanager(webhook: string): Promise<Alertmanager> {
+/**
+ * Starts a real Alertmanager with the project's configuration, whose group waits are shortened to one second. It trusts
+ * the mail server with this certificate.
+ */
+export async function startAlertmanager(receivers: Receivers, certificate?: string): Promise<Alertmanager> {
   const { alertmanager } = await findPrograms();
   const folder = await mkdtemp(join(tmpdir(), 'alertmanager-'));
   const file = join(folder, 'alertmanager.yml');
-  const text = await alertmanagerConfig(webhook);
+  const text = await alertmanagerConfig(receivers);
   await writeFile(file, text.replaceAll(/(group_wait|group_interval): \w+/g, '$1: 1s'));
   const address = `127.0.0.1:${await freePort()}`;
   const args = [
@@ -39,7 +39,8 @@ export async function startAlertmanager(webhook: string): Promise<Alertmanager> 
     '--cluster.listen-address=',
     '--log.level=warn',
   ];
-  const server = await startServer(alertmanager, args, `http://${address}/-/ready`);
+  const env = { ...process.env, ...(certificate && { SSL_CERT_FILE: certificate }) };
+  const server = await startServer(alertmanager, args, `http://${address}/-/ready`, env);
   return {
     address,
     async stop() {

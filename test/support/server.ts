@@ -7,8 +7,9 @@ export async function startServer(
   file: string,
   args: string[],
   readyUrl: string,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<{ child: ChildProcess; stop(): Promise<void> }> {
-  const child = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+  const child = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit'], env });
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   const exited = once(child, 'exit');

@@ -11,7 +11,7 @@ interface Alert {
 /** A receiver of Alertmanager's notifications. */
 export interface Webhook {
   url: string;
-  /** Alerts that started since `forget`, by name, each with the summary of the first notification. */
+  /** Alerts that started since `reset`, by name, each with the summary of the first notification. */
   notified(): Record<string, string>;
   /** Names of the alerts that are still firing. */
   firing(): string[];

@@ -9,6 +9,18 @@ const ms = (value: number) => formatSeconds(value / 1_000);
 /** Returns right-aligned columns for numbers. */
 const numberColumns = (...headings: string[]) => headings.map((heading) => ({ heading, isNumber: true }));
 
+/** Renders a line that says who gets alerts. */
+export function alertsNotice({ alert_receivers: receivers }: PulseReport): Html {
+  if (receivers?.length === 0)
+    return html`<p class="problem" id="alerts" data-part role="alert">
+      Alerts go nowhere, because Alertmanager has no receiver.
+    </p>`;
+  const text = receivers
+    ? `Alerts go to: ${receivers.join(', ')}.`
+    : 'It is unknown whether alerts reach anyone: ALERTMANAGER_URL is not set, or Alertmanager does not respond.';
+  return html`<p class="note" id="alerts" data-part>${text}</p>`;
+}
+
 export function routesCard({ routes }: PulseReport): Html {
   const columns = [{ heading: 'Route' }, ...numberColumns('95 % within', 'Requests', 'Failed')];
   const rows = routes

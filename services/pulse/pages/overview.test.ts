@@ -17,6 +17,7 @@ const report: PulseReport = {
     queries: [{ service: 'auth', statement: 'SELECT <$1>', ...slow }],
   },
   failed_jobs: null,
+  alert_receivers: ['slack'],
 };
 const show = (more: Partial<Overview> = {}) =>
   overviewPage({ report, samples: [], links: {}, mayRetry: true, ...more }).text;
@@ -73,6 +74,12 @@ test('shows a row for each class of failed jobs, with its newest job and a retry
     expect(rows[0]).toContain(word);
   expect(rows[1]).toContain('action="/pulse/failed-jobs/9/retry"');
   expect(show({ report: { ...report, failed_jobs: [] } })).toContain('No job is open.');
+});
+
+test('says who gets alerts, and that none gets them', () => {
+  expect(show()).toContain('Alerts go to: slack.');
+  expect(show({ report: { ...report, alert_receivers: [] } })).toContain('Alerts go nowhere');
+  expect(show({ report: { ...report, alert_receivers: null } })).toContain('It is unknown whether alerts');
 });
 
 test('escapes SQL statements', () => expect(show()).toContain('SELECT &lt;$1&gt;'));

@@ -2,6 +2,7 @@ import type { PulseReport } from '@content-platform/contract';
 import type { Outcome } from '../failed-jobs.ts';
 import type { Sample } from '../sampling/sample.ts';
 import {
+  alertsNotice,
   cacheCard,
   failedJobsCard,
   processesCard,
@@ -49,7 +50,7 @@ export function overviewPage({ report, samples, links, mayRetry, retried }: Over
       <p class="problem" id="stale" role="alert" hidden>
         These figures are outdated, because the platform does not respond.
       </p>
-      ${targetTiles(report, samples)}
+      ${targetTiles(report, samples)} ${alertsNotice(report)}
       <div class="cards">
         ${routesCard(report)} ${failedJobsCard(report, mayRetry)} ${slowRequestsCard(report, links.jaeger)}
         ${slowQueriesCard(report, links.jaeger)} ${cacheCard(report)} ${processesCard(report)}

@@ -1,0 +1,64 @@
+// Writes the receivers of alerts into Alertmanager's configuration, which cannot read settings from the environment.
+
+/** The settings; empty or undefined counts as not set. */
+export interface Receivers {
+  /** URL */
+  webhook?: string | undefined;
+  /** URL */
+  slack?: string | undefined;
+  /** Email addresses, separated by commas. They need `smtpUrl` and `mailFrom`. */
+  emailTo?: string | undefined;
+  smtpUrl?: string | undefined;
+  mailFrom?: string | undefined;
+}
+
+/** @throws Error that names the setting and what is allowed, without the value, which may be a secret */
+function parse(name: string, value: string, ...protocols: string[]): URL {
+  if (/\s/.test(value) || !URL.canParse(value) || !protocols.includes(new URL(value).protocol))
+    throw new Error(`${name} must contain one URL that starts with ${protocols.join('// or ')}//`);
+  return new URL(value);
+}
+
+const web = (name: string, value: string): string => parse(name, value, 'http:', 'https:').href;
+
+/** Returns an entry of `email_configs`. A password is sent with TLS only. */
+function email({ emailTo: to, smtpUrl, mailFrom: from }: Receivers) {
+  if (!smtpUrl || !from) throw new Error('ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM');
+  const server = parse('SMTP_URL_FILE', smtpUrl, 'smtp:', 'smtps:');
+  const isTls = server.protocol === 'smtps:';
+  const port = server.port || (isTls ? '465' : '587');
+  // Alertmanager recognizes by this port whether a connection begins with TLS.
+  if (isTls !== (port === '465'))
+    throw new Error('SMTP_URL_FILE must contain smtps:// with port 465, or smtp:// with another port');
+  return {
+    to,
+    from,
+    smarthost: `${server.hostname}:${port}`,
+    auth_username: decodeURIComponent(server.username),
+    auth_password: decodeURIComponent(server.password),
+    require_tls: server.username !== '',
+    send_resolved: true,
+  };
+}
+
+const slackText =
+  '{{ range .Alerts }}{{ .Annotations.summary }}: {{ .Annotations.description }} {{ .Annotations.runbook_url }}\n{{ end }}';
+
+/**
+ * Returns `config`, the text of alertmanager.yml, with these receivers in place of its own. Without any, alerts go
+ * nowhere.
+ * @throws Error that names an invalid setting
+ */
+export function withReceivers(config: string, settings: Receivers): string {
+  const { webhook, slack, emailTo } = settings;
+  const receiver = {
+    name: 'team',
+    webhook_configs: webhook ? [{ url: web('ALERT_WEBHOOK_FILE', webhook) }] : [],
+    slack_configs: slack
+      ? [{ api_url: web('ALERT_SLACK_URL_FILE', slack), text: slackText, send_resolved: true }]
+      : [],
+    email_configs: emailTo ? [email(settings)] : [],
+  };
+  // JSON is YAML.
+  return config.replace(/^receivers:\n[^]*/m, () => `receivers:\n  - ${JSON.stringify(receiver)}\n`);
+}

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type Alertmanager, alertmanagerConfig, startAlertmanager } from '../support/alertmanager.ts';
+import { type AlertReceivers, startReceivers } from '../support/receivers.ts';
+import { until } from '../support/wait.ts';
+import { startWebhook, type Webhook } from '../support/webhook.ts';
+
+let webhook: Webhook;
+let receivers: AlertReceivers;
+let alertmanager: Alertmanager;
+beforeAll(async () => {
+  webhook = await startWebhook();
+  receivers = await startReceivers();
+  const settings = { webhook: webhook.url, ...receivers.settings };
+  alertmanager = await startAlertmanager(settings, receivers.certificate);
+  // The time limit includes the download of the programs.
+}, 180_000);
+afterAll(async () => {
+  await alertmanager?.stop();
+  await receivers?.stop();
+  webhook?.stop();
+});
+
+test('an alert reaches the webhook, Slack and each email address, also when it ends', async () => {
+  const send = (more: object) =>
+    fetch(`http://${alertmanager.address}/api/v2/alerts`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify([
+        {
+          labels: { alertname: 'ServiceDown', service: 'auth' },
+          annotations: { summary: 'auth is down', runbook_url: 'https://example.com/runbooks#servicedown' },
+          ...more,
+        },
+      ]),
+    });
+  await send({});
+  await until('the webhook was called', () => webhook.notified()['ServiceDown'] === 'auth is down');
+  const isIn =
+    (texts: string[], ...words: string[]) =>
+    () =>
+      texts.some((text) => words.every((word) => text.includes(word)));
+  await until('Slack has it', isIn(receivers.slackTexts, 'FIRING', 'auth is down', '#servicedown'));
+  for (const address of ['ops@example.com', 'sre@example.com'])
+    await until(`${address} has it`, isIn(receivers.mails, address, 'FIRING', 'auth is down'));
+  await send({ endsAt: new Date().toISOString() });
+  await until('the webhook was called', () => webhook.firing().length === 0);
+  await until('Slack has the end', isIn(receivers.slackTexts, 'RESOLVED'));
+  await until('the mail of the end is there', isIn(receivers.mails, 'RESOLVED'));
+});
+
+test.each([
+  [
+    { webhook: 'hooks.example.com' },
+    'ALERT_WEBHOOK_FILE must contain one URL that starts with http:// or https://',
+  ],
+  [
+    { slack: 'https://a.example.com\nhttps://b.example.com' },
+    'ALERT_SLACK_URL_FILE must contain one URL that starts with http:// or https://',
+  ],
+  [{ emailTo: 'ops@example.com' }, 'ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM'],
+  [
+    { emailTo: 'ops@example.com', mailFrom: 'platform@example.com', smtpUrl: 'smtps://mail.example.com:587' },
+    'SMTP_URL_FILE must contain smtps:// with port 465, or smtp:// with another port',
+  ],
+])('refuses %j', async (settings, message) => {
+  await expect(alertmanagerConfig(settings)).rejects.toThrow(message);
+});
