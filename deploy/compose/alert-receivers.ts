@@ -21,7 +21,7 @@ function parse(name: string, value: string, ...protocols: string[]): URL {
 
 const web = (name: string, value: string): string => parse(name, value, 'http:', 'https:').href;
 
-/** Returns an entry of `email_configs`. A password is sent with TLS only. */
+/** Returns an entry of `email_configs`. Mail is sent over TLS, unless the URL ends in `?tls=never`. */
 function email({ emailTo: to, smtpUrl, mailFrom: from }: Receivers) {
   if (!smtpUrl || !from) throw new Error('ALERT_EMAIL_TO needs SMTP_URL_FILE and MAIL_FROM');
   const server = parse('SMTP_URL_FILE', smtpUrl, 'smtp:', 'smtps:');
@@ -36,7 +36,7 @@ function email({ emailTo: to, smtpUrl, mailFrom: from }: Receivers) {
     smarthost: `${server.hostname}:${port}`,
     auth_username: decodeURIComponent(server.username),
     auth_password: decodeURIComponent(server.password),
-    require_tls: server.username !== '',
+    require_tls: !isTls && server.search !== '?tls=never',
     send_resolved: true,
   };
 }
