@@ -1,15 +1,15 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { services } from '@content-platform/contract';
 import { startAuthStub } from '../test/support/auth-stub.ts';
+import { startService } from '../test/support/programs.ts';
 import { sendRaw, statusOf } from '../test/support/raw-http.ts';
 import { until } from '../test/support/wait.ts';
-import { startProcess } from './testing/process.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(() => closers.splice(0).forEach((close) => close()));
 
-async function start(env?: Record<string, string>) {
-  const started = await startProcess(env);
+async function start(env: NodeJS.ProcessEnv = {}) {
+  const started = await startService('gateway/main.ts', { env });
   closers.push(() => started.child.kill('SIGKILL'));
   return started;
 }
@@ -40,7 +40,7 @@ test('without its dependencies, starts, is not ready, refuses requests, and exit
   expect((await fetch(`${origin}/metrics`)).status).toBe(404);
   // After SIGTERM it would serve for another 2.5 s.
   child.kill('SIGINT');
-  expect(await ended).toBe(0);
+  expect(await ended).toMatchObject({ code: 0 });
 });
 
 test('is ready but degraded without Redis', async () => {
@@ -55,9 +55,11 @@ test('is ready but degraded without Redis', async () => {
 });
 
 test('reports a wrong setting in one line and exits with 1', async () => {
-  const { ended, output } = await start({ TRUSTED_PROXIES: 'everyone' });
-  expect(await ended).toBe(1);
-  expect(output()).toBe(
-    'gateway: TRUSTED_PROXIES must be networks such as 10.0.0.0/8, separated by commas, not "everyone"\n',
-  );
+  const { ended } = await start({ TRUSTED_PROXIES: 'everyone' });
+  expect(await ended).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'gateway: TRUSTED_PROXIES must be networks such as 10.0.0.0/8, separated by commas, not "everyone"\n',
+  });
 });

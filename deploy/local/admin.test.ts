@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import { bareEnvironment } from '../../test/support/processes.ts';
+import { startProgram } from '../../test/support/programs.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { ROOT } from './config.ts';
@@ -55,21 +55,12 @@ afterAll(() => remove(started));
 
 const secretsFile = () => own.state.path('secrets.json');
 
-async function run(script: string, args: string[], env: NodeJS.ProcessEnv) {
-  const child = spawn(process.execPath, [join(ROOT, script), ...args], { env, cwd: ROOT });
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));
-  }
-  const ended = once(child, 'close').then(([code]) => ({ code: code as number, ...output }));
-  return { child, ended };
-}
-
-const surroundings = () => ({ ...bareEnvironment, STACK_FILE: own.state.path('stack.json') });
+const surroundings = () => ({ STACK_FILE: own.state.path('stack.json') });
 
 /** Runs `npm run admin -- <command>` for the stack. */
-async function admin(command: string | string[], env: NodeJS.ProcessEnv = {}) {
-  return (await run('deploy/local/admin.ts', [command].flat(), { ...surroundings(), ...env })).ended;
+function admin(command: string | string[], env: NodeJS.ProcessEnv = {}, input = '') {
+  const settings = { args: [command].flat(), env: { ...surroundings(), ...env }, input };
+  return startProgram('deploy/local/admin.ts', settings).ended;
 }
 
 /** Result of a service that started and stopped without errors. */
@@ -91,7 +82,7 @@ async function startAuth(work: () => Promise<void> = () => Promise.resolve()) {
   const spec = serviceSpec(service, await freeRow(services.length), stores);
   await spec.prepare!();
   const env = spec.env!();
-  const { child, ended } = await run(mainOf(service), [], env);
+  const { child, ended } = startProgram(mainOf(service), { env });
   const died = ended.then(() => true);
   await until('it is ready or ends', async () => (await Promise.race([spec.ready(), died])) ?? true);
   const internal = `http://127.0.0.1:${Number(env['PORT']) + internalPortOffset}`;
@@ -108,9 +99,10 @@ const keptSecrets = () => JSON.parse(readFileSync(secretsFile(), 'utf8')) as Sec
 
 test('runs each command in its service, and help lists all commands', async () => {
   const args = ['create-user', '--email', 'ann@example.com', '--name', 'Ann'];
-  const { child, ended } = await run('deploy/local/admin.ts', args, surroundings());
-  child.stdin.end('wooden lantern drifts past nine\n');
-  expect(await ended).toMatchObject({ code: 0, stdout: 'Created user 1, ann@example.com (user).\n' });
+  expect(await admin(args, {}, 'wooden lantern drifts past nine\n')).toMatchObject({
+    code: 0,
+    stdout: 'Created user 1, ann@example.com (user).\n',
+  });
   await startAuth(async () => {
     expect(await admin(['create-letter', 'ann@example.com', 'Two words', '--webform', '12'])).toMatchObject({
       code: 0,
@@ -168,7 +160,11 @@ async function heldRotation() {
   await client.query(`SELECT pg_advisory_lock(hashtext('auth.signing_key'))`);
   const args = [join(ROOT, 'deploy/local/admin.ts'), 'rotate-key-secret'];
   // In a process group together with the command that it starts.
-  const { pid } = spawn(process.execPath, args, { env: surroundings(), detached: true, stdio: 'ignore' });
+  const { pid } = spawn(process.execPath, args, {
+    env: { ...bareEnvironment, ...surroundings() },
+    detached: true,
+    stdio: 'ignore',
+  });
   const waiting = `SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()`;
   const rotation = {
     kill: (signal: NodeJS.Signals) => process.kill(pid!, signal),

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { startHttpServer } from '../../test/support/http-server.ts';
+import { startService } from '../../test/support/programs.ts';
 import { until } from '../../test/support/wait.ts';
-import { startProcess } from '../testing/process.ts';
 
 /** Longer than the 10 s that other processes wait for requests in progress. */
 const replyMs = 11_000;
@@ -13,14 +13,16 @@ test('waits during shutdown for a reply that takes as long as an upload', async 
     asked.resolve();
     setTimeout(() => response.end('{"keys":[]}'), replyMs);
   });
-  const { child, origin, ended } = await startProcess({ AUTH_URL: upstream.origin });
+  const { child, origin, ended } = await startService('gateway/main.ts', {
+    env: { AUTH_URL: upstream.origin },
+  });
   try {
     await until('it listens', async () => (await fetch(`${origin}/health`)).status > 0);
     const reply = fetch(`${origin}/.well-known/jwks.json`);
     await asked.promise;
     child.kill('SIGINT');
     expect((await reply).status).toBe(200);
-    expect(await ended).toBe(0);
+    expect(await ended).toMatchObject({ code: 0 });
   } finally {
     child.kill('SIGKILL');
     upstream.close();

@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import { bareEnvironment } from '../../test/support/processes.ts';
+import { startProgram } from '../../test/support/programs.ts';
 import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
 import { openAccounts } from './accounts.ts';
 
-const admin = fileURLToPath(new URL('admin.ts', import.meta.url));
 let own: TestDatabase;
 
 beforeAll(async () => {
@@ -14,18 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => own.drop());
 
-async function run(args: string[], { input = '', url = own.url } = {}) {
-  const child = spawn(process.execPath, [admin, ...args], {
-    env: { ...bareEnvironment, DATABASE_URL: url },
-  });
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].on('data', (chunk: Buffer) => (output[name] += chunk.toString()));
-  }
-  child.stdin.end(input);
-  const [code] = (await once(child, 'close')) as [number];
-  return { code, ...output };
-}
+const run = (args: string[], { input = '', url = own.url } = {}) =>
+  startProgram('services/auth/admin.ts', { args, input, env: { DATABASE_URL: url } }).ended;
 
 test('a command creates the schema, reads stdin and prints its result', async () => {
   const args = ['create-user', '--email', 'ann@example.com', '--name', 'Ann', '--role', 'admin'];

@@ -14,11 +14,11 @@ async function startReady(...[env, options]: Parameters<typeof startServiceProce
 test('after SIGINT the running request ends, onStop is called, and the exit code is 0', async () => {
   const { child, ended, output, ask } = await startReady();
   const reply = ask({ 'X-Takes': '1000' });
-  await until('the request is in progress', () => output().includes('working\n'));
+  await until('the request is in progress', () => output.stdout.includes('working\n'));
   child.kill('SIGINT');
   expect(await reply).toBe(200);
-  expect(await ended).toBe(0);
-  expect(output()).toContain('closed\n');
+  expect(await ended).toMatchObject({ code: 0 });
+  expect(output.stdout).toContain('closed\n');
 });
 
 test('exports the thresholds of slow requests and queries, and warns that traces need the preload', async () => {
@@ -30,21 +30,21 @@ test('exports the thresholds of slow requests and queries, and warns that traces
   const metrics = await (await fetch(`${internal}/metrics`)).text();
   expect(metrics).toContain('slow_threshold_seconds{kind="query"} 0.15');
   expect(metrics).toContain('slow_threshold_seconds{kind="request"} 0.7');
-  expect(output()).toContain('traces are not recorded');
+  expect(output.stdout).toContain('traces are not recorded');
   child.kill('SIGINT');
-  expect(await ended).toBe(0);
+  expect(await ended).toMatchObject({ code: 0 });
 });
 
 test('SIGTERM turns the process not ready and serves for another 2.5 s', async () => {
   const { child, port, ended, isReady, output } = await startReady();
   child.kill('SIGTERM');
-  await until('the process is stopping', () => output().includes('"stopping"'));
+  await until('the process is stopping', () => output.stdout.includes('"stopping"'));
   expect(await isReady()).toBe(false);
   const late = await keptConnection(port);
   late.ask('/nothing');
   await until('the late request has its reply', () => late.replies().length === 1);
   expect(late.replies()[0]).toContain('Connection: keep-alive');
-  expect(await ended).toBe(0);
+  expect(await ended).toMatchObject({ code: 0 });
   await expect(keptConnection(port)).rejects.toThrow('ECONNREFUSED');
 });
 
@@ -54,11 +54,11 @@ test('ends requests that exceed the grace period, with exit code 1', async () =>
     () => 'answered',
     () => 'cut off',
   );
-  await until('the request is in progress', () => output().includes('working\n'));
+  await until('the request is in progress', () => output.stdout.includes('working\n'));
   child.kill('SIGINT');
   expect(await reply).toBe('cut off');
-  expect(await ended).toBe(1);
-  expect(output()).toContain('stopped before all requests and shutdown steps had ended');
+  expect(await ended).toMatchObject({ code: 1 });
+  expect(output.stdout).toContain('stopped before all requests and shutdown steps had ended');
 });
 
 type Kept = Awaited<ReturnType<typeof keptConnection>>;
@@ -86,9 +86,9 @@ test('a shutdown closes idle connections without losing a request, and accepts n
     expect(connection.replies()[0]).toContain('Connection: keep-alive');
   }
   busy.ask('/.well-known/jwks.json', 'X-Takes: 1000\r\n');
-  await until('the request is in progress', () => output().includes('working\n'));
+  await until('the request is in progress', () => output.stdout.includes('working\n'));
   child.kill('SIGINT');
-  await until('the process is stopping', () => output().includes('"stopping"'));
+  await until('the process is stopping', () => output.stdout.includes('"stopping"'));
   between.ask('/nothing');
   await expect(keptConnection(port)).rejects.toThrow('ECONNREFUSED');
   expect(await isReady().catch(() => false)).toBe(false);
@@ -101,21 +101,21 @@ test('a shutdown closes idle connections without losing a request, and accepts n
   expect(await Promise.all([busy, between, idle, silent].map(({ closed }) => closed))).toEqual(
     connections.map(() => false),
   );
-  expect(await ended).toBe(0);
+  expect(await ended).toMatchObject({ code: 0 });
 });
 
 test('a wrong setting is one line and exit code 1', async () => {
-  const { ended, output } = await startServiceProcess({ LOG_LEVEL: 'loud' });
-  expect(await ended).toBe(1);
-  expect(output()).toBe('auth: LOG_LEVEL must be debug, info, warn or error, not "loud"\n');
+  const { ended } = await startServiceProcess({ LOG_LEVEL: 'loud' });
+  const stderr = 'auth: LOG_LEVEL must be debug, info, warn or error, not "loud"\n';
+  expect(await ended).toEqual({ code: 1, stdout: '', stderr });
 });
 
 test('a port in use is one line and exit code 1', async () => {
   const port = await freeRow(1);
   const other = createServer().listen(port, '127.0.0.1');
   await once(other, 'listening');
-  const { ended, output } = await startServiceProcess({ PORT: String(port) });
-  expect(await ended).toBe(1);
-  expect(output()).toBe(`auth: PORT: cannot listen on 127.0.0.1:${port}: the port is in use\n`);
+  const { ended } = await startServiceProcess({ PORT: String(port) });
+  const stderr = `auth: PORT: cannot listen on 127.0.0.1:${port}: the port is in use\n`;
+  expect(await ended).toMatchObject({ code: 1, stderr });
   other.close();
 });

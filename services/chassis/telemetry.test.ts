@@ -30,7 +30,7 @@ test('sends slow and failed requests under the name of the process, and the rema
   expect(await ask({ 'X-Takes': '250' })).toBe(200);
   expect(await ask({ 'X-Fails': 'yes' })).toBe(500);
   child.kill('SIGTERM');
-  expect(await ended).toBe(0);
+  expect(await ended).toMatchObject({ code: 0 });
   const codes = collector.spans.map(({ status }) => status.code ?? 0);
   expect(codes.filter((code) => code === 2)).toHaveLength(1);
   expect(codes.slice(-2)).toEqual([0, 2]);
@@ -52,19 +52,19 @@ test('answers requests while the collector hangs, logs that once, and stops in t
     OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '50',
   });
   await ask();
-  await until('the warning is logged', () => warnings(output()).length > 0);
+  await until('the warning is logged', () => warnings(output.stdout).length > 0);
   // More than the queue holds.
   for (let n = 0; n < 300; n += 50) {
     const statuses = await Promise.all(Array.from({ length: 50 }, () => ask()));
     expect(new Set(statuses)).toEqual(new Set([200]));
   }
-  expect(warnings(output())).toHaveLength(1);
-  expect(JSON.parse(warnings(output())[0]!)).not.toHaveProperty('request_id');
+  expect(warnings(output.stdout)).toHaveLength(1);
+  expect(JSON.parse(warnings(output.stdout)[0]!)).not.toHaveProperty('request_id');
   child.kill('SIGTERM');
-  expect(await within('the end of the process', ended)).toBe(0);
+  expect(await within('the end of the process', ended)).toMatchObject({ code: 0 });
 });
 
 test("loads nothing of OpenTelemetry's SDK without a collector", async () => {
   const { output } = await start({}, ['testing/loaded-modules.ts', 'telemetry.ts']);
-  expect(output()).not.toContain('loaded ');
+  expect(output.stdout).not.toContain('loaded ');
 });

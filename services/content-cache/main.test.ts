@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { freePort } from '../../deploy/local/ports.ts';
-import { freeRow } from '../../test/support/ports.ts';
-import { bareEnvironment } from '../../test/support/processes.ts';
+import { startService } from '../../test/support/programs.ts';
 import { until } from '../../test/support/wait.ts';
 import { createTestTokens } from './testing/tokens.ts';
 import { startTestStores, type TestStores } from './testing/test-stores.ts';
@@ -15,29 +11,13 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const main = fileURLToPath(new URL('main.ts', import.meta.url));
-
-async function start(env: Record<string, string>) {
-  const port = await freeRow(1);
-  const child = spawn(process.execPath, [main], {
-    env: { ...bareEnvironment, DATABASE_URL: world.databaseUrl, PORT: String(port), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let stderr = '';
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  child.stdout.resume();
-  const exit = once(child, 'exit') as Promise<[number | null]>;
-  return {
-    child,
-    internal: `http://127.0.0.1:${port + 1000}`,
-    ended: async () => ({ code: (await exit)[0], stderr }),
-  };
-}
+const start = (env: Record<string, string>) =>
+  startService('services/content-cache/main.ts', { env: { DATABASE_URL: world.databaseUrl, ...env } });
 
 test('refuses to start if the Redis user may not call INFO', async () => {
   await world.redis.admin.call('ACL', 'SETUSER', 'blind', 'on', '>secret', '~*', '+@all', '-info');
   const { ended } = await start({ REDIS_URL: `redis://blind:secret@127.0.0.1:${world.redis.port}` });
-  const { code, stderr } = await ended();
+  const { code, stderr } = await ended;
   expect(code).toBe(1);
   expect(stderr).toMatch(/^content-cache: REDIS_URL: .*INFO.*\n$/);
 });
@@ -58,13 +38,13 @@ test('is ready but degraded without Redis and Kafka, and stops in time', async (
   expect(health).toEqual({ status: 'degraded', checks });
   child.kill('SIGTERM');
   // 1 if the process had to be killed after 10 s.
-  expect(await ended()).toMatchObject({ code: 0 });
+  expect(await ended).toMatchObject({ code: 0 });
   close();
 });
 
 test('refuses to start with an unknown restricted model', async () => {
   const { ended } = await start({ CONTENT_RESTRICTED_MODELS: 'accesscode,letter' });
-  const { code, stderr } = await ended();
+  const { code, stderr } = await ended;
   expect(code).toBe(1);
   expect(stderr).toBe(
     'content-cache: CONTENT_RESTRICTED_MODELS must be a list of webform, pathway, accesscode, condition, separated by commas, not "accesscode,letter"\n',

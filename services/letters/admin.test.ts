@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { startHttpServer, type HttpServer } from '../../test/support/http-server.ts';
-import { bareEnvironment } from '../../test/support/processes.ts';
+import { startProgram } from '../../test/support/programs.ts';
 import { createLetter } from './commands/create-letter.ts';
 import { openLetters } from './letters.ts';
 import { startLetters, type TestLetters } from './testing/letters.ts';
@@ -41,16 +37,8 @@ function create(args: string[], databaseUrl = letters.databaseUrl, authUrl = aut
 }
 
 /** Runs the command as a process, as `npm run admin` does. */
-async function run(args: string[], env: { DATABASE_URL: string; AUTH_INTERNAL_URL: string }) {
-  const admin = fileURLToPath(new URL('admin.ts', import.meta.url));
-  const child = spawn(process.execPath, [admin, ...args], { env: { ...bareEnvironment, ...env } });
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ]);
-  return { code: code as number, stdout, stderr };
-}
+const run = (args: string[], env: { DATABASE_URL: string; AUTH_INTERNAL_URL: string }) =>
+  startProgram('services/letters/admin.ts', { args, env }).ended;
 
 test.each(['ann@EXAMPLE.com', '1'])('creates a letter for %s', async (whom) => {
   const created = await create([whom, 'Before your visit', '--webform', '12:required', '--webform', '7']);

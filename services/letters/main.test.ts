@@ -1,9 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import { freeRow } from '../../test/support/ports.ts';
-import { bareEnvironment } from '../../test/support/processes.ts';
+import { startService } from '../../test/support/programs.ts';
 import { until } from '../../test/support/wait.ts';
 import { startAuthStub, type AuthStub } from '../../test/support/auth-stub.ts';
 import { startLetters, type TestLetters } from './testing/letters.ts';
@@ -21,28 +17,16 @@ afterAll(async () => {
   await letters.stop();
 });
 
-const main = fileURLToPath(new URL('main.ts', import.meta.url));
-
 async function start() {
-  const port = await freeRow(1);
-  const env = {
-    ...bareEnvironment,
-    AUTH_URL: auth.url,
-    AUTH_INTERNAL_URL: auth.url,
-    DATABASE_URL: letters.databaseUrl,
-    PORT: String(port),
-  };
-  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const env = { AUTH_URL: auth.url, AUTH_INTERNAL_URL: auth.url, DATABASE_URL: letters.databaseUrl };
+  const { child, ended, internal, output } = await startService('services/letters/main.ts', { env });
   closers.push(() => child.kill('SIGKILL'));
-  let output = '';
-  child.stdout.on('data', (chunk) => (output += String(chunk)));
-  const ended = once(child, 'exit').then(([code]) => code as number);
   const readiness = async () => {
-    const response = await fetch(`http://127.0.0.1:${port + 1000}/health/ready`);
+    const response = await fetch(`${internal}/health/ready`);
     return { status: response.status, body: (await response.json()) as { checks: Record<string, string> } };
   };
   const logged = (message: string) =>
-    output.split('\n').filter((line) => line.includes(`"message":"${message}"`));
+    output.stdout.split('\n').filter((line) => line.includes(`"message":"${message}"`));
   return { child, ended, readiness, logged };
 }
 
@@ -69,7 +53,7 @@ test('is not ready until it has the keys and revocations, and logs once what it 
   await until('it says so', () => logged('ready').length === 1);
   expect(logged('not ready: waiting for required checks')).toHaveLength(1);
   child.kill('SIGTERM');
-  expect(await ended).toBe(0);
+  expect(await ended).toMatchObject({ code: 0, stderr: '' });
 });
 
 test('deletes nothing at start', async () => {
@@ -81,5 +65,5 @@ test('deletes nothing at start', async () => {
   await until('it is ready', async () => (await readiness()).status === 200);
   expect((await query('test', 'SELECT FROM letters.idempotency_key')).rowCount).toBe(1);
   child.kill('SIGINT');
-  expect(await ended).toBe(0);
+  expect(await ended).toMatchObject({ code: 0, stderr: '' });
 });

@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
-import { freeRow } from './ports.ts';
-import { bareEnvironment } from './processes.ts';
+import { startService } from './programs.ts';
 import { until } from './wait.ts';
 
 /** Unpacks an earlier commit, which uses the libraries of this one. Returns its folder. */
@@ -30,24 +27,17 @@ export async function unpackRelease(commit: string): Promise<string> {
 export type ReleaseProcess = Awaited<ReturnType<typeof startRelease>>;
 
 /** Starts a service of the release in `root`, and waits until it is ready. */
-export async function startRelease(root: string, service: string, settings: Record<string, string>) {
-  const port = await freeRow(1);
-  const child = spawn(process.execPath, [join(root, 'services', service, 'main.ts')], {
-    cwd: root,
-    env: { ...bareEnvironment, PORT: String(port), ...settings },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  const ready = async () => (await fetch(`http://127.0.0.1:${port + 1000}/health/ready`)).status === 200;
-  await until(`${service} is ready`, ready);
+export async function startRelease(root: string, service: string, env: Record<string, string>) {
+  const { child, ended, isReady, origin } = await startService(`services/${service}/main.ts`, { env, root });
+  await until(`${service} is ready`, isReady);
   return {
-    origin: `http://127.0.0.1:${port}`,
+    origin,
     kill: () => child.kill('SIGKILL'),
     /** Rejects unless the process exits with 0. */
     async stop(): Promise<void> {
-      const ended = once(child, 'close') as Promise<[number | null]>;
       child.kill('SIGTERM');
-      const [code] = await ended;
-      if (code !== 0) throw new Error(`${service} exited with ${code}`);
+      const { code, stderr } = await ended;
+      if (code !== 0) throw new Error(`${service} exited with ${code}: ${stderr}`);
     },
   };
 }

@@ -1,14 +1,11 @@
 // Upgrades auth from an earlier release without downtime, and takes the upgrade back.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import pg from 'pg';
 import { createLogger, prepareDatabases } from '@content-platform/chassis';
 import { ROOT } from '../../../deploy/local/config.ts';
 import { startRelease, unpackRelease, type ReleaseProcess } from '../../../test/support/releases.ts';
-import { bareEnvironment } from '../../../test/support/processes.ts';
+import { startProgram } from '../../../test/support/programs.ts';
 import { stack } from '../../../test/support/stack.ts';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.ts';
 import { until } from '../../../test/support/wait.ts';
@@ -99,13 +96,13 @@ function startTraffic(processes: Auth[]) {
 
 test('logins and sessions work during an upgrade, and after it is taken back', async () => {
   const processes = await Promise.all([start(folder, own.url), start(folder, own.url)]);
-  const admin = spawn(
-    process.execPath,
-    [join(folder, 'services/auth/admin.ts'), 'create-user', '--email', email, '--name', 'Ann'],
-    { cwd: folder, env: { ...bareEnvironment, DATABASE_URL: own.url } },
-  );
-  admin.stdin.end(`${password}\n`);
-  expect((await once(admin, 'close'))[0]).toBe(0);
+  const admin = startProgram('services/auth/admin.ts', {
+    args: ['create-user', '--email', email, '--name', 'Ann'],
+    env: { DATABASE_URL: own.url },
+    input: `${password}\n`,
+    root: folder,
+  });
+  expect(await admin.ended).toMatchObject({ code: 0 });
   await runSql(`INSERT INTO auth.audit (at, event, user_id, actor, address)
     SELECT now() - n * interval '1 min', 'logout', n % 500, 'user:' || n % 500, '192.0.2.1' FROM generate_series(1, 100000) n`);
 
