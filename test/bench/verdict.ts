@@ -1,4 +1,4 @@
-import { renderSection, type Verdict } from '../results/section.ts';
+import type { Verdict } from '../results/section.ts';
 import { benchmarks } from '../results/benchmarks.ts';
 import { dated, writeResult } from '../support/results.ts';
 
@@ -14,6 +14,6 @@ export function conclude(
 ): void {
   writeResult('bench', name, found, versions);
   const section = benchmarks.find(({ file }) => file === `bench/results/${name}.json`)!;
-  console.log(`\n${section.title}\n\n${renderSection(section, dated(found, versions)).text}`);
+  console.log(`\n${section.title}\n\n${section.render(dated(found, versions)).join('\n\n')}`);
   if (verdicts.some(({ isHeld }) => !isHeld)) process.exitCode = 1;
 }

@@ -38,7 +38,8 @@ await untilStopped(async (signal) => {
     TESTCONTAINERS_RYUK_DISABLED: 'true',
   };
   async function up(): Promise<void> {
-    const environment = new DockerComposeEnvironment(ROOT, files)
+    // With the file that publishes the services' ports.
+    const environment = new DockerComposeEnvironment(ROOT, process.env['COMPOSE_FILE']!.split(':'))
       .withProjectName(process.env['COMPOSE_PROJECT_NAME']!)
       .withStartupTimeout(startTimeoutMs);
     const terminal = createTerminal();

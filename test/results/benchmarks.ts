@@ -1,4 +1,4 @@
-import { barChart, lineChart } from './charts.ts';
+import { barChart } from './bar-chart.ts';
 import { judge, type Result } from '../bench/gateway/goals.ts';
 import { median } from '../bench/percentiles.ts';
 import { round, table } from '../support/table.ts';
@@ -21,13 +21,16 @@ function gateway(kept: StoredResult) {
       of(each, 'p99'),
     ] as const;
   });
-  const bars = rows.map(([label, value]) => ({ label, value, isOurs: label.startsWith('ours') }));
   const duties = results.filter(({ hasDuties }) => hasDuties).map(({ name, does }) => `- ${name}: ${does}`);
   const { connections, requests, leftOut = [] } = kept;
   const rounds = results[0]!.rounds.length;
-  const text = [
+  return [
     `1 KB of JSON over ${connections} keep-alive connections, in ${rounds} alternating rounds of ${round(requests)} requests each, after a warm-up until two rounds agree.${leftOut.length > 0 ? ` Not installed on this machine: ${leftOut.join(', ')}.` : ''}`,
     verdicts(judge(results)),
+    barChart(
+      'CPU of a gateway for each request, µs',
+      rows.map(([label, value]) => [label, value]),
+    ),
     table([['gateway', 'CPU µs a request', 'min', 'max', 'requests/s', 'p50 ms', 'p99 ms'], ...rows]),
     kept['isCalm']
       ? ''
@@ -35,7 +38,6 @@ function gateway(kept: StoredResult) {
     '"bare" forwards only. The others do this with each request:',
     duties.join('\n'),
   ];
-  return { text, charts: { gateway: barChart('Gateway CPU for each request', 'µs', bars) } };
 }
 
 interface CacheResult {
@@ -96,8 +98,12 @@ function cache(kept: StoredResult) {
     '2 processes',
     'stale reads',
   ];
-  const text = [
+  return [
     verdicts(kept['verdicts']),
+    barChart(
+      'Stale reads in the race, %',
+      caches.map(({ name, race: { stale, reads } }) => [name, (100 * stale) / reads]),
+    ),
     'The columns show the cost of a hit, the number of database reads when 1,000 readers ask for one cold key (storm), and stale reads in a short race of readers against a writer that clears as the library documents:',
     table([head, ...hits]),
     caches.map(({ name, does }) => `- ${name}: ${does}`).join('\n'),
@@ -107,22 +113,6 @@ function cache(kept: StoredResult) {
       ...sizes,
     ]),
   ];
-  const bars = caches.map(({ name, race: { stale, reads } }) => ({
-    label: name,
-    value: (100 * stale) / reads,
-    isOurs: name === 'ours',
-  }));
-  const lines = clears.map(({ name, sizes: each }) => ({
-    label: name,
-    points: each.map(({ keys, redisCpu }) => [keys, Math.log10(Math.max(1, redisCpu))] as const),
-  }));
-  return {
-    text,
-    charts: {
-      stale: barChart('Stale reads in the race', '%', bars),
-      clears: lineChart('Redis CPU for one clear', { x: 'keys', y: 'log10 of µs', isLog: true }, lines),
-    },
-  };
 }
 
 function events(kept: StoredResult) {
@@ -165,7 +155,7 @@ function overload(kept: StoredResult) {
   // oxlint-disable-next-line typescript/no-explicit-any
   const scenes = kept['scenes'] as any[];
   const { connections } = kept['settings'];
-  const text = scenes.map(({ name, does, capacity, steps, verdicts: list }) => {
+  return scenes.map(({ name, does, capacity, steps, verdicts: list }) => {
     // oxlint-disable-next-line typescript/no-explicit-any
     const rows = steps.map(({ multiple, perSecond, seen, probed }: any) => [
       `${multiple} ×`,
@@ -178,13 +168,6 @@ function overload(kept: StoredResult) {
     const head = ['load', 'sent/s', 'answered in time/s', 'p99 ms', 'refusal p99 ms', 'recovery ms'];
     return `**${name}**: ${does}. Capacity: ${round(capacity)} requests a second over ${connections.few} connections. The load uses up to ${round(connections.many)} connections.\n\n${verdicts(list)}\n\n${table([head, ...rows])}`;
   });
-  const lines = scenes.map(({ name, capacity, steps }) => ({
-    label: name,
-    // oxlint-disable-next-line typescript/no-explicit-any
-    points: steps.map(({ multiple, seen }: any) => [multiple, (100 * seen.goodput) / capacity] as const),
-  }));
-  const axes = { x: 'load, multiple of the capacity', y: 'answered in time, % of the capacity' };
-  return { text, charts: { overload: lineChart('Answered requests under overload', axes, lines) } };
 }
 
 interface Curve {
@@ -219,19 +202,7 @@ function curves(kept: StoredResult) {
   });
   const notAnswered =
     '"not answered" includes requests that were not sent, because no connection was free when they were due.';
-  const charts = Object.fromEntries(
-    list.map(({ name, unit, points }) => {
-      const line = (process: string) => ({
-        label: process,
-        points: points.map(
-          ({ at, rounds }) => [at, median(rounds.map(({ cpu }) => cpu[process] ?? 0))] as const,
-        ),
-      });
-      const axes = { x: unit, y: 'CPU µs for each request', isLog: true };
-      return [`curve-${name}`, lineChart(`Cost by ${name}`, axes, [line('gateway'), line('content-cache')])];
-    }),
-  );
-  return { text: [notAnswered, ...text], charts };
+  return [notAnswered, ...text];
 }
 
 /** The result file of a bench and the command that repeats it. */

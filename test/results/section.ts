@@ -21,19 +21,8 @@ export interface Section {
   repeat: string;
   /** Why goals were missed and what was tried. */
   why?: string;
-  render: (kept: StoredResult) => Paragraphs | { text: Paragraphs; charts: Record<string, string> };
-}
-
-type Paragraphs = readonly string[];
-
-/** The text of a section, and its charts by name. */
-export function renderSection(
-  { render: tell }: Section,
-  kept: StoredResult,
-): { text: string; charts: Record<string, string> } {
-  const all = tell(kept);
-  const { text, charts } = 'charts' in all ? all : { text: all, charts: {} };
-  return { text: text.join('\n\n'), charts };
+  /** Returns the paragraphs. */
+  render: (kept: StoredResult) => readonly string[];
 }
 
 /** Whether a goal was reached. */

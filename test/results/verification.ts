@@ -1,4 +1,4 @@
-import { barChart } from './charts.ts';
+import { barChart } from './bar-chart.ts';
 import { round, table } from '../support/table.ts';
 import { verdicts, type StoredResult, type Section } from './section.ts';
 
@@ -156,7 +156,7 @@ function soak(kept: StoredResult) {
     name,
     counted(counts),
   ]);
-  const text = [
+  return [
     `${minutes} minutes with a fault every ${faultEveryMs / 1_000} s (${faults.length} faults). Replies to reads: ${counted(seen.answers)}. After ${round(seen.clears)} acknowledged clears ${seen.stale.length} reads were stale. Of ${round(seen.events)} events ${seen.lostEvents.length} were lost. Alerts sent: ${told.join(', ') || 'none'}; allowed: ${due.join(', ')}.`,
     table([
       [
@@ -171,18 +171,16 @@ function soak(kept: StoredResult) {
       ],
       ...rows,
     ]),
+    barChart(
+      'Heap in the last third, % of the first third',
+      (held as Holding[]).map(({ service, before, after }) => [
+        service,
+        (100 * after['heap']!) / before['heap']!,
+      ]),
+    ),
     'Other requests in that hour, with their replies:',
     table([['request', 'replies'], ...chores]),
   ];
-  const bars = (held as Holding[]).map(({ service, before, after }) => ({
-    label: service,
-    value: (100 * after['heap']!) / before['heap']!,
-    isOurs: true,
-  }));
-  return {
-    text,
-    charts: { soak: barChart('Heap in the last third, % of the first third', '%', bars) },
-  };
 }
 
 const meanings: Record<string, string> = {
