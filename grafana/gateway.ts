@@ -114,5 +114,13 @@ export const gateway: Board = {
       goal: { below: 5 },
       queries: { '{{service}}': 'max by (service) (revocations_age_seconds)' },
     }),
+    series({
+      title: 'How long does a deleted user wait for erasure?',
+      description:
+        'Normal: under 60 s. Age of the oldest deletion that the service, or `logs` (the logs database), has not carried out. ErasureStalled fires above 1 h.',
+      unit: 's',
+      goal: { below: 60 },
+      queries: { '{{service}}': 'max by (service) (erasure_lag_seconds)' },
+    }),
   ],
 };

@@ -28,6 +28,7 @@ export const dashboardOfAlert: Record<string, string> = {
   DiskSpaceLow: 'media',
   LoginFailuresHigh: 'gateway',
   RefreshTokenReused: 'gateway',
+  ErasureStalled: 'gateway',
   MetricMissing: 'service',
 };
 

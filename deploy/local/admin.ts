@@ -22,7 +22,7 @@ const ownerOf = (command: string): string | undefined =>
 /** The database of a command. The other fields are set if it belongs to the running stack. */
 interface Target {
   database: string;
-  stack?: { secretsFile: string; authInternalUrl: string };
+  stack?: { secretsFile: string; authInternalUrl: string; logs: string };
 }
 
 /** @throws Problem if DATABASE_URL is not set and no stack is running */
@@ -34,6 +34,7 @@ function readTarget(): Target {
     const stack = {
       secretsFile: join(dirname(file), 'secrets.json'),
       authInternalUrl: running.services['auth']?.internal ?? '',
+      logs: running.logs,
     };
     return { database: running.postgres, stack };
   }
@@ -80,8 +81,8 @@ async function run(args: string[]): Promise<number> {
   if (owner === undefined) return runCommand('auth', args, environmentWith({}));
   const { database, stack } = readTarget();
   if (!stack) return runCommand(owner, args, environmentWith({ DATABASE_URL: database }));
-  const { secretsFile, authInternalUrl } = stack;
-  const added = { DATABASE_URL: database, AUTH_INTERNAL_URL: authInternalUrl };
+  const { secretsFile, authInternalUrl, logs } = stack;
+  const added = { DATABASE_URL: database, LOGS_DATABASE_URL: logs, AUTH_INTERNAL_URL: authInternalUrl };
   if (command === 'rotate-key-secret') return rotateStackSecret(args, database, secretsFile);
   const secrets = readSecrets(secretsFile);
   const { authKeySecret: AUTH_KEY_SECRET } = secrets;

@@ -57,6 +57,21 @@ test.each(services)('$name writes the slow log, and cannot change it', async ({ 
   await expect(client.query(`UPDATE logs.slow_query SET statement = ''`)).rejects.toMatchObject(refused);
 });
 
+test.each(services)(
+  '$name reads deleted users only if it is auth, and no service changes them',
+  async ({ name }) => {
+    const client = await connect(environmentOf(name).LOGS_DATABASE_URL!);
+    for (const read of ['SELECT FROM logs.deleted_user', `SELECT logs.erase_users('{}', '{}')`]) {
+      if (name === 'auth') await client.query(read);
+      else await expect(client.query(read)).rejects.toMatchObject(refused);
+    }
+    await expect(client.query('DELETE FROM logs.deleted_user')).rejects.toMatchObject(refused);
+    await expect(client.query('INSERT INTO logs.deleted_user VALUES (1, now())')).rejects.toMatchObject(
+      refused,
+    );
+  },
+);
+
 test.each(services)('$name does not get the password of the owner or of another service', ({ name }) => {
   const passwords = (service: ServiceName) =>
     Object.entries(environmentOf(service)).flatMap(([setting, value]) =>
@@ -94,6 +109,17 @@ test('auth adds to the audit log, and can neither change nor delete its entries'
   expect([Number(rows[0]!.id) > Number(id), rows[0]!.new]).toEqual([true, true]);
   await client.query('SELECT auth.delete_expired_audit(1000)');
   expect((await client.query('SELECT FROM auth.audit WHERE id = $1', [id])).rowCount).toBe(1);
+});
+
+test('auth cannot make the audit log forget a user who exists', async () => {
+  const client = await connect(environmentOf('auth').DATABASE_URL!);
+  const owner = await connect(stack().postgres);
+  const known = `SELECT DISTINCT user_id FROM audit.person JOIN auth.user ON id = user_id ORDER BY user_id LIMIT 1`;
+  const [user] = (await owner.query<{ user_id: string }>(known)).rows;
+  await client.query('SELECT auth.erase_audit_persons(ARRAY[$1::bigint])', [user!.user_id]);
+  expect((await owner.query(known)).rows).toEqual([user]);
+  await expect(client.query('SELECT auth.add_deleted_user($1)', [user!.user_id])).rejects.toThrow('exists');
+  await expect(client.query('INSERT INTO auth.deleted_user VALUES (1, 1)')).rejects.toMatchObject(refused);
 });
 
 test.each(['postgres', 'logs'] as const)(

@@ -46,10 +46,11 @@ function ownSettings(name: ServiceName, context: ServiceContext): Record<string,
       .map((one) => `${one.name}:${serviceSecret(one.name, secrets)}`);
     return { AUTH_KEY_SECRET: secrets.authKeySecret, SERVICE_SECRETS: pairs.join(','), ...context.identity };
   }
-  if (name === 'media-upload') return { MEDIA_FOLDER: context.media };
-  if (serviceOf(name).hasSecret && context.secretsFile)
-    return { SERVICE_SECRET: serviceSecret(name, readSecrets(context.secretsFile)) };
-  return {};
+  return {
+    ...(name === 'media-upload' && { MEDIA_FOLDER: context.media }),
+    ...(serviceOf(name).hasSecret &&
+      context.secretsFile && { SERVICE_SECRET: serviceSecret(name, readSecrets(context.secretsFile)) }),
+  };
 }
 
 /** Returns the secret with which auth gives a service tokens for internal listeners. */

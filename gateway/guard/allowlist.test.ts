@@ -6,7 +6,7 @@ const allowlist = createAllowlist(endpoints);
 const at = (path: string) => [...(allowlist(path) ?? [])].map(([method, { name }]) => `${method} ${name}`);
 
 test.each([
-  ['/api/me', ['GET me', 'HEAD me']],
+  ['/api/me', ['DELETE deleteMe', 'GET me', 'HEAD me']],
   ['/api/content/webform/12', ['GET readContent', 'HEAD readContent']],
   ['/api/content/anything/else', ['GET readContent', 'HEAD readContent']],
   ['/api/admin/failed-jobs', ['DELETE deleteFailedJobs', 'GET listFailedJobs', 'HEAD listFailedJobs']],

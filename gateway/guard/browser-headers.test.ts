@@ -47,7 +47,7 @@ test.each([
 test('returns 404 for a preflight of an unknown path and 405 for other OPTIONS', async () => {
   expect((await ask('/api/nothing', preflight(origin))).status).toBe(404);
   const plain = await ask('/api/me', { method: 'OPTIONS', headers: { Origin: origin } });
-  expect([plain.status, plain.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  expect([plain.status, plain.headers.get('allow')]).toEqual([405, 'DELETE, GET, HEAD']);
 });
 
 test.each(['/.well-known/jwks.json', '/api/me', '/api/nothing'])(

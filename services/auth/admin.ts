@@ -6,6 +6,7 @@ import { disableClient } from './commands/disable-client.ts';
 import { endAllSessions } from './commands/end-all-sessions.ts';
 import { importUsers } from './commands/import-users.ts';
 import { listUnverifiedIdentities } from './commands/list-unverified-identities.ts';
+import { replayDeletions } from './commands/replay-deletions.ts';
 import { resetMfa } from './commands/reset-mfa.ts';
 import { rotateClient } from './commands/rotate-client.ts';
 import { rotateKeySecret } from './commands/rotate-key-secret.ts';
@@ -33,6 +34,9 @@ const help = `Usage:
       --now: for a leaked key. The new key signs immediately, and within a second every service refuses the old keys.
   end-all-sessions
       Logs everyone out: ends all sessions and replaces the signing keys.
+  replay-deletions
+      Deletes users again whose deletion is recorded in the logs database (LOGS_DATABASE_URL). Run it after a restore of
+      the platform's database from a backup.
   reset-mfa EMAIL
       Removes the second factor of a user who has lost it.
   list-unverified-identities
@@ -60,6 +64,7 @@ await runCommand(help, {
   'import-users': run(importUsers),
   'rotate-keys': run(rotateKeys),
   'end-all-sessions': run(endAllSessions),
+  'replay-deletions': run(replayDeletions),
   'reset-mfa': run(resetMfa),
   'list-unverified-identities': run(listUnverifiedIdentities),
   'verify-audit': run(verifyAudit),

@@ -30,6 +30,23 @@ export async function removeMfa({ mfa, audit }: Stores, userId: number, by: Acto
   return removed;
 }
 
+/**
+ * Deletes a locked user with everything that auth has of them. A trigger adds the user to the feed by which the services
+ * erase their data, and deletes their persons in the audit log.
+ */
+export async function eraseUser({ users, sessions, audit }: Stores, id: number, by: Actor): Promise<void> {
+  await audit.add({ ...by, event: 'user_deleted', userId: id });
+  // Before the user is deleted: their access tokens remain valid, so they must be revoked.
+  await sessions.endAll(id);
+  await users.delete(id);
+}
+
+/** Works like `eraseUser`, but throws 409 for the last admin. */
+export async function removeUser(stores: Stores, user: User, by: Actor): Promise<void> {
+  if (isAdmin(user)) await refuseLastAdmin(stores.users, user.id);
+  await eraseUser(stores, user.id, by);
+}
+
 /** Locks the user until the transaction ends. Throws 404. */
 export async function lockUser(users: UserStore, id: number): Promise<User> {
   const user = await users.lock(id);

@@ -14,6 +14,7 @@ import { changePassword } from './endpoints/change-password.ts';
 import { confirmTotp } from './endpoints/confirm-totp.ts';
 import { createTemporaryPassword } from './endpoints/create-temporary-password.ts';
 import { createUser } from './endpoints/create-user.ts';
+import { deleteMe } from './endpoints/delete-me.ts';
 import { deleteSession } from './endpoints/delete-session.ts';
 import { deleteSessions } from './endpoints/delete-sessions.ts';
 import { deleteTotp } from './endpoints/delete-totp.ts';
@@ -89,6 +90,7 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.token, token(context)),
     handle(contract.logout, logout(context)),
     handle(contract.me, me(context)),
+    handle(contract.deleteMe, deleteMe(context)),
     handle(contract.changePassword, changePassword(context)),
     handle(contract.reauthenticate, reauthenticate(context)),
     handle(contract.beginTotp, beginTotp(context)),

@@ -82,7 +82,6 @@ test('records every step of an account, but no secrets and no text from stranger
   await call(origin, contract.deleteSessions, { token: third.token });
   await call(origin, contract.updateUser, { params, body: { disabled: true }, token });
   await logIn(person.email, password);
-  await call(origin, contract.deleteUser, { params, token });
   typed['another secret'] = await run(rotateClient, ['console']);
   await run(disableClient, ['console']);
   await client('console', typed['another secret']);
@@ -124,10 +123,16 @@ test('records every step of an account, but no secrets and no text from stranger
     { ...ann, event: 'session_revoked', details: { session: 'all' } },
     { ...byRoot, event: 'user_changed', details: { disabled: { from: false, to: true } } },
     { ...byStranger, event: 'login_failed', user_id: user, details: { reason: 'disabled' } },
-    { ...byRoot, event: 'user_deleted', user_id: user },
     { ...byCommand, event: 'client_secret_rotated', details: { client: 'console' } },
     { ...byCommand, event: 'client_disabled', details: { client: 'console' } },
     { ...byStranger, event: 'client_refused', details: { client: 'console', reason: 'disabled or rotated' } },
+  ]);
+
+  await call(origin, contract.deleteUser, { params, token });
+  const ofUser = `SELECT event, user_id, actor FROM auth.audit WHERE event IN ('user_deleted', 'session_revoked') ORDER BY id`;
+  expect(await auth.sql<Entry>(ofUser)).toEqual([
+    { event: 'session_revoked', user_id: null, actor: 'user' },
+    { event: 'user_deleted', user_id: null, actor: byRoot.actor },
   ]);
 
   const rows = await auth.sql<{ line: string }>('SELECT audit::text AS line FROM auth.audit');

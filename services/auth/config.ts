@@ -65,6 +65,7 @@ export function blocklistIn({
 
 /** Reads the settings of the admin commands. All of them throw ConfigError. */
 export const readDatabaseUrl = () => read({ DATABASE_URL: databaseUrl }).DATABASE_URL;
+export const readLogsDatabaseUrl = () => read({ LOGS_DATABASE_URL: databaseUrl }).LOGS_DATABASE_URL;
 export const readPasswordMinLength = () =>
   read({ PASSWORD_MIN_LENGTH: passwordMinLength }).PASSWORD_MIN_LENGTH;
 export const readPasswordBlocklist = () => blocklistIn(read({ PASSWORD_BLOCKLIST_FILE: blocklistFile }));

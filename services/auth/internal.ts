@@ -17,7 +17,7 @@ const after = z
   .regex(/^\d{1,16}$/)
   .transform(Number);
 const revocationQuery = z.object({ after, keys: z.literal('true').optional() });
-const endedSessionsQuery = z.strictObject({ after });
+const feedQuery = z.strictObject({ after });
 const userQuery = z.union([
   z.strictObject({ email: multiLineText(1, 320) }),
   z.strictObject({ id: idSegment }),
@@ -37,6 +37,7 @@ interface InternalDeps {
   /** Uses its own connections. Therefore other processes learn of a logout in time, even during many logins. */
   revocations: Pick<Stores['revocations'], 'listAfter' | 'listEndedSessions'>;
   signingKeys: Pick<Stores['signingKeys'], 'listKids'>;
+  deletedUsers: Pick<Stores['deletedUsers'], 'listAfter'>;
   users: Pick<Stores['users'], 'findByEmail' | 'findById'>;
   audit: Pick<Stores['audit'], 'add'>;
   /** SERVICE_SECRETS */
@@ -64,12 +65,15 @@ function serviceOf(authorization = '', pairs: readonly string[]): string | undef
  *   keys, so that a leaked key is refused within a second. Every process asks twice a second.
  * - `POST /service-token` with the pair of a service as Basic credentials: `{token, expires_in}`, or 401.
  * - `GET /ended-sessions?after=<id>`: up to 1,000 sessions that ended after this id of the feed, in the last 30 days.
+ * - `GET /deleted-users?after=<position>`: up to 1,000 users that were deleted after this position of the feed, in the last
+ *   400 days. The caller has erased the users up to this position.
  * - `GET /users?email=<address>` or `?id=<id>`: `{id}`, or 404. Emails are compared as in a login.
  * - `POST /audit {event, actor, address, user_id?, details}`: adds an entry to the audit log, 204. Each event has one
  *   service that may add it; others get 403.
  */
 export function createInternal(deps: InternalDeps): Router {
-  const { revocations, signingKeys, users, audit, serviceSecrets, issueToken, tokens, logger } = deps;
+  const { revocations, signingKeys, deletedUsers, users, audit } = deps;
+  const { serviceSecrets, issueToken, tokens, logger } = deps;
   const { router, serve } = createInternalEndpoints(tokens, logger);
   serve('GET', '/revocations', {
     schema: revocationQuery,
@@ -87,8 +91,12 @@ export function createInternal(deps: InternalDeps): Router {
     response.json({ token: issueToken(service), expires_in: accessTokenLifetime });
   });
   serve('GET', '/ended-sessions', {
-    schema: endedSessionsQuery,
+    schema: feedQuery,
     answer: ({ after }) => revocations.listEndedSessions(after),
+  });
+  serve('GET', '/deleted-users', {
+    schema: feedQuery,
+    answer: ({ after }, reader) => deletedUsers.listAfter(after, reader),
   });
   serve('GET', '/users', {
     schema: userQuery,

@@ -3,7 +3,7 @@ import { createStores } from './stores.ts';
 
 /** Deletes expired rows. The log of a failed deletion names its step. */
 export const retention: RetentionSteps = (query) => {
-  const { revocations, sessions, signingKeys, audit } = createStores(query);
+  const { revocations, sessions, signingKeys, audit, deletedUsers } = createStores(query);
   const deleteOlder = (operation: string, table: string, interval: string) =>
     deleteExpired(query, operation, table, `created_at < now() - interval '${interval}'`);
   return {
@@ -17,5 +17,6 @@ export const retention: RetentionSteps = (query) => {
     'unfinished logins': () => deleteOlder('delete_mfa_logins', 'auth.mfa_login', '1 hour'),
     'signing keys': signingKeys.deleteExpired,
     audit: audit.deleteExpired,
+    'deleted users': deletedUsers.deleteExpired,
   };
 };

@@ -12,6 +12,8 @@ import { createAccessTokens } from './access-tokens.ts';
 import { createAuth } from './app.ts';
 import { startAuditChain } from './audit-chain.ts';
 import { type authConfig, blocklistIn } from './config.ts';
+import { createDeletedUserStore } from './deleted-user-store.ts';
+import { startErasure } from './erasure.ts';
 import { identitySettings } from './identity/settings.ts';
 import { createInternal } from './internal.ts';
 import { createPushDevices } from './sessions/push-devices.ts';
@@ -52,6 +54,7 @@ export async function startAuthService(
   onStop(() => redis.disconnect());
   onStop(startRetention(pool.query, retention, logger));
   onStop(startAuditChain(database, logger));
+  startErasure(service, pool.query);
   const checkTokens = async () => {
     // The getter throws while no key can sign.
     void keys.current;
@@ -80,6 +83,7 @@ export async function startAuthService(
     internal: createInternal({
       revocations: feedOfRevocations,
       signingKeys: feedOfKeys,
+      deletedUsers: createDeletedUserStore(feed.query),
       users: database.users,
       audit: database.audit,
       serviceSecrets: config.SERVICE_SECRETS,

@@ -1,6 +1,7 @@
 import { type Database, type Logger, migrate } from '@content-platform/chassis';
 import { createAuditStore } from './audit-store.ts';
 import { createClientStore } from './client-store.ts';
+import { createDeletedUserStore } from './deleted-user-store.ts';
 import { createIdentityCodeStore } from './identity/code-store.ts';
 import { createIdentityStore } from './identity/identity-store.ts';
 import { createIdentityLoginStore } from './identity/login-store.ts';
@@ -22,6 +23,7 @@ export type Stores = ReturnType<typeof createStores>;
 export function createStores(query: Database['query']) {
   return {
     users: createUserStore(query),
+    deletedUsers: createDeletedUserStore(query),
     clients: createClientStore(query),
     sessions: createSessionStore(query),
     revocations: createRevocationStore(query),

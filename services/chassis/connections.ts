@@ -1,9 +1,11 @@
 import type { ConfigOf, tokenConfig } from './config.ts';
+import { type ErasureOptions, fetchDeletedUsersFrom, followDeletedUsers } from './erasure.ts';
 import type { Check } from './health.ts';
 import { createJwksClient } from './jwks.ts';
 import { createDatabase, type Database, type DatabaseOptions } from './postgres.ts';
 import { fetchRevocationsFrom, watchRevocations } from './revocations.ts';
 import type { CommonConfig, ProcessContext } from './run.ts';
+import type { ServiceFetch } from './service-tokens.ts';
 import { createTokenVerifier, type TokenVerifier } from './tokens.ts';
 
 /** Opens connections to the database at `url`, which are closed when the process stops. */
@@ -37,4 +39,14 @@ export function tokensFromAuth({
       throw new Error('the signing keys or the revocations were not fetched yet');
   };
   return { ...createTokenVerifier(config.PUBLIC_URL, keys, revocations), check: { required: true, check } };
+}
+
+/** Erases the users whom auth deletes, until the process stops. */
+export function eraseDeletedUsers(
+  { config, logger, onStop }: ProcessContext<CommonConfig & ConfigOf<typeof tokenConfig>>,
+  fetchAsService: ServiceFetch,
+  options: ErasureOptions,
+): void {
+  const fetchPage = fetchDeletedUsersFrom(config.AUTH_INTERNAL_URL, fetchAsService);
+  onStop(followDeletedUsers(fetchPage, options, logger));
 }

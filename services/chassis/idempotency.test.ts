@@ -149,3 +149,13 @@ test('after 24 hours the key is free and its row is deleted', async () => {
   await idempotency.deleteExpired();
   expect((await sql('SELECT FROM letters.idempotency_key')).rowCount).toBe(0);
 });
+
+test("erases a user's keys, and replies of others with an object of the user", async () => {
+  const reply = (user_id: number) => async () => ({ status: 200, body: { id: 1, user_id } });
+  const keys: Record<string, [caller: number, owner: number]> = { own: [1, 1], staff: [2, 1], other: [2, 2] };
+  for (const [key, [caller, owner]] of Object.entries(keys))
+    await idempotency.once({ ...request, caller: person(caller), key }, reply(owner));
+  await idempotency.erase([1, 11]);
+  const { rows } = await database.query<{ key: string }>('test', 'SELECT key FROM letters.idempotency_key');
+  expect(rows).toEqual([{ key: 'other' }]);
+});

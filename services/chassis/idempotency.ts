@@ -36,6 +36,8 @@ export interface Idempotency {
   ): Promise<R>;
   /** Deletes keys older than 24 hours. */
   deleteExpired(): Promise<void>;
+  /** Deletes the keys of these users, and replies with an object of theirs (`user_id`). */
+  erase(userIds: readonly number[]): Promise<void>;
 }
 
 /** Time after which another request may claim the key: longer than the longest request, an upload of 75 s. */
@@ -170,6 +172,10 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
         table,
         `created_at < now() - interval '24 hours'`,
       );
+    },
+    async erase(userIds) {
+      const text = `DELETE FROM ${table} WHERE caller = ANY ($1) OR reply #>> '{reply,body,user_id}' = ANY ($2::text[])`;
+      await query('erase_idempotency_keys', text, [userIds.map((id) => `user:${id}`), userIds]);
     },
   };
 }

@@ -219,6 +219,7 @@ test('processes that start at the same time migrate once', async () => {
     { name: '001-slow-logs' },
     { name: '002-append-only' },
     { name: '003-definer-types' },
+    { name: '004-deleted-users' },
   ]);
   await client.end();
   await empty.drop();

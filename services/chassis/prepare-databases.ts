@@ -5,6 +5,7 @@ import { ConfigError } from './config.ts';
 import { migrateIdempotency } from './idempotency.ts';
 import type { Logger } from './logger.ts';
 import { migrate, withClient } from './migrations.ts';
+import { migrateLogs } from './slow-log.ts';
 
 /** URLs for preparing the databases of one service. */
 interface PrepareOptions {
@@ -76,7 +77,7 @@ async function grant(owner: pg.Client, schema: Schema, role: string): Promise<vo
     const usual = isView || table.endsWith('migration') ? 'SELECT' : usualRights;
     const allowed = rights?.[rightsOf] ?? usual;
     const target = `${name}.${pg.escapeIdentifier(table)}`;
-    return `REVOKE ALL ON ${target} FROM ${user}; GRANT ${allowed} ON ${target} TO ${user};`;
+    return `REVOKE ALL ON ${target} FROM ${user};${allowed && ` GRANT ${allowed} ON ${target} TO ${user};`}`;
   });
   for (const each of functions) statements.push(`GRANT EXECUTE ON FUNCTION ${name}.${each} TO ${user};`);
   // One transaction, so that a running process never lacks a right.
@@ -112,8 +113,15 @@ export async function prepareDatabases(name: ServiceName, options: PrepareOption
     await prepareRole(platform, schema, role);
   }
   if (!logs) return;
-  const folder = new URL('migrations/', import.meta.url);
-  const rights = readsSlowLog ? 'SELECT, INSERT' : 'INSERT';
-  await migrate({ url: logs, schema: 'logs', folder, logger, ...(signal && { signal }) });
-  await prepareRole(logs, { name: 'logs', rights: { slow_request: rights, slow_query: rights } }, role);
+  await migrateLogs(logs, logger, signal);
+  const slow = readsSlowLog ? 'SELECT, INSERT' : 'INSERT';
+  // Only auth adds deleted users and reads them.
+  const erases = name === 'auth';
+  const rights = {
+    slow_request: slow,
+    slow_query: slow,
+    deleted_user: erases ? 'SELECT' : '',
+    deleted_user_position: erases ? 'SELECT, UPDATE' : '',
+  };
+  await prepareRole(logs, { name: 'logs', rights, functions: erases ? ['erase_users'] : [] }, role);
 }

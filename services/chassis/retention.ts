@@ -8,6 +8,22 @@ type Query = Database['query'];
 export type RetentionSteps = (query: Query) => Record<string, () => Promise<void>>;
 
 /**
+ * Runs a statement that changes or deletes up to `rows` rows, until it finds fewer, so that each run is short and holds
+ * its locks briefly. Throws what `query` throws; earlier runs stay done.
+ */
+export async function runInBatches(
+  query: Query,
+  operation: string,
+  text: string,
+  values: readonly unknown[],
+  rows = 1_000,
+): Promise<void> {
+  let changed: number | null;
+  do changed = (await query(operation, text, values)).rowCount;
+  while (changed === rows);
+}
+
+/**
  * Deletes all rows of `table` for which `condition` is true, `rowsPerStatement` at a time, so that each statement holds
  * its locks briefly. Rows that another transaction has locked stay until the next run. Throws what `query` throws; batches
  * deleted before stay deleted.
@@ -22,9 +38,7 @@ export async function deleteExpired(
 ): Promise<void> {
   const text = `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
                   SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${rowsPerStatement} FOR UPDATE SKIP LOCKED))`;
-  let deleted: number | null;
-  do deleted = (await query(operation, text, values)).rowCount;
-  while (deleted === rowsPerStatement);
+  await runInBatches(query, operation, text, values, rowsPerStatement);
 }
 
 /**

@@ -42,6 +42,12 @@ function insert(table: Row['table'], rows: readonly Row[]) {
   return { text, values: [JSON.stringify(rows.map(({ values }) => values))] };
 }
 
+/** Creates or updates the schema of the logs database. */
+export async function migrateLogs(url: string, logger: Logger, signal?: AbortSignal): Promise<void> {
+  const folder = new URL('migrations/', import.meta.url);
+  await migrate({ url, schema: 'logs', folder, logger, ...(signal && { signal }) });
+}
+
 /** Creates the slow log. Without `url` it records nothing. The first connection creates the tables. */
 export function createSlowLog(url: string | undefined, metrics: Metrics, logger: Logger): SlowLog {
   if (!url) return { request: () => undefined, query: () => undefined, close: () => Promise.resolve() };
@@ -88,8 +94,7 @@ export function createSlowLog(url: string | undefined, metrics: Metrics, logger:
     const batch = queue.splice(0, maxBatch);
     try {
       if (!ready) {
-        const folder = new URL('migrations/', import.meta.url);
-        await migrate({ url: url!, schema: 'logs', folder, logger, signal: closing.signal });
+        await migrateLogs(url!, logger, closing.signal);
         ready = true;
       }
       for (const [table, rows] of Map.groupBy(batch, (row) => row.table))

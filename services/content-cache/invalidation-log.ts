@@ -1,4 +1,4 @@
-import { page, type Database, type Logger } from '@content-platform/chassis';
+import { page, runInBatches, type Database, type Logger } from '@content-platform/chassis';
 import type { InvalidationSource, listInvalidations, Query } from '@content-platform/contract';
 import { targetName, type Target } from './target.ts';
 
@@ -114,4 +114,15 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
       await flush();
     },
   };
+}
+
+/** Removes the ids of these users from the requests for clears. Throws the errors of `query`. */
+export async function eraseRequesters(query: Database['query'], userIds: readonly number[]): Promise<void> {
+  const actors = userIds.map((id) => `user:${id}`);
+  const log = `UPDATE content.invalidation SET requested_by = 'user' WHERE id = ANY (ARRAY(
+                 SELECT id FROM content.invalidation
+                 WHERE requested_by LIKE 'user:%' AND requested_by = ANY ($1) LIMIT 1000))`;
+  await runInBatches(query, 'erase_requesters', log, [actors]);
+  const pending = `UPDATE content.pending_clear SET requested_by = 'user' WHERE requested_by = ANY ($1)`;
+  await query('erase_pending_requesters', pending, [actors]);
 }

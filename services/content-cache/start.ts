@@ -4,6 +4,7 @@ import {
   createAuditClient,
   connectDatabase,
   createServiceFetch,
+  eraseDeletedUsers,
   migrate,
   startRetention,
   tokensFromAuth,
@@ -19,7 +20,7 @@ import type { contentCacheConfig } from './config.ts';
 import { createContentStore } from './content-store.ts';
 import { createEvents, type EventsOptions } from './events/events.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
-import { createInvalidationLog } from './invalidation-log.ts';
+import { createInvalidationLog, eraseRequesters } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
 import { createKafka } from './kafka.ts';
 import { createCacheMetrics, observe } from './metrics.ts';
@@ -108,6 +109,9 @@ export async function startContentCache(
   const tokens = tokensFromAuth(process);
   const { AUTH_INTERNAL_URL: authUrl, SERVICE_SECRET: secret } = config;
   const fetchAsService = createServiceFetch(authUrl, 'content-cache', secret);
+  const { query } = database;
+  const erase = (ids: readonly number[]) => eraseRequesters(query, ids);
+  eraseDeletedUsers(process, fetchAsService, { erase, query, schema: 'content' });
 
   return {
     app: createContentCacheApp({

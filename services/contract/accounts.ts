@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpointsWith, jsonBody } from './endpoint.ts';
+import { endpointsWith, jsonBody, optionalJsonBody } from './endpoint.ts';
 import { eitherOf, id, idSegment, page, pageQuery, multiLineText, time, totpCode } from './schemas.ts';
 
 export const roles = ['user', 'sre', 'admin'] as const;
@@ -29,6 +29,25 @@ export const me = define('me', 'GET', '/api/me', {
       schema: profile,
     },
   },
+});
+
+export const deleteMe = define('deleteMe', 'DELETE', '/api/me', {
+  recentLogin: true,
+  beforeMfaEnrollment: true,
+  rateLimit: { requests: 60, seconds: 60, guessing: true },
+  summary: 'Delete your account and all your data.',
+  description:
+    'A wrong or missing password or code returns 403 `reauthentication_required`. Omit `current_password` if you have none, after a login at the identity provider. All services delete their data about you within a minute.',
+  body: optionalJsonBody(
+    z.strictObject({
+      current_password: multiLineText(1, 1024).optional(),
+      code: totpCode
+        .optional()
+        .meta({ description: 'Code of the authenticator app, if you have a second factor.' }),
+    }),
+  ),
+  responses: { 204: { description: 'Your account was deleted. All sessions have ended.' } },
+  errors: ['last_admin'],
 });
 
 export const changePassword = define('changePassword', 'POST', '/api/password', {

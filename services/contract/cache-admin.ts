@@ -51,7 +51,8 @@ const invalidation = z.strictObject({
       '`http`: a call. `kafka`: an event. `retry`: a retried failed job. `pending`: a clear that the cache refused before. `recovery`: a possible loss of events. `watch`: a change that was not announced in time, or a new or restored database.',
   }),
   requested_by: z.string().meta({
-    description: 'Machine client, `user:<id>`, or `<topic>/<partition>/<offset>` of the event.',
+    description:
+      'Machine client, `user:<id>` (`user` once the user was deleted), or `<topic>/<partition>/<offset>` of the event.',
   }),
   target: z.string().meta({ description: '`<model>:<id>`, or `<model>:*` for every record of the model.' }),
   keys_deleted: cleared.shape.keys_deleted,

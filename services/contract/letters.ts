@@ -130,9 +130,10 @@ export const readLetterHistory = define('readLetterHistory', 'GET', '/api/letter
           id,
           at: time,
           event: z.enum(letterEvents),
-          actor: z
-            .string()
-            .meta({ description: 'Author of the change: user:<id>, client:<name> or command.' }),
+          actor: z.string().meta({
+            description:
+              'Author of the change: user:<id> (user once the user was deleted), client:<name> or command.',
+          }),
           details: z.record(z.string(), z.unknown()),
         }),
       ),

@@ -35,6 +35,8 @@ interface Description {
   callsInternal?: 'all' | readonly string[];
   /** The service has a secret with which auth gives it tokens for internal listeners. */
   hasSecret?: true;
+  /** Stores data of users, and erases it when auth has deleted the user. */
+  erasesUsers?: true;
   /** Maximum number of PostgreSQL connections of one process. */
   connections: { platform: number; logs: number };
   /** Exactly one process runs, because its state is in memory. */
@@ -80,8 +82,8 @@ const list = [
     // In a cluster the keys begin with {guesses}, so that all are in one slot.
     redis: `~guesses:* ~{guesses}:* ${redisCommands} +eval +evalsha +time +get +set +unlink`,
     callsInternal: ['devices'],
-    connections: { platform: 12, logs: 1 },
-    schema: { name: 'auth', rights: { audit: 'SELECT, INSERT' } },
+    connections: { platform: 12, logs: 2 },
+    schema: { name: 'auth', rights: { audit: 'SELECT, INSERT', deleted_user: 'SELECT, DELETE' } },
     tag: 'Accounts',
     description: 'Login, sessions, tokens and user administration.',
   },
@@ -93,6 +95,7 @@ const list = [
     redis: `~webform:* ~pathway:* ~accesscode:* ~condition:* ${redisCommands} +eval +evalsha +time +hmget +hset +hdel +pttl +pexpire +unlink +scan +config|get +cluster|nodes`,
     connections: { platform: 15, logs: 1 },
     hasSecret: true,
+    erasesUsers: true,
     schema: {
       name: 'content',
       rights: { record: 'SELECT', tombstone: 'SELECT, UPDATE, DELETE', change_epoch: 'SELECT, UPDATE' },
@@ -108,6 +111,8 @@ const list = [
     memoryMb: 700,
     // An upload in progress may take this long.
     stopSeconds: 80,
+    hasSecret: true,
+    erasesUsers: true,
     schema: { name: 'media', idempotency: true },
     tag: 'Media',
     description: 'Uploaded files and their variants.',
@@ -117,6 +122,7 @@ const list = [
     name: 'devices',
     port: 8084,
     hasSecret: true,
+    erasesUsers: true,
     schema: { name: 'devices' },
     tag: 'Devices',
     description: 'Phones and browsers that receive push messages.',
@@ -126,6 +132,7 @@ const list = [
     name: 'letters',
     port: 8085,
     hasSecret: true,
+    erasesUsers: true,
     schema: { name: 'letters', idempotency: true },
     tag: 'Letters',
     description: 'Letters and their webforms.',

@@ -160,7 +160,8 @@ export const updateUser = define('updateUser', 'PATCH', '/api/admin/users/:id', 
 export const deleteUser = define('deleteUser', 'DELETE', '/api/admin/users/:id', {
   recentLogin: true,
   summary: 'Delete a user.',
-  description: 'Ends all sessions of the user.',
+  description:
+    'Ends all sessions of the user. All services delete their data about the user within a minute.',
   params,
   responses: { 204: { description: 'User deleted.' } },
   errors: ['not_found', 'last_admin'],

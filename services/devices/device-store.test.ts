@@ -246,3 +246,12 @@ test.each([
   await deleteUnseenDevices(own.database.query);
   expect(await devices.list(userId, undefined, 10)).toMatchObject(expected);
 });
+
+test('erases the devices of deleted users', async () => {
+  const [deleted, other] = [someone(), someone()];
+  for (const userId of [deleted, deleted, other])
+    await devices.register(userId, session, { token: newToken() });
+  await devices.eraseUsers([deleted, someone()]);
+  expect(await tokensOf(deleted)).toEqual([]);
+  expect(await tokensOf(other)).toHaveLength(1);
+});

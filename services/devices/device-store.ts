@@ -121,6 +121,11 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
       });
     },
 
+    /** Deletes the devices of these users. */
+    async eraseUsers(userIds: readonly number[]): Promise<void> {
+      await query('erase_devices', 'DELETE FROM devices.device WHERE user_id = ANY ($1)', [userIds]);
+    },
+
     /** Returns the user's devices with ids below `before`, newest first. */
     async list(userId: number, before: number | undefined, limit: number): Promise<Device[]> {
       const text = `SELECT ${columns} FROM devices.device

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { randomInt, randomUUID } from 'node:crypto';
 import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
 import { until } from '../../test/support/wait.ts';
-import { type EndedSessions, followEndedSessions } from './ended-sessions.ts';
+import { followEndedSessions } from './ended-sessions.ts';
 import { openDevices, type TestDevices } from './testing/devices.ts';
 
 let own: TestDevices;
@@ -10,15 +10,15 @@ beforeAll(async () => void (own = await openDevices()));
 afterAll(() => own.close());
 
 /** Auth's feed. */
-let ended: EndedSessions['sessions'];
+let ended: { position: number; sessionId: number }[];
 let available: boolean;
 let stop: () => Promise<void>;
 
-async function fetchAfter(after: number): Promise<EndedSessions> {
+async function fetchPage(after: number) {
   if (!available) throw new Error('unavailable');
   return {
-    sessions: ended.filter(({ id }) => id > after).slice(0, 2),
-    last: ended.at(-1)?.id ?? 0,
+    entries: ended.filter(({ position }) => position > after).slice(0, 2),
+    last: ended.at(-1)?.position ?? 0,
   };
 }
 
@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 
 async function following(work: () => Promise<void>): Promise<void> {
-  stop = followEndedSessions(fetchAfter, own.devices, own.logger);
+  stop = followEndedSessions(fetchPage, own.devices, own.logger);
   await work().finally(() => stop());
 }
 
@@ -38,7 +38,7 @@ async function newDevice() {
   await own.devices.register(userId, sessionId, { token: `token-${randomUUID()}` });
   return { userId, sessionId };
 }
-const end = (id: number, session_id: number) => ended.push({ id, session_id });
+const end = (position: number, sessionId: number) => ended.push({ position, sessionId });
 const countOf = async (userId: number) => (await own.devices.list(userId, undefined, 10)).length;
 
 test('deletes the devices of ended sessions and no others', () =>

@@ -1,6 +1,7 @@
 import {
   connectDatabase,
   createServiceFetch,
+  eraseDeletedUsers,
   migrate,
   type RetentionSteps,
   run,
@@ -24,8 +25,13 @@ await run('devices', devicesConfig, async (process) => {
   });
   onStop(startRetention(database.query, steps, logger));
   const devices = createDeviceStore(database);
-  const fetchEnded = fetchEndedSessionsFrom(authUrl, createServiceFetch(authUrl, 'devices', secret));
-  onStop(followEndedSessions(fetchEnded, devices, logger));
+  const fetchAsService = createServiceFetch(authUrl, 'devices', secret);
+  onStop(followEndedSessions(fetchEndedSessionsFrom(authUrl, fetchAsService), devices, logger));
+  eraseDeletedUsers(process, fetchAsService, {
+    erase: devices.eraseUsers,
+    query: database.query,
+    schema: 'devices',
+  });
   const tokens = tokensFromAuth(process);
   return {
     app: createDevices({ devices, tokens, logger, metrics }),

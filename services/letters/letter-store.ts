@@ -1,4 +1,4 @@
-import type { Database } from '@content-platform/chassis';
+import { type Database, runInBatches } from '@content-platform/chassis';
 import type { Letter, LetterEvent, LetterState } from '@content-platform/contract';
 
 /** The owner of letters: the user with this id, or any user. */
@@ -159,4 +159,17 @@ export function createLetterStore(query: Database['query']) {
       return rows[0] && Number(rows[0].id);
     },
   };
+}
+
+/**
+ * Deletes the letters of these users, and their ids in the history of other letters. Throws the errors of `query`.
+ */
+export async function eraseLetters(query: Database['query'], userIds: readonly number[]): Promise<void> {
+  // A letter can have thousands of history entries, which its deletion deletes in one statement.
+  const letters = `DELETE FROM letters.letter WHERE id = ANY (ARRAY(
+                     SELECT id FROM letters.letter WHERE user_id = ANY ($1) LIMIT 20))`;
+  await runInBatches(query, 'erase_letters', letters, [userIds], 20);
+  const history = `UPDATE letters.history SET actor = 'user' WHERE id = ANY (ARRAY(
+                     SELECT id FROM letters.history WHERE actor = ANY ($1) LIMIT 1000))`;
+  await runInBatches(query, 'erase_actors', history, [userIds.map((id) => `user:${id}`)]);
 }

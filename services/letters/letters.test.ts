@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { untilBlocked } from '../../test/support/locks.ts';
-import { createLetterStore } from './letter-store.ts';
+import { createLetterStore, eraseLetters } from './letter-store.ts';
 import { ensureLetters, openLetters } from './letters.ts';
 import { startLetters, type TestLetters } from './testing/letters.ts';
 
@@ -60,6 +60,20 @@ test('waits for a letter that is being created, which keeps its id', async () =>
   });
   await ensured[0];
   expect(await letters.letter()).toBe(5);
+});
+
+test('erases all letters of deleted users, and their ids in the history of other letters', async () => {
+  const { database, letter, read, update, history } = letters;
+  for (let count = 0; count < 45; count += 1) await letter({ userId: 2 + (count % 2) });
+  const kept = await letter({ userId: 1 });
+  await update(kept, { title: 'Changed by staff' }, (await read(kept)).etag);
+  await eraseLetters(database.query, [2, 3, 9]);
+  const rows = await database.query('test', 'SELECT FROM letters.letter');
+  expect(rows.rowCount).toBe(1);
+  expect(await history(kept)).toMatchObject([
+    { event: 'title_changed', actor: 'user' },
+    { event: 'created', actor: 'command' },
+  ]);
 });
 
 test('creates the schema', async () => {

@@ -3,6 +3,7 @@ import {
   connectDatabase,
   createIdempotency,
   createServiceFetch,
+  eraseDeletedUsers,
   run,
   startRetention,
   type RetentionSteps,
@@ -10,6 +11,7 @@ import {
 } from '@content-platform/chassis';
 import { createLetters } from './app.ts';
 import { lettersConfig } from './config.ts';
+import { eraseLetters } from './letter-store.ts';
 import { migrateLetters } from './letters.ts';
 import { createFindUser } from './users.ts';
 
@@ -26,6 +28,15 @@ await run('letters', lettersConfig, async (process) => {
   const fetchAsService = createServiceFetch(authUrl, 'letters', secret);
   const addToAudit = createAuditClient(authUrl, fetchAsService, logger);
   const findUser = createFindUser(authUrl, fetchAsService);
+  const { query } = database;
+  eraseDeletedUsers(process, fetchAsService, {
+    async erase(ids) {
+      await eraseLetters(query, ids);
+      await createIdempotency(query, 'letters').erase(ids);
+    },
+    query,
+    schema: 'letters',
+  });
   return {
     app: createLetters({ database, addToAudit, findUser, tokens, logger, metrics }),
     checks: { postgres: { required: true, check: () => database.ping() }, tokens: tokens.check },

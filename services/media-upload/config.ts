@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { portOf } from '@content-platform/contract';
-import { commonConfig, databaseUrl, integer, readConfig, tokenConfig, url } from '@content-platform/chassis';
+import {
+  commonConfig,
+  databaseUrl,
+  integer,
+  readConfig,
+  serviceSecret,
+  tokenConfig,
+  url,
+} from '@content-platform/chassis';
 
 /** The settings of the file store. */
 export const storeConfig = {
@@ -30,6 +38,7 @@ export const mediaUploadConfig = {
   ...commonConfig(portOf('media-upload')),
   ...tokenConfig,
   DATABASE_URL: databaseUrl,
+  SERVICE_SECRET: serviceSecret,
   ...storeConfig,
   MEDIA_QUOTA_MB: integer(0, 10_000_000)
     .default(1_000)

@@ -1,4 +1,10 @@
-import { type Database, type Logger, migrate, migrateIdempotency } from '@content-platform/chassis';
+import {
+  type Database,
+  HttpError,
+  type Logger,
+  migrate,
+  migrateIdempotency,
+} from '@content-platform/chassis';
 import type { VariantName } from '@content-platform/contract';
 import { checkQuota, type Quota, unlimited } from './quota.ts';
 
@@ -48,6 +54,13 @@ function storedBytes({ bytes, variants }: NewFile): number {
   return others.reduce((sum, variant) => sum + variant.bytes, bytes);
 }
 
+/** Age of the pending object of an upload that has certainly ended. */
+const abandoned = `interval '1 hour'`;
+
+/** Makes the objects of the deleted rows `file` pending, as if their uploads had ended long ago. */
+const addPending = `pending AS (
+  INSERT INTO media.pending_object (object, store, created_at) SELECT object, store, created_at - ${abandoned} FROM file)`;
+
 export type FileStore = ReturnType<typeof createFileStore>;
 
 /**
@@ -95,9 +108,15 @@ export function createFileStore(
     /** Throws 413 if an upload of this size would exceed the user's quota. Concurrent uploads may use it up meanwhile. */
     checkQuota: (userId: number, bytes: number) => checkQuota(query, { userId, bytes }, quota),
 
+    /** Records an upload whose files are about to be put into the store, so that a crash cannot leave unknown files. */
+    async begin({ object, userId }: Pick<NewFile, 'object' | 'userId'>): Promise<void> {
+      const text = 'INSERT INTO media.pending_object (object, store, user_id) VALUES ($1, $2, $3)';
+      await query('begin_upload', text, [object, store, userId]);
+    },
+
     /**
      * Adds a file. If the user already has one with the same bytes, returns that one, which has another `object`. Throws
-     * 413 if the file exceeds the user's quota.
+     * 413 if the file exceeds the user's quota, and 401 if the user was erased since `begin`.
      */
     async add(file: NewFile): Promise<File> {
       const { userId, checksum } = file;
@@ -114,7 +133,12 @@ export function createFileStore(
           await checkQuota(ask, { userId, bytes: storedBytes(file) }, quota);
           // If nothing was added, the existing file was deleted in between.
           const added = await insert(file, ask);
-          if (added) return added;
+          if (!added) continue;
+          const end = 'DELETE FROM media.pending_object WHERE object = $1 RETURNING user_id';
+          const { rows } = await ask<{ user_id: string | null }>('end_upload', end, [file.object]);
+          if (rows[0]?.user_id === null)
+            throw new HttpError('invalid_token', 'The user of this access token was deleted.');
+          return added;
         }
       });
     },
@@ -129,10 +153,37 @@ export function createFileStore(
       const { rows } = await query<Row>('list_files', text, [userId, before, limit]);
       return rows.map(fileOf);
     },
-    /** Deletes the row and returns it; undefined if it does not exist. */
+    /** Deletes the row and returns it; undefined if it does not exist. Its files in the store are then pending. */
     async remove(userId: number, id: number): Promise<File | undefined> {
-      const text = `DELETE FROM media.file WHERE user_id = $1 AND id = $2 RETURNING ${columns}`;
+      const text = `WITH file AS (DELETE FROM media.file WHERE user_id = $1 AND id = $2 RETURNING *),
+                      ${addPending}
+                    SELECT ${columns} FROM file`;
       return one('delete_file', text, [userId, id]);
+    },
+
+    /** Deletes the rows of these users, and cancels their uploads. The files in the store are then pending. */
+    async eraseUsers(userIds: readonly number[]): Promise<void> {
+      // First, because an upload that has ended meanwhile has a row.
+      const uploads = 'UPDATE media.pending_object SET user_id = NULL WHERE user_id = ANY ($1)';
+      await query('cancel_uploads', uploads, [userIds]);
+      const text = `WITH file AS (DELETE FROM media.file WHERE user_id = ANY ($1) RETURNING *), ${addPending}
+                    SELECT FROM file`;
+      await query('erase_files', text, [userIds]);
+    },
+
+    /** Returns up to 10 objects, after `after`, whose files must be removed: of deleted files and of abandoned uploads. */
+    async pending(after: string): Promise<string[]> {
+      const text = `SELECT object FROM media.pending_object
+                    WHERE object > $1 AND store = $2 AND (user_id IS NULL OR created_at < now() - ${abandoned})
+                    ORDER BY object LIMIT 10`;
+      const { rows } = await query<{ object: string }>('list_pending_objects', text, [after, store]);
+      return rows.map(({ object }) => object);
+    },
+
+    /** Forgets pending objects whose files were removed. A cancelled upload may still put files: it stays for an hour. */
+    async forget(objects: readonly string[]): Promise<void> {
+      const text = `DELETE FROM media.pending_object WHERE object = ANY ($1) AND created_at < now() - ${abandoned}`;
+      await query('forget_objects', text, [objects]);
     },
     /** Assigns this store to rows from releases that did not record a store's name. */
     async assignStore(): Promise<void> {

@@ -1,5 +1,5 @@
 import { HttpError } from '@content-platform/chassis';
-import type { MediaFile, VariantName } from '@content-platform/contract';
+import { type MediaFile, type VariantName, variantNames } from '@content-platform/contract';
 import type { File, NewFile } from './file-store.ts';
 
 /** Converts a file to its form in replies. */
@@ -31,6 +31,9 @@ export function namesOf({ variants }: Pick<NewFile, 'variants'>): VariantName[] 
 /** Returns the store keys of the upload itself and of its variants. */
 export const keysOf = (file: Pick<NewFile, 'object' | 'variants'>): string[] =>
   namesOf(file).map((name) => keyOf(file.object, name));
+
+/** Returns the store keys that any file may have. */
+export const allKeysOf = (object: string): string[] => variantNames.map((name) => keyOf(object, name));
 
 /** Returns 404, for another user's file and for a file that does not exist. */
 export function fileNotFound(): HttpError<'not_found'> {

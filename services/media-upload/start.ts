@@ -5,6 +5,8 @@ import {
   connectDatabase,
   type ConfigOf,
   createIdempotency,
+  createServiceFetch,
+  eraseDeletedUsers,
   observe,
   type ProcessContext,
   type StartedService,
@@ -19,6 +21,7 @@ import { createUploadMetrics } from './metrics.ts';
 import { createPool, type PoolOptions, poolSizeFor } from './processing/pool.ts';
 import { quotaOf } from './quota.ts';
 import { storeFromConfig } from './stores/from-config.ts';
+import { removePending } from './sweep.ts';
 import { createWorkspace } from './workspace.ts';
 
 /** Uploads that may wait for each worker process; with this limit the last one waits only a few seconds. */
@@ -33,7 +36,7 @@ export async function startMediaUpload(
   forTests: Partial<PoolOptions> = {},
 ): Promise<StartedService> {
   const { config, logger, metrics, onStop } = process;
-  const { DATABASE_URL: url, MEDIA_FOLDER: folder } = config;
+  const { DATABASE_URL: url, MEDIA_FOLDER: folder, AUTH_INTERNAL_URL: authUrl } = config;
   await migrateMedia(url, logger);
   const database = connectDatabase(process, url);
 
@@ -48,7 +51,10 @@ export async function startMediaUpload(
     startRetention(database.query, () => ({ 'idempotency keys': () => idempotency.deleteExpired() }), logger),
   );
 
-  const abandoned = () => ({ 'abandoned uploads': () => workspace.removeAbandoned() });
+  const abandoned = () => ({
+    'abandoned uploads': () => workspace.removeAbandoned(),
+    'files of deleted rows': () => removePending(files, store),
+  });
   onStop(startRetention(database.query, abandoned, logger, { everyMs: 60_000 }));
   const uploadMetrics = createUploadMetrics(metrics, folder);
   const { size, maxBytes } = poolSizeFor(availableParallelism(), constrainedMemory());
@@ -65,6 +71,15 @@ export async function startMediaUpload(
   });
   onStop(() => pool.close());
   const tokens = tokensFromAuth(process);
+  eraseDeletedUsers(process, createServiceFetch(authUrl, 'media-upload', config.SERVICE_SECRET), {
+    async erase(ids) {
+      await files.eraseUsers(ids);
+      await idempotency.erase(ids);
+      await removePending(files, store);
+    },
+    query: database.query,
+    schema,
+  });
 
   return {
     app: createMediaUpload({

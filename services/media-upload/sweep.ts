@@ -1,5 +1,5 @@
 import type { FileStore } from './file-store.ts';
-import { keysOf } from './media-file.ts';
+import { allKeysOf, keysOf } from './media-file.ts';
 import type { Store } from './stores/store.ts';
 
 /** Younger files may belong to an upload in progress, or to a row that was added after the table was read. */
@@ -54,4 +54,18 @@ export async function findOrphans(files: FileStore, store: Store): Promise<Orpha
 export async function deleteOrphans(files: FileStore, store: Store, { keys, rows }: Orphans): Promise<void> {
   for (const key of keys) await store.remove(key);
   for (const { id, object } of rows) await files.removeRow(id, object);
+}
+
+/**
+ * Removes the files of deleted rows and of abandoned uploads from the store. Repeatable after a crash, because an object is
+ * forgotten last. Throws the errors of the database and the store.
+ */
+export async function removePending(files: FileStore, store: Store): Promise<void> {
+  for (let last = '00000000-0000-0000-0000-000000000000'; ;) {
+    const objects = await files.pending(last);
+    if (objects.length === 0) return;
+    await Promise.all(objects.flatMap(allKeysOf).map((key) => store.remove(key)));
+    await files.forget(objects);
+    last = objects.at(-1)!;
+  }
 }

@@ -302,7 +302,8 @@ describeEndpoint(contract.deleteUser, { path: unknownUser, as: 'admin', isMissin
     expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'unknown' });
     await untilRefused(user.token);
     expect((await ask({ params })).error?.error).toBe('not_found');
-    expect(await recordOf('user_deleted', user.id)).toMatchObject({ actor: await theAdmin() });
+    // The audit log keeps the entries, and no longer knows whom they are about.
+    expect(await recordOf('login', user.id)).toBeUndefined();
     expect((await create({ email: user.email, name: 'Next' })).id).not.toBe(user.id);
   });
 
@@ -310,3 +311,40 @@ describeEndpoint(contract.deleteUser, { path: unknownUser, as: 'admin', isMissin
     expect((await ask({ params: { id: await theOnlyAdmin() } })).error?.error).toBe('last_admin');
   });
 });
+
+const password = 'wooden lantern drifts past nine';
+const wrong = { current_password: 'a wrong password' };
+
+describeEndpoint(
+  contract.deleteMe,
+  {
+    path: '/api/me',
+    as: 'user',
+    body: wrong,
+    invalid: { fields: [{ current_password: '' }, { current_password: 1 }, { code: 'x' }, { password }] },
+  },
+  ({ ask }) => {
+    test('deletes the account with the password, ends all sessions and frees the email', async () => {
+      const user = await newUser();
+      const params = { id: user.id };
+      for (const body of [wrong, {}, undefined]) {
+        const { error } = await ask({ token: user.token, ...(body && { body }) });
+        expect(error).toMatchObject({ error: 'reauthentication_required', code: 403 });
+      }
+      expect(await isAcceptedEverywhere(user.token)).toBe(true);
+      const { status } = await ask({ token: user.token, body: { current_password: user.password } });
+      expect(status).toBe(204);
+      await untilRefused(user.token);
+      expect(await refresh(user.refreshToken)).toMatchObject({ reason: 'unknown' });
+      const token = await tokenOf(gateway, 'admin');
+      expect((await call(gateway, contract.readUser, { params, token })).error?.error).toBe('not_found');
+      expect((await create({ email: user.email, name: 'Next' })).id).not.toBe(user.id);
+    });
+
+    test('returns 409 for the last admin', async () => {
+      await theOnlyAdmin();
+      const { error } = await ask({ as: 'admin', body: { current_password: demoPassword } });
+      expect(error).toMatchObject({ error: 'last_admin', code: 409 });
+    });
+  },
+);

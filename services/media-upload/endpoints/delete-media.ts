@@ -6,7 +6,7 @@ import type { Store } from '../stores/store.ts';
 
 const maxRemovalMs = 5_000;
 
-/** Deletes the row first: after a crash the remaining files cannot be read, and the sweep removes them. */
+/** Deletes the row first: after a crash the remaining files cannot be read, and the service removes them later. */
 export function deleteMedia(deps: {
   files: FileStore;
   store: Store;
@@ -15,16 +15,14 @@ export function deleteMedia(deps: {
   return async ({ params: { id }, caller }) => {
     const file = await deps.files.remove(caller.id, id);
     if (!file) throw fileNotFound();
-    const removals = keysOf(file).map((key) =>
-      deps.store.remove(key).catch((error: unknown) => {
-        deps.logger.warn(
-          { error, key },
-          'file of a deleted row not removed from the store; sweep-media removes it',
-        );
-      }),
-    );
+    const removal = Promise.all(keysOf(file).map((key) => deps.store.remove(key)))
+      .then(() => deps.files.forget([file.object]))
+      .catch((error: unknown) => {
+        const { object } = file;
+        deps.logger.warn({ error, object }, 'files of a deleted row not removed from the store; retrying');
+      });
     // Without its row the file cannot be read, so the client need not wait for a store that hangs.
-    await withTimeout(Promise.all(removals), maxRemovalMs);
+    await withTimeout(removal, maxRemovalMs);
     return { status: 204 };
   };
 }

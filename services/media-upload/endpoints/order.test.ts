@@ -87,7 +87,7 @@ describe('files are stored before their row, and the row is deleted before the f
     const adding = current.scene.files.add({ ...file, object: newFile().object });
     expect((await adding).id).toBe(first.id);
     await current.scene.files.remove(1, first.id);
-    const again = await current.scene.files.add(file);
+    const again = await current.scene.files.add({ ...file, object: newFile().object });
     expect(again.id).not.toBe(first.id);
   });
 });

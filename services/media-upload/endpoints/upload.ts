@@ -125,20 +125,21 @@ export function upload(deps: UploadDeps): Handler<typeof contract> {
     throw (failed as PromiseRejectedResult).reason;
   }
 
-  /** Removes the files; the sweep removes those that cannot be removed now. */
+  /** Removes the files. Those that cannot be removed now stay pending. */
   async function removeAll(file: NewFile): Promise<void> {
     await Promise.allSettled(keysOf(file).map((key) => store.remove(key)));
   }
 
   /**
-   * Puts the files into the store before it adds the row. A crash in between leaves files without a row, but never a
-   * row without files. If the result of adding the row is unknown, the files stay for the sweep.
+   * Puts the files into the store before it adds the row. A crash in between leaves pending files, but never a row without
+   * files. If the result of adding the row is unknown, the files stay pending.
    */
   async function storeFile(userId: number, received: ReceivedFile, folder: string, outcome: Processed) {
     const file = newFile(userId, received, outcome);
+    await files.begin(file);
     await putAll(file, folder);
     const kept = await files.add(file).catch(async (error: unknown) => {
-      if (error instanceof HttpError && error.error === 'quota_exceeded') await removeAll(file);
+      if (error instanceof HttpError && error.status < 500) await removeAll(file);
       throw error;
     });
     const isNew = kept.object === file.object;

@@ -1,0 +1,62 @@
+import { deleteExpired, type Database } from '@content-platform/chassis';
+import { statements } from './statements.ts';
+
+type Entry = { position: number; id: number; deleted_at: Date };
+
+/** Stores the feed of deleted users, which a trigger of the table auth.user fills. All functions throw the errors of `query`. */
+export function createDeletedUserStore(query: Database['query']) {
+  const { rows, first, run } = statements(query);
+  return {
+    /**
+     * Returns up to 1,000 users that were deleted after the position `after`, in the order of their deletion, and the newest
+     * position. Records that `reader` has erased the users up to `after`.
+     */
+    async listAfter(after: number, reader: string) {
+      const progress = `INSERT INTO auth.deleted_user_reader AS known (reader, position)
+                        SELECT $1, $2::bigint WHERE NOT EXISTS (
+                          SELECT FROM auth.deleted_user_reader WHERE reader = $1 AND position >= $2)
+                        ON CONFLICT (reader) DO UPDATE SET position = greatest(known.position, excluded.position)`;
+      await run('record_erasure', progress, [reader, after]);
+      const text = `SELECT position::float8 AS position, id::float8 AS id, deleted_at FROM auth.deleted_user
+                    WHERE position > $1 ORDER BY deleted_user.position LIMIT 1000`;
+      const found = await rows<Entry>('list_deleted_users', text, [after]);
+      const users = found.map((user) => ({ ...user, deleted_at: user.deleted_at.toISOString() }));
+      const newest = 'SELECT coalesce(max(position), 0)::float8 AS last FROM auth.deleted_user';
+      return { users, last: (await first<{ last: number }>('find_last_deleted_user', newest))!.last };
+    },
+
+    /** Returns for each reader the age in seconds of the oldest deletion that it has not carried out; 0: there is none. */
+    lagOf(readers: readonly string[]) {
+      const text = `SELECT name AS reader, greatest(0, coalesce(extract(epoch FROM now() - min(deleted_at)), 0))::float8 AS seconds
+                    FROM unnest($1::text[]) AS name
+                    LEFT JOIN auth.deleted_user_reader ON reader = name
+                    LEFT JOIN auth.deleted_user ON deleted_user.position > coalesce(deleted_user_reader.position, 0)
+                    GROUP BY name`;
+      return rows<{ reader: string; seconds: number }>('measure_erasure', text, [readers]);
+    },
+
+    /** Deletes what the audit log knows of deleted users. */
+    eraseAuditPersons: (ids: readonly number[]) =>
+      run('erase_audit_persons', 'SELECT auth.erase_audit_persons($1)', [ids]),
+
+    /** Returns whether the feed has the user. */
+    async has(id: number): Promise<boolean> {
+      const text = 'SELECT FROM auth.deleted_user WHERE id = $1';
+      return (await rows('find_deleted_user', text, [id])).length > 0;
+    },
+
+    /** Adds a user who does not exist to the feed. */
+    add: (id: number) => run('add_deleted_user', 'SELECT auth.add_deleted_user($1)', [id]),
+
+    /** Makes new users get ids above this one. */
+    reserveIds: (upTo: number) => run('reserve_user_ids', 'SELECT auth.reserve_user_ids($1)', [upTo]),
+
+    deleteExpired: () =>
+      deleteExpired(
+        query,
+        'delete_deleted_users',
+        'auth.deleted_user',
+        `deleted_at < now() - interval '400 days'`,
+      ),
+  };
+}

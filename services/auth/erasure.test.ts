@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { migrateLogs, withClient } from '@content-platform/chassis';
+import { createTestDatabase, type TestDatabase } from '../../test/support/test-database.ts';
+import { holdOpen, untilBlocked } from '../../test/support/locks.ts';
+import { byUser } from './audit-store.ts';
+import { replayDeletions } from './commands/replay-deletions.ts';
+import { verifyAudit } from './commands/verify-audit.ts';
+import { createStores } from './stores.ts';
+import { runCommand, startAuth, type TestAuth } from './testing/start-auth.ts';
+
+let auth: TestAuth;
+beforeAll(async () => void (auth = await startAuth()));
+afterAll(() => auth.stop());
+beforeEach(() => auth.sql('TRUNCATE auth.deleted_user, auth.deleted_user_reader'));
+
+let made = 0;
+async function newUser(stores = auth.stores): Promise<number> {
+  const email = `user-${(made += 1)}@example.com`;
+  return (await stores.users.create({ email, name: 'A Person', passwordHash: null, roles: ['user'] }))!.id;
+}
+const feed = async (after = 0, reader = 'letters') => {
+  const { users, last } = await auth.stores.deletedUsers.listAfter(after, reader);
+  return { ids: users.map(({ id }) => id), last };
+};
+
+test('a reader of the feed sees a deletion that began earlier and ended later', async () => {
+  const [first, second] = [await newUser(), await newUser()];
+  const commit = await holdOpen(auth.database, (query) => createStores(query).users.delete(first));
+  const later = auth.stores.users.delete(second);
+  await untilBlocked(auth.database);
+  const before = await feed();
+  expect(before).toEqual({ ids: [], last: 0 });
+  await commit();
+  await later;
+  const { ids, last } = await feed(before.last);
+  expect(ids).toEqual([first, second]);
+  expect(await feed(last)).toEqual({ ids: [], last });
+});
+
+test('a deletion that is rolled back is not in the feed, and one by SQL is', async () => {
+  const [kept, deleted] = [await newUser(), await newUser()];
+  const failing = auth.stores.transaction(async ({ users }) => {
+    await users.delete(kept);
+    throw new Error('rolled back');
+  });
+  await expect(failing).rejects.toThrow('rolled back');
+  await auth.sql('DELETE FROM auth.user WHERE id = $1', deleted);
+  expect((await feed()).ids).toEqual([deleted]);
+});
+
+test('positions of deletions after a restore are above those of the lost ones', async () => {
+  await auth.stores.users.delete(await newUser());
+  const { last } = await feed();
+  await auth.sql('TRUNCATE auth.deleted_user');
+  const user = await newUser();
+  await auth.stores.users.delete(user);
+  expect((await feed(last)).ids).toEqual([user]);
+});
+
+test('names the reader that is behind, also one that never asked', async () => {
+  await auth.stores.users.delete(await newUser());
+  await auth.sql(`UPDATE auth.deleted_user SET deleted_at = now() - interval '2 h'`);
+  const { last } = await feed(0, 'devices');
+  await feed(last, 'letters');
+  // Asking again for an earlier position does not undo the progress.
+  await feed(0, 'letters');
+  const lags = await auth.stores.deletedUsers.lagOf(['letters', 'devices', 'media-upload']);
+  const bySeconds = Object.fromEntries(
+    lags.map(({ reader, seconds }) => [reader, Math.round(seconds / 3_600)]),
+  );
+  expect(bySeconds).toEqual({ letters: 0, devices: 2, 'media-upload': 2 });
+});
+
+test('the audit log forgets the person and the addresses of that person only, and stays intact', async () => {
+  const [user, other] = [await newUser(), await newUser()];
+  const { audit } = auth.stores;
+  await audit.add({ ...byUser(user, '192.0.2.1'), event: 'login' });
+  await audit.add({ userId: user, address: '192.0.2.2', event: 'login_failed' });
+  for (const userId of [user, other])
+    await audit.add({ userId, address: '192.0.2.3', event: 'login_failed' });
+  await audit.add({ ...byUser(other, '192.0.2.1'), event: 'login' });
+  await audit.link(1_000);
+  await auth.stores.users.delete(user);
+  // An entry of a request that ended after the deletion.
+  await audit.add({ userId: user, address: '192.0.2.4', event: 'login_failed' });
+  await auth.stores.deletedUsers.eraseAuditPersons([user, other]);
+  await audit.link(1_000);
+  const entries = await audit.list({}, undefined, 6);
+  expect(entries.toReversed()).toMatchObject([
+    { event: 'login', user_id: null, actor: 'user', address: null },
+    { event: 'login_failed', user_id: null, address: null },
+    { event: 'login_failed', user_id: null, address: '192.0.2.3' },
+    { event: 'login_failed', user_id: other, address: '192.0.2.3' },
+    { event: 'login', user_id: other, actor: `user:${other}`, address: '192.0.2.1' },
+    { event: 'login_failed', user_id: null, address: null },
+  ]);
+  expect(await auth.run(verifyAudit, [])).toMatch(/^The audit log is intact/);
+});
+
+test('deletes entries of the feed after 400 days', async () => {
+  const [old, recent] = [await newUser(), await newUser()];
+  for (const id of [old, recent]) await auth.stores.users.delete(id);
+  const age = `UPDATE auth.deleted_user SET deleted_at = now() - make_interval(days => $2) WHERE id = $1`;
+  await auth.sql(age, old, 401);
+  await auth.sql(age, recent, 399);
+  await auth.stores.deletedUsers.deleteExpired();
+  expect((await feed()).ids).toEqual([recent]);
+});
+
+test('a user who exists cannot be put into the feed', async () => {
+  await expect(auth.stores.deletedUsers.add(await newUser())).rejects.toThrow('exists');
+});
+
+describe('replay-deletions', () => {
+  let logs: TestDatabase;
+  const inLogs = (text: string, values: unknown[] = []) =>
+    withClient(logs.url, async (client) => (await client.query<{ id: string }>(text, values)).rows);
+  const logDeletion = (id: number, ago: string) =>
+    inLogs(`SELECT logs.erase_users(ARRAY[$1::bigint], ARRAY[now() - $2::interval])`, [id, ago]);
+  beforeAll(async () => {
+    logs = await createTestDatabase();
+    await migrateLogs(logs.url, auth.logger);
+    process.env['LOGS_DATABASE_URL'] = logs.url;
+  });
+  beforeEach(() => inLogs('TRUNCATE logs.deleted_user'));
+  afterAll(async () => {
+    delete process.env['LOGS_DATABASE_URL'];
+    await logs.drop();
+  });
+  const replay = () => runCommand(auth.databaseUrl, replayDeletions, []);
+
+  test('deletes restored users again, and gives none of their ids to a new user', async () => {
+    const [restored, kept] = [await newUser(), await newUser()];
+    await auth.sql(`UPDATE auth.user SET created_at = now() - interval '2 days' WHERE id = $1`, restored);
+    const later = kept + 100;
+    for (const id of [restored, later]) await logDeletion(id, '1 day');
+    expect(await replay()).toMatch(
+      /^Deleted 2 of 2 users again; 0 were deleted already\.\nThe services erase/,
+    );
+    expect((await feed()).ids).toEqual([restored, later]);
+    expect(await auth.stores.users.findById(restored)).toBeUndefined();
+    expect(await auth.stores.users.findById(kept)).toBeDefined();
+    expect(await newUser()).toBeGreaterThan(later);
+    expect(await replay()).toBe('Deleted 0 of 2 users again; 2 were deleted already.');
+  });
+
+  test('keeps a user who was created after the deletion of another user with this id', async () => {
+    const id = await newUser();
+    await logDeletion(id, '1 s');
+    expect(await replay()).toBe(
+      'Deleted 0 of 1 users again; 0 were deleted already.\nSkipped 1: their ids belong to users who were created later.',
+    );
+    expect(await auth.stores.users.findById(id)).toBeDefined();
+    expect((await feed()).ids).toEqual([]);
+  });
+
+  test('deletes the last admin as well: the operator creates another one', async () => {
+    await auth.sql(`UPDATE auth.user SET roles = '{user}'`);
+    const id = await newUser();
+    await auth.sql(
+      `UPDATE auth.user SET roles = '{admin}', created_at = now() - interval '2 days' WHERE id = $1`,
+      id,
+    );
+    await logDeletion(id, '1 day');
+    expect(await replay()).toMatch(/^Deleted 1 of 1/);
+  });
+
+  test('fails with one line if the logs database is not configured', async () => {
+    delete process.env['LOGS_DATABASE_URL'];
+    await expect(replay()).rejects.toThrow(/^LOGS_DATABASE_URL is not set; /);
+    process.env['LOGS_DATABASE_URL'] = logs.url;
+  });
+});

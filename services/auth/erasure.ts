@@ -1,0 +1,74 @@
+import {
+  connectDatabase,
+  type ConfigOf,
+  type Database,
+  type ErasureOptions,
+  followDeletedUsers,
+  migrateLogs,
+  type ProcessContext,
+  repeat,
+} from '@content-platform/chassis';
+import { services } from '@content-platform/contract/services';
+import type { authConfig } from './config.ts';
+import { createDeletedUserStore } from './deleted-user-store.ts';
+
+const measureEveryMs = 10_000;
+
+/**
+ * Erases deleted users from the audit log and the logs database, and measures how far each reader of the feed is. `query`:
+ * of the platform's database.
+ */
+export function startErasure(
+  process: ProcessContext<ConfigOf<typeof authConfig>>,
+  query: Database['query'],
+): void {
+  const { config, logger, metrics, onStop } = process;
+  const { LOGS_DATABASE_URL: logsUrl } = config;
+  const deletedUsers = createDeletedUserStore(query);
+  const readers: string[] = services.filter(({ erasesUsers }) => erasesUsers).map(({ name }) => name);
+
+  function follow(reader: string, options: ErasureOptions): void {
+    readers.push(reader);
+    const fetchPage = async (after: number) => {
+      const { users: entries, last } = await deletedUsers.listAfter(after, reader);
+      return { entries, last };
+    };
+    onStop(followDeletedUsers(fetchPage, options, logger));
+  }
+
+  follow('auth', { erase: deletedUsers.eraseAuditPersons, query, schema: 'auth' });
+  if (logsUrl !== undefined) {
+    const logs = connectDatabase(process, logsUrl, { maxConnections: 1 });
+    const stopping = new AbortController();
+    let migration: Promise<void> | undefined;
+    const queryLogs: Database['query'] = async (...statement) => {
+      migration ??= migrateLogs(logsUrl, logger, stopping.signal);
+      await migration.catch((error: unknown) => {
+        migration = undefined;
+        throw error;
+      });
+      return logs.query(...statement);
+    };
+    follow('logs', {
+      async erase(ids, users) {
+        const times = users.map((user) => user.deleted_at);
+        await queryLogs('erase_logged_users', 'SELECT logs.erase_users($1, $2)', [ids, times]);
+      },
+      query: queryLogs,
+      schema: 'logs',
+    });
+    onStop(() => stopping.abort());
+  }
+
+  const lag = metrics.gauge(
+    'erasure_lag_seconds',
+    'Age of the oldest deletion of a user that a service has not carried out',
+    'service',
+  );
+  async function measure(): Promise<void> {
+    for (const { reader, seconds } of await deletedUsers.lagOf(readers))
+      lag.set({ service: reader }, seconds);
+  }
+  const failure = 'the lag of erasures was not measured';
+  onStop(repeat(measure, { everyMs: measureEveryMs, logger, failure }));
+}

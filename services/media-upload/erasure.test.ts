@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type S3Server, startS3Server } from '../../test/support/s3-server.ts';
+import { within } from '../../test/support/wait.ts';
+import type { FileStore } from './file-store.ts';
+import { allKeysOf } from './media-file.ts';
+import { createS3Store } from './stores/s3.ts';
+import type { Store } from './stores/store.ts';
+import { removePending } from './sweep.ts';
+import * as corpus from './testing/corpus.ts';
+import { newFile } from './testing/media-fixture.ts';
+import { useService } from './testing/service.ts';
+
+const current = useService();
+let server: S3Server;
+let s3: Store;
+beforeAll(async () => {
+  server = await startS3Server();
+  s3 = createS3Store({ ...server, region: 'us-east-1' });
+}, 300_000);
+afterAll(async () => {
+  s3?.close();
+  await server?.stop();
+});
+
+async function keysIn(store: Store): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.list()) keys.push(key);
+  return keys;
+}
+const sql = async (text: string, values: unknown[] = []) =>
+  (await current.scene.database.query('test', text, values)).rows;
+const pending = () => sql('SELECT object, user_id FROM media.pending_object');
+
+describe.each(['folder', 'S3'])('in the store %s', (name) => {
+  const open = () => (name === 'S3' ? s3 : current.scene.store);
+  async function erase(store: Store, ...userIds: number[]) {
+    await current.scene.files.eraseUsers(userIds);
+    await removePending(current.scene.files, store);
+  }
+
+  test('erases the files of deleted users with all variants, and no others', async () => {
+    const store = open();
+    const service = await current.start({ store });
+    for (const bytes of [await corpus.jpeg(), await corpus.image(50, 50).png().toBuffer(), corpus.pdf])
+      expect((await service.upload(bytes)).status).toBe(201);
+    expect((await service.upload(await corpus.jpeg(), 2)).status).toBe(201);
+    expect(await keysIn(store)).toHaveLength(13);
+    await erase(store, 1, 3);
+    expect(await keysIn(store)).toHaveLength(4);
+    expect(await sql('SELECT DISTINCT user_id FROM media.file')).toEqual([{ user_id: '2' }]);
+    expect(await pending()).toEqual([]);
+    await erase(store, 2);
+    expect(await keysIn(store)).toEqual([]);
+  });
+
+  test('removes the files after a crash between the rows and the store', async () => {
+    const store = open();
+    const service = await current.start({ store });
+    await service.upload(await corpus.jpeg());
+    await current.scene.files.eraseUsers([1]);
+    expect(await sql('SELECT FROM media.file')).toEqual([]);
+    // The first attempt after the crash fails in the middle.
+    let left = 2;
+    const remove: Store['remove'] = async (key) => {
+      if ((left -= 1) < 0) throw new Error('broken');
+      await store.remove(key);
+    };
+    await expect(removePending(current.scene.files, { ...store, remove })).rejects.toThrow('broken');
+    expect(await pending()).toHaveLength(1);
+    await removePending(current.scene.files, store);
+    expect([await keysIn(store), await pending()]).toEqual([[], []]);
+  });
+});
+
+test('cancels an upload in progress, and leaves none of its files', async () => {
+  const { files, store } = current.scene;
+  const reached = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const add: FileStore['add'] = async (file) => {
+    reached.resolve();
+    await goOn.promise;
+    return files.add(file);
+  };
+  const service = await current.start({ files: { add } });
+  const upload = service.upload(await corpus.jpeg());
+  await within('all files were put into the store', reached.promise);
+  await files.eraseUsers([1]);
+  await removePending(files, store);
+  expect(await current.keys()).toEqual([]);
+  goOn.resolve();
+  expect(await upload).toMatchObject({ status: 401, body: { error: 'invalid_token' } });
+  expect([await current.keys(), await files.list(1)]).toEqual([[], []]);
+  expect(await pending()).toMatchObject([{ user_id: null }]);
+});
+
+test('removes what a crash left of an upload: at once if the user was deleted, otherwise after an hour', async () => {
+  const { files, store, fileOf } = current.scene;
+  const uploads = [newFile({ userId: 1 }), newFile({ userId: 2 })];
+  for (const file of uploads) {
+    await files.begin(file);
+    for (const key of allKeysOf(file.object)) await store.put(key, await fileOf(Buffer.from('x')));
+  }
+  const [, other] = uploads as [unknown, (typeof uploads)[0]];
+  await files.eraseUsers([1]);
+  await removePending(files, store);
+  expect(await current.keys()).toEqual(allKeysOf(other.object).toSorted());
+  // The process may have crashed only from our view: what it stores later is removed, too.
+  expect(await pending()).toHaveLength(2);
+  await sql(`UPDATE media.pending_object SET created_at = now() - interval '61 min'`);
+  await removePending(files, store);
+  expect([await current.keys(), await pending()]).toEqual([[], []]);
+});
+
+test('an upload or a deletion that has ended leaves nothing pending', async () => {
+  const service = await current.start();
+  const { body } = await service.upload(await corpus.jpeg());
+  expect(await pending()).toEqual([]);
+  expect(await service.remove(body.id)).toBe(204);
+  expect(await pending()).toEqual([]);
+});
+
+test('removes the files of a deleted row later if the store failed', async () => {
+  const { files, store } = current.scene;
+  const service = await current.start({ store: { remove: () => Promise.reject(new Error('broken')) } });
+  const { body } = await service.upload(await corpus.jpeg());
+  expect(await service.remove(body.id)).toBe(204);
+  expect(await current.keys()).toHaveLength(4);
+  await removePending(files, store);
+  expect([await current.keys(), await pending()]).toEqual([[], []]);
+});
