@@ -1,18 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import {
-  createDatabase,
-  createLogger,
-  createMetrics,
-  migrate,
-  runRetention,
-} from '@content-platform/chassis';
+import { createDatabase, createMetrics, runRetention } from '@content-platform/chassis';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import { holdOpen } from '../../test/support/locks.ts';
-import { createTestDatabase } from '../../test/support/test-database.ts';
 import { until } from '../../test/support/wait.ts';
 import { startAuditChain } from './audit-chain.ts';
 import { byUser } from './audit-store.ts';
@@ -239,54 +228,4 @@ test('an entry of a transaction that commits late is linked after newer ones', a
   await commit();
   expect(await auth.audit.link(100)).toMatchObject([{ event: 'logout' }]);
   expect(await verify()).toMatch(/^The audit log is intact: 2 links\./);
-});
-
-test('keeps the entries of the release before, whose statements still work', async () => {
-  const { url, drop } = await createTestDatabase();
-  const logger = createLogger('auth', 'warn', process.stderr);
-  const database = createDatabase({ url, logger, metrics: createMetrics('auth') });
-  const folder = mkdtempSync(join(tmpdir(), 'migrations-'));
-  closers.push(drop, database.close, async () => rmSync(folder, { recursive: true }));
-  const released = new URL('migrations/', import.meta.url);
-  for (const file of readdirSync(released).filter((name) => name < '010'))
-    copyFileSync(new URL(file, released), join(folder, file));
-  await migrate({ url, schema: 'auth', folder: pathToFileURL(`${folder}/`), logger });
-  const ask = async (text: string, values: unknown[] = []) =>
-    (await database.query<Record<string, unknown>>('test', text, values)).rows;
-  const insert = `INSERT INTO auth.audit (event, user_id, actor, address, details) VALUES ($1, $2, $3, $4, $5)`;
-  const addOld = (...values: unknown[]) => ask(insert, values);
-  await addOld('user_created', 5, 'command', null, { roles: ['user'] });
-  await addOld('login', 5, 'user:5', '192.0.2.1', {});
-  await addOld('login', 5, 'user:5', '192.0.2.1', {});
-  await addOld('login_failed', null, null, '2001:db8::1', { reason: 'unknown address' });
-  await addOld('client_token', null, 'client:cms', '192.0.2.2', {});
-  await addOld('signing_key_rotated', null, 'command', null, {});
-  const list = 'SELECT id, at, event, user_id, actor, address, details FROM auth.audit ORDER BY audit.id';
-  const before = await ask(list);
-
-  await migrateAuth(url, logger);
-  expect(await ask(list)).toEqual(before);
-  await addOld('logout', 5, 'user:5', '192.0.2.1', { session: 3 });
-  const clientToken = `INSERT INTO auth.audit (event, actor, address)
-                       SELECT 'client_token', $1::text, $2::inet
-                       WHERE NOT EXISTS (SELECT FROM auth.audit WHERE event = 'client_token' AND actor = $1
-                                           AND address = $2 AND at > now() - interval '1 hour')`;
-  await ask(clientToken, ['client:cms', '192.0.2.2']);
-  await ask(clientToken, ['client:cms', '192.0.2.3']);
-  expect((await ask(list)).slice(before.length)).toMatchObject([
-    {
-      id: '7',
-      event: 'logout',
-      user_id: '5',
-      actor: 'user:5',
-      address: '192.0.2.1',
-      details: { session: 3 },
-    },
-    { id: '8', event: 'client_token', user_id: null, actor: 'client:cms', address: '192.0.2.3', details: {} },
-  ]);
-  const { audit } = createAuthDatabase(database);
-  expect(await audit.link(100)).toHaveLength(8);
-  expect(await runCommand(url, verifyAudit, [])).toMatch(/^The audit log is intact: 8 links\./);
-  // One subject for each pair of user and address.
-  expect(await ask('SELECT FROM audit.person')).toHaveLength(5);
 });

@@ -35,8 +35,3 @@ test('in every locale addresses are one in either case of A to Z, and in no othe
     expect(await accounts.users.findByEmail(email)).toMatchObject({ id });
   }
 });
-
-test('of two that make a user of one address at once, one does', async () => {
-  const made = await Promise.all(['ida@example.com', 'IDA@EXAMPLE.COM'].map(create));
-  expect(made.filter((id) => id !== undefined)).toHaveLength(1);
-});

@@ -210,21 +210,6 @@ test('a refused login is a 503, after the password or name of the database was c
   }
 });
 
-test('processes that start at the same time migrate once', async () => {
-  const empty = await createTestDatabase();
-  await Promise.all([1, 2, 3].map(() => migrate({ url: empty.url, schema: 'logs', folder, logger })));
-  const client = new pg.Client(empty.url);
-  await client.connect();
-  expect((await client.query('SELECT name FROM logs.migration')).rows).toEqual([
-    { name: '001-slow-logs' },
-    { name: '002-append-only' },
-    { name: '003-definer-types' },
-    { name: '004-deleted-users' },
-  ]);
-  await client.end();
-  await empty.drop();
-});
-
 test('migrate refuses a wrong login as a configuration error, and its wait can be aborted', async () => {
   const wrong = new URL(own.url);
   wrong.password = 'wrong';

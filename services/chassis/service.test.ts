@@ -119,29 +119,6 @@ test('returns 404, 405 and 400 for unknown paths, methods and undecodable paths'
   expect(await post('{}', 'application/json', '/api/echo/%ff')).toMatchObject({ status: 400 });
 });
 
-/** Headers that differ from one reply to the next, and those of the connection: fetch ends it after HEAD. */
-const changing = ['connection', 'date', 'keep-alive', 'server-timing'];
-
-test('HEAD is GET without a body', async () => {
-  const bare = async (method: string, path: string, headers: Record<string, string> = {}) => {
-    const response = await fetch(served.origin + path, { method, headers });
-    const kept = [...response.headers].filter(([name]) => !changing.includes(name));
-    return { status: response.status, kept: Object.fromEntries(kept), text: await response.text() };
-  };
-  const authorized = { Authorization: 'Bearer machine', 'X-Request-Id': 'head-1' };
-  for (const [path, headers] of [
-    ['/api/secret', authorized],
-    ['/api/secret', { 'X-Request-Id': 'head-2' }],
-    ['/api/nothing', { 'X-Request-Id': 'head-3' }],
-  ] as const) {
-    const asked = await bare('GET', path, headers);
-    expect(asked.kept['content-length']).toBe(String(Buffer.byteLength(asked.text)));
-    expect(await bare('HEAD', path, headers)).toEqual({ ...asked, text: '' });
-  }
-  const posted = await fetch(`${served.origin}/api/echo/1`, { method: 'HEAD' });
-  expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'POST']);
-});
-
 test('prefers a fixed segment to a parameter', async () => {
   expect((await ask('/api/echo/all', { method: 'POST' })).body).toEqual({ fixed: true });
 });

@@ -8,7 +8,7 @@ import { deleteFailedJobs } from './endpoints/delete-failed-jobs.ts';
 import { retryFailedJobs } from './endpoints/retry-failed-jobs.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
 import type { TestService } from './testing/service.ts';
-import { read, startTestStores, type TestStores } from './testing/test-stores.ts';
+import { startTestStores, type TestStores } from './testing/test-stores.ts';
 
 let world: TestStores;
 let service: TestService;
@@ -79,22 +79,6 @@ async function allIds() {
 }
 
 const goodEvent = '{"model":"webform","id":1}';
-
-test('lists jobs newest first, page by page', async () => {
-  const stored = [];
-  for (let count = 0; count < 5; count += 1) stored.push(await store());
-  const newestFirst = stored.toReversed();
-  const first = await list({ limit: 2 });
-  const second = await list({ limit: 2, cursor: first.next_cursor! });
-  const third = await list({ limit: 2, cursor: second.next_cursor! });
-  expect([first, second, third].map(({ items }) => items.map(({ id }) => id))).toEqual([
-    newestFirst.slice(0, 2),
-    newestFirst.slice(2, 4),
-    newestFirst.slice(4),
-  ]);
-  expect(third.next_cursor).toBeNull();
-  expect((await list({ limit: 5 })).next_cursor).toBeNull();
-});
 
 test('ends a page with large values early', async () => {
   const stored = [];
@@ -197,27 +181,6 @@ test.each<[string, Stored, object]>([
   ],
 ])('shows %s', async (_, job, shown) => {
   expect((await find(await store(job))).body).toMatchObject(shown);
-});
-
-test('clears the record of a job that can be processed now', async () => {
-  await world.sql(`INSERT INTO content.record VALUES ('webform', 1, 'One', '{}')`);
-  await read(service, 'webform', 1);
-  expect((await read(service, 'webform', 1)).cache).toBe('hit');
-  const id = await store({ value: goodEvent });
-  expect(await retry(id)).toMatchObject({ status: 200, body: { id, state: 'retried', attempts: 2 } });
-  expect((await read(service, 'webform', 1)).cache).toBe('miss');
-  expect(await service.metric('invalidation_delay_seconds_count{source="retry"}')).toBe(0);
-  const cleared = service.log.filter(({ source }) => source === 'retry');
-  expect(cleared).toMatchObject([{ message: 'cleared', target: 'webform:1', requested_by: 'cms' }]);
-});
-
-test('returns 409 and stores the new error if a job fails again', async () => {
-  const id = await store({ class: 'not_json', value: '{"model":"webform","id":"1"}' });
-  expect(await retry(id)).toMatchObject({
-    status: 409,
-    error: { error: 'retry_failed', message: expect.stringContaining('id: ') },
-  });
-  expect((await find(id)).body).toMatchObject({ class: 'invalid_event', state: 'open', attempts: 2 });
 });
 
 test('retries lost events by clearing everything', async () => {

@@ -270,65 +270,6 @@ test('lets the content server write only records', async () => {
   expect(rows).toEqual([{ model: 'pathway', id: '1' }]);
 });
 
-/** Returns a database that migrations before `next` have prepared, and a function that runs the others. */
-async function prepareOlder(next: string) {
-  const older = mkdtempSync(join(tmpdir(), 'migrations-'));
-  const upgraded = await createTestDatabase();
-  const client = new pg.Client(upgraded.url);
-  const upgrade = (files: URL) => migrate({ url: upgraded.url, schema: 'content', folder: files, logger });
-  const files = readdirSync(folder).filter((file) => file < next);
-  for (const file of files) cpSync(new URL(file, folder), join(older, file));
-  await upgrade(pathToFileURL(`${older}/`));
-  await client.connect();
-  return {
-    client,
-    upgrade: () => upgrade(folder),
-    async drop() {
-      await client.end();
-      await upgraded.drop();
-      rmSync(older, { recursive: true });
-    },
-  };
-}
-
-test('keeps records, deletions and rights when each model gets a table', async () => {
-  const reader = `test_reader_${process.pid}`;
-  const { client, upgrade, drop } = await prepareOlder('008');
-  try {
-    await client.query(`CREATE ROLE ${reader}; GRANT USAGE ON SCHEMA content TO ${reader};
-      GRANT SELECT ON content.record TO ${reader}; GRANT SELECT, DELETE ON content.deleted_record TO ${reader};
-      INSERT INTO content.record (model, id, title, body) VALUES ('webform', 1, 'One', '[1]'), ('pathway', 2, 'Two', '{}'),
-        ('condition', 3, 'Three', '{}');
-      UPDATE content.record SET title = 'Other' WHERE id = 1;
-      DELETE FROM content.record WHERE id = 3`);
-    const before = await client.query(
-      'SELECT model, id, title, body, version, updated_at FROM content.record ORDER BY id',
-    );
-    await upgrade();
-    expect(
-      await client.query(
-        'SELECT model, id, title, body, version, updated_at FROM content.record ORDER BY id',
-      ),
-    ).toMatchObject({ rows: before.rows });
-    const { rows } = await client.query('SELECT id, version, title FROM content.webform');
-    expect(rows).toEqual([{ id: '1', version: '2', title: 'Other' }]);
-    await client.query(`SET ROLE ${reader}`);
-    // The statements of the previous release, which runs until it is replaced.
-    expect((await client.query('SELECT FROM content.record')).rowCount).toBe(2);
-    const gone = await client.query('SELECT model, id, version FROM content.deleted_record');
-    expect(gone.rows).toEqual([{ model: 'condition', id: '3', version: '2' }]);
-    await client.query(`DELETE FROM content.deleted_record WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM content.deleted_record WHERE deleted_at < now() LIMIT 9 FOR UPDATE SKIP LOCKED))`);
-    await client.query('RESET ROLE');
-    expect((await client.query('SELECT FROM content.tombstone')).rowCount).toBe(1);
-    await client.query(`INSERT INTO content.condition (id, title, body) VALUES (3, 'Three', '{}')`);
-    expect((await client.query('SELECT version FROM content.condition')).rows).toEqual([{ version: '3' }]);
-  } finally {
-    await client.query(`RESET ROLE; DROP OWNED BY ${reader}; DROP ROLE ${reader}`);
-    await drop();
-  }
-});
-
 test('the records of another database have another origin', async () => {
   const other = await createTestDatabase();
   const client = new pg.Client(other.url);
@@ -356,27 +297,6 @@ test('the documented migration adds a model', async () => {
     expect((await owner.query(text)).rows).toEqual([{ model: 'article', version: '1' }]);
   } finally {
     await owner.query('ROLLBACK');
-  }
-});
-
-test('keeps the newest of several open jobs for one loss', async () => {
-  const { client, upgrade, drop } = await prepareOlder('006');
-  try {
-    for (const [offset, topic] of ['one', 'one', 'two'].entries())
-      await client.query(
-        `INSERT INTO content.failed_job (class, error, topic, "partition", "offset", message_at)
-         VALUES ('events_lost', '', $1, 0, $2, 0)`,
-        [topic, offset],
-      );
-    await upgrade();
-    const { rows } = await client.query('SELECT topic, state FROM content.failed_job ORDER BY id');
-    expect(rows).toEqual([
-      { topic: 'one', state: 'retried' },
-      { topic: 'one', state: 'open' },
-      { topic: 'two', state: 'open' },
-    ]);
-  } finally {
-    await drop();
   }
 });
 

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { HttpError } from '@content-platform/chassis';
-import { maxUploadBytes } from '@content-platform/contract';
 import { formOf } from '../../test/support/form.ts';
 import { type HttpServer, startHttpServer } from '../../test/support/http-server.ts';
 import { until } from '../../test/support/wait.ts';
@@ -63,13 +62,6 @@ test('writes the file to the disk and returns its hash, size and name', async ()
   const checksum = createHash('sha256').update(bytes).digest();
   expect(await receive(body, type)).toEqual({ checksum, bytes: bytes.length, name: 'Föhr.jpg' });
   expect((await readFile(path)).equals(bytes)).toBe(true);
-});
-
-test('accepts a file of 10 MB and returns 413 for one byte more', async () => {
-  const form = (size: number) => formOf([{ bytes: Buffer.alloc(size) }]);
-  const { type, body } = form(maxUploadBytes);
-  expect(await receive(body, type)).toMatchObject({ bytes: maxUploadBytes });
-  expect(statusOf(await receive(form(maxUploadBytes + 1).body, type))).toBe(413);
 });
 
 test('refuses a form that is cut off at any position', async () => {

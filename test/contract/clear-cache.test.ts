@@ -121,13 +121,6 @@ describeEndpoint(
       expect(await read(model, id)).toMatchObject({ cache: 'hit' });
     });
 
-    test("deletes the record's keys that another program wrote", async () => {
-      const id = freshId();
-      await redis.set(`${model}:${id}:json`, 'x');
-      expect(await ask({ body: { model, id } })).toMatchObject({ body: { keys_deleted: 1 } });
-      expect(await redis.exists(`${model}:${id}:json`)).toBe(0);
-    });
-
     test('allows an admin; refuses a regular user and deletes nothing', async () => {
       const id = freshId();
       await cached(id);
@@ -135,19 +128,6 @@ describeEndpoint(
       expect(await ask({ body: { model, id }, as: 'sre' })).toMatchObject({ status: 403 });
       expect(await read(model, id)).toMatchObject({ cache: 'hit' });
       expect(await ask({ body: { model, id }, as: 'admin' })).toMatchObject({ body: { keys_deleted: 1 } });
-    });
-
-    test('writes an audit entry with actor, record and key count', async () => {
-      const id = freshId();
-      await cached(id);
-      await ask({ body: { model, id } });
-      const row = await until('the clear is on record', async () => {
-        const { rows } = await database().query('SELECT * FROM content.invalidation WHERE target = $1', [
-          `${model}:${id}`,
-        ]);
-        return rows[0] as Record<string, unknown> | undefined;
-      });
-      expect(row).toMatchObject({ source: 'http', requested_by: 'content-server', keys_deleted: '1' });
     });
   },
 );

@@ -187,6 +187,8 @@ describeEndpoint(contract.deleteUserSessions, sessionsOfUnknownUser, ({ ask }) =
     expect(await ask({ params: { id } })).toMatchObject({ status: 204 });
     expect(await refresh(refreshToken)).toMatchObject({ reason: 'revoked' });
     await untilRefused(token);
+    const details = { session: 'all' };
+    expect(await recordOf('session_revoked', id)).toMatchObject({ actor: await theAdmin(), details });
   });
 });
 

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { startHttpServer } from '../../../test/support/http-server.ts';
 import jwt from 'jsonwebtoken';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { client, createBrowser } from '../../../test/support/identity.ts';
+import { client } from '../../../test/support/identity.ts';
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
-import { until } from '../../../test/support/wait.ts';
 import { otherKey, type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
-import { person, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
+import { type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
 import { reasonOf } from '../testing/start-auth.ts';
 
 const event = 'http://schemas.openid.net/event/backchannel-logout';
@@ -173,33 +171,4 @@ describe('with a scripted provider', () => {
     await second.stop();
     own.close();
   });
-});
-
-test('a logout at a real provider ends the session here', async () => {
-  // The provider knows the address of the service before the service starts.
-  let forward = async (_body: string) => 0;
-  const callback = await startHttpServer((request, response) => {
-    let text = '';
-    request.on('data', (part: Buffer) => (text += part.toString()));
-    request.on('end', () => void forward(text).then((status) => response.writeHead(status).end()));
-  });
-  const scene = await startIdentityService({
-    people: [person('ann')],
-    backchannelLogoutUri: callback.origin,
-  });
-  forward = async (body) => {
-    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-    const url = `${scene.auth.origin}/api/identity/backchannel-logout`;
-    return (await fetch(url, { method: 'POST', body, headers })).status;
-  };
-  const { browser, there, verifier } = await scene.begin(createBrowser());
-  const { code } = await scene.finish(await browser.logInThere(there, 'ann'), browser);
-  const { body } = await scene.redeem(code!, verifier);
-  const page = await (await browser.go(`${scene.issuer}/session/end`)).text();
-  const xsrf = /name="xsrf" value="([^"]+)"/.exec(page)![1]!;
-  const form = { method: 'POST', body: new URLSearchParams({ xsrf, logout: 'yes' }) };
-  await browser.go(`${scene.issuer}/session/end/confirm`, form);
-  await until('the session has ended', () => scene.auth.isRefused(body!.access_token));
-  await scene.stop();
-  callback.close();
 });

@@ -5,7 +5,6 @@ import { createBrowser } from '../../../test/support/identity.ts';
 import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
 import { sha256 } from '../sessions/opaque-token.ts';
 import { returnTo, type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
-import { startAuth } from '../testing/start-auth.ts';
 
 const challenge = sha256('verifier').toString('base64url');
 const query = { return_to: returnTo, state: 'mine', code_challenge: challenge };
@@ -79,14 +78,6 @@ test.each(['return_to', 'state', 'code_challenge'])('refuses a request without %
   const left = Object.fromEntries(Object.entries(query).filter(([one]) => one !== name));
   const { error } = await call(scene.auth.origin, identityLogin, { params, query: left });
   expect(error?.details).toEqual([{ path: `query.${name}`, message: expect.any(String) as unknown }]);
-});
-
-test('returns 501 to every request if no provider is configured', async () => {
-  const auth = await startAuth();
-  const answer = await fetch(`${auth.origin}/api/identity/login?nonsense=1`);
-  expect(answer.status).toBe(501);
-  expect(await answer.json()).toMatchObject({ error: 'identity_login_disabled' });
-  await auth.stop();
 });
 
 test('returns 502 while the provider is unavailable; other endpoints work', async () => {

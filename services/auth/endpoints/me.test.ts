@@ -10,21 +10,6 @@ beforeAll(async () => {
 });
 afterAll(() => auth.stop());
 
-test("returns the user's profile", async () => {
-  const { id, email, token } = await auth.person({}, 'user', 'sre');
-  const { createdAt } = (await auth.stores.users.findById(id))!;
-  const answer = await call(auth.origin, me, { token });
-  const roles = ['user', 'sre'];
-  expect(answer.body).toEqual({
-    id,
-    email,
-    name: 'A Person',
-    roles,
-    created_at: createdAt.toISOString(),
-    mfa_enabled: false,
-  });
-});
-
 test.each([
   ['deleted', 'DELETE FROM auth.user WHERE id = $1'],
   ['disabled', 'UPDATE auth.user SET disabled = true WHERE id = $1'],

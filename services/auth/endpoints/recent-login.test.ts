@@ -86,19 +86,6 @@ test('guesses of the password are limited as those of a login', async () => {
   expect(await auth.sql(failures, thief.id)).toHaveLength(11);
 });
 
-test('an admin lists the sessions of a user and ends all of them', async () => {
-  const user = await auth.person();
-  const options = { params: { id: user.id }, token: admin.token };
-  const { body } = await call(auth.origin, contract.listUserSessions, options);
-  expect(body!.items).toMatchObject([{ id: user.sessionId, address: '127.0.0.1', current: false }]);
-  expect((await call(auth.origin, contract.deleteUserSessions, options)).status).toBe(204);
-  expect(reasonOf(await auth.refresh(user.refreshToken))).toBe('revoked');
-  const audit = `SELECT actor, details FROM auth.audit WHERE user_id = $1 AND event = 'session_revoked'`;
-  expect(await auth.sql(audit, user.id)).toEqual([
-    { actor: `user:${admin.id}`, details: { session: 'all' } },
-  ]);
-});
-
 test('a compromised password stops working, with all that the thief could have set up', async () => {
   const user = await auth.person();
   await auth.sql(

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { until } from '../../../test/support/wait.ts';
 import { createUserStore } from '../user-store.ts';
-import { decode, password, reasonOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { decode, password, startAuth, type TestAuth } from '../testing/start-auth.ts';
 
 let auth: TestAuth;
 /** The token of an admin. Its scopes stay valid, whatever the tests do to the admin. */
@@ -70,13 +69,6 @@ describe('the last admin', () => {
   });
 });
 
-test('removing a role ends the sessions', async () => {
-  const { id, token: access, refreshToken } = await auth.person({}, 'user', 'sre');
-  expect((await update(id, { roles: ['user', 'admin'] })).status).toBe(200);
-  expect(reasonOf(await auth.refresh(refreshToken))).toBe('revoked');
-  await until('the access token is refused', () => auth.isRefused(access));
-});
-
 test('adding a role, a new name or an empty change keeps the sessions', async () => {
   const { id, refreshToken } = await auth.person({}, 'sre');
   await update(id, { roles: ['user', 'sre', 'admin'], name: 'Another' });
@@ -94,12 +86,6 @@ test('a login during the removal of a role gets the remaining roles', async () =
     () => auth.logIn(email),
   );
   expect(decode(body!.token).claims['scope']).toBe('');
-});
-
-test('a new user without a password cannot log in', async () => {
-  const email = 'later@example.com';
-  expect((await create({ email, name: 'Later' })).status).toBe(201);
-  expect((await auth.logIn(email, 'anything')).error?.error).toBe('invalid_credentials');
 });
 
 test('refuses a weak password of a new user', async () => {

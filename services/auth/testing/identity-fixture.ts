@@ -22,16 +22,9 @@ export const person = (subject: string, more: Partial<Person> = {}): Person => (
 /** Starts the service with a real identity service, or with the given one. */
 export async function startIdentityService({
   people = [],
-  backchannelLogoutUri,
   ...settings
-}: Partial<IdentitySettings> & {
-  people?: readonly Person[];
-  issuer?: string;
-  backchannelLogoutUri?: string;
-}) {
-  const own = settings.issuer
-    ? undefined
-    : await startIdentityProvider(publicUrl + callbackPath, people, backchannelLogoutUri);
+}: Partial<IdentitySettings> & { people?: readonly Person[]; issuer?: string }) {
+  const own = settings.issuer ? undefined : await startIdentityProvider(publicUrl + callbackPath, people);
   const issuer = own?.issuer ?? settings.issuer!;
   const auth = await startAuth({
     identity: {

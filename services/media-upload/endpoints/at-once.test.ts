@@ -47,15 +47,6 @@ test('processes concurrent uploads of the same bytes once', async () => {
   expect(service.processed()).toBe(1);
 });
 
-test('stores the same bytes of two users as two files', async () => {
-  const image = await corpus.jpeg();
-  const sent = [service.upload(image, 1), service.upload(image, 2)];
-  gate.resolve();
-  const answers = await Promise.all(sent);
-  expect(statuses(answers)).toEqual([201, 201]);
-  expect(answers[0]!.body.id).not.toBe(answers[1]!.body.id);
-});
-
 /** An upload that takes about a second. */
 const slow = (cut = 0) =>
   corpus

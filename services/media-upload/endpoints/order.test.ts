@@ -80,16 +80,6 @@ describe('files are stored before their row, and the row is deleted before the f
     const { id } = await current.scene.files.add(newFile());
     expect((await service.get(`/api/media/${id}/original`)).status).toBe(404);
   });
-
-  test('adds a file again after it was deleted', async () => {
-    const file = newFile();
-    const first = await current.scene.files.add(file);
-    const adding = current.scene.files.add({ ...file, object: newFile().object });
-    expect((await adding).id).toBe(first.id);
-    await current.scene.files.remove(1, first.id);
-    const again = await current.scene.files.add({ ...file, object: newFile().object });
-    expect(again.id).not.toBe(first.id);
-  });
 });
 
 test('counts a refused upload and leaves nothing behind', async () => {

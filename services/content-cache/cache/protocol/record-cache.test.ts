@@ -33,17 +33,6 @@ async function holdLease(): Promise<() => Promise<unknown>> {
 }
 const ttlOf = async (key: string) => Number((await fieldsOf(key))['full:expiry']) - Date.now();
 
-test('the first read is a miss, the second a hit without the database', async () => {
-  expect(await cache.read('webform', 12, 'full', loadVersion(1))).toEqual({
-    outcome: 'miss',
-    record: recordOf(1),
-  });
-  expect(await cache.read('webform', 12, 'full', loadNothing)).toEqual({
-    outcome: 'hit',
-    record: recordOf(1),
-  });
-});
-
 test('caches views, records and models separately', async () => {
   await cache.read('webform', 12, 'full', loadVersion(1));
   for (const [model, id, view] of [

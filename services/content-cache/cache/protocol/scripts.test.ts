@@ -145,12 +145,6 @@ describe("another program's value at our key", () => {
     await put();
     expect(await fill(lease)).toBe('REFUSED');
   });
-
-  test("READ of one view leaves the other view's entry alone", async () => {
-    await fill(await takeLease('summary'), { view: 'summary' });
-    await takeLease('full');
-    expect(await read('summary')).toMatchObject({ status: 'HIT' });
-  });
 });
 
 test('loads the scripts again if Redis has lost them', async () => {
