@@ -46,6 +46,11 @@ export function createContentStore(query: Database['query']) {
       const [record] = await read('read_record', view, model, 'id = $2', id);
       return record ?? null;
     },
+    /** Reads several records under the conditions of `load`. Absent records are not in the result. */
+    async loadMany(model: Model, ids: number[], view: View): Promise<ReadonlyMap<number, LoadedRecord>> {
+      const found = await read('read_records', view, model, 'id = ANY ($2)', ids);
+      return new Map(found.map((record) => [record.id, record]));
+    },
     /** Returns at most `limit` records whose id is above `after`, in the order of their ids. */
     list: (model: Model, view: View, after: number, limit: number) =>
       read('list_records', view, model, 'id > $2 ORDER BY id LIMIT $3', after, limit),

@@ -8,7 +8,7 @@ import type { CacheMetrics } from '../metrics.ts';
 import type { ModelAccess } from '../model-access.ts';
 
 interface ListContentDeps {
-  cache: Pick<ContentCache, 'read'>;
+  cache: Pick<ContentCache, 'readMany'>;
   metrics: CacheMetrics;
   records: ContentStore;
   access: ModelAccess;
@@ -25,9 +25,8 @@ function decode(text: string, model: string): number {
 
 export function listContent({ cache, records, metrics, access }: ListContentDeps): Handler<typeof contract> {
   async function readIds(model: Model, ids: number[], view: View): Promise<string> {
-    const reads = await Promise.all(
-      ids.map((id) => cache.read(model, id, view, () => records.load(model, id, view))),
-    );
+    const load = (some: number[]) => records.loadMany(model, some, view);
+    const reads = await cache.readMany(model, ids, view, load);
     for (const { outcome } of reads) metrics.reads.inc({ model, outcome });
     const items = reads.flatMap(({ record }) => record?.payload ?? []);
     const missing = ids.filter((_, index) => !reads[index]!.record);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { ContentCache } from '../index.ts';
-import { createRecordCache, type CacheRead } from './record-cache.ts';
+import { createRecordCache, type CacheRead, type LoadedRecord } from './record-cache.ts';
 import { closedAfterEach, whileRefusing } from '../testing/closed-after-each.ts';
 import { heldLoad, loadNothing, loadVersion, recordOf } from '../testing/loaders.ts';
 import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
@@ -102,6 +102,85 @@ test('limits the payloads that a clear waits behind on the connection', async ()
   await Promise.all(ids.map((id) => records.read('webform', id, 'full', loadVersion(1))));
   await Promise.all(ids.map((id) => records.read('webform', id, 'full', loadNothing)));
   expect(Math.max(most.read, most.fill)).toBeLessThanOrEqual(8);
+});
+
+test('reads 100 records with one round trip, one statement, and one round trip for the fills', async () => {
+  const connection = await started.connection(redis.url);
+  let steps: string[] = [];
+  const noted = async <T>(command: string, reply: Promise<T>): Promise<T> => {
+    steps.push(`${command} sent`);
+    return reply.finally(() => steps.push(`${command} replied`));
+  };
+  const records = createRecordCache({
+    ttlMs: 60_000,
+    negativeTtlMs: 60_000,
+    connection: {
+      forReading(key) {
+        const node = connection.forReading(key);
+        return {
+          ...node,
+          read: (...question) => noted('READ', node.read(...question)),
+          fill: (...entry) => noted('FILL', node.fill(...entry)),
+        };
+      },
+    },
+  });
+  const ids = Array.from({ length: 100 }, (_, index) => index + 1);
+  const load = async (some: number[]) => {
+    steps.push(`${some.length} loaded`);
+    return new Map(some.filter((id) => id > 10).map((id) => [id, recordOf(id)]));
+  };
+  for (const id of ids.slice(60)) await cache.read('webform', id, 'full', loadVersion(id));
+
+  const reads = await records.readMany('webform', ids, 'full', load);
+  expect(reads.map(({ record }) => record?.version)).toEqual(ids.map((id) => (id > 10 ? id : undefined)));
+  expect(reads.filter(({ outcome }) => outcome === 'hit')).toHaveLength(40);
+  const inTurn = (...expected: [number, string][]) =>
+    expected.flatMap(([count, step]) => Array.from({ length: count }, () => step));
+  const lookUp = inTurn([100, 'READ sent'], [100, 'READ replied']);
+  expect(steps).toEqual([...lookUp, '60 loaded', ...inTurn([60, 'FILL sent'], [60, 'FILL replied'])]);
+
+  steps = [];
+  expect((await records.readMany('webform', ids, 'full', load)).map(({ record }) => record)).toEqual(
+    reads.map(({ record }) => record),
+  );
+  expect(steps).toEqual(lookUp);
+});
+
+test('a read of several records loads those that it waited for with few statements', async () => {
+  const ids = Array.from({ length: 20 }, (_, index) => index + 1);
+  const held = Promise.withResolvers<Map<number, LoadedRecord>>();
+  const begun = Promise.withResolvers<void>();
+  const holder = cache.readMany('webform', ids, 'full', () => {
+    begun.resolve();
+    return held.promise;
+  });
+  await begun.promise;
+  const statements: number[][] = [];
+  let running = 0;
+  const waiting = cache.readMany('webform', ids, 'full', async (some) => {
+    statements.push(some);
+    expect((running += 1)).toBe(1);
+    await sleep(50);
+    running -= 1;
+    return new Map(some.map((id) => [id, recordOf(2)]));
+  });
+  await until('the leases are cleared', async () => (await cache.clearPattern('webform')) === 0);
+  expect((await waiting).every(({ record }) => record?.version === 2)).toBe(true);
+  expect(statements.flat().toSorted((a, b) => a - b)).toEqual(ids);
+  held.resolve(new Map());
+  await holder;
+  expect(
+    (await cache.readMany('webform', ids, 'full', loadNothing as never)).every(({ record }) => record),
+  ).toBe(true);
+});
+
+test('a read of several records bypasses a refusing Redis with one statement', async () => {
+  await whileRefusing(redis, async () => {
+    const load = async (ids: number[]) => new Map(ids.map((id) => [id, recordOf(id)]));
+    const reads = await cache.readMany('webform', [3, 1], 'full', load);
+    expect(reads).toMatchObject([3, 1].map((version) => ({ outcome: 'bypass', record: { version } })));
+  });
 });
 
 test('serves no reader with a READ that was sent before the reader arrived', async () => {

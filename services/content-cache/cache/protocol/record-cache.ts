@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createSemaphore } from '@content-platform/chassis';
 import type { View } from '@content-platform/contract';
-import type { CacheConnection } from '../connection.ts';
+import type { CacheConnection, ReadReply } from '../connection.ts';
 import { CacheError } from '../errors.ts';
 import { createFillWaiters, type WaitReply } from './fill-waiters.ts';
 
@@ -14,6 +14,8 @@ const maxPayloadBytes = 256 * 1024;
  * payloads (2 MB). Redis executes one command at a time anyway.
  */
 const maxInFlight = 8;
+/** Batches of READs in flight, and of FILLs: the payloads of one batch (25 MB at most) already delay a clear. */
+const maxBatchesInFlight = 1;
 /** Few, so that reads do not wait behind the checks of a large change. */
 const maxPeeks = 2;
 
@@ -36,6 +38,15 @@ export interface LoadedRecord {
  * transaction. The result must not be shared with another call, which may have begun before a clear.
  */
 export type LoadRecord = () => Promise<LoadedRecord | null>;
+
+/** Reads several records under the conditions of LoadRecord. Records that do not exist are not in the result. */
+type LoadRecords = (ids: number[]) => Promise<ReadonlyMap<number, LoadedRecord>>;
+
+/** Redis was unusable. */
+interface Bypass {
+  status: 'BYPASS';
+  reason: CacheError;
+}
 
 export interface CacheRead {
   /** hit: from the cache; miss: from the database; bypass: from the database because Redis was unusable */
@@ -79,21 +90,28 @@ export function createRecordCache(options: RecordCacheOptions) {
   // Separate queues: the fill that readers wait for must not queue behind a thousand READs.
   const reads = createSemaphore(maxInFlight);
   const fills = createSemaphore(maxInFlight);
+  const batchReads = createSemaphore(maxBatchesInFlight);
+  const batchFills = createSemaphore(maxBatchesInFlight);
   const peeks = createSemaphore(maxPeeks);
-  const sendRead = (key: string, view: View) =>
-    reads.run(async () => connection.forReading(key).read(key, view, randomUUID(), leaseMs));
-  const waitForFill = createFillWaiters(sendRead, leaseMs);
+  const sendRead = async (key: string, view: View) =>
+    connection.forReading(key).read(key, view, randomUUID(), leaseMs);
+  const waitForFill = createFillWaiters((key, view) => reads.run(() => sendRead(key, view)), leaseMs);
 
-  async function lookUp(key: string, view: View): Promise<WaitReply> {
-    const reply = await sendRead(key, view);
-    return reply.status === 'WAIT' ? waitForFill(key, view) : reply;
-  }
-
-  async function store(key: string, view: View, lease: string, record: LoadedRecord | null): Promise<void> {
+  /** A refused or lost FILL is harmless: this request returns what it loaded, the next request loads again. */
+  function store(key: string, view: View, lease: string, record: LoadedRecord | null): Promise<unknown> {
     const ttl = record ? ttlMs : negativeTtlMs;
     const fill = { view, lease, ttlMs: Math.round(ttl * (0.9 + Math.random() * 0.2)), ...entryOf(record) };
-    // A refused or lost FILL is harmless: this request returns what it loaded, the next request loads again.
-    await unlessCacheError(() => fills.run(async () => connection.forReading(key).fill(key, fill)));
+    return orBypass(async () => connection.forReading(key).fill(key, fill));
+  }
+
+  /** Waits if another reader fills the record, then loads the record unless it is cached. */
+  async function finish(key: string, view: View, reply: ReadReply | Bypass, load: LoadRecord) {
+    const found = reply.status === 'WAIT' ? await orBypass(() => waitForFill(key, view)) : reply;
+    const cached = cachedIn(found);
+    if (cached) return cached;
+    const record = await load().finally(found.status === 'LOAD_PERMIT' ? found.end : undefined);
+    if (found.status === 'FILL') await fills.run(() => store(key, view, found.lease, record));
+    return loaded(found, record);
   }
 
   return {
@@ -103,15 +121,37 @@ export function createRecordCache(options: RecordCacheOptions) {
      */
     async read(model: string, id: number, view: View, load: LoadRecord): Promise<CacheRead> {
       const key = recordKey(model, id);
-      const found = await unlessCacheError(() => lookUp(key, view));
-      if (found instanceof CacheError) return { outcome: 'bypass', record: await load(), reason: found };
-      if (found.status === 'HIT' && found.payload !== tooLarge.payload) {
-        const { version, payload } = found;
-        return { outcome: 'hit', record: payload === absent.payload ? null : { version, payload } };
+      return finish(key, view, await orBypass(() => reads.run(() => sendRead(key, view))), load);
+    },
+    /**
+     * Reads several records as `read` does, each under a lease of its own. One round trip looks up all records, one statement
+     * loads the missing records, and one round trip stores them. Only records that another reader fills take longer.
+     * @param ids different ids
+     */
+    async readMany(model: string, ids: number[], view: View, load: LoadRecords): Promise<CacheRead[]> {
+      const lookUp = async (id: number) => {
+        const key = recordKey(model, id);
+        return { id, key, reply: await orBypass(() => sendRead(key, view)) };
+      };
+      const found = await batchReads.run(() => Promise.all(ids.map(lookUp)));
+      const missing = found.filter(({ reply }) => reply.status !== 'WAIT' && !cachedIn(reply));
+
+      async function loadMissing(): ReturnType<LoadRecords> {
+        if (missing.length === 0) return new Map();
+        const records = await load(missing.map(({ id }) => id));
+        const fill = async ({ id, key, reply }: (typeof missing)[number]) =>
+          reply.status === 'FILL' && store(key, view, reply.lease, records.get(id) ?? null);
+        await batchFills.run(() => Promise.all(missing.map(fill)));
+        return records;
       }
-      const record = await load().finally(found.status === 'LOAD_PERMIT' ? found.end : undefined);
-      if (found.status === 'FILL') await store(key, view, found.lease, record);
-      return { outcome: 'miss', record };
+      const loading = loadMissing();
+      const loadLater = oneAtATime(load);
+      return Promise.all(
+        found.map(async ({ id, key, reply }) => {
+          if (reply.status === 'WAIT') return finish(key, view, reply, () => loadLater(id));
+          return cachedIn(reply) ?? loaded(reply, (await loading).get(id) ?? null);
+        }),
+      );
     },
     /** Returns what reads would now find in the cache. @throws CacheError */
     async inspect(model: string, id: number): Promise<CachedState> {
@@ -130,11 +170,50 @@ function entryOf(record: LoadedRecord | null): LoadedRecord {
   return Buffer.byteLength(record.payload) > maxPayloadBytes ? tooLarge : record;
 }
 
-async function unlessCacheError<T>(work: () => Promise<T>): Promise<T | CacheError> {
+/** Returns the record if the reply contains it. */
+function cachedIn(reply: WaitReply | ReadReply | Bypass): CacheRead | undefined {
+  if (reply.status !== 'HIT' || reply.payload === tooLarge.payload) return undefined;
+  const { version, payload } = reply;
+  return { outcome: 'hit', record: payload === absent.payload ? null : { version, payload } };
+}
+
+function loaded(reply: WaitReply | ReadReply | Bypass, record: LoadedRecord | null): CacheRead {
+  return reply.status === 'BYPASS'
+    ? { outcome: 'bypass', record, reason: reply.reason }
+    : { outcome: 'miss', record };
+}
+
+/**
+ * Returns a function that loads one record. The records that are asked for while a statement runs share the next statement,
+ * which begins after they hold their leases: many waits that end together must not take every connection.
+ */
+function oneAtATime(load: LoadRecords) {
+  let last: Promise<unknown> = Promise.resolve();
+  let next: { ids: number[]; records: ReturnType<LoadRecords> } | undefined;
+
+  function nextStatement() {
+    const ids: number[] = [];
+    const run = () => {
+      next = undefined;
+      return load(ids);
+    };
+    const records = last.then(run, run);
+    last = records;
+    return { ids, records };
+  }
+
+  return async (id: number): Promise<LoadedRecord | null> => {
+    next ??= nextStatement();
+    next.ids.push(id);
+    return (await next.records).get(id) ?? null;
+  };
+}
+
+async function orBypass<T>(work: () => Promise<T>): Promise<T | Bypass> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof CacheError) return error;
+    if (error instanceof CacheError) return { status: 'BYPASS', reason: error };
     throw error;
   }
 }

@@ -2,7 +2,12 @@ import { expect, test } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
 import type { ContentCache } from '../index.ts';
 import type { ProtocolScripts } from '../connection.ts';
-import { brokenScripts, joiningLoads, readingDatabaseFirst } from '../testing/broken-versions.ts';
+import {
+  brokenScripts,
+  joiningLoads,
+  loadingAllAtOnce,
+  readingDatabaseFirst,
+} from '../testing/broken-versions.ts';
 import { protocolScripts } from '../testing/caches.ts';
 import { closedAfterEach, usable } from '../testing/closed-after-each.ts';
 import { heldLoad, loadVersion, recordOf } from '../testing/loaders.ts';
@@ -81,6 +86,52 @@ test('a second reader that joins a read of the database begun before the clear',
   };
   expect(await sequence((cache) => cache)).toBe(2);
   expect(await sequence(joiningLoads)).toBe(1);
+});
+
+/** A reader of two records has loaded version 1 and fills late; meanwhile one of the records is cleared. */
+async function clearDuringBatch(reader = (cache: RaceCache) => cache): Promise<unknown> {
+  const redis = await server();
+  const slow = reader(await cacheOn(redis, protocolScripts));
+  const other = await cacheOn(redis, protocolScripts);
+  await slow.readMany('webform', [11, 12], 'full', async (ids) => {
+    await other.clearModel('webform', 12);
+    return new Map(ids.map((id) => [id, recordOf(1)]));
+  });
+  expect(await other.read('webform', 11, 'full', loadVersion(2))).toMatchObject({ outcome: 'hit' });
+  return readVersion(other, 2);
+}
+
+test('a clear of one record while a slow reader loads several', async () => {
+  expect(await clearDuringBatch()).toBe(2);
+  expect(await clearDuringBatch(readingDatabaseFirst)).toBe(1);
+});
+
+/** A reader of two records waits for another reader's fill of one of them, which a clear refuses. */
+async function clearWhileBatchWaits(reader = (cache: RaceCache) => cache): Promise<unknown> {
+  const redis = await server();
+  const other = await cacheOn(redis, protocolScripts);
+  const batch = reader(await cacheOn(redis, protocolScripts));
+  const held = heldLoad(1);
+  const first = other.read('webform', 12, 'full', held.load);
+  await held.begun;
+  let inDatabase = 1;
+  const reads = batch.readMany('webform', [11, 12], 'full', async (ids) => {
+    const records = new Map(ids.map((id) => [id, recordOf(inDatabase)]));
+    if (inDatabase === 1) {
+      inDatabase = 2;
+      await other.clearModel('webform', 12);
+    }
+    return records;
+  });
+  await reads;
+  held.release();
+  await first;
+  return readVersion(other, 2);
+}
+
+test('a clear of a record for which a reader of several waits', async () => {
+  expect(await clearWhileBatchWaits()).toBe(2);
+  expect(await clearWhileBatchWaits(loadingAllAtOnce)).toBe(1);
 });
 
 /** Redis restarts from a snapshot from before the clear. */

@@ -95,7 +95,10 @@ export function createRedisNode(
     });
   }
 
-  /** Sends all commands of this turn of the event loop in one write. */
+  /**
+   * Sends all commands of this turn of the event loop in one write. A batch of events, a page of a scan and a read of many
+   * records send hundreds: a separate write for each command would cost more than the command itself.
+   */
   function corkUntilNextTick(): void {
     const { stream } = redis;
     if (!stream || stream.writableCorked > 0) return;
@@ -107,11 +110,13 @@ export function createRedisNode(
 
   return {
     async read(key, view, token, leaseMs) {
+      corkUntilNextTick();
       const reply = await replyTo('READ', run.cacheRead(key, view, token, leaseMs));
       if (reply[0] === 'HIT') return { status: 'HIT', version: Number(reply[1]), payload: reply[2] };
       return reply[0] === 'FILL' ? { status: 'FILL', lease: reply[1] } : { status: 'WAIT' };
     },
     fill(key, { view, lease, ttlMs, version, payload }) {
+      corkUntilNextTick();
       return replyTo('FILL', run.cacheFill(key, view, lease, ttlMs, version, payload));
     },
     async peek(key) {
@@ -122,8 +127,6 @@ export function createRedisNode(
       };
     },
     clear(key) {
-      // A batch of events or a page of a scan sends hundreds: a separate write for each CLEAR would cost more than the
-      // CLEAR itself.
       corkUntilNextTick();
       return replyTo('CLEAR', run.cacheClear(key));
     },

@@ -48,6 +48,21 @@ export function readingDatabaseFirst(cache: RaceCache): RaceCache {
       const record = await load();
       return cache.read(model, id, view, async () => record);
     },
+    async readMany(model, ids, view, load) {
+      const records = await load(ids);
+      return cache.readMany(model, ids, view, async () => records);
+    },
+  };
+}
+
+/** The first statement of a call loads every record, also those for which the call does not hold a lease yet. */
+export function loadingAllAtOnce(cache: RaceCache): RaceCache {
+  return {
+    ...cache,
+    readMany(model, ids, view, load) {
+      let records: ReturnType<typeof load> | undefined;
+      return cache.readMany(model, ids, view, () => (records ??= load(ids)));
+    },
   };
 }
 

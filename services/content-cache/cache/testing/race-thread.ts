@@ -23,7 +23,7 @@ async function open({ readsFrom, ...options }: CacheSettings): Promise<RaceCache
   closing.push(cache.close);
   if (readsFrom === undefined) return cache;
   const other = await open({ ...options, url: readsFrom });
-  return { ...cache, read: other.read };
+  return { ...cache, read: other.read, readMany: other.readMany };
 }
 
 let reportedAt = performance.now();

@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { views } from '@content-platform/contract';
+import { views, type View } from '@content-platform/contract';
 import type { Redis } from 'ioredis';
 
-import { CacheError, type ContentCache } from '../index.ts';
+import { CacheError, type ContentCache, type LoadedRecord } from '../index.ts';
+import type { CacheRead } from '../protocol/record-cache.ts';
 import { createLedgers, ledgerMemory, type Ledger } from './ledger.ts';
 import { createRandom, pick, type Random } from './random.ts';
 import { createVersionedStore, type RaceDatabase } from './versioned-store.ts';
 
 /** The cache, or a broken cache with the same interface. */
-export type RaceCache = Pick<ContentCache, 'read' | 'clearModel' | 'clearPattern'>;
+export type RaceCache = Pick<ContentCache, 'read' | 'readMany' | 'clearModel' | 'clearPattern'>;
 
 export interface RaceOptions {
   /** Determines every random choice. The machine's scheduling is not repeatable. */
@@ -85,7 +86,9 @@ export async function runRace(options: RaceOptions): Promise<RaceFigures> {
   }
 
   const reader = (cache: RaceCache, random: Random) =>
-    readOnce(cache, database, choose(ledgers, random), figures, random);
+    random() < 0.1
+      ? readTogether(cache, database, ledgers[pick(random, ledgers.length)]!, figures, random)
+      : readOnce(cache, database, choose(ledgers, random), figures, random);
   const writer = (cache: RaceCache, random: Random) =>
     changeAndClear(cache, database, options.foreign, ledgers, figures, random, over.signal);
   const running = [
@@ -114,13 +117,40 @@ async function readOnce(
   random: Random,
 ): Promise<void> {
   if (random() < 0.1) await sleep(random() * 5);
-  const { model, id } = ledger;
   const view = views[pick(random, views.length)]!;
+  const load = () => database.load(ledger, view);
+  const outcome = await observe(ledger, view, cache.read(ledger.model, ledger.id, view, load), figures);
+  if (outcome === 'bypass') await sleep(BYPASS_PAUSE_MS);
+}
+
+/** Reads half of a model's records in one call. */
+async function readTogether(
+  cache: RaceCache,
+  database: RaceDatabase,
+  ledgers: Ledger[],
+  figures: RaceFigures,
+  random: Random,
+): Promise<void> {
+  const chosen = ledgers.filter(() => random() < 0.5);
+  const view = views[pick(random, views.length)]!;
+  const load = async (ids: number[]) => {
+    const found = await Promise.all(ids.map(async (id) => [id, await database.load(ledgers[id - 1]!, view)]));
+    return new Map(found.filter(([, record]) => record) as [number, LoadedRecord][]);
+  };
+  const ids = chosen.map(({ id }) => id);
+  const reads = cache.readMany(ledgers[0]!.model, ids, view, load);
+  const read = async (index: number) => (await reads)[index]!;
+  await Promise.all(chosen.map((ledger, index) => observe(ledger, view, read(index), figures)));
+}
+
+/** Waits for a read that has just begun, and counts what it returned. */
+async function observe(ledger: Ledger, view: View, reading: Promise<CacheRead>, figures: RaceFigures) {
+  const { model, id } = ledger;
   const floor = ledger.floor.value;
   const sentBefore = ledger.clearsSent.value;
   const isBeingCleared = ledger.clearing.value > 0;
 
-  const { outcome, record } = await cache.read(model, id, view, () => database.load(ledger, view));
+  const { outcome, record } = await reading;
 
   figures.reads += 1;
   figures[OUTCOMES[outcome]] += 1;
@@ -138,7 +168,7 @@ async function readOnce(
     const seen = `${model}:${id} ${view} version ${record?.version ?? 'absent'} (${outcome})`;
     figures.firstStale ??= `read ${figures.reads}: ${seen}, cleared at ${floor}`;
   }
-  if (outcome === 'bypass') await sleep(BYPASS_PAUSE_MS);
+  return outcome;
 }
 
 /** "Absent" is correct if the record was deleted at the floor or later. */
