@@ -41,9 +41,7 @@ export const deleteMe = define('deleteMe', 'DELETE', '/api/me', {
   body: optionalJsonBody(
     z.strictObject({
       current_password: multiLineText(1, 1024).optional(),
-      code: totpCode
-        .optional()
-        .meta({ description: 'Code of the authenticator app, if you have a second factor.' }),
+      code: totpCode.optional().describe('Code of the authenticator app, if you have a second factor.'),
     }),
   ),
   responses: { 204: { description: 'Your account was deleted. All sessions have ended.' } },
@@ -60,9 +58,9 @@ export const changePassword = define('changePassword', 'POST', '/api/password', 
   body: jsonBody(
     z.strictObject({
       current_password: multiLineText(1, 1024),
-      new_password: multiLineText(1, 1024).meta({
-        description: 'New password: 15 to 128 characters by default, not easy to guess.',
-      }),
+      new_password: multiLineText(1, 1024).describe(
+        'New password: 15 to 128 characters by default, not easy to guess.',
+      ),
     }),
   ),
   responses: { 204: { description: 'Password changed. All sessions have ended, including this one.' } },
@@ -71,11 +69,11 @@ export const changePassword = define('changePassword', 'POST', '/api/password', 
 /** A session in replies to its user and to administrators. */
 export const session = z.strictObject({
   id,
-  device: z.string().meta({ description: 'User-Agent header of the login, shortened.' }),
-  address: z.string().meta({ description: 'IP address of the client.' }),
+  device: z.string().describe('User-Agent header of the login, shortened.'),
+  address: z.string().describe('IP address of the client.'),
   created_at: time,
   last_used_at: time,
-  current: z.boolean().meta({ description: 'Whether this session sent the request.' }),
+  current: z.boolean().describe('Whether this session sent the request.'),
 });
 
 export const reauthenticate = define('reauthenticate', 'POST', '/api/reauthenticate', {

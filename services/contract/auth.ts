@@ -96,9 +96,9 @@ export const logout = define('logout', 'POST', '/api/logout', {
   description: 'All services refuse the tokens of the session within a second.',
   body: optionalJsonBody(
     z.strictObject({
-      fcm_token: multiLineText(0, 4096).nullish().meta({
-        description: 'Push token of this device. The platform stops sending messages to it.',
-      }),
+      fcm_token: multiLineText(0, 4096)
+        .nullish()
+        .describe('Push token of this device. The platform stops sending messages to it.'),
     }),
   ),
   responses: { 204: { description: 'Logged out.' } },

@@ -4,9 +4,7 @@ import { eitherOf, id, idSegment, model, modelPattern, page, pageQuery, since, t
 
 const cleared = z.strictObject({
   success: z.literal(true),
-  keys_deleted: z
-    .int()
-    .meta({ description: 'Number of deleted keys: one per cached view and one per unmanaged key.' }),
+  keys_deleted: z.int().describe('Number of deleted keys: one per cached view and one per unmanaged key.'),
 });
 
 const define = endpointsWith({
@@ -31,7 +29,7 @@ export const clearModel = define('clearModel', 'POST', '/api/admin/cache/clear-m
             .array(id)
             .min(1)
             .max(1_000)
-            .meta({ description: 'IDs of 1 to 1,000 records. Duplicates are cleared once.' }),
+            .describe('IDs of 1 to 1,000 records. Duplicates are cleared once.'),
         },
       ),
     ),
@@ -46,15 +44,17 @@ export type InvalidationSource = (typeof invalidationSources)[number];
 const invalidation = z.strictObject({
   id,
   at: time,
-  source: z.enum(invalidationSources).meta({
-    description:
+  source: z
+    .enum(invalidationSources)
+    .describe(
       '`http`: a call. `kafka`: an event. `retry`: a retried failed job. `pending`: a clear that the cache refused before. `recovery`: a possible loss of events. `watch`: a change that was not announced in time, or a new or restored database.',
-  }),
-  requested_by: z.string().meta({
-    description:
+    ),
+  requested_by: z
+    .string()
+    .describe(
       'Machine client, `user:<id>` (`user` once the user was deleted), or `<topic>/<partition>/<offset>` of the event.',
-  }),
-  target: z.string().meta({ description: '`<model>:<id>`, or `<model>:*` for every record of the model.' }),
+    ),
+  target: z.string().describe('`<model>:<id>`, or `<model>:*` for every record of the model.'),
   keys_deleted: cleared.shape.keys_deleted,
 });
 
@@ -66,10 +66,10 @@ export const listInvalidations = define('listInvalidations', 'GET', '/api/admin/
   query: z
     .strictObject({
       model: model.optional(),
-      id: idSegment.optional().meta({
-        description: 'Select clears of this record of `model`, and clears of the whole model.',
-      }),
-      since: since.optional().meta({ description: 'Select clears at this time or later.' }),
+      id: idSegment
+        .optional()
+        .describe('Select clears of this record of `model`, and clears of the whole model.'),
+      since: since.optional().describe('Select clears at this time or later.'),
       ...pageQuery,
     })
     .refine(({ model: named, id: one }) => one === undefined || named !== undefined, {

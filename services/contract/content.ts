@@ -9,10 +9,10 @@ const summary = z.strictObject({
   model,
   id,
   title: z.string(),
-  version: z.int().meta({ description: 'Version number; increases with every change of the record.' }),
+  version: z.int().describe('Version number; increases with every change of the record.'),
   updated_at: time,
 });
-const full = z.strictObject({ ...summary.shape, body: z.unknown().meta({ description: 'Any JSON value.' }) });
+const full = z.strictObject({ ...summary.shape, body: z.unknown().describe('Any JSON value.') });
 
 const define = endpointsWith({ service: 'content-cache' });
 
@@ -45,9 +45,7 @@ export const readContent = define('readContent', 'GET', '/api/content/:model/:id
 const idList = z
   .string()
   .regex(/^[1-9]\d{0,15}(,[1-9]\d{0,15}){0,99}$/, 'Must be 1 to 100 IDs, separated by commas.')
-  .meta({
-    description: '1 to 100 IDs, separated by commas. Duplicates are returned once, at their first place.',
-  })
+  .describe('1 to 100 IDs, separated by commas. Duplicates are returned once, at their first place.')
   .transform((text) => text.split(',').map(Number))
   .pipe(z.array(id));
 
@@ -63,7 +61,7 @@ export const listContent = define('listContent', 'GET', '/api/content/:model', {
       limit: pageLimit(100, 50).optional(),
       cursor: opaqueCursor
         .optional()
-        .meta({ description: 'Value of `next_cursor` in the previous page of the same model.' }),
+        .describe('Value of `next_cursor` in the previous page of the same model.'),
       view: z.enum(views).default('full'),
     })
     .refine(({ ids, limit, cursor }) => ids === undefined || (limit ?? cursor) === undefined, {
@@ -74,10 +72,7 @@ export const listContent = define('listContent', 'GET', '/api/content/:model', {
     200: {
       description: 'The records. The `summary` view has no `body`.',
       schema: page(z.union([full, summary])).extend({
-        missing: z
-          .array(id)
-          .optional()
-          .meta({ description: 'Only with `ids`: the requested records that do not exist.' }),
+        missing: z.array(id).optional().describe('Only with `ids`: the requested records that do not exist.'),
       }),
     },
   },
@@ -86,9 +81,9 @@ export const listContent = define('listContent', 'GET', '/api/content/:model', {
 const change = z.strictObject({
   model,
   id,
-  version: summary.shape.version.meta({
-    description: 'Version of the record. Of a deleted record: one more than its last version.',
-  }),
+  version: summary.shape.version.describe(
+    'Version of the record. Of a deleted record: one more than its last version.',
+  ),
   deleted: z.boolean(),
   changed_at: time,
 });
@@ -100,7 +95,7 @@ export const listChanges = define('listChanges', 'GET', '/api/content/changes', 
   description:
     'Without `after`: the latest change of every record that exists. With `after`: the records that were changed, created or deleted since that reply. A record appears once in the log, with its latest change, and a change may be returned more than once. Repeat with `next_cursor` until `up_to_date` is true. Changes of models that need the scope `content:list` or `content:restricted` are left out for other callers.',
   query: z.strictObject({
-    after: opaqueCursor.optional().meta({ description: 'Value of `next_cursor` in the previous reply.' }),
+    after: opaqueCursor.optional().describe('Value of `next_cursor` in the previous reply.'),
     limit: pageLimit(1_000, 500).default(500),
     models: z
       .string()
@@ -108,7 +103,7 @@ export const listChanges = define('listChanges', 'GET', '/api/content/changes', 
         new RegExp(`^${modelName}(,${modelName})*$`),
         `Must be some of ${models.join(', ')}, separated by commas.`,
       )
-      .meta({ description: 'Models, separated by commas. Default: every model that the caller may list.' })
+      .describe('Models, separated by commas. Default: every model that the caller may list.')
       .transform((text) => [...new Set(text.split(',') as Model[])])
       .optional(),
   }),
@@ -116,10 +111,10 @@ export const listChanges = define('listChanges', 'GET', '/api/content/changes', 
     200: {
       description: 'A page of changes.',
       schema: page(change).extend({
-        next_cursor: z.string().meta({ description: 'The cursor for `after`; never null.' }),
-        up_to_date: z.boolean().meta({
-          description: 'Whether the client now has every change that was committed before this request.',
-        }),
+        next_cursor: z.string().describe('The cursor for `after`; never null.'),
+        up_to_date: z
+          .boolean()
+          .describe('Whether the client now has every change that was committed before this request.'),
       }),
     },
   },

@@ -17,13 +17,14 @@ const device = z.strictObject({
   id,
   platform: platform.nullable(),
   name: z.string().nullable(),
-  token_end: z.string().meta({ description: 'Last 6 characters of the token.' }),
+  token_end: z.string().describe('Last 6 characters of the token.'),
   registered_at: time,
   last_seen_at: time,
-  stale: z.boolean().meta({
-    description:
+  stale: z
+    .boolean()
+    .describe(
       'Whether the device was last seen more than 60 days ago. After 270 days the platform removes it.',
-  }),
+    ),
 });
 export type Device = z.output<typeof device>;
 

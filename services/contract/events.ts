@@ -9,13 +9,13 @@ const about = {
   event_id: multiLineText(1, 200)
     .optional()
     .catch(undefined)
-    .meta({ description: "ID of the event in the sender's system." }),
+    .describe("ID of the event in the sender's system."),
   change: z.enum(['created', 'updated', 'deleted']).optional().catch(undefined),
   occurred_at: z.iso
     .datetime({ offset: true })
     .optional()
     .catch(undefined)
-    .meta({ description: 'Time when the sender committed the change.' }),
+    .describe('Time when the sender committed the change.'),
 };
 
 /**

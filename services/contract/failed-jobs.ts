@@ -25,7 +25,7 @@ const failedJob = z.strictObject({
   offset: z.int(),
   key: z.string().nullable(),
   value: z.string().nullable(),
-  encoding: z.enum(['utf8', 'base64']).meta({ description: 'Encoding of `key` and `value` in this reply.' }),
+  encoding: z.enum(['utf8', 'base64']).describe('Encoding of `key` and `value` in this reply.'),
   state,
   attempts: z.int(),
   failed_at: time,
@@ -37,13 +37,13 @@ const failedJobGroup = z.strictObject({
   count: z.int().min(1),
   first_failed_at: time,
   last_failed_at: time,
-  example: failedJob.meta({ description: 'The newest job of the class.' }),
+  example: failedJob.describe('The newest job of the class.'),
 });
 export type FailedJobGroup = z.infer<typeof failedJobGroup>;
 
 const filters = {
   model: model.optional(),
-  since: since.optional().meta({ description: 'Select jobs that failed at this time or later.' }),
+  since: since.optional().describe('Select jobs that failed at this time or later.'),
 };
 const params = z.strictObject({ id: idSegment });
 
@@ -99,7 +99,7 @@ export const deleteFailedJobs = define('deleteFailedJobs', 'DELETE', '/api/admin
         class: failedJobClass.optional(),
         state: state.optional(),
         ...filters,
-        dry_run: z.boolean().default(false).meta({ description: 'Count only.' }),
+        dry_run: z.boolean().default(false).describe('Count only.'),
       })
       .refine(
         (given) => [given.class, given.model, given.state, given.since].some((value) => value !== undefined),
@@ -131,13 +131,8 @@ export const retryFailedJobs = define('retryFailedJobs', 'POST', '/api/admin/fai
     z.strictObject({
       class: failedJobClass.optional(),
       model: model.optional(),
-      dry_run: z.boolean().default(false).meta({ description: 'Count only.' }),
-      per_second: z
-        .int()
-        .min(1)
-        .max(1000)
-        .default(50)
-        .meta({ description: 'Maximum number of retries per second.' }),
+      dry_run: z.boolean().default(false).describe('Count only.'),
+      per_second: z.int().min(1).max(1000).default(50).describe('Maximum number of retries per second.'),
     }),
   ),
   responses: {

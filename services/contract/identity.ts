@@ -42,17 +42,15 @@ export const identityLogin = define('identityLogin', 'GET', '/api/:identity/logi
   description: 'Open this URL in a browser. It redirects to the identity service.',
   params,
   query: z.strictObject({
-    return_to: queryText(1, 2000).meta({
-      description:
-        'URL that the browser returns to after the login; exactly one of the URLs in IDENTITY_RETURN_TO.',
-    }),
-    code_challenge: codeChallenge.meta({
-      description:
-        'PKCE challenge: base64url(SHA-256(code_verifier)). Send the verifier with the code to /api/token.',
-    }),
-    state: queryText(1, 512).meta({
-      description: 'Opaque value that `return_to` gets back, so that the client recognises its login.',
-    }),
+    return_to: queryText(1, 2000).describe(
+      'URL that the browser returns to after the login; exactly one of the URLs in IDENTITY_RETURN_TO.',
+    ),
+    code_challenge: codeChallenge.describe(
+      'PKCE challenge: base64url(SHA-256(code_verifier)). Send the verifier with the code to /api/token.',
+    ),
+    state: queryText(1, 512).describe(
+      'Opaque value that `return_to` gets back, so that the client recognises its login.',
+    ),
   }),
   responses: {
     302: {

@@ -22,7 +22,7 @@ const letter = z.strictObject({
       reason: z.string().nullable(),
     }),
   ),
-  version: z.int().meta({ description: 'Version number; increases with every change of the letter.' }),
+  version: z.int().describe('Version number; increases with every change of the letter.'),
   created_at: time,
   updated_at: time,
 });
@@ -60,10 +60,11 @@ export const updateLetterSkippedWebform = define(
         letter_id: id,
         webform_id: id,
         skipped: z.boolean(),
-        reason: multiLineText(0, 500).optional().meta({
-          description:
+        reason: multiLineText(0, 500)
+          .optional()
+          .describe(
             'Reason for skipping. If absent, the stored reason stays; an empty string deletes it. Skip the webform again to change the reason.',
-        }),
+          ),
       }),
     ),
     responses: {
@@ -84,7 +85,7 @@ export const createLetter = define('createLetter', 'POST', '/api/letters', {
   headers: idempotencyHeader,
   body: jsonBody(
     z.strictObject({
-      user_id: id.meta({ description: 'ID of the user that the letter belongs to.' }),
+      user_id: id.describe('ID of the user that the letter belongs to.'),
       title,
       webforms: z
         .array(z.strictObject({ webform_id: id, required: z.boolean() }))
@@ -92,7 +93,7 @@ export const createLetter = define('createLetter', 'POST', '/api/letters', {
         .refine((all) => new Set(all.map(({ webform_id }) => webform_id)).size === all.length, {
           message: 'A webform is listed twice.',
         })
-        .meta({ description: 'Webforms of the letter. A required webform cannot be skipped.' }),
+        .describe('Webforms of the letter. A required webform cannot be skipped.'),
     }),
   ),
   responses: { 201: { description: 'The new letter.', schema: letter, headers: etag } },
@@ -130,10 +131,11 @@ export const readLetterHistory = define('readLetterHistory', 'GET', '/api/letter
           id,
           at: time,
           event: z.enum(letterEvents),
-          actor: z.string().meta({
-            description:
+          actor: z
+            .string()
+            .describe(
               'Author of the change: user:<id> (user once the user was deleted), client:<name> or command.',
-          }),
+            ),
           details: z.record(z.string(), z.unknown()),
         }),
       ),

@@ -15,18 +15,19 @@ export type ImageVariant = keyof typeof imageVariants;
 export const variantNames = ['thumb', 'medium', 'large', 'original'] as const;
 export type VariantName = (typeof variantNames)[number];
 
-const pixels = z.int().min(1).nullable().meta({ description: 'Size in pixels; null for a PDF.' });
+const pixels = z.int().min(1).nullable().describe('Size in pixels; null for a PDF.');
 
 const file = z.strictObject({
   id,
-  mime: z.string().meta({ description: 'Media type, detected from the bytes of the file.' }),
-  bytes: z.int().meta({ description: 'Size of the upload in bytes.' }),
+  mime: z.string().describe('Media type, detected from the bytes of the file.'),
+  bytes: z.int().describe('Size of the upload in bytes.'),
   width: pixels,
   height: pixels,
-  checksum: z.string().meta({ description: 'SHA-256 of the upload in hexadecimal.' }),
-  placeholder: z.string().nullable().meta({
-    description: 'Preview as a ThumbHash in base64, to show while a variant loads; null for a PDF.',
-  }),
+  checksum: z.string().describe('SHA-256 of the upload in hexadecimal.'),
+  placeholder: z
+    .string()
+    .nullable()
+    .describe('Preview as a ThumbHash in base64, to show while a variant loads; null for a PDF.'),
   created_at: time,
   variants: z.array(
     z.strictObject({

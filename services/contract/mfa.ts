@@ -3,9 +3,7 @@ import { loginReply } from './auth.ts';
 import { endpointsWith, jsonBody } from './endpoint.ts';
 import { eitherOf, idSegment, multiLineText, totpCode } from './schemas.ts';
 
-const recoveryCode = multiLineText(1, 100).meta({
-  description: 'One of the 10 recovery codes. Each is valid once.',
-});
+const recoveryCode = multiLineText(1, 100).describe('One of the 10 recovery codes. Each is valid once.');
 const proof = { code: totpCode, recovery_code: recoveryCode };
 const guessing = { requests: 60, seconds: 60, guessing: true } as const;
 

@@ -19,23 +19,19 @@ const bytes = z.number().min(0);
 
 const target = z.strictObject({
   name: z.enum(targetNames),
-  value: z
-    .number()
-    .nullable()
-    .meta({ description: 'Measured value. null if there were too few requests or no data.' }),
-  goal: z
-    .number()
-    .nullable()
-    .meta({ description: 'Target value. null if the limit that it depends on is not set.' }),
+  value: z.number().nullable().describe('Measured value. null if there were too few requests or no data.'),
+  goal: z.number().nullable().describe('Target value. null if the limit that it depends on is not set.'),
   comparison: z
     .enum(['below', 'above', 'equal'])
-    .meta({ description: 'Relation between `value` and `goal` that meets the target.' }),
+    .describe('Relation between `value` and `goal` that meets the target.'),
   unit: z.enum(['seconds', 'count', 'ratio', 'bytes']),
-  ok: z.boolean().meta({ description: 'Whether the target is met. false if the value is unknown.' }),
-  note: z.string().optional().meta({
-    description:
+  ok: z.boolean().describe('Whether the target is met. false if the value is unknown.'),
+  note: z
+    .string()
+    .optional()
+    .describe(
       'Explanation of a value that depends on the configuration, for example that Kafka is not configured.',
-  }),
+    ),
 });
 export type Target = z.output<typeof target>;
 
@@ -43,15 +39,13 @@ const route = z.strictObject({
   method: z.string(),
   route: z.string(),
   requests: count,
-  failed: count.meta({ description: 'Number of replies with status 500 or above, except 501.' }),
-  p95: seconds.meta({ description: '95th percentile of the response time in seconds.' }),
+  failed: count.describe('Number of replies with status 500 or above, except 501.'),
+  p95: seconds.describe('95th percentile of the response time in seconds.'),
 });
 
 const cache = z.strictObject({
   memory_bytes: bytes.nullable(),
-  memory_limit_bytes: bytes
-    .nullable()
-    .meta({ description: 'Memory limit of Redis in bytes. null if no limit is set.' }),
+  memory_limit_bytes: bytes.nullable().describe('Memory limit of Redis in bytes. null if no limit is set.'),
   models: z.array(
     z.strictObject({
       model,
@@ -59,32 +53,22 @@ const cache = z.strictObject({
       misses: count,
       bypasses: count,
       hit_ratio: ratio.nullable(),
-      invalidations_missed: count.meta({
-        description:
-          'Number of changes in the last hour that nobody announced. content-cache found them in the log of changes.',
-      }),
+      invalidations_missed: count.describe(
+        'Number of changes in the last hour that nobody announced. content-cache found them in the log of changes.',
+      ),
     }),
   ),
 });
 
 const processState = z.strictObject({
-  service: z
-    .string()
-    .nullable()
-    .meta({ description: 'Service name. null if the process has not responded yet.' }),
-  address: z.string().meta({ description: 'URL of the internal listener.' }),
+  service: z.string().nullable().describe('Service name. null if the process has not responded yet.'),
+  address: z.string().describe('URL of the internal listener.'),
   up: z.boolean(),
-  cpu: z
-    .number()
-    .min(0)
-    .nullable()
-    .meta({ description: 'CPU load of the last minute in cores; 1 is one full core.' }),
+  cpu: z.number().min(0).nullable().describe('CPU load of the last minute in cores; 1 is one full core.'),
   memory_bytes: bytes.nullable(),
-  event_loop_delay: seconds
-    .nullable()
-    .meta({ description: '99th percentile of the event loop delay in seconds.' }),
+  event_loop_delay: seconds.nullable().describe('99th percentile of the event loop delay in seconds.'),
   started_at: time.nullable(),
-  restarts: count.meta({ description: 'Number of restarts in the last hour.' }),
+  restarts: count.describe('Number of restarts in the last hour.'),
 });
 
 const slow = { count, slowest_ms: z.number().min(0), newest_at: time, trace_id: z.string().nullable() };
@@ -99,26 +83,30 @@ const failedJobGroup = z.strictObject({
   last_failed_at: time,
   example: z
     .strictObject({ id, error: z.string(), attempts: count, failed_at: time })
-    .meta({ description: 'The newest job of the class.' }),
+    .describe('The newest job of the class.'),
 });
 
 export const pulseReport = z.strictObject({
-  at: time.nullable().meta({ description: 'Time of the last sample. null before the first sample.' }),
+  at: time.nullable().describe('Time of the last sample. null before the first sample.'),
   targets: z.array(target),
-  routes: z.array(route).meta({ description: 'Routes of the gateway in the last 5 minutes, slowest first.' }),
-  cache: cache.meta({ description: 'Cache memory, and cache reads of the last 5 minutes.' }),
+  routes: z.array(route).describe('Routes of the gateway in the last 5 minutes, slowest first.'),
+  cache: cache.describe('Cache memory, and cache reads of the last 5 minutes.'),
   processes: z.array(processState),
-  slow: slowLog.nullable().meta({
-    description: 'Slow requests and queries of the last hour, grouped, newest first. null if unavailable.',
-  }),
-  failed_jobs: z.array(failedJobGroup).nullable().meta({
-    description:
+  slow: slowLog
+    .nullable()
+    .describe('Slow requests and queries of the last hour, grouped, newest first. null if unavailable.'),
+  failed_jobs: z
+    .array(failedJobGroup)
+    .nullable()
+    .describe(
       'Open failed jobs by class, most frequent first. null if unavailable, or if the token lacks `jobs:manage`.',
-  }),
-  alert_receivers: z.array(z.string()).nullable().meta({
-    description:
+    ),
+  alert_receivers: z
+    .array(z.string())
+    .nullable()
+    .describe(
       'Kinds of receivers of alerts, for example `slack`. Empty if alerts go nowhere. null if Alertmanager is unavailable or not configured.',
-  }),
+    ),
 });
 export type PulseReport = z.output<typeof pulseReport>;
 
@@ -140,7 +128,7 @@ export const pulse = define('pulse', 'GET', '/pulse', {
   description: 'Returns a page to browsers and JSON to other clients. Requires the scope `pulse:view`.',
   headers: { Authorization: 'Bearer access token. A browser without a token gets the sign-in page.' },
   query: z.strictObject({
-    job: idSegment.optional().meta({ description: 'ID of the failed job that was just retried.' }),
+    job: idSegment.optional().describe('ID of the failed job that was just retried.'),
     outcome: z.enum(['done', 'failed', 'gone', 'unavailable']).optional(),
   }),
   responses: {
@@ -163,9 +151,9 @@ export const pulseSignIn = define('pulseSignIn', 'POST', '/pulse/sign-in', {
     schema: z.strictObject({
       email: multiLineText(1, 254).normalize('NFC'),
       password: multiLineText(1, 1024),
-      code: multiLineText(0, 100).optional().meta({
-        description: 'Code of the authenticator app, or a recovery code, if the user has a second factor.',
-      }),
+      code: multiLineText(0, 100)
+        .optional()
+        .describe('Code of the authenticator app, or a recovery code, if the user has a second factor.'),
     }),
   },
   responses: {

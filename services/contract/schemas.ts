@@ -92,7 +92,7 @@ export function pageLimit(max: number, usual: number) {
 /** Query parameters of every list whose cursor is an id. */
 export const pageQuery = {
   limit: pageLimit(100, 50).default(50),
-  cursor: idSegment.optional().meta({ description: 'Value of `next_cursor` in the previous page.' }),
+  cursor: idSegment.optional().describe('Value of `next_cursor` in the previous page.'),
 };
 
 /** A cursor with a content that only the service knows. */

@@ -57,12 +57,9 @@ const account = z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), d
 /** A login at the identity provider that belongs to the user. null: no login since the upgrade. */
 const linkedIdentity = z.strictObject({
   id,
-  issuer: z.string().meta({ description: 'Issuer URL of the identity provider.' }),
+  issuer: z.string().describe('Issuer URL of the identity provider.'),
   email: z.string().nullable(),
-  email_verified: z
-    .boolean()
-    .nullable()
-    .meta({ description: 'Whether the provider has verified the email address.' }),
+  email_verified: z.boolean().nullable().describe('Whether the provider has verified the email address.'),
 });
 
 const define = endpointsWith({
@@ -73,7 +70,7 @@ const define = endpointsWith({
 export const listUsers = define('listUsers', 'GET', '/api/admin/users', {
   summary: 'List users, newest first.',
   query: z.strictObject({
-    search: queryText(1, 200).optional().meta({ description: 'Part of the name or email address.' }),
+    search: queryText(1, 200).optional().describe('Part of the name or email address.'),
     ...pageQuery,
   }),
   responses: { 200: { description: 'A page of users.', schema: page(account) } },
@@ -184,11 +181,13 @@ export const createTemporaryPassword = define(
           .min(60)
           .max(7 * 86_400)
           .default(86_400)
-          .meta({ description: 'Lifetime of the temporary password in seconds, at most 7 days.' }),
-        compromised: z.boolean().default(false).meta({
-          description:
+          .describe('Lifetime of the temporary password in seconds, at most 7 days.'),
+        compromised: z
+          .boolean()
+          .default(false)
+          .describe(
             'Whether another person knows the password. Then the old password stops working, all sessions end, and linked identities are removed.',
-        }),
+          ),
       }),
     ),
     responses: {
@@ -219,15 +218,14 @@ export const listAudit = define('listAudit', 'GET', '/api/admin/audit', {
           id,
           at: time,
           event: auditEvent,
-          user_id: id.nullable().meta({ description: 'ID of the user that the event is about.' }),
+          user_id: id.nullable().describe('ID of the user that the event is about.'),
           actor: z
             .string()
-            .meta({
-              description:
-                'Author of the event: user:<id>, client:<name>, command, or user for a person who was erased.',
-            })
+            .describe(
+              'Author of the event: user:<id>, client:<name>, command, or user for a person who was erased.',
+            )
             .nullable(),
-          address: z.string().nullable().meta({ description: 'IP address of the client.' }),
+          address: z.string().nullable().describe('IP address of the client.'),
           details: z.record(z.string(), z.unknown()),
         }),
       ),
