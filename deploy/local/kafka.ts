@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -25,18 +26,11 @@ interface PreparedKafka {
 }
 
 /** Throws unless the address accepts connections. kafkajs alone would retry for seconds before it fails. */
-const listens = (address: string): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const cut = address.lastIndexOf(':');
-    const socket = connect({
-      host: address.slice(0, cut),
-      port: Number(address.slice(cut + 1)),
-      timeout: 1_000,
-    });
-    socket.once('timeout', () => socket.destroy(new Error('no answer')));
-    socket.once('error', reject);
-    socket.once('connect', () => resolve(void socket.end()));
-  });
+async function listens(address: string): Promise<void> {
+  const cut = address.lastIndexOf(':');
+  const socket = connect({ host: address.slice(0, cut), port: Number(address.slice(cut + 1)) });
+  await once(socket, 'connect', { signal: AbortSignal.timeout(1_000) }).finally(() => socket.destroy());
+}
 
 /** Throws unless the broker responds to a request. */
 async function answers(brokers: string): Promise<void> {
@@ -168,13 +162,6 @@ function dockerKafka(state: State, port: number): PreparedKafka {
     KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
   };
   const brokers = `${HOST}:${port}`;
-  const container = {
-    name: 'kafka',
-    image,
-    port,
-    inside: port,
-    env,
-    keep: dataInContainer,
-  };
+  const container = { name: 'kafka', image, port, inside: port, env, keep: dataInContainer };
   return { brokers, version: 'in Docker', spec: containerSpec(state, container, () => answers(brokers)) };
 }

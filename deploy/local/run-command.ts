@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { environmentWith } from './config.ts';
@@ -46,17 +47,14 @@ export async function runCommand(
   };
   const timer = options.within === undefined ? undefined : setTimeout(kill, options.within);
   options.signal?.addEventListener('abort', kill, { once: true });
-  const code = await new Promise<number>((resolve) => {
-    child.on('error', (error) => {
-      output += error.message;
-      resolve(-1);
-    });
-    child.on('close', (exit) => resolve(exit ?? -1));
+  const [code] = await once(child, 'close').catch((error: Error) => {
+    output += error.message;
+    return [null];
   });
   clearTimeout(timer);
   options.signal?.removeEventListener('abort', kill);
   options.signal?.throwIfAborted();
-  return { code, output };
+  return { code: (code as number | null) ?? -1, output };
 }
 
 /** Returns the path of the first of these programs that is on PATH. */

@@ -42,17 +42,7 @@ interface StackOptions {
   signal: AbortSignal;
 }
 
-export interface RunningStack {
-  stack: Stack;
-  /** Settings of the demo content server. */
-  contentServer: Settings;
-  /** Writes stack.json now and after each restart of a process. Afterwards the terminal shows the logs. */
-  publish: () => void;
-  /** Resolves when the stack has to end: with a Problem, or with Stopped. */
-  ended: Promise<unknown>;
-  /** Stops every process, callers first; resolves when all have ended. */
-  stop: () => Promise<void>;
-}
+export type RunningStack = Awaited<ReturnType<typeof startStack>>;
 
 type StoreAddresses = Omit<Stack, 'gateway' | 'services'>;
 
@@ -73,7 +63,7 @@ const orphanGraceMs = 5_000;
  * Starts PostgreSQL, Redis, Kafka and every service, and adds the demo data.
  * @throws Problem if a part cannot start, Stopped if `signal` aborts; in both cases every process is stopped
  */
-export async function startStack(options: StackOptions): Promise<RunningStack> {
+export async function startStack(options: StackOptions) {
   const { external, gatewayPort, terminal, showLogs } = options;
   if (external.databaseUrl) refuseRemoteDemoData(external.databaseUrl);
   const state = openState(options.state, addressesOf(gatewayPort).gateway);
@@ -102,6 +92,7 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
     const { level, text } = readableLine(name, line);
     if (showLogs && (publish || ['error', 'fatal'].includes(level))) terminal.line(text);
   };
+  /** Stops every process, callers first; resolves when all have ended. */
   const stop = async (): Promise<void> => {
     end.abort(new Stopped());
     rmSync(stackFile, { force: true });
@@ -114,18 +105,21 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
     const { stores, credentials } = await startEverything({ options, state, processes, end, step }, showLine);
     const readStack = (): Stack => ({ ...addressesOf(gatewayPort, processes.pidOf), ...stores });
     return {
-      get stack() {
+      get stack(): Stack {
         return readStack();
       },
-      get contentServer() {
+      /** Settings of the demo content server. */
+      get contentServer(): Settings {
         const { gateway, kafka } = readStack();
         return { ...credentials, gateway, kafka };
       },
-      publish() {
+      /** Writes stack.json now and after each restart of a process. Afterwards the terminal shows the logs. */
+      publish(): void {
         publish = () => writePrivate(stackFile, readStack());
         publish();
       },
-      ended: new Promise((resolve) => {
+      /** Resolves when the stack has to end: with a Problem, or with Stopped. */
+      ended: new Promise<unknown>((resolve) => {
         if (signal.aborted) resolve(signal.reason);
         signal.addEventListener('abort', () => resolve(signal.reason));
       }),

@@ -28,25 +28,14 @@ interface RunRecord extends Identity {
   stopSignal: NodeJS.Signals;
 }
 
-/** The state folder of a stack: secrets, data, logs and a record of every process that it started. */
-export interface State {
-  folder: string;
-  path: (...parts: string[]) => string;
-  /** The secrets at the time of opening. `npm run admin -- rotate-key-secret` changes one of them. */
-  secrets: Secrets;
-  record: (name: string, pid: number, stopSignal: NodeJS.Signals) => void;
-  forget: (name: string) => void;
-  /** Stops the processes that a killed launcher left running and removes their records; resolves with their number. */
-  stopOrphans: (graceMs: number) => Promise<number>;
-  release: () => void;
-}
+export type State = ReturnType<typeof openState>;
 
 /**
- * Creates the folder with mode 0700 if it is missing and locks it for this process.
+ * Opens the state folder of a stack: secrets, data, logs and a record of every process that it started. Creates the folder with mode 0700 if it is missing and locks it for this process.
  * @param where URL of this stack, for the error message when a second launcher starts
  * @throws Problem if the folder is not writable or another launcher has locked it
  */
-export function openState(folder: string, where: string): State {
+export function openState(folder: string, where: string) {
   const path = (...parts: string[]): string => join(folder, ...parts);
   const lock = path('launcher.json');
   try {
@@ -58,19 +47,21 @@ export function openState(folder: string, where: string): State {
     return {
       folder,
       path,
+      /** The secrets at the time of opening. `npm run admin -- rotate-key-secret` changes one of them. */
       secrets,
-      record: (name, pid, stopSignal) => {
+      record: (name: string, pid: number, stopSignal: NodeJS.Signals): void => {
         const identity = identityOf(pid);
         if (identity) writePrivate(path('run', `${name}.json`), { ...identity, stopSignal });
       },
-      forget: (name) => rmSync(path('run', `${name}.json`), { force: true }),
-      stopOrphans: async (graceMs) => {
+      forget: (name: string): void => rmSync(path('run', `${name}.json`), { force: true }),
+      /** Stops the processes that a killed launcher left running and removes their records; resolves with their number. */
+      stopOrphans: async (graceMs: number): Promise<number> => {
         const orphans = runRecords(path('run')).filter(isRunning);
         await stopRecorded(orphans, graceMs);
         for (const file of readdirSync(path('run'))) rmSync(path('run', file));
         return orphans.length;
       },
-      release: () => rmSync(lock, { force: true }),
+      release: (): void => rmSync(lock, { force: true }),
     };
   } catch (error) {
     if (error instanceof Problem) throw error;

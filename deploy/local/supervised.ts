@@ -39,19 +39,7 @@ export interface SupervisorContext {
   pauseMs?: (deaths: number) => number;
 }
 
-/** A supervised process. */
-export interface Supervised {
-  readonly name: string;
-  /** The pid; 0 while the process is not running. */
-  readonly pid: number;
-  /**
-   * Resolves when the process is ready for the first time.
-   * @throws Problem with the end of its log if it dies earlier or times out
-   */
-  start: () => Promise<void>;
-  /** Sends the stop signal, and SIGKILL after `graceMs`; resolves when the process has ended. */
-  stop: (graceMs: number) => Promise<void>;
-}
+export type Supervised = ReturnType<typeof supervise>;
 
 const maxDeaths = 5;
 const deathWindowMs = 60_000;
@@ -62,7 +50,7 @@ const keptLines = 20;
 const defaultPauseMs = (deaths: number): number => Math.min(250 * 2 ** (deaths - 1), 4_000);
 
 /** Supervises a process: starts it, writes its log, restarts it with backoff after a crash, and stops it. */
-export function supervise(spec: ProcessSpec, context: SupervisorContext): Supervised {
+export function supervise(spec: ProcessSpec, context: SupervisorContext) {
   const { name, stopSignal, readyWithinMs } = spec;
   const { state, terminal, signal, pauseMs = defaultPauseMs } = context;
   const logFile = state.path('logs', `${name}.log`);
@@ -179,14 +167,20 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext): Superv
 
   return {
     name,
+    /** The pid; 0 while the process is not running. */
     get pid() {
       return child?.pid ?? 0;
     },
-    async start() {
+    /**
+     * Resolves when the process is ready for the first time.
+     * @throws Problem with the end of its log if it dies earlier or times out
+     */
+    async start(): Promise<void> {
       await launch();
       void keepRunning();
     },
-    async stop(graceMs) {
+    /** Sends the stop signal, and SIGKILL after `graceMs`; resolves when the process has ended. */
+    async stop(graceMs: number): Promise<void> {
       isStopping = true;
       child?.kill(stopSignal);
       const timer = setTimeout(killGroup, graceMs);

@@ -3,15 +3,7 @@ import { Stopped } from './problem.ts';
 /** Sets the text behind a step's name: its progress, and finally its result. */
 export type Report = (detail: string) => void;
 
-/** Shows the launcher's steps to the user. */
-export interface Terminal {
-  line: (text: string) => void;
-  /**
-   * Does the work, and prints one line with its time at the end; meanwhile it shows progress.
-   * Prints no line for work that `signal` has ended.
-   */
-  step: <T>(name: string, work: (report: Report) => Promise<T>, signal?: AbortSignal) => Promise<T>;
-}
+export type Terminal = ReturnType<typeof createTerminal>;
 
 interface Step {
   name: string;
@@ -26,8 +18,8 @@ const lineEveryMs = 5_000;
 /** Formats a duration as seconds with one decimal. */
 export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
-/** On a terminal, the last line shows the running steps and is updated. Otherwise each long step prints a line every 5 s. */
-export function createTerminal(out: NodeJS.WriteStream = process.stdout): Terminal {
+/** Shows the launcher's steps to the user. On a terminal, the last line shows the running steps and is updated. Otherwise each long step prints a line every 5 s. */
+export function createTerminal(out: NodeJS.WriteStream = process.stdout) {
   // If the reader of the output ends (`npm start | head`), the stack keeps running.
   out.on('error', () => {});
   const running = new Set<Step>();
@@ -57,7 +49,11 @@ export function createTerminal(out: NodeJS.WriteStream = process.stdout): Termin
 
   return {
     line,
-    step: async (name, work, signal) => {
+    /**
+     * Does the work, and prints one line with its time at the end; meanwhile it shows progress.
+     * Prints no line for work that `signal` has ended.
+     */
+    step: async <T>(name: string, work: (report: Report) => Promise<T>, signal?: AbortSignal): Promise<T> => {
       const now = Date.now();
       const step: Step = { name, detail: '', start: now, shown: now };
       running.add(step);

@@ -6,24 +6,20 @@ import { allowTraversal } from './processing/decoder-user.ts';
 /** Maximum age of an upload in progress. */
 const abandonedMs = 10 * 60_000;
 
-/** Creates folders for uploads in progress. */
-export interface Workspace {
-  /** Runs `work` with its own folder, which is removed afterwards. */
-  use<T>(work: (folder: string) => Promise<T>): Promise<T>;
-  /** Removes folders that are older than ten minutes. Tries every folder, then throws the first error. */
-  removeAbandoned(): Promise<void>;
-}
+export type Workspace = Awaited<ReturnType<typeof createWorkspace>>;
 
 /**
+ * Creates folders for uploads in progress.
  * @param root created if it is missing; other processes may use it, too
  * @param remove replaces `rm` in tests
  */
-export async function createWorkspace(root: string, remove = rm): Promise<Workspace> {
+export async function createWorkspace(root: string, remove = rm) {
   await mkdir(root, { recursive: true, mode: 0o700 });
   await allowTraversal(root);
 
   return {
-    async use(work) {
+    /** Runs `work` with its own folder, which is removed afterwards. */
+    async use<T>(work: (folder: string) => Promise<T>): Promise<T> {
       const folder = join(root, randomUUID());
       await mkdir(folder, { mode: 0o700 });
       try {
@@ -33,7 +29,8 @@ export async function createWorkspace(root: string, remove = rm): Promise<Worksp
         await remove(folder, { recursive: true, force: true }).catch(() => undefined);
       }
     },
-    async removeAbandoned() {
+    /** Removes folders that are older than ten minutes. Tries every folder, then throws the first error. */
+    async removeAbandoned(): Promise<void> {
       const failures: unknown[] = [];
       for (const name of await readdir(root)) {
         const folder = join(root, name);

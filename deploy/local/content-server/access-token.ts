@@ -4,13 +4,7 @@ import type { Settings } from './settings.ts';
 
 const renewBeforeMs = 60_000;
 
-/** The access token of the content server's own machine client. */
-export interface AccessToken {
-  /** Returns a token that stays valid for at least a minute. @throws RefusedToken, or the error of fetch */
-  get: () => Promise<string>;
-  /** Discards the cached token after the platform refused it. */
-  drop: () => void;
-}
+export type AccessToken = ReturnType<typeof createAccessToken>;
 
 /** The client ID or secret is wrong, or the server cannot issue a token now. */
 export class RefusedToken extends Error {
@@ -24,8 +18,8 @@ export class RefusedToken extends Error {
   }
 }
 
-/** Gets a token by client credentials (RFC 6749 §4.4) and keeps it until shortly before it expires. */
-export function createAccessToken({ gateway, clientId, clientSecret }: Settings): AccessToken {
+/** Gets a token of the content server by client credentials (RFC 6749 §4.4) and keeps it until shortly before it expires. */
+export function createAccessToken({ gateway, clientId, clientSecret }: Settings) {
   let held: Promise<{ value: string; renewAt: number }> | undefined;
 
   async function fetchToken(): Promise<{ value: string; renewAt: number }> {
@@ -41,12 +35,14 @@ export function createAccessToken({ gateway, clientId, clientSecret }: Settings)
   }
 
   return {
-    async get() {
+    /** Returns a token that stays valid for at least a minute. @throws RefusedToken, or the error of fetch */
+    async get(): Promise<string> {
       const kept = await held?.catch(() => undefined);
       // Concurrent callers share one request.
       if (!kept || Date.now() >= kept.renewAt) held = fetchToken();
       return (await held!).value;
     },
-    drop: () => (held = undefined),
+    /** Discards the cached token after the platform refused it. */
+    drop: (): void => void (held = undefined),
   };
 }
