@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import type { Command } from './commands/command.ts';
@@ -7,11 +7,9 @@ import { createUser } from './commands/create-user.ts';
 import { disableClient } from './commands/disable-client.ts';
 import { importUsers } from './commands/import-users.ts';
 import { rotateClient } from './commands/rotate-client.ts';
-import { password, startAuth, type TestAuth } from './testing/start-auth.ts';
+import { password, useAuth } from './testing/start-auth.ts';
 
-let auth: TestAuth;
-beforeAll(async () => void (auth = await startAuth()));
-afterAll(() => auth.stop());
+const auth = useAuth();
 
 interface Entry {
   event: contract.AuditEvent;

@@ -6,11 +6,9 @@ import { byUser } from './audit-store.ts';
 import { replayDeletions } from './commands/replay-deletions.ts';
 import { verifyAudit } from './commands/verify-audit.ts';
 import { createStores } from './stores.ts';
-import { runCommand, startAuth, type TestAuth } from './testing/start-auth.ts';
+import { runCommand, useAuth } from './testing/start-auth.ts';
 
-let auth: TestAuth;
-beforeAll(async () => void (auth = await startAuth()));
-afterAll(() => auth.stop());
+const auth = useAuth();
 beforeEach(() => auth.sql('TRUNCATE auth.deleted_user, auth.deleted_user_reader'));
 
 let made = 0;

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { freePort } from '../../deploy/local/ports.ts';
 import { startService } from '../../test/support/programs.ts';
 import { until } from '../../test/support/wait.ts';
 import { createTestTokens } from './testing/tokens.ts';
-import { startTestStores, type TestStores } from './testing/test-stores.ts';
+import { useTestStores } from './testing/test-stores.ts';
 
-let world: TestStores;
-beforeAll(async () => {
-  world = await startTestStores();
-});
-afterAll(() => world.close());
+const world = useTestStores();
 
 const start = (env: Record<string, string>) =>
   startService('services/content-cache/main.ts', { env: { DATABASE_URL: world.databaseUrl, ...env } });

@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { createLogger, createMetrics } from '@content-platform/chassis';
 import { CacheUnavailable, type CacheClearer } from './cache/index.ts';
 import type { InvalidationLog } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
 import { createCacheMetrics } from './metrics.ts';
 import { createPendingClears, type PendingClears } from './pending-clears.ts';
-import { startTestStores, type TestStores } from './testing/test-stores.ts';
+import { useTestStores } from './testing/test-stores.ts';
 
-let world: TestStores;
+const world = useTestStores();
 let pending: PendingClears;
 beforeAll(async () => {
-  world = await startTestStores();
   const logger = createLogger('content-cache', 'silent');
   const metrics = createCacheMetrics(createMetrics('content-cache'));
   const invalidator = createInvalidator({ add: () => {} } as unknown as InvalidationLog, metrics);
   pending = createPendingClears(world.query, invalidator, logger);
 });
-afterAll(() => world.close());
 
 const clearerWith = (clearModel: CacheClearer['clearModel']) => ({ clearModel }) as CacheClearer;
 const requester = { source: 'http', requestedBy: 'cms' } as const;

@@ -1,13 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { until } from '../../test/support/wait.ts';
 import { type Proxy, startProxy } from '../../test/support/proxy.ts';
 import type { TestService } from './testing/service.ts';
-import { read, startTestStores, type TestStores } from './testing/test-stores.ts';
+import { read, useTestStores } from './testing/test-stores.ts';
 
-let world: TestStores;
+const world = useTestStores();
 let service: TestService;
 beforeAll(async () => {
-  world = await startTestStores();
   service = await world.service();
 });
 /** To the database. Closed also when a test fails. */
@@ -16,7 +15,6 @@ afterEach(async () => {
   await proxy?.close();
   proxy = undefined;
 });
-afterAll(() => world.close());
 
 const body = { fields: [{ name: 'a "quoted" é 🎈' }], big: 1e300, empty: [] };
 let nextId = 1;

@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import type { Model } from '@content-platform/contract';
 import type { TestService } from './testing/service.ts';
-import { read, startTestStores, type TestStores } from './testing/test-stores.ts';
+import { read, useTestStores } from './testing/test-stores.ts';
 
-let world: TestStores;
+const world = useTestStores();
 let open: TestService;
 let restricted: TestService;
 beforeAll(async () => {
-  world = await startTestStores();
   open = await world.service();
   restricted = await world.service({ env: { CONTENT_RESTRICTED_MODELS: 'accesscode, condition' } });
   for (const model of ['accesscode', 'webform'])
     await world.sql(`INSERT INTO content.record (model, id, title, body) VALUES ($1, 1, 'T', '{}')`, model);
 });
-afterAll(() => world.close());
 
 const readAs = async (service: TestService, token: string, model: Model, id = 1) => {
   const { status, error, headers } = await read(service, model, id, 'full', token);

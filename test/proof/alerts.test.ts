@@ -14,7 +14,6 @@ import { joinAsIdleMember } from '../support/idle-group-member.ts';
 import { holdOpen } from '../support/locks.ts';
 import { startOwnStack, type OwnStack } from '../support/own-stack.ts';
 import { read } from '../support/platform.ts';
-import { type AlertReceivers, startReceivers } from '../support/receivers.ts';
 import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
 import { database, freshId, save } from '../support/records.ts';
 import { isWell, stack } from '../support/stack.ts';
@@ -28,7 +27,6 @@ import { startWebhook, type Webhook } from '../support/webhook.ts';
  */
 let own: OwnStack;
 let webhook: Webhook;
-let receivers: AlertReceivers;
 let alertmanager: Alertmanager;
 let prometheus: Prometheus;
 let traffic: Traffic;
@@ -38,9 +36,7 @@ const seconds: string[] = [];
 beforeAll(async () => {
   own = await startOwnStack();
   webhook = await startWebhook();
-  receivers = await startReceivers();
-  const settings = { webhook: webhook.url, ...receivers.settings };
-  alertmanager = await startAlertmanager(settings, receivers.certificate);
+  alertmanager = await startAlertmanager({ webhook: webhook.url });
   prometheus = await startPrometheus(alertmanager.address);
   const id = freshId();
   await save(model, id, 'Read again and again');
@@ -54,7 +50,6 @@ afterAll(async () => {
   await traffic?.stop();
   await prometheus?.stop();
   await alertmanager?.stop();
-  await receivers?.stop();
   await webhook?.stop();
   await own?.stop();
 });
@@ -64,8 +59,6 @@ beforeEach(() => webhook.reset());
 async function told(since: number, ...names: string[]): Promise<void> {
   for (const name of names) {
     await until(`${name} was sent`, () => name in webhook.notified(), 90_000);
-    for (const texts of [receivers.slackTexts, receivers.mails])
-      await until(`${name} reached Slack and email`, () => texts.some((text) => text.includes(name)));
     const passed = ((performance.now() - since) / 1_000).toFixed(1);
     seconds.push(`${expect.getState().currentTestName}: ${name} ${passed}`);
   }

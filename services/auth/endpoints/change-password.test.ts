@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Database } from '@content-platform/chassis';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createSessionStore } from '../sessions/session-store.ts';
-import { longBackoff, password, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { longBackoff, password, useAuth } from '../testing/start-auth.ts';
 import { createUserStore } from '../user-store.ts';
 
 const another = 'eleven quiet herons read maps';
 const temporary = 'k7mp-x2dw-94hr-vbt3';
-let auth: TestAuth;
-
-beforeAll(async () => {
-  auth = await startAuth({ backoff: longBackoff });
-});
-afterAll(() => auth.stop());
+const auth = useAuth({ backoff: longBackoff });
 
 const setTemporary = async (id: number) =>
   auth.stores.users.setTemporaryPassword(id, await auth.accounts.passwords.hash(temporary), 3_600);

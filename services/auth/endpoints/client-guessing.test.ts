@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { token } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { longBackoff, queriesOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { longBackoff, queriesOf, useAuth } from '../testing/start-auth.ts';
 
 const secret = 'the secret of a machine';
-let auth: TestAuth;
-
+const auth = useAuth({ backoff: longBackoff });
 beforeAll(async () => {
-  auth = await startAuth({ backoff: longBackoff });
   await auth.addClient('cms', secret, 'cache:clear');
 });
-afterAll(() => auth.stop());
 
 async function ask(address: string, client_id: string, client_secret = 'a wrong secret', scope?: string) {
   const body = { grant_type: 'client_credentials', client_id, client_secret, ...(scope && { scope }) };

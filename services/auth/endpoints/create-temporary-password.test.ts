@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { decode, reasonOf, startAuth, type TestAuth, visible } from '../testing/start-auth.ts';
+import { decode, reasonOf, useAuth, type TestAuth, visible } from '../testing/start-auth.ts';
 
-let auth: TestAuth;
+const auth = useAuth();
 let admin: Awaited<ReturnType<TestAuth['person']>>;
-
 beforeAll(async () => {
-  auth = await startAuth();
   admin = await auth.person({}, 'admin');
 });
-afterAll(() => auth.stop());
 
 async function reset(id: number, body?: { expires_in: number }) {
   const options = { params: { id }, token: admin.token, ...(body && { body }) };

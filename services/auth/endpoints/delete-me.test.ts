@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { codeOf, enrol } from '../../../test/support/totp.ts';
 import { until } from '../../../test/support/wait.ts';
-import { longBackoff, password, reasonOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { longBackoff, password, reasonOf, useAuth, type TestAuth } from '../testing/start-auth.ts';
 import { createUserStore } from '../user-store.ts';
 
 type Person = Awaited<ReturnType<TestAuth['person']>>;
 
-let auth: TestAuth;
-beforeAll(async () => {
-  auth = await startAuth({ backoff: longBackoff });
-});
-afterAll(() => auth.stop());
+const auth = useAuth({ backoff: longBackoff });
 
 const remove = ({ token }: Person, body?: contract.BodyInput<typeof contract.deleteMe>) =>
   call(auth.origin, contract.deleteMe, { token, ...(body && { body }) });

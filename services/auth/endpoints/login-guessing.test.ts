@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { longBackoff, password, startAuth, type TestAuth, visible } from '../testing/start-auth.ts';
+import { beforeAll, expect, test } from '@jest/globals';
+import { longBackoff, password, useAuth, visible } from '../testing/start-auth.ts';
 
-let auth: TestAuth;
-
+const auth = useAuth({ backoff: longBackoff });
 beforeAll(async () => {
-  auth = await startAuth({ backoff: longBackoff });
   await auth.addUser('ann@example.com', password);
   await auth.addUser('ben@example.com', password);
 });
-afterAll(() => auth.stop());
 
 const logIn = (email: string, address: string, given = 'a wrong password') =>
   auth.logIn(email, given, { 'X-Forwarded-For': address });

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import bcrypt from '@node-rs/bcrypt';
-import { decode, issuer, password, startAuth, type TestAuth, visible } from '../testing/start-auth.ts';
+import { decode, issuer, password, useAuth, visible } from '../testing/start-auth.ts';
 
-let auth: TestAuth;
-
+const auth = useAuth();
 beforeAll(async () => {
-  auth = await startAuth();
   await auth.addUser('ann@example.com', password, 'sre');
   await auth.addUser('gone@example.com', password);
   await auth.sql(`UPDATE auth.user SET disabled = true WHERE email LIKE 'gone%'`);
 });
-afterAll(() => auth.stop());
 
 /** Adds a user whose hash is bcrypt, as imported ones are. */
 async function addImported(email: string) {

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { me } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { useAuth } from '../testing/start-auth.ts';
 
-let auth: TestAuth;
-
-beforeAll(async () => {
-  auth = await startAuth();
-});
-afterAll(() => auth.stop());
+const auth = useAuth();
 
 test.each([
   ['deleted', 'DELETE FROM auth.user WHERE id = $1'],

@@ -1,23 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { endAllSessions } from '../commands/end-all-sessions.ts';
-import {
-  keySecret,
-  longBackoff,
-  password,
-  reasonOf,
-  startAuth,
-  type TestAuth,
-} from '../testing/start-auth.ts';
+import { keySecret, longBackoff, password, reasonOf, useAuth, type TestAuth } from '../testing/start-auth.ts';
 
-let auth: TestAuth;
+const auth = useAuth({ backoff: longBackoff });
 let admin: Awaited<ReturnType<TestAuth['person']>>;
-
-beforeAll(async () => {
-  auth = await startAuth({ backoff: longBackoff });
-});
-afterAll(() => auth.stop());
 beforeEach(async () => {
   admin = await auth.person({}, 'user', 'admin');
 });

@@ -1,22 +1,19 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { token } from '@content-platform/contract';
 import { call, type CallOptions } from '@content-platform/contract/client';
 import { createClientStore, type ClientStore } from '../client-store.ts';
-import { decode, issuer, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { decode, issuer, useAuth } from '../testing/start-auth.ts';
 
 const grant_type = 'client_credentials';
 const secret = 'p+a ss:wörd%2B&=';
 const inBody = { grant_type, client_id: 'cms', client_secret: secret };
-let auth: TestAuth;
-
+const auth = useAuth();
 beforeAll(async () => {
-  auth = await startAuth();
   await auth.addClient('cms', secret, 'cache:clear', 'jobs:manage');
   await auth.addClient('idle', secret);
   await auth.addClient('gone', secret, 'cache:clear');
   await auth.sql(`UPDATE auth.client SET disabled = true WHERE name = 'gone'`);
 });
-afterAll(() => auth.stop());
 
 const ask = (options: CallOptions<typeof token>) => call(auth.origin, token, options);
 

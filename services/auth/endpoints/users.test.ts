@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createUserStore } from '../user-store.ts';
-import { decode, password, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { decode, password, useAuth } from '../testing/start-auth.ts';
 
-let auth: TestAuth;
+const auth = useAuth();
 /** The token of an admin. Its scopes stay valid, whatever the tests do to the admin. */
 let token: string;
-
 beforeAll(async () => {
-  auth = await startAuth();
   ({ token } = await auth.person({}, 'admin'));
 });
-afterAll(() => auth.stop());
 
 let made = 0;
 /** A user without a password, created directly in the database. */

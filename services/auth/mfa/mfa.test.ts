@@ -5,15 +5,10 @@ import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
 import { resetMfa } from '../commands/reset-mfa.ts';
 import { type EvilProvider, startEvilProvider } from '../testing/evil-provider.ts';
 import { type IdentityFixture, startIdentityService } from '../testing/identity-fixture.ts';
-import { longBackoff, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { longBackoff, startAuth, type TestAuth, useAuth } from '../testing/start-auth.ts';
 
-let auth: TestAuth;
+const auth = useAuth({ backoff: longBackoff });
 let user: Awaited<ReturnType<TestAuth['person']>> & Awaited<ReturnType<typeof enrol>>;
-
-beforeAll(async () => {
-  auth = await startAuth({ backoff: longBackoff });
-});
-afterAll(() => auth.stop());
 beforeEach(async () => {
   const person = await auth.person();
   user = { ...person, ...(await enrol(auth.origin, person.token)) };

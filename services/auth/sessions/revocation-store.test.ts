@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { until } from '../../../test/support/wait.ts';
 import { createRevocationStore } from './revocation-store.ts';
-import { startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { useAuth } from '../testing/start-auth.ts';
 
-let auth: TestAuth;
-beforeAll(async () => {
-  auth = await startAuth();
-});
-afterAll(() => auth.stop());
+const auth = useAuth();
 
 const revokeNow = (what: { sessions?: number[]; client?: string }) =>
   auth.stores.transaction(({ revocations }) => revocations.add(what));

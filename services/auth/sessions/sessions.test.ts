@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { createHmac } from 'node:crypto';
 import type { Database } from '@content-platform/chassis';
 import { listSessions } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../../test/support/wait.ts';
 import { untilBlocked } from '../../../test/support/locks.ts';
-import { password, reasonOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
+import { password, reasonOf, useAuth } from '../testing/start-auth.ts';
 import { createUserStore } from '../user-store.ts';
 import { sha256 } from './opaque-token.ts';
 import { createSessionStore } from './session-store.ts';
 
-let auth: TestAuth;
-
-beforeAll(async () => {
-  auth = await startAuth();
-});
-afterAll(() => auth.stop());
+const auth = useAuth();
 
 const reasonFor = async (refreshToken: string) => reasonOf(await auth.refresh(refreshToken));
 async function successorOf(refreshToken: string): Promise<string> {

@@ -1,6 +1,7 @@
 // Helpers that the tests of auth share.
 import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
+import { afterAll, beforeAll } from '@jest/globals';
 import { createTokenVerifier, type Database, watchRevocations } from '@content-platform/chassis';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import * as contract from '@content-platform/contract';
@@ -151,6 +152,14 @@ export async function startAuth({
   };
 }
 export type TestAuth = Awaited<ReturnType<typeof startAuth>>;
+
+/** Starts the service before the tests of a file, and stops it afterwards. Only tests and hooks may use the result. */
+export function useAuth(options: Parameters<typeof startAuth>[0] = {}): TestAuth {
+  const auth = {} as TestAuth;
+  beforeAll(async () => void Object.assign(auth, await startAuth(options)));
+  afterAll(() => auth.stop());
+  return auth;
+}
 
 /** Returns the number of statements that the service ran under this name. */
 export async function queriesOf({ metrics }: TestAuth, operation: string): Promise<number> {
