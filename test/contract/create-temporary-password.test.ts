@@ -11,71 +11,68 @@ const unknownUser = '/api/admin/users/9007199254740991/temporary-password';
 const { gateway, services } = stack();
 const new_password = 'eleven quiet herons read maps';
 
-describeEndpoint(
-  contract.createTemporaryPassword,
-  {
-    path: unknownUser,
-    as: 'admin',
-    body: { expires_in: 3_600 },
-    isMissing: true,
-    invalid: {
-      fields: [
-        { expires_in: 59 },
-        { expires_in: 604_801 },
-        { expires_in: 60.5 },
-        { expires_in: '60' },
-        { compromised: 'yes' },
-        { password: 'chosen by an administrator' },
-      ],
-    },
+const createTemporaryPasswordExample = {
+  path: unknownUser,
+  as: 'admin',
+  body: { expires_in: 3_600 },
+  isMissing: true,
+  invalid: {
+    fields: [
+      { expires_in: 59 },
+      { expires_in: 604_801 },
+      { expires_in: 60.5 },
+      { expires_in: '60' },
+      { compromised: 'yes' },
+      { password: 'chosen by an administrator' },
+    ],
   },
-  ({ ask }) => {
-    test('allows one login, which can only set a new password', async () => {
-      const { id, email, password, token: own } = await newUser('sre');
-      const answer = await ask({ params: { id } });
-      expect(answer.headers.get('cache-control')).toBe('no-store');
-      const { temporary_password: temporary, expires_at } = answer.body!;
-      expect(temporary).toMatch(/^([2-9a-km-np-z]{4}-){3}[2-9a-km-np-z]{4}$/);
-      expect(Math.abs(Date.parse(expires_at) - Date.now() - 86_400_000)).toBeLessThan(60_000);
+} as const;
+describeEndpoint(contract.createTemporaryPassword, createTemporaryPasswordExample, ({ ask }) => {
+  test('allows one login, which can only set a new password', async () => {
+    const { id, email, password, token: own } = await newUser('sre');
+    const answer = await ask({ params: { id } });
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    const { temporary_password: temporary, expires_at } = answer.body!;
+    expect(temporary).toMatch(/^([2-9a-km-np-z]{4}-){3}[2-9a-km-np-z]{4}$/);
+    expect(Math.abs(Date.parse(expires_at) - Date.now() - 86_400_000)).toBeLessThan(60_000);
 
-      const body = { email, password: temporary };
-      const first = await call(gateway, contract.login, { body });
-      expect(first).toMatchObject({ status: 200, body: { must_change_password: true } });
-      const second = await call(gateway, contract.login, { body });
-      expect(second.error?.error).toBe('invalid_credentials');
+    const body = { email, password: temporary };
+    const first = await call(gateway, contract.login, { body });
+    expect(first).toMatchObject({ status: 200, body: { must_change_password: true } });
+    const second = await call(gateway, contract.login, { body });
+    expect(second.error?.error).toBe('invalid_credentials');
 
-      const refreshed = await refresh(first.body!.refresh_token);
-      for (const token of [first.body!.token, refreshed.body!.access_token]) await expectRestricted(token);
-      // The user's other session and old password still work.
-      expect((await call(gateway, contract.listSessions, { token: own })).status).toBe(200);
-      expect((await logIn(email, password)).token).toBeTruthy();
+    const refreshed = await refresh(first.body!.refresh_token);
+    for (const token of [first.body!.token, refreshed.body!.access_token]) await expectRestricted(token);
+    // The user's other session and old password still work.
+    expect((await call(gateway, contract.listSessions, { token: own })).status).toBe(200);
+    expect((await logIn(email, password)).token).toBeTruthy();
 
-      const change = { current_password: temporary, new_password };
-      const options = { body: change, token: refreshed.body!.access_token };
-      expect((await call(gateway, contract.changePassword, options)).status).toBe(204);
-      await untilRefused(own);
-      const { token } = await logIn(email, new_password);
-      expect((await call(gateway, contract.listSessions, { token })).status).toBe(200);
-    });
+    const change = { current_password: temporary, new_password };
+    const options = { body: change, token: refreshed.body!.access_token };
+    expect((await call(gateway, contract.changePassword, options)).status).toBe(204);
+    await untilRefused(own);
+    const { token } = await logIn(email, new_password);
+    expect((await call(gateway, contract.listSessions, { token })).status).toBe(200);
+  });
 
-    test('takes a compromised password away', async () => {
-      const { id, email, password, token } = await newUser();
-      const { body } = await ask({ params: { id }, body: { compromised: true } });
-      const guess = { body: { email, password } };
-      expect((await call(gateway, contract.login, guess)).error?.error).toBe('invalid_credentials');
-      await untilRefused(token);
-      expect((await logIn(email, body!.temporary_password)).token).toBeTruthy();
-    });
+  test('takes a compromised password away', async () => {
+    const { id, email, password, token } = await newUser();
+    const { body } = await ask({ params: { id }, body: { compromised: true } });
+    const guess = { body: { email, password } };
+    expect((await call(gateway, contract.login, guess)).error?.error).toBe('invalid_credentials');
+    await untilRefused(token);
+    expect((await logIn(email, body!.temporary_password)).token).toBeTruthy();
+  });
 
-    test('ends a session with a temporary password on logout', async () => {
-      const { id, email } = await newUser();
-      const { body } = await ask({ params: { id }, body: { expires_in: 60 } });
-      const { token } = await logIn(email, body!.temporary_password);
-      expect((await call(gateway, contract.logout, { token })).status).toBe(204);
-      await untilRefused(token);
-    });
-  },
-);
+  test('ends a session with a temporary password on logout', async () => {
+    const { id, email } = await newUser();
+    const { body } = await ask({ params: { id }, body: { expires_in: 60 } });
+    const { token } = await logIn(email, body!.temporary_password);
+    expect((await call(gateway, contract.logout, { token })).status).toBe(204);
+    await untilRefused(token);
+  });
+});
 
 /** Expects that the token only reaches the endpoints needed to set a password, through the gateway and directly. */
 async function expectRestricted(token: string): Promise<void> {

@@ -59,38 +59,35 @@ async function changedRecord(): Promise<number> {
   return id;
 }
 
-describeEndpoint(
-  contract.listFailedJobs,
-  { path, as: 'sre', invalid: { queries: badQueries } },
-  ({ ask }) => {
-    test.each<[string, string | null, Job['class']]>([
-      ['not JSON', '{"model":', 'not_json'],
-      ['null', null, 'empty'],
-      ['an unknown model', '{"model":"letter","id":1}', 'unknown_model'],
-      ['an id as string', '{"model":"webform","id":"1"}', 'invalid_event'],
-    ])('stores an event that is %s as a failed job and continues', async (_, value, failedClass) => {
-      const id = await changedRecord();
-      const key = `webform:${id}`;
-      const job = await jobOf(await announce(value, key));
-      const topic = 'cache-invalidation';
-      expect(job).toMatchObject({ class: failedClass, value, topic, state: 'open', attempts: 1 });
-      // Consumers ignore unknown fields.
-      await announce(JSON.stringify({ model: 'webform', id, tenant: 'x' }), key);
-      await until('the good event behind it is carried out', async () => {
-        return (await read('webform', id)).title === 'New';
-      });
+const listFailedJobsExample = { path, as: 'sre', invalid: { queries: badQueries } } as const;
+describeEndpoint(contract.listFailedJobs, listFailedJobsExample, ({ ask }) => {
+  test.each<[string, string | null, Job['class']]>([
+    ['not JSON', '{"model":', 'not_json'],
+    ['null', null, 'empty'],
+    ['an unknown model', '{"model":"letter","id":1}', 'unknown_model'],
+    ['an id as string', '{"model":"webform","id":"1"}', 'invalid_event'],
+  ])('stores an event that is %s as a failed job and continues', async (_, value, failedClass) => {
+    const id = await changedRecord();
+    const key = `webform:${id}`;
+    const job = await jobOf(await announce(value, key));
+    const topic = 'cache-invalidation';
+    expect(job).toMatchObject({ class: failedClass, value, topic, state: 'open', attempts: 1 });
+    // Consumers ignore unknown fields.
+    await announce(JSON.stringify({ model: 'webform', id, tenant: 'x' }), key);
+    await until('the good event behind it is carried out', async () => {
+      return (await read('webform', id)).title === 'New';
     });
+  });
 
-    test('lists jobs in pages, newest first, and filters by class, model and time', async () => {
-      await jobOf(await announce('still not json'));
-      const first = await ask({ query: { limit: 1, class: 'not_json' } });
-      const second = await ask({ query: { limit: 1, class: 'not_json', cursor: first.body!.next_cursor! } });
-      expect(second.body!.items[0]!.id).toBeLessThan(first.body!.items[0]!.id);
-      const later = await ask({ query: { since: '2999-01-01T00:00:00Z', model: 'webform', state: 'open' } });
-      expect(later.body).toEqual({ items: [], next_cursor: null });
-    });
-  },
-);
+  test('lists jobs in pages, newest first, and filters by class, model and time', async () => {
+    await jobOf(await announce('still not json'));
+    const first = await ask({ query: { limit: 1, class: 'not_json' } });
+    const second = await ask({ query: { limit: 1, class: 'not_json', cursor: first.body!.next_cursor! } });
+    expect(second.body!.items[0]!.id).toBeLessThan(first.body!.items[0]!.id);
+    const later = await ask({ query: { since: '2999-01-01T00:00:00Z', model: 'webform', state: 'open' } });
+    expect(later.body).toEqual({ items: [], next_cursor: null });
+  });
+});
 
 const classes = {
   path: `${path}/classes`,
@@ -115,106 +112,89 @@ describeEndpoint(contract.listFailedJobClasses, classes, ({ ask }) => {
   });
 });
 
-describeEndpoint(
-  contract.readFailedJob,
-  { path: `${path}/9007199254740991`, as: 'admin', isMissing: true },
-  ({ ask }) => {
-    test('returns one job', async () => {
-      expect((await ask({ params: { id: example.id } })).body).toEqual(example);
-    });
-  },
-);
+const readFailedJobExample = { path: `${path}/9007199254740991`, as: 'admin', isMissing: true } as const;
+describeEndpoint(contract.readFailedJob, readFailedJobExample, ({ ask }) => {
+  test('returns one job', async () => {
+    expect((await ask({ params: { id: example.id } })).body).toEqual(example);
+  });
+});
 
-describeEndpoint(
-  contract.retryFailedJob,
-  { path: `${path}/9007199254740991/retry`, as: 'sre', isMissing: true },
-  ({ ask }) => {
-    test('closes a job whose retry succeeds, and clears the record', async () => {
-      const record = await changedRecord();
-      const id = await retryableJob(record);
-      expect(await ask({ params: { id } })).toMatchObject({
-        status: 200,
-        body: { id, state: 'retried', attempts: 2 },
-      });
-      expect(await read('webform', record)).toMatchObject({ title: 'New' });
+const retryFailedJobExample = { path: `${path}/9007199254740991/retry`, as: 'sre', isMissing: true } as const;
+describeEndpoint(contract.retryFailedJob, retryFailedJobExample, ({ ask }) => {
+  test('closes a job whose retry succeeds, and clears the record', async () => {
+    const record = await changedRecord();
+    const id = await retryableJob(record);
+    expect(await ask({ params: { id } })).toMatchObject({
+      status: 200,
+      body: { id, state: 'retried', attempts: 2 },
     });
-    test('keeps a job open whose retry fails, with the error', async () => {
-      const { id } = await jobOf(await announce('never json'));
-      const answer = await ask({ params: { id } });
-      expect(answer.error).toMatchObject({ error: 'retry_failed', code: 409 });
-      const token = await tokenOf(gateway, 'sre');
-      const { body } = await call(gateway, contract.readFailedJob, { params: { id }, token });
-      expect(body).toMatchObject({ state: 'open', attempts: 2 });
-    });
-  },
-);
+    expect(await read('webform', record)).toMatchObject({ title: 'New' });
+  });
+  test('keeps a job open whose retry fails, with the error', async () => {
+    const { id } = await jobOf(await announce('never json'));
+    const answer = await ask({ params: { id } });
+    expect(answer.error).toMatchObject({ error: 'retry_failed', code: 409 });
+    const token = await tokenOf(gateway, 'sre');
+    const { body } = await call(gateway, contract.readFailedJob, { params: { id }, token });
+    expect(body).toMatchObject({ state: 'open', attempts: 2 });
+  });
+});
 
-describeEndpoint(
-  contract.retryFailedJobs,
-  {
-    path: `${path}/retry`,
-    as: 'sre',
-    body: { dry_run: true },
-    invalid: {
-      fields: [{ per_second: 0 }, { per_second: 1.5 }, { class: 'x' }, { dry_run: 'yes' }, { extra: 1 }],
-    },
+const retryFailedJobsExample = {
+  path: `${path}/retry`,
+  as: 'sre',
+  body: { dry_run: true },
+  invalid: {
+    fields: [{ per_second: 0 }, { per_second: 1.5 }, { class: 'x' }, { dry_run: 'yes' }, { extra: 1 }],
   },
-  ({ ask }) => {
-    test('counts in a dry run; otherwise retries the matching jobs', async () => {
-      const ids = [await retryableJob(freshId()), await retryableJob(freshId())];
-      const filter = { class: 'unknown_model', model: 'webform' } as const;
-      const dry = await ask({ body: { ...filter, dry_run: true } });
-      expect(dry.body!.matched).toBeGreaterThanOrEqual(2);
-      expect(dry.body).toMatchObject({ retried: 0, failed: 0 });
-      const run = await ask({ body: { ...filter, per_second: 1000 } });
-      expect(run.body).toEqual({ matched: dry.body!.matched, retried: dry.body!.matched, failed: 0 });
-      const { rows } = await database().query('SELECT state FROM content.failed_job WHERE id = ANY($1)', [
-        ids,
-      ]);
-      expect(rows).toEqual([{ state: 'retried' }, { state: 'retried' }]);
-    });
-  },
-);
+} as const;
+describeEndpoint(contract.retryFailedJobs, retryFailedJobsExample, ({ ask }) => {
+  test('counts in a dry run; otherwise retries the matching jobs', async () => {
+    const ids = [await retryableJob(freshId()), await retryableJob(freshId())];
+    const filter = { class: 'unknown_model', model: 'webform' } as const;
+    const dry = await ask({ body: { ...filter, dry_run: true } });
+    expect(dry.body!.matched).toBeGreaterThanOrEqual(2);
+    expect(dry.body).toMatchObject({ retried: 0, failed: 0 });
+    const run = await ask({ body: { ...filter, per_second: 1000 } });
+    expect(run.body).toEqual({ matched: dry.body!.matched, retried: dry.body!.matched, failed: 0 });
+    const { rows } = await database().query('SELECT state FROM content.failed_job WHERE id = ANY($1)', [ids]);
+    expect(rows).toEqual([{ state: 'retried' }, { state: 'retried' }]);
+  });
+});
 
-describeEndpoint(
-  contract.deleteFailedJobs,
-  {
-    path,
-    as: 'sre',
-    body: { class: 'unknown_model', model: 'condition', dry_run: true },
-    invalid: {
-      fields: [{ class: 'x' }, { state: 'closed' }, { since: 'yesterday' }, { dry_run: 'yes' }, { extra: 1 }],
-      bodies: [{}, { dry_run: false }],
-    },
+const deleteFailedJobsExample = {
+  path,
+  as: 'sre',
+  body: { class: 'unknown_model', model: 'condition', dry_run: true },
+  invalid: {
+    fields: [{ class: 'x' }, { state: 'closed' }, { since: 'yesterday' }, { dry_run: 'yes' }, { extra: 1 }],
+    bodies: [{}, { dry_run: false }],
   },
-  ({ ask }) => {
-    test('counts in a dry run; otherwise deletes the matching jobs', async () => {
-      // No other test uses jobs of this model.
-      const filter = { class: 'unknown_model', model: 'condition' } as const;
-      const ids = [
-        await retryableJob(freshId(), 'condition'),
-        await retryableJob(freshId(), 'condition'),
-        await retryableJob(freshId(), 'pathway'),
-      ];
-      expect((await ask({ body: { ...filter, dry_run: true } })).body).toEqual({ matched: 2, deleted: 0 });
-      expect((await ask({ body: filter })).body).toEqual({ matched: 2, deleted: 2 });
-      const { rows } = await database().query<{ id: string }>(
-        'SELECT id FROM content.failed_job WHERE id = ANY($1)',
-        [ids],
-      );
-      expect(rows.map(({ id }) => Number(id))).toEqual([ids[2]]);
-    });
-  },
-);
+} as const;
+describeEndpoint(contract.deleteFailedJobs, deleteFailedJobsExample, ({ ask }) => {
+  test('counts in a dry run; otherwise deletes the matching jobs', async () => {
+    // No other test uses jobs of this model.
+    const filter = { class: 'unknown_model', model: 'condition' } as const;
+    const ids = [
+      await retryableJob(freshId(), 'condition'),
+      await retryableJob(freshId(), 'condition'),
+      await retryableJob(freshId(), 'pathway'),
+    ];
+    expect((await ask({ body: { ...filter, dry_run: true } })).body).toEqual({ matched: 2, deleted: 0 });
+    expect((await ask({ body: filter })).body).toEqual({ matched: 2, deleted: 2 });
+    const { rows } = await database().query<{ id: string }>(
+      'SELECT id FROM content.failed_job WHERE id = ANY($1)',
+      [ids],
+    );
+    expect(rows.map(({ id }) => Number(id))).toEqual([ids[2]]);
+  });
+});
 
-describeEndpoint(
-  contract.deleteFailedJob,
-  { path: `${path}/9007199254740991`, as: 'sre', isMissing: true },
-  ({ ask }) => {
-    test('deletes a job', async () => {
-      const id = await retryableJob(freshId());
-      expect(await ask({ params: { id } })).toMatchObject({ status: 204 });
-      expect((await ask({ params: { id } })).error?.error).toBe('not_found');
-    });
-  },
-);
+const deleteFailedJobExample = { path: `${path}/9007199254740991`, as: 'sre', isMissing: true } as const;
+describeEndpoint(contract.deleteFailedJob, deleteFailedJobExample, ({ ask }) => {
+  test('deletes a job', async () => {
+    const id = await retryableJob(freshId());
+    expect(await ask({ params: { id } })).toMatchObject({ status: 204 });
+    expect((await ask({ params: { id } })).error?.error).toBe('not_found');
+  });
+});

@@ -143,38 +143,38 @@ describeEndpoint(contract.identityCallback, { path: '/api/identity/login/callbac
   testDisabled(subject);
 });
 
-describeEndpoint(
-  contract.backchannelLogout,
-  { path: '/api/identity/backchannel-logout', body: { logout_token: 'a.b.c' } },
-  (subject) => {
-    const { ask, send } = subject;
-    test('ends the session of a user who has logged out at the identity service', async () => {
-      const { browser, provider, token } = await logIn();
-      const page = await (await browser.go(`${provider}/session/end`)).text();
-      const xsrf = /name="xsrf" value="([^"]+)"/.exec(page)![1]!;
-      const confirmed = { method: 'POST', body: new URLSearchParams({ xsrf, logout: 'yes' }) };
-      await browser.go(`${provider}/session/end/confirm`, confirmed);
-      await until('the provider has sent a logout token', () => logoutTokens.length > 0);
-      const body = { logout_token: logoutTokens.at(-1)! };
-      expect((await ask({ params, body })).status).toBe(200);
-      expect((await ask({ params, body })).error?.error).toBe('invalid_request');
-      await until('the access token is refused', async () => {
-        return (await call(gateway, contract.me, { token })).status === 401;
-      });
+const backchannelLogoutExample = {
+  path: '/api/identity/backchannel-logout',
+  body: { logout_token: 'a.b.c' },
+} as const;
+describeEndpoint(contract.backchannelLogout, backchannelLogoutExample, (subject) => {
+  const { ask, send } = subject;
+  test('ends the session of a user who has logged out at the identity service', async () => {
+    const { browser, provider, token } = await logIn();
+    const page = await (await browser.go(`${provider}/session/end`)).text();
+    const xsrf = /name="xsrf" value="([^"]+)"/.exec(page)![1]!;
+    const confirmed = { method: 'POST', body: new URLSearchParams({ xsrf, logout: 'yes' }) };
+    await browser.go(`${provider}/session/end/confirm`, confirmed);
+    await until('the provider has sent a logout token', () => logoutTokens.length > 0);
+    const body = { logout_token: logoutTokens.at(-1)! };
+    expect((await ask({ params, body })).status).toBe(200);
+    expect((await ask({ params, body })).error?.error).toBe('invalid_request');
+    await until('the access token is refused', async () => {
+      return (await call(gateway, contract.me, { token })).status === 401;
     });
+  });
 
-    test('refuses a token that is missing or repeated', async () => {
-      for (const body of ['', 'logout_token=', 'logout_token=a&logout_token=b']) {
-        expect((await send({ body })).error?.error).toBe('invalid_request');
-      }
-    });
+  test('refuses a token that is missing or repeated', async () => {
+    for (const body of ['', 'logout_token=', 'logout_token=a&logout_token=b']) {
+      expect((await send({ body })).error?.error).toBe('invalid_request');
+    }
+  });
 
-    testDisabled(subject, { body: { logout_token: 'a.b.c' } } as Pick<
-      CallOptions<typeof contract.backchannelLogout>,
-      'body'
-    >);
-  },
-);
+  testDisabled(subject, { body: { logout_token: 'a.b.c' } } as Pick<
+    CallOptions<typeof contract.backchannelLogout>,
+    'body'
+  >);
+});
 
 describeEndpoint(contract.identityLogout, { path: '/api/identity/logout', as: 'user' }, (subject) => {
   const { ask } = subject;

@@ -62,109 +62,106 @@ describeEndpoint(contract.deleteMedia, { path: `/api/media/${nobodys}`, as: 'use
 
 const badVariants = { paths: ['tiny', 'thumb.webp', 'THUMB'].map((variant) => `/api/media/1/${variant}`) };
 
-describeEndpoint(
-  contract.readVariant,
-  { path: '/api/media/1/thumb', as: 'user', invalid: badVariants },
-  ({ ask }) => {
-    const large = () => image.variants.find(({ name }) => name === 'large')!;
-    const params = () => ({ id: image.id, variant: 'large' });
-    const whole = async () => (await download(large().url, token)).body;
-    const etagOf = async () => (await ask({ params: params() })).headers.get('etag')!;
+const readVariantExample = { path: '/api/media/1/thumb', as: 'user', invalid: badVariants } as const;
+describeEndpoint(contract.readVariant, readVariantExample, ({ ask }) => {
+  const large = () => image.variants.find(({ name }) => name === 'large')!;
+  const params = () => ({ id: image.id, variant: 'large' });
+  const whole = async () => (await download(large().url, token)).body;
+  const etagOf = async () => (await ask({ params: params() })).headers.get('etag')!;
 
-    test('serves an image inline under a sandbox policy', async () => {
-      const { status, headers } = await ask({ params: params() });
-      expect(status).toBe(200);
-      expect(Object.fromEntries(headers)).toMatchObject({
-        'content-type': 'image/webp',
-        'content-length': String(large().bytes),
-        'content-disposition': `inline; filename="F_hr (1).webp"; filename*=UTF-8''F%C3%B6hr%20%281%29.webp`,
-        'cache-control': 'private, max-age=31536000, immutable',
-        'accept-ranges': 'bytes',
-        'x-content-type-options': 'nosniff',
-        'content-security-policy': "default-src 'none'; sandbox",
+  test('serves an image inline under a sandbox policy', async () => {
+    const { status, headers } = await ask({ params: params() });
+    expect(status).toBe(200);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-type': 'image/webp',
+      'content-length': String(large().bytes),
+      'content-disposition': `inline; filename="F_hr (1).webp"; filename*=UTF-8''F%C3%B6hr%20%281%29.webp`,
+      'cache-control': 'private, max-age=31536000, immutable',
+      'accept-ranges': 'bytes',
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; sandbox",
+    });
+  });
+
+  test('HEAD returns the length of the whole file even with a Range header', async () => {
+    const headers = { Authorization: `Bearer ${token}`, Range: 'bytes=0-9' };
+    const head = await fetch(large().url, { method: 'HEAD', headers });
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(large().bytes)]);
+  });
+
+  test('serves a PDF as an attachment', async () => {
+    const { status, headers } = await ask({ params: { id: pdf.id, variant: 'original' } });
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/pdf');
+    expect(headers.get('content-disposition')).toBe(
+      `attachment; filename="letter _22A_22.pdf"; filename*=UTF-8''letter%20%2522A%2522.pdf`,
+    );
+  });
+
+  test('gives each variant its own ETag; returns 304 for the current one', async () => {
+    const etag = await etagOf();
+    expect(etag).toMatch(/^"[^"]+"$/);
+    expect((await ask({ params: { id: image.id, variant: 'thumb' } })).headers.get('etag')).not.toBe(etag);
+    for (const sent of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const answer = await ask({ params: params(), headers: { 'If-None-Match': sent } });
+      expect(answer.status).toBe(304);
+      expect(answer.headers.get('etag')).toBe(etag);
+      expect(answer.headers.get('cache-control')).toContain('immutable');
+    }
+    expect(await ask({ params: params(), headers: { 'If-None-Match': '"other"' } })).toMatchObject({
+      status: 200,
+    });
+  });
+
+  test('returns the requested range, or 416', async () => {
+    const all = await whole();
+    const { status, headers, body } = await download(large().url, token, { Range: 'bytes=5-14' });
+    expect(status).toBe(206);
+    expect(body.equals(all.subarray(5, 15))).toBe(true);
+    expect(headers.get('content-range')).toBe(`bytes 5-14/${all.length}`);
+    expect(headers.get('content-length')).toBe('10');
+    const none = await ask({ params: params(), headers: { Range: 'bytes=999999999-' } });
+    expect(none).toMatchObject({ status: 416, error: { error: 'range_not_satisfiable' } });
+    expect(none.headers.get('content-range')).toBe(`bytes */${large().bytes}`);
+  });
+
+  test('If-Range: returns the range for the current ETag, else the whole file', async () => {
+    const etag = await etagOf();
+    const ranged = (ifRange: string) =>
+      ask({ params: params(), headers: { Range: 'bytes=0-9', 'If-Range': ifRange } });
+    expect(await ranged(etag)).toMatchObject({ status: 206 });
+    for (const stale of ['"other"', `W/${etag}`, 'Sat, 21 Nov 2026 00:00:00 GMT']) {
+      expect(await ranged(stale)).toMatchObject({ status: 200 });
+    }
+  });
+
+  test('returns the same 404 for a file of another user, an unknown file, an original and a missing variant', async () => {
+    const answers = [];
+    for (const [id, variant] of [
+      [theirs.id, 'thumb'],
+      [nobodys, 'thumb'],
+      [image.id, 'original'],
+      [pdf.id, 'thumb'],
+    ] as const) {
+      const { status, error } = await ask({ params: { id, variant } });
+      expect(status).toBe(404);
+      answers.push({ ...error, request_id: '' });
+    }
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+  });
+
+  test('releases the file when the client disconnects during a download', async () => {
+    const file = await uploaded(token, await largeImage(2560, 2560));
+    const { url } = file.variants.find(({ name }) => name === 'large')!;
+    for (let n = 0; n < 20; n += 1) {
+      const leave = new AbortController();
+      const response = await fetch(url, {
+        headers: { Authorization: `Bearer ${token}` },
+        signal: leave.signal,
       });
-    });
-
-    test('HEAD returns the length of the whole file even with a Range header', async () => {
-      const headers = { Authorization: `Bearer ${token}`, Range: 'bytes=0-9' };
-      const head = await fetch(large().url, { method: 'HEAD', headers });
-      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(large().bytes)]);
-    });
-
-    test('serves a PDF as an attachment', async () => {
-      const { status, headers } = await ask({ params: { id: pdf.id, variant: 'original' } });
-      expect(status).toBe(200);
-      expect(headers.get('content-type')).toBe('application/pdf');
-      expect(headers.get('content-disposition')).toBe(
-        `attachment; filename="letter _22A_22.pdf"; filename*=UTF-8''letter%20%2522A%2522.pdf`,
-      );
-    });
-
-    test('gives each variant its own ETag; returns 304 for the current one', async () => {
-      const etag = await etagOf();
-      expect(etag).toMatch(/^"[^"]+"$/);
-      expect((await ask({ params: { id: image.id, variant: 'thumb' } })).headers.get('etag')).not.toBe(etag);
-      for (const sent of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
-        const answer = await ask({ params: params(), headers: { 'If-None-Match': sent } });
-        expect(answer.status).toBe(304);
-        expect(answer.headers.get('etag')).toBe(etag);
-        expect(answer.headers.get('cache-control')).toContain('immutable');
-      }
-      expect(await ask({ params: params(), headers: { 'If-None-Match': '"other"' } })).toMatchObject({
-        status: 200,
-      });
-    });
-
-    test('returns the requested range, or 416', async () => {
-      const all = await whole();
-      const { status, headers, body } = await download(large().url, token, { Range: 'bytes=5-14' });
-      expect(status).toBe(206);
-      expect(body.equals(all.subarray(5, 15))).toBe(true);
-      expect(headers.get('content-range')).toBe(`bytes 5-14/${all.length}`);
-      expect(headers.get('content-length')).toBe('10');
-      const none = await ask({ params: params(), headers: { Range: 'bytes=999999999-' } });
-      expect(none).toMatchObject({ status: 416, error: { error: 'range_not_satisfiable' } });
-      expect(none.headers.get('content-range')).toBe(`bytes */${large().bytes}`);
-    });
-
-    test('If-Range: returns the range for the current ETag, else the whole file', async () => {
-      const etag = await etagOf();
-      const ranged = (ifRange: string) =>
-        ask({ params: params(), headers: { Range: 'bytes=0-9', 'If-Range': ifRange } });
-      expect(await ranged(etag)).toMatchObject({ status: 206 });
-      for (const stale of ['"other"', `W/${etag}`, 'Sat, 21 Nov 2026 00:00:00 GMT']) {
-        expect(await ranged(stale)).toMatchObject({ status: 200 });
-      }
-    });
-
-    test('returns the same 404 for a file of another user, an unknown file, an original and a missing variant', async () => {
-      const answers = [];
-      for (const [id, variant] of [
-        [theirs.id, 'thumb'],
-        [nobodys, 'thumb'],
-        [image.id, 'original'],
-        [pdf.id, 'thumb'],
-      ] as const) {
-        const { status, error } = await ask({ params: { id, variant } });
-        expect(status).toBe(404);
-        answers.push({ ...error, request_id: '' });
-      }
-      for (const answer of answers) expect(answer).toEqual(answers[0]);
-    });
-
-    test('releases the file when the client disconnects during a download', async () => {
-      const file = await uploaded(token, await largeImage(2560, 2560));
-      const { url } = file.variants.find(({ name }) => name === 'large')!;
-      for (let n = 0; n < 20; n += 1) {
-        const leave = new AbortController();
-        const response = await fetch(url, {
-          headers: { Authorization: `Bearer ${token}` },
-          signal: leave.signal,
-        });
-        leave.abort();
-        await response.arrayBuffer().catch(() => undefined);
-      }
-      expect((await download(url, token)).status).toBe(200);
-    });
-  },
-);
+      leave.abort();
+      await response.arrayBuffer().catch(() => undefined);
+    }
+    expect((await download(url, token)).status).toBe(200);
+  });
+});

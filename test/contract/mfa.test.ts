@@ -22,28 +22,25 @@ async function begin({ email, password }: OwnUser = user): Promise<string> {
   return mfaTokenOf(await call(gateway, contract.login, { body: { email, password }, headers }));
 }
 
-describeEndpoint(
-  contract.loginMfa,
-  {
-    path: '/api/login/mfa',
-    body: { mfa_token: 'x', code: '123456' },
-    invalid: { fields: [...badCodes, { mfa_token: '' }, { recovery_code: 'x' }, { code: undefined }] },
-  },
-  ({ ask }) => {
-    test('completes a login with a code or a recovery code', async () => {
-      const token = await begin();
-      const { body } = await ask({ body: { mfa_token: token, code: codeOf(factor.secret) } });
-      expect((await call(gateway, contract.me, { token: body!.token })).body).toMatchObject({ id: user.id });
-      const recovery_code = factor.recoveryCodes[0]!;
-      expect((await ask({ body: { mfa_token: await begin(), recovery_code } })).status).toBe(200);
-    });
+const loginMfaExample = {
+  path: '/api/login/mfa',
+  body: { mfa_token: 'x', code: '123456' },
+  invalid: { fields: [...badCodes, { mfa_token: '' }, { recovery_code: 'x' }, { code: undefined }] },
+} as const;
+describeEndpoint(contract.loginMfa, loginMfaExample, ({ ask }) => {
+  test('completes a login with a code or a recovery code', async () => {
+    const token = await begin();
+    const { body } = await ask({ body: { mfa_token: token, code: codeOf(factor.secret) } });
+    expect((await call(gateway, contract.me, { token: body!.token })).body).toMatchObject({ id: user.id });
+    const recovery_code = factor.recoveryCodes[0]!;
+    expect((await ask({ body: { mfa_token: await begin(), recovery_code } })).status).toBe(200);
+  });
 
-    test('returns 401 for a wrong code', async () => {
-      const { error } = await ask({ body: { mfa_token: await begin(), recovery_code: 'wrong' } });
-      expect(error).toMatchObject({ error: 'invalid_credentials', code: 401 });
-    });
-  },
-);
+  test('returns 401 for a wrong code', async () => {
+    const { error } = await ask({ body: { mfa_token: await begin(), recovery_code: 'wrong' } });
+    expect(error).toMatchObject({ error: 'invalid_credentials', code: 401 });
+  });
+});
 
 describeEndpoint(contract.beginTotp, { path: '/api/mfa/totp', as: 'user' }, ({ ask }) => {
   test('returns a secret for an authenticator app, and 409 once one is set up', async () => {
@@ -56,46 +53,45 @@ describeEndpoint(contract.beginTotp, { path: '/api/mfa/totp', as: 'user' }, ({ a
   });
 });
 
-describeEndpoint(
-  contract.confirmTotp,
-  { path: '/api/mfa/totp/confirm', as: 'user', body: { code: '123456' }, invalid: { fields: badCodes } },
-  ({ ask }) => {
-    test('turns the second factor on with the first code', async () => {
-      const { token } = await newUser();
-      expect((await ask({ token, body: { code: '123456' } })).error?.error).toBe('invalid_code');
-      const { body: begun } = await call(gateway, contract.beginTotp, { token });
-      const code = codeOf(begun!.secret);
-      const { body } = await ask({ token, body: { code } });
-      expect(new Set(body!.recovery_codes).size).toBe(10);
-      expect((await ask({ token, body: { code } })).error?.error).toBe('mfa_enabled');
-    });
-  },
-);
+const confirmTotpExample = {
+  path: '/api/mfa/totp/confirm',
+  as: 'user',
+  body: { code: '123456' },
+  invalid: { fields: badCodes },
+} as const;
+describeEndpoint(contract.confirmTotp, confirmTotpExample, ({ ask }) => {
+  test('turns the second factor on with the first code', async () => {
+    const { token } = await newUser();
+    expect((await ask({ token, body: { code: '123456' } })).error?.error).toBe('invalid_code');
+    const { body: begun } = await call(gateway, contract.beginTotp, { token });
+    const code = codeOf(begun!.secret);
+    const { body } = await ask({ token, body: { code } });
+    expect(new Set(body!.recovery_codes).size).toBe(10);
+    expect((await ask({ token, body: { code } })).error?.error).toBe('mfa_enabled');
+  });
+});
 
-describeEndpoint(
-  contract.deleteTotp,
-  {
-    path: '/api/mfa/totp',
-    as: 'user',
-    body: { code: '123456' },
-    isMissing: true,
-    invalid: { fields: [...badCodes, { recovery_code: 'x' }] },
-  },
-  ({ ask }) => {
-    test('turns the second factor off with a code, not with the session alone', async () => {
-      const own = await newUser();
-      const { secret } = await enrol(gateway, own.token);
-      const { error } = await ask({ token: own.token, body: { recovery_code: 'wrong' } });
-      expect(error?.error).toBe('invalid_code');
-      await begin(own);
-      expect((await ask({ token: own.token, body: { code: codeOf(secret) } })).status).toBe(204);
-      const { email, password } = own;
-      const body = { email, password };
-      const headers = { 'X-Forwarded-For': newAddress() };
-      expect((await call(gateway, contract.login, { body, headers })).status).toBe(200);
-    });
-  },
-);
+const deleteTotpExample = {
+  path: '/api/mfa/totp',
+  as: 'user',
+  body: { code: '123456' },
+  isMissing: true,
+  invalid: { fields: [...badCodes, { recovery_code: 'x' }] },
+} as const;
+describeEndpoint(contract.deleteTotp, deleteTotpExample, ({ ask }) => {
+  test('turns the second factor off with a code, not with the session alone', async () => {
+    const own = await newUser();
+    const { secret } = await enrol(gateway, own.token);
+    const { error } = await ask({ token: own.token, body: { recovery_code: 'wrong' } });
+    expect(error?.error).toBe('invalid_code');
+    await begin(own);
+    expect((await ask({ token: own.token, body: { code: codeOf(secret) } })).status).toBe(204);
+    const { email, password } = own;
+    const body = { email, password };
+    const headers = { 'X-Forwarded-For': newAddress() };
+    expect((await call(gateway, contract.login, { body, headers })).status).toBe(200);
+  });
+});
 
 describeEndpoint(contract.deleteUserMfa, { path: unknownUser, as: 'admin', isMissing: true }, ({ ask }) => {
   test('removes the second factor of a user who has lost it', async () => {

@@ -94,109 +94,106 @@ describeEndpoint(contract.pulse, { path: '/pulse', as: 'sre' }, ({ ask, send }) 
   });
 });
 
-describeEndpoint(
-  contract.pulseSignIn,
-  { path: '/pulse/sign-in', body: { email: emails.sre, password } },
-  ({ ask, send }) => {
-    const own = () => ({ 'X-Forwarded-For': newAddress(), Origin: gateway });
+const pulseSignInExample = { path: '/pulse/sign-in', body: { email: emails.sre, password } } as const;
+describeEndpoint(contract.pulseSignIn, pulseSignInExample, ({ ask, send }) => {
+  const own = () => ({ 'X-Forwarded-For': newAddress(), Origin: gateway });
 
-    test('sets a cookie limited to /pulse, which shows the page', async () => {
-      const response = await signIn(emails.sre);
-      expect([response.status, response.headers.get('location')]).toEqual([303, '/pulse']);
-      const [cookie] = response.headers.getSetCookie();
-      expect(cookie).toMatch(/^pulse=[\w-]{43}; Max-Age=43200; Path=\/pulse; HttpOnly; SameSite=Strict$/);
-      const page = await withCookie(cookieOf(response.headers));
-      expect(page.status).toBe(200);
-      expect(await page.text()).toContain('Sign out');
-      const elsewhere = await fetch(`${gateway}/api/me`, { headers: { Cookie: cookieOf(response.headers) } });
-      expect(elsewhere.status).toBe(401);
-      const body = { email: emails.sre, password };
-      expect((await ask({ body, headers: own() })).status).toBe(303);
-    });
+  test('sets a cookie limited to /pulse, which shows the page', async () => {
+    const response = await signIn(emails.sre);
+    expect([response.status, response.headers.get('location')]).toEqual([303, '/pulse']);
+    const [cookie] = response.headers.getSetCookie();
+    expect(cookie).toMatch(/^pulse=[\w-]{43}; Max-Age=43200; Path=\/pulse; HttpOnly; SameSite=Strict$/);
+    const page = await withCookie(cookieOf(response.headers));
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain('Sign out');
+    const elsewhere = await fetch(`${gateway}/api/me`, { headers: { Cookie: cookieOf(response.headers) } });
+    expect(elsewhere.status).toBe(401);
+    const body = { email: emails.sre, password };
+    expect((await ask({ body, headers: own() })).status).toBe(303);
+  });
 
-    test('returns 401 for a wrong password, with the form and the reason', async () => {
-      const response = await signIn(emails.sre, 'wrong password');
-      expect(response.status).toBe(401);
-      expect(response.headers.getSetCookie()).toEqual([]);
-      const text = await response.text();
-      expect(text).toContain('The email or the password is wrong.');
-      expect(text).toContain('action="/pulse/sign-in"');
-      const body = form(emails.sre, 'wrong password');
-      expect((await send({ body, headers: own() })).error?.error).toBe('invalid_credentials');
-      expect((await send({ body, headers: { ...own(), ...browser } })).status).toBe(401);
-    });
+  test('returns 401 for a wrong password, with the form and the reason', async () => {
+    const response = await signIn(emails.sre, 'wrong password');
+    expect(response.status).toBe(401);
+    expect(response.headers.getSetCookie()).toEqual([]);
+    const text = await response.text();
+    expect(text).toContain('The email or the password is wrong.');
+    expect(text).toContain('action="/pulse/sign-in"');
+    const body = form(emails.sre, 'wrong password');
+    expect((await send({ body, headers: own() })).error?.error).toBe('invalid_credentials');
+    expect((await send({ body, headers: { ...own(), ...browser } })).status).toBe(401);
+  });
 
-    test('asks for the code of a user with a second factor', async () => {
-      const user = await newUser('sre');
-      const { secret } = await enrol(gateway, user.token);
-      const body = form(user.email, user.password);
-      expect((await send({ body, headers: own() })).error?.error).toBe('mfa_required');
-      const page = await signIn(user.email, user.password);
-      expect(await page.text()).toContain('Enter the code of your authenticator app');
-      const withCode = `${body}&code=${codeOf(secret)}`;
-      expect((await send({ body: withCode, headers: own() })).status).toBe(303);
-      expect((await send({ body: withCode, headers: own() })).error?.error).toBe('invalid_credentials');
-    });
+  test('asks for the code of a user with a second factor', async () => {
+    const user = await newUser('sre');
+    const { secret } = await enrol(gateway, user.token);
+    const body = form(user.email, user.password);
+    expect((await send({ body, headers: own() })).error?.error).toBe('mfa_required');
+    const page = await signIn(user.email, user.password);
+    expect(await page.text()).toContain('Enter the code of your authenticator app');
+    const withCode = `${body}&code=${codeOf(secret)}`;
+    expect((await send({ body: withCode, headers: own() })).status).toBe(303);
+    expect((await send({ body: withCode, headers: own() })).error?.error).toBe('invalid_credentials');
+  });
 
-    test('returns 403 without pulse:view and ends the new session', async () => {
-      const user = await newUser();
-      const response = await signIn(user.email, user.password);
-      expect(response.status).toBe(403);
-      expect(response.headers.getSetCookie()).toEqual([]);
-      expect(await response.text()).toContain('pulse:view');
-      expect(await sessionsOf(user)).toBe(1);
-      const body = form(user.email, user.password);
-      expect((await send({ body, headers: own() })).error?.error).toBe('insufficient_scope');
-      expect((await send({ body, headers: { ...own(), ...browser } })).status).toBe(403);
-    });
+  test('returns 403 without pulse:view and ends the new session', async () => {
+    const user = await newUser();
+    const response = await signIn(user.email, user.password);
+    expect(response.status).toBe(403);
+    expect(response.headers.getSetCookie()).toEqual([]);
+    expect(await response.text()).toContain('pulse:view');
+    expect(await sessionsOf(user)).toBe(1);
+    const body = form(user.email, user.password);
+    expect((await send({ body, headers: own() })).error?.error).toBe('insufficient_scope');
+    expect((await send({ body, headers: { ...own(), ...browser } })).status).toBe(403);
+  });
 
-    test('returns 403 for a temporary password and explains what to do', async () => {
-      const { id, email } = await newUser('sre');
-      const asAdmin = { params: { id }, token: await tokenOf(gateway, 'admin') };
-      const { body } = await call(gateway, contract.createTemporaryPassword, asAdmin);
-      const answer = await send({ body: form(email, body!.temporary_password), headers: own() });
-      expect(answer.error?.error).toBe('password_change_required');
-    });
+  test('returns 403 for a temporary password and explains what to do', async () => {
+    const { id, email } = await newUser('sre');
+    const asAdmin = { params: { id }, token: await tokenOf(gateway, 'admin') };
+    const { body } = await call(gateway, contract.createTemporaryPassword, asAdmin);
+    const answer = await send({ body: form(email, body!.temporary_password), headers: own() });
+    expect(answer.error?.error).toBe('password_change_required');
+  });
 
-    test('limits wrong passwords by client IP address and then refuses with the form', async () => {
-      const address = newAddress();
-      const guess = (headers: Record<string, string>) =>
-        send({
-          body: form(`unknown-${address}@example.com`, 'guess'),
-          headers: { ...own(), ...headers, 'X-Forwarded-For': address },
-        });
-      // A browser gets a page instead of the error envelope.
-      await until('there were too many', async () => {
-        const { status, error } = await guess(browser);
-        return status === 429 && !error;
+  test('limits wrong passwords by client IP address and then refuses with the form', async () => {
+    const address = newAddress();
+    const guess = (headers: Record<string, string>) =>
+      send({
+        body: form(`unknown-${address}@example.com`, 'guess'),
+        headers: { ...own(), ...headers, 'X-Forwarded-For': address },
       });
-      await until('a program gets 429, too', async () => (await guess({})).error?.error === 'rate_limited');
-      const body = form(`unknown-${address}@example.com`, 'guess');
-      expect((await send({ body, headers: own() })).error?.error).toBe('invalid_credentials');
+    // A browser gets a page instead of the error envelope.
+    await until('there were too many', async () => {
+      const { status, error } = await guess(browser);
+      return status === 429 && !error;
     });
+    await until('a program gets 429, too', async () => (await guess({})).error?.error === 'rate_limited');
+    const body = form(`unknown-${address}@example.com`, 'guess');
+    expect((await send({ body, headers: own() })).error?.error).toBe('invalid_credentials');
+  });
 
-    test.each([
-      ['of another origin', { Origin: 'https://evil.example' }],
-      ['that says nothing', {}],
-      ['of a neighbour', { 'Sec-Fetch-Site': 'same-site' }],
-    ])('returns 403 from a page %s', async (_, headers) => {
-      const response = await signIn(emails.sre, password, { ...browser, ...headers });
-      expect(response.status).toBe(403);
-      expect(response.headers.getSetCookie()).toEqual([]);
-      const body = form(emails.sre, password);
-      expect((await send({ body, headers })).error?.error).toBe('other_origin');
-    });
+  test.each([
+    ['of another origin', { Origin: 'https://evil.example' }],
+    ['that says nothing', {}],
+    ['of a neighbour', { 'Sec-Fetch-Site': 'same-site' }],
+  ])('returns 403 from a page %s', async (_, headers) => {
+    const response = await signIn(emails.sre, password, { ...browser, ...headers });
+    expect(response.status).toBe(403);
+    expect(response.headers.getSetCookie()).toEqual([]);
+    const body = form(emails.sre, password);
+    expect((await send({ body, headers })).error?.error).toBe('other_origin');
+  });
 
-    test('accepts a page at another name of the same address if the browser reports same-origin', async () => {
-      const headers = { ...browser, Origin: 'http://localhost:1', 'Sec-Fetch-Site': 'same-origin' };
-      expect((await signIn(emails.sre, password, headers)).status).toBe(303);
-    });
+  test('accepts a page at another name of the same address if the browser reports same-origin', async () => {
+    const headers = { ...browser, Origin: 'http://localhost:1', 'Sec-Fetch-Site': 'same-origin' };
+    expect((await signIn(emails.sre, password, headers)).status).toBe(303);
+  });
 
-    test('returns 422 for other fields', async () => {
-      expect((await send({ body: 'email=a', headers: own() })).error?.error).toBe('validation_failed');
-    });
-  },
-);
+  test('returns 422 for other fields', async () => {
+    expect((await send({ body: 'email=a', headers: own() })).error?.error).toBe('validation_failed');
+  });
+});
 
 describeEndpoint(contract.pulseSignOut, { path: '/pulse/sign-out' }, ({ ask, send }) => {
   test('ends the session, at auth as well', async () => {
@@ -239,38 +236,32 @@ test('shows the form once the session was ended elsewhere', async () => {
 });
 
 const job = '9007199254740991';
-describeEndpoint(
-  contract.pulseRetry,
-  { path: `/pulse/failed-jobs/${job}/retry`, as: 'sre' },
-  ({ ask, send }) => {
-    test('redirects to a URL with the outcome', async () => {
-      const answer = await ask({ params: { id: job }, headers: { Origin: gateway } });
-      expect([answer.status, answer.headers.get('location')]).toEqual([
-        303,
-        `/pulse?job=${job}&outcome=gone`,
-      ]);
-      const text = await fetch(`${gateway}/pulse?job=${job}&outcome=gone`, {
-        headers: { ...browser, Authorization: `Bearer ${await tokenOf(gateway, 'sre')}` },
-      }).then((response) => response.text());
-      expect(text).toContain(`Job ${job} was not found.`);
-    });
+const pulseRetryExample = { path: `/pulse/failed-jobs/${job}/retry`, as: 'sre' } as const;
+describeEndpoint(contract.pulseRetry, pulseRetryExample, ({ ask, send }) => {
+  test('redirects to a URL with the outcome', async () => {
+    const answer = await ask({ params: { id: job }, headers: { Origin: gateway } });
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, `/pulse?job=${job}&outcome=gone`]);
+    const text = await fetch(`${gateway}/pulse?job=${job}&outcome=gone`, {
+      headers: { ...browser, Authorization: `Bearer ${await tokenOf(gateway, 'sre')}` },
+    }).then((response) => response.text());
+    expect(text).toContain(`Job ${job} was not found.`);
+  });
 
-    test('refuses callers without the permission, origin or a valid token', async () => {
-      const headers = { Origin: gateway };
-      expect((await send({ headers, as: 'user' })).error?.error).toBe('insufficient_scope');
-      expect((await send({ headers: { ...headers, ...browser }, as: 'user' })).status).toBe(403);
-      expect((await send({ headers, as: 'temporary' })).error?.error).toBe('password_change_required');
-      expect((await send({})).error?.error).toBe('other_origin');
-      const signedOut = { ...headers, Authorization: '' };
-      expect((await send({ headers: signedOut })).error?.error).toBe('token_required');
-      expect((await send({ headers: { ...signedOut, ...browser } })).status).toBe(401);
-      const other = { ...headers, Authorization: 'Bearer a.b.c' };
-      expect((await send({ headers: other })).error?.error).toBe('invalid_token');
-      const path = '/pulse/failed-jobs/x/retry';
-      expect((await send({ path, headers })).error?.error).toBe('validation_failed');
-    });
-  },
-);
+  test('refuses callers without the permission, origin or a valid token', async () => {
+    const headers = { Origin: gateway };
+    expect((await send({ headers, as: 'user' })).error?.error).toBe('insufficient_scope');
+    expect((await send({ headers: { ...headers, ...browser }, as: 'user' })).status).toBe(403);
+    expect((await send({ headers, as: 'temporary' })).error?.error).toBe('password_change_required');
+    expect((await send({})).error?.error).toBe('other_origin');
+    const signedOut = { ...headers, Authorization: '' };
+    expect((await send({ headers: signedOut })).error?.error).toBe('token_required');
+    expect((await send({ headers: { ...signedOut, ...browser } })).status).toBe(401);
+    const other = { ...headers, Authorization: 'Bearer a.b.c' };
+    expect((await send({ headers: other })).error?.error).toBe('invalid_token');
+    const path = '/pulse/failed-jobs/x/retry';
+    expect((await send({ path, headers })).error?.error).toBe('validation_failed');
+  });
+});
 
 describeEndpoint(contract.pulseAsset, { path: '/pulse/assets/pulse.css' }, ({ ask, send }) => {
   test.each(['pulse.css', 'pulse.js', 'pulse.svg'])('%s: returns 304 for the current ETag', async (file) => {
