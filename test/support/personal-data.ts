@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import * as contract from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { logIn, newUser, type OwnUser, tokenOf } from './accounts.ts';
+import { newPushToken, register } from './devices.ts';
+import { newImage, newPdf, uploaded } from './media.ts';
+import { database, freshId } from './records.ts';
+import { stack } from './stack.ts';
+import { codeOf, enrol } from './totp.ts';
+
+export interface Person extends OwnUser {
+  /** Secret of the second factor. */
+  secret: string;
+  /** Regular expression of everything that identifies the person or belongs to the person. */
+  traces: RegExp;
+}
+
+async function checked<T extends { error?: unknown; status: number }>(reply: Promise<T>): Promise<T> {
+  const answer = await reply;
+  if (answer.error) throw new Error(`${answer.status}: ${JSON.stringify(answer.error)}`);
+  return answer;
+}
+
+/** Creates a user who has data in every place where the platform stores data of users. */
+export async function newPerson(): Promise<Person> {
+  const { gateway } = stack();
+  // The ids of other rows do not contain it.
+  await database().query(`SELECT setval('auth.user_id_seq', $1)`, [freshId() + 10 ** 15]);
+  // An admin leaves traces in most places. The stack is the test's own, so no other test is about the last admin.
+  const user = await newUser('admin' as 'sre');
+  const { id, email, token } = user;
+  const staff = await tokenOf(gateway, 'admin');
+  const [title, push, pdf] = [`Letter ${randomUUID()}`, newPushToken(), newPdf()];
+  await logIn(email, 'a wrong password').catch(() => undefined);
+  await register(token, { token: push });
+  const image = await uploaded(token, await newImage(), `${randomUUID()}.jpg`);
+  await uploaded(token, pdf, 'a.pdf');
+  const headers = { 'Idempotency-Key': randomUUID() };
+  const body = { user_id: id, title, webforms: [{ webform_id: 1, required: false }] };
+  const letter = await checked(call(gateway, contract.createLetter, { token: staff, body, headers }));
+  const params = { id: letter.body!.id };
+  const patch = { token: staff, params, body: { state: 'open' as const }, headers: { 'If-Match': '*' } };
+  await checked(call(gateway, contract.updateLetter, patch));
+  const skip = { letter_id: params.id, webform_id: 1, skipped: true, reason: title };
+  const skipHeaders = { 'Idempotency-Key': randomUUID() };
+  await checked(
+    call(gateway, contract.updateLetterSkippedWebform, { token, body: skip, headers: skipHeaders }),
+  );
+  // The history of another user's letter names the author.
+  const other = { ...body, user_id: (await checked(call(gateway, contract.me, { token: staff }))).body!.id };
+  await checked(call(gateway, contract.createLetter, { token, body: { ...other, title: 'Other' } }));
+  await checked(call(gateway, contract.clearModel, { token, body: { model: 'webform', id: 1 } }));
+  const identity = `INSERT INTO auth.identity (issuer, subject, user_id) VALUES ('x', $1, $2)`;
+  await database().query(identity, [email, id]);
+  const code = `INSERT INTO auth.identity_code (hash, user_id, code_challenge, issuer, id_token, suborgs)
+                VALUES (sha256($1), $2, '', '', $1, '{}')`;
+  await database().query(code, [email, id]);
+  const { secret } = await enrol(gateway, token);
+  // Leaves an unfinished login.
+  await logIn(email, user.password).catch(() => undefined);
+  const marker = pdf.toString().split('\n')[1]!;
+  const words = [
+    `\\y${id}\\y`,
+    email,
+    Buffer.from(email).toString('hex'),
+    title,
+    push,
+    image.checksum,
+    marker,
+  ];
+  return { ...user, secret, traces: new RegExp(words.join('|').replaceAll('%', '.')) };
+}
+
+/** Deletes the account as its user. */
+export async function deleteAccount({ token, password, secret }: Person): Promise<void> {
+  const body = { current_password: password, code: codeOf(secret) };
+  await checked(call(stack().gateway, contract.deleteMe, { token, body }));
+}
+
+async function tablesWith(url: string, { traces }: Person): Promise<string[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    const list = `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+                  WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`;
+    const found: string[] = [];
+    for (const { name } of (await client.query<{ name: string }>(list)).rows) {
+      const text = `SELECT FROM ${name} AS each WHERE to_jsonb(each)::text ~ $1 LIMIT 1`;
+      if ((await client.query(text, [traces.source])).rowCount) found.push(name);
+    }
+    return found;
+  } finally {
+    await client.end();
+  }
+}
+
+async function redisKeysWith(traces: RegExp): Promise<string[]> {
+  const redis = new Redis(stack().redis);
+  try {
+    // Values are then readable in a dump.
+    await redis.config('SET', 'rdbcompression', 'no');
+    const keys = await redis.keys('*');
+    const dumps = await Promise.all(keys.map((key) => redis.dumpBuffer(key)));
+    return keys.filter(
+      (key, index) => traces.test(key) || traces.test(String(dumps[index]?.toString('latin1'))),
+    );
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Returns the paths of all files of the stack's store. */
+export const storedFiles = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile())
+    .toSorted();
+
+/** Returns the names of all tables, Redis keys and files in the folder that contain traces of the person. */
+export async function placesWith(person: Person, folder: string): Promise<string[]> {
+  const { postgres, logs } = stack();
+  const traces = new RegExp(person.traces.source.replaceAll('\\y', '\\b'));
+  const files = storedFiles(folder).filter((path) => traces.test(readFileSync(path, 'latin1')));
+  return [
+    ...(await tablesWith(postgres, person)),
+    ...(await tablesWith(logs, person)),
+    ...(await redisKeysWith(traces)),
+    ...files,
+  ].toSorted();
+}
