@@ -22,14 +22,15 @@ export interface Locked {
 
 const read = <T>(...path: string[]): T => JSON.parse(readFileSync(join(ROOT, ...path), 'utf8')) as T;
 
-/** Folders with their own lock file: the platform, and the peers of the gateway benchmark. */
-export const projects = ['', join('test', 'bench', 'peers')];
+const peers = join('test', 'bench', 'peers');
+/** Folders with their own lock file: the platform, the peers of the gateway benchmark, and a proof of the client. */
+export const projects = ['', peers, join('clients', 'typescript', 'tests', 'proof', 'typescript-5')];
 
 /** Returns the package name for a path in the lock file; undefined for workspaces. */
 const nameOf = (path: string): string | undefined =>
   /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path)?.[1];
 
-/** Returns every installed package of both lock files with its name, once for each path. */
+/** Returns every installed package of all lock files with its name, once for each path. */
 export function lockedPackages(): (Locked & { name: string })[] {
   return projects.flatMap((project) => {
     const { packages } = read<{ packages: Record<string, Locked> }>(project, 'package-lock.json');
@@ -40,11 +41,14 @@ export function lockedPackages(): (Locked & { name: string })[] {
   });
 }
 
-/** Returns the direct dependencies with their requested versions, without the workspaces. */
+/**
+ * Returns the direct dependencies with their requested versions, without the workspaces and without the proof of the
+ * client, which needs an older TypeScript.
+ */
 export function directDependencies(): Map<string, Set<string>> {
   const services = readdirSync(join(ROOT, 'services')).map((name) => join('services', name));
   const versions = new Map<string, Set<string>>();
-  for (const folder of [...projects, 'gateway', ...services]) {
+  for (const folder of ['', peers, 'gateway', ...services]) {
     const { dependencies, devDependencies } = read<Manifest>(folder, 'package.json');
     for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
       if (name.startsWith('@content-platform/')) continue;

@@ -9,7 +9,7 @@ import type { StartProxy } from '../../deploy/local/stores.ts';
 import { createTerminal, type Terminal } from '../../deploy/local/terminal.ts';
 import { closeEvents } from './events.ts';
 import { closeRecords } from './records.ts';
-import { isWell, pidOf } from './stack.ts';
+import { isWell, pageOrigin, pidOf } from './stack.ts';
 import { until } from './wait.ts';
 
 export interface OwnStack {
@@ -45,9 +45,12 @@ export async function startTestStack(
   terminal: Terminal,
   { proxy, external = {}, identityDemo = false }: OwnStackOptions = {},
 ): Promise<RunningStack> {
+  const gatewayPort = await freeRow(services.length + 1);
+  // The gateway inherits it.
+  process.env['CORS_ORIGINS'] = pageOrigin(`http://127.0.0.1:${gatewayPort}`);
   const running = await startStack({
     state: folder,
-    gatewayPort: await freeRow(services.length),
+    gatewayPort,
     // A developer's own servers hold other data, and tests clear and fill what they use.
     external,
     ...(proxy && { proxy }),

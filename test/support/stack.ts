@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { services } from '@content-platform/contract';
 import type { Stack } from '../../deploy/local/stack-file.ts';
 import { stackFilePath } from '../../deploy/local/config.ts';
 import { readStack } from '../../deploy/local/stack-file.ts';
@@ -19,6 +20,10 @@ if (process.env['STACK_IS_STARTING']) {
 
 /** Returns the stack under test, as stack.json describes it now. */
 export const stack = (): Stack => readStack();
+
+/** Returns the origin whose pages may call the API of the stack under test. Its port is free. */
+export const pageOrigin = (gateway = stack().gateway): string =>
+  `http://localhost:${Number(new URL(gateway).port) + services.length}`;
 
 /** Is each service ready without a degraded dependency? It then uses Redis and consumes events. */
 export async function isWell({ services }: Stack = stack()): Promise<boolean> {

@@ -1,0 +1,201 @@
+import type { ContentRecord, ContentSummary, Login, MediaFile, Model } from './contract.ts';
+import { operations } from './contract.ts';
+import { PlatformError } from './errors.ts';
+import { followChanges, type FollowOptions, type FollowStep } from './follow.ts';
+import { type ItemOf, itemsOf, type ListName } from './pages.ts';
+import { withRetries } from './retry.ts';
+import {
+  type CallOptions,
+  createSendOnce,
+  fileOf,
+  type InputOf,
+  type OperationName,
+  type OutputOf,
+  type Reply,
+  type Sending,
+} from './send.ts';
+import { createSession, tokensOf, type TokenStorage } from './session.ts';
+
+export interface ClientOptions {
+  /** URL of the platform, for example https://api.example.com. */
+  url: string;
+  /** Keeps the tokens, for example `localStorage`. Default: memory. */
+  storage?: TokenStorage | undefined;
+  /** Called when the platform has ended the session: ask the user to log in. */
+  onLogout?: ((reason: PlatformError) => void) | undefined;
+  /** How often a request that is safe to repeat is sent again. Default: 3. */
+  retries?: number;
+  /** Default: the global `fetch`. */
+  fetch?: typeof globalThis.fetch;
+}
+
+/** Arguments of a call. The input may be left out if every part of it may. */
+type Arguments<K extends OperationName> =
+  {} extends InputOf<K>
+    ? [input?: InputOf<K>, options?: CallOptions]
+    : [input: InputOf<K>, options?: CallOptions];
+
+export type Client = ReturnType<typeof createClient>;
+
+/** The caller decides about a longer Retry-After. */
+const longestPauseMs = 30_000;
+const idsPerCall = 100;
+
+/** Not `randomUUID`, which browsers have on https only. */
+const randomKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
+
+/** Creates a client of one platform for one user. */
+export function createClient({
+  url,
+  storage,
+  onLogout = () => undefined,
+  retries = 3,
+  fetch = globalThis.fetch,
+}: ClientOptions) {
+  const base = url.replace(/\/+$/, '');
+  const sendOnce = createSendOnce(base, fetch);
+  const session = createSession({ storage, key: `content-platform ${base}`, sendOnce, onLogout });
+
+  /** Sends a request, and once more with a new access token if the platform refuses the first one. */
+  async function sendAuthorized<K extends OperationName>(
+    name: K,
+    input: InputOf<K>,
+    options: Sending,
+  ): Promise<Reply<OutputOf<K>>> {
+    const token = operations[name].public ? undefined : await session.token(options.signal);
+    try {
+      return await sendOnce(name, input, options, token);
+    } catch (error) {
+      const isRefused = error instanceof PlatformError && error.code === 'invalid_token';
+      if (!isRefused || token === undefined) throw error;
+      return sendOnce(name, input, options, await session.renew(token, options.signal));
+    }
+  }
+
+  /** Sends a request, and repeats it after temporary errors if repeating is safe. */
+  async function sendSafely<K extends OperationName>(
+    name: K,
+    input: InputOf<K>,
+    options: CallOptions = {},
+  ): Promise<Reply<OutputOf<K>>> {
+    const { method, key } = operations[name];
+    // The same key in every try, so that the platform carries out only one of them.
+    const headers = new Headers(options.headers);
+    if (key && !headers.has('Idempotency-Key')) headers.set('Idempotency-Key', randomKey());
+    const most = method === 'GET' || key ? retries : 0;
+    return withRetries(
+      options.signal,
+      (failures, pauseMs) => failures < most && pauseMs <= longestPauseMs,
+      () => sendAuthorized(name, input, { ...options, headers }),
+    );
+  }
+
+  async function ask<K extends OperationName>(
+    name: K,
+    input: InputOf<K>,
+    options?: CallOptions,
+  ): Promise<OutputOf<K>> {
+    return (await sendSafely(name, input, options)).body;
+  }
+
+  async function begin(login: Login): Promise<Login> {
+    await session.save(tokensOf(login.token, login.refresh_token, login.expires_in));
+    return login;
+  }
+
+  return {
+    /** Calls an operation and returns the body of the reply. @throws PlatformError, and the signal's reason */
+    request: <K extends OperationName>(name: K, ...[input, options]: Arguments<K>): Promise<OutputOf<K>> =>
+      ask(name, input ?? {}, options),
+
+    /** Calls an operation and returns status, headers and body of the reply, for example to use its ETag. */
+    send: <K extends OperationName>(
+      name: K,
+      ...[input, options]: Arguments<K>
+    ): Promise<Reply<OutputOf<K>>> => sendSafely(name, input ?? {}, options),
+
+    /** Yields every item of a list, page by page. */
+    list: <K extends ListName>(name: K, ...[input, options]: Arguments<K>): AsyncGenerator<ItemOf<K>, void> =>
+      itemsOf<ItemOf<K>>(
+        (cursor) => ask(name, { ...input, ...(cursor && { cursor }) } as InputOf<K>, options),
+        options?.signal,
+      ),
+
+    /** Logs in. @throws PlatformError `mfa_required`: pass its `detail('mfa_token')` to `loginMfa` */
+    login: async (input: InputOf<'login'>, options?: CallOptions): Promise<Login> =>
+      begin(await ask('login', input, options)),
+
+    /** Completes a login with a code of the authenticator app, or a recovery code. */
+    loginMfa: async (input: InputOf<'loginMfa'>, options?: CallOptions): Promise<Login> =>
+      begin(await ask('loginMfa', input, options)),
+
+    /** Completes a single sign-on with the code of the URL to which the browser returned. */
+    async loginWithCode(
+      { code, code_verifier }: { code: string; code_verifier: string },
+      options?: CallOptions,
+    ): Promise<void> {
+      const grant_type = 'urn:content-platform:identity-code';
+      const body = await ask('token', { grant_type, code, code_verifier }, options);
+      await session.save(tokensOf(body.access_token, body.refresh_token ?? '', body.expires_in));
+    },
+
+    isLoggedIn: async (): Promise<boolean> => (await session.read()) !== undefined,
+
+    /** Replaces the access token, for example after the roles of the user changed. */
+    async refresh({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
+      await session.renew((await session.read())?.token ?? '', signal);
+    },
+
+    /** Ends the session. Forgets the tokens even if the platform is unreachable. */
+    async logout(input: InputOf<'logout'> = {}, options?: CallOptions): Promise<void> {
+      try {
+        if (await session.read()) await ask('logout', input, options);
+      } catch (error) {
+        const isOver = error instanceof PlatformError && [400, 401].includes(error.status);
+        if (!isOver) throw error;
+      } finally {
+        await session.clear();
+      }
+    },
+
+    /** Reads a record. */
+    read: async (model: Model, id: number | string, options?: CallOptions): Promise<ContentRecord> =>
+      (await ask('readContent', { model, id }, options)) as ContentRecord,
+
+    /** Reads a record without its body. */
+    readSummary: (model: Model, id: number | string, options?: CallOptions): Promise<ContentSummary> =>
+      ask('readContent', { model, id, view: 'summary' }, options),
+
+    /** Reads several records in this order. `missing` has the ids without a record. */
+    async readMany(
+      model: Model,
+      ids: readonly number[],
+      options?: CallOptions,
+    ): Promise<{ items: ContentRecord[]; missing: number[] }> {
+      const items: ContentRecord[] = [];
+      const missing: number[] = [];
+      for (let start = 0; start < ids.length; start += idsPerCall) {
+        const some = ids.slice(start, start + idsPerCall).join();
+        const page = await ask('listContent', { model, ids: some }, options);
+        items.push(...(page.items as ContentRecord[]));
+        missing.push(...(page.missing ?? []));
+      }
+      return { items, missing };
+    },
+
+    /** Yields the changes of records in steps, and waits for more until the signal fires. */
+    follow: (options: FollowOptions = {}): AsyncGenerator<FollowStep, never> =>
+      followChanges(async (input) => {
+        const { body } = await sendAuthorized('listChanges', input, { signal: options.signal });
+        return body;
+      }, options),
+
+    /** Uploads an image or a PDF. Reads a stream to its end first. */
+    async upload(
+      data: Blob | ReadableStream<Uint8Array>,
+      { name, ...options }: CallOptions & { name?: string } = {},
+    ): Promise<MediaFile> {
+      return ask('upload', { file: await fileOf(data, name, options.signal) }, options);
+    },
+  };
+}

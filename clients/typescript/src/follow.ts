@@ -1,0 +1,67 @@
+import type { Change, Model, Operations } from './contract.ts';
+import { PlatformError } from './errors.ts';
+import { isTemporary, pauseAfter } from './retry.ts';
+import { sleep } from './signals.ts';
+
+export interface FollowOptions {
+  /** `cursor` of the last step that you stored; leave it out to begin with every record. */
+  after?: string | undefined;
+  /** Default: every model that the user may list. */
+  models?: readonly Model[] | undefined;
+  /** Pause in ms between two calls once everything is known. Default: 5,000. */
+  intervalMs?: number;
+  /** Called with each error after which `follow` tries again. */
+  onError?: ((error: PlatformError) => void) | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** The next changes. Store `cursor` when you have handled all of them. */
+export interface FollowStep {
+  changes: Change[];
+  cursor: string;
+  /** The changes begin with the first record: discard your copy before you handle them. */
+  startOver: boolean;
+  /** You have every change that was committed before this step. */
+  upToDate: boolean;
+}
+
+type Input = Operations['listChanges']['input'];
+type Output = Operations['listChanges']['output'];
+
+const usualIntervalMs = 5_000;
+const isExpired = (error: unknown): boolean =>
+  error instanceof PlatformError && error.code === 'cursor_expired';
+const isFailure = (error: unknown): error is PlatformError =>
+  isTemporary(error) || (error instanceof PlatformError && error.status === 500);
+
+/** Yields the changes in steps, waits for more, and tries again after temporary errors until the signal fires. */
+export async function* followChanges(
+  fetchChanges: (input: Input) => Promise<Output>,
+  { after, models, intervalMs = usualIntervalMs, onError, signal }: FollowOptions,
+): AsyncGenerator<FollowStep, never, undefined> {
+  let failures = 0;
+  let startOver = after === undefined;
+  let wasUpToDate = false;
+  for (;;) {
+    let page: Output;
+    try {
+      page = await fetchChanges({ after, models: models?.join() });
+    } catch (error) {
+      if (isExpired(error) && after !== undefined) {
+        [after, startOver] = [undefined, true];
+        continue;
+      }
+      if (!isFailure(error)) throw error;
+      onError?.(error);
+      await sleep(pauseAfter(error, failures), signal);
+      failures += 1;
+      continue;
+    }
+    const { items: changes, next_cursor: cursor, up_to_date: upToDate } = page;
+    if (changes.length > 0 || startOver || upToDate !== wasUpToDate)
+      yield { changes, cursor, startOver, upToDate };
+    [after, startOver, wasUpToDate, failures] = [cursor, false, upToDate, 0];
+    // Random, so that clients spread.
+    await sleep(upToDate ? intervalMs * (0.75 + Math.random() / 2) : 0, signal);
+  }
+}

@@ -1,0 +1,131 @@
+import { PlatformError } from './errors.ts';
+import { withRetries } from './retry.ts';
+import type { SendOnce } from './send.ts';
+import { orAborted, withLimit } from './signals.ts';
+
+/** Keeps the tokens. `localStorage` is one; the functions may also return promises. */
+export interface TokenStorage {
+  getItem(key: string): string | null | Promise<string | null>;
+  setItem(key: string, value: string): void | Promise<void>;
+  removeItem(key: string): void | Promise<void>;
+}
+
+export interface Tokens {
+  token: string;
+  refreshToken: string;
+  /** Time in ms since 1970, by the clock of this machine. */
+  expiresAt: number;
+}
+
+interface Options {
+  /** Undefined: the tokens are kept in memory. */
+  storage: TokenStorage | undefined;
+  key: string;
+  sendOnce: SendOnce;
+  /** Called when the platform has ended the session. */
+  onLogout: (reason: PlatformError) => void;
+}
+
+export type SessionStore = ReturnType<typeof createSession>;
+
+const lockLimitMs = 30_000;
+const refreshLimitMs = 8_000;
+/** The platform accepts a replaced refresh token for 10 s more. */
+const repeatRefreshMs = 9_000;
+
+export const tokensOf = (token: string, refreshToken: string, expiresIn: number): Tokens => ({
+  token,
+  refreshToken,
+  expiresAt: Date.now() + expiresIn * 1000,
+});
+
+function memory(): TokenStorage {
+  const values = new Map<string, string>();
+  return {
+    getItem: (key) => values.get(key) ?? null,
+    setItem: (key, value) => void values.set(key, value),
+    removeItem: (key) => void values.delete(key),
+  };
+}
+
+const isEnd = (error: unknown): error is PlatformError =>
+  error instanceof PlatformError && error.code === 'invalid_grant';
+
+/** Keeps the tokens of a session, and refreshes them once for all callers and tabs. */
+export function createSession({ storage, key, sendOnce, onLogout }: Options) {
+  const store = storage ?? memory();
+
+  async function read(): Promise<Tokens | undefined> {
+    const text = await store.getItem(key);
+    return text === null ? undefined : (JSON.parse(text) as Tokens);
+  }
+  /** Counts logins, refreshes and logouts: `read` may return what one of them is replacing. */
+  let changes = 0;
+  async function save(tokens: Tokens): Promise<void> {
+    changes += 1;
+    await store.setItem(key, JSON.stringify(tokens));
+  }
+  async function clear(): Promise<void> {
+    changes += 1;
+    await store.removeItem(key);
+  }
+
+  /** Returns new tokens. Repeats a request only while the platform still accepts its refresh token. */
+  async function refresh(refreshToken: string): Promise<Tokens> {
+    const until = performance.now() + repeatRefreshMs;
+    const input = { grant_type: 'refresh_token', refresh_token: refreshToken } as const;
+    const { body } = await withRetries(
+      undefined,
+      (_, pauseMs) => performance.now() + pauseMs < until,
+      () => sendOnce('token', input, { timeoutMs: refreshLimitMs }),
+    );
+    return tokensOf(body.access_token, body.refresh_token ?? refreshToken, body.expires_in);
+  }
+
+  /** Replaces the stored tokens, unless a login, a logout or another tab has replaced the refused token. */
+  async function replace(refused: string): Promise<string> {
+    const known = changes;
+    const before = await read();
+    if (!before) throw new PlatformError({ code: 'token_required', status: 401, message: 'Not logged in.' });
+    if (before.token !== refused) return before.token;
+    const next = await refresh(before.refreshToken).catch((error: unknown) => {
+      if (isEnd(error)) return error;
+      throw error;
+    });
+    const now = await read();
+    if (now?.token !== refused || changes !== known) return replace(refused);
+    if (!(next instanceof PlatformError)) {
+      await save(next);
+      return next.token;
+    }
+    await clear();
+    onLogout(next);
+    throw next;
+  }
+
+  /** Runs `work` in one tab at a time, where the browser has locks. */
+  function exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const locks = storage && globalThis.navigator?.locks;
+    if (!locks) return work();
+    return withLimit(lockLimitMs, undefined, (signal) => locks.request(key, { signal }, work) as Promise<T>);
+  }
+
+  let replacing: Promise<string> | undefined;
+  /** Returns an access token other than the refused one. */
+  function renew(refused: string, signal?: AbortSignal): Promise<string> {
+    replacing ??= exclusively(() => replace(refused)).finally(() => (replacing = undefined));
+    return orAborted(replacing, signal);
+  }
+
+  return {
+    read,
+    save,
+    clear,
+    renew,
+    /** Returns an access token that has not expired; undefined without a login. */
+    async token(signal?: AbortSignal): Promise<string | undefined> {
+      const tokens = await orAborted(read(), signal);
+      return tokens && tokens.expiresAt <= Date.now() ? renew(tokens.token, signal) : tokens?.token;
+    },
+  };
+}

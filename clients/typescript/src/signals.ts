@@ -1,0 +1,51 @@
+import { PlatformError } from './errors.ts';
+
+/** Settles like `promise`, or rejects with the signal's reason as soon as the signal fires. */
+export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  let abort: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort);
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort!);
+  }
+}
+
+/** Waits; rejects with the signal's reason as soon as the signal fires. */
+export async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    await orAborted(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))), signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Calls `work` with a signal that fires with the caller's signal, and after `limitMs`.
+ * @throws PlatformError `timeout` after `limitMs`, and the reason of the caller's signal
+ */
+export async function withLimit<T>(
+  limitMs: number,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted();
+  // Not AbortSignal.any: a signal that lives as long as the app would keep a reference to each request.
+  const either = new AbortController();
+  const abort = (): void => either.abort(signal?.reason);
+  const message = `No complete reply within ${limitMs} ms.`;
+  const timer = setTimeout(() => either.abort(new PlatformError({ code: 'timeout', message })), limitMs);
+  signal?.addEventListener('abort', abort);
+  try {
+    return await orAborted(work(either.signal), either.signal);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,105 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { extname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ROOT } from '../../../deploy/local/config.ts';
+import { openBrowser } from '../../../test/support/chromium.ts';
+import { closeRecords } from '../../../test/support/records.ts';
+import { pageOrigin, stack } from '../../../test/support/stack.ts';
+import {
+  appCode,
+  createApplication,
+  expected,
+  packageFolder,
+  readmeCode,
+  runScenario,
+  withScenario,
+} from './application.ts';
+
+let app: Awaited<ReturnType<typeof createApplication>>;
+beforeAll(async () => {
+  app = await createApplication();
+});
+afterAll(async () => {
+  app?.remove();
+  await closeRecords();
+});
+
+const manifestOf = (folder: string) =>
+  JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<string, unknown>;
+
+test('the package has no dependencies, the version of the platform, and at most 10 KB', () => {
+  expect(manifestOf(packageFolder)).toMatchObject({ version: manifestOf(ROOT)['version'] });
+  expect(manifestOf(packageFolder)).not.toHaveProperty('dependencies');
+  const installed = join(app.folder, 'node_modules', '@content-platform', 'client');
+  expect(readdirSync(installed).toSorted()).toEqual(['README.md', 'dist', 'package.json']);
+  const scripts = readdirSync(join(installed, 'dist')).filter((name) => name.endsWith('.js'));
+  const code = scripts.map((name) => readFileSync(join(installed, 'dist', name), 'utf8')).join('');
+  expect(gzipSync(code).length).toBeLessThan(10_240);
+});
+
+test('the code of the README works as printed', async () => {
+  writeFileSync(join(app.folder, 'app.mjs'), readmeCode('js').join('\n'));
+  const output = await app.run(process.execPath, ['app.mjs']);
+  for (const line of [
+    /^Logged in as Uma User$/m,
+    /^2 found, missing: \[ 999999 \]$/m,
+    /^webform 50 /m,
+    /^letter /m,
+    /^\d+ pathways, next time follow after \S+$/m,
+    /^uploaded thumb,medium,large [1-9]\d+ bytes$/m,
+    /^device /m,
+    /^user@example\.com \S+$/m,
+    /^404 not_found .* \S+$/m,
+  ])
+    expect(output).toMatch(line);
+});
+
+test('an app with the package runs on Node', async () => {
+  await withScenario(async (given) =>
+    expect(await runScenario(app, process.execPath, given)).toEqual(expected(given)),
+  );
+});
+
+test.each(['nodenext', 'preserve'])('an app in TypeScript compiles with --module %s', async (module) => {
+  writeFileSync(join(app.folder, 'app.mts'), appCode);
+  const options = ['--noEmit', '--strict', '--target', 'es2022', '--module', module];
+  await app.run(join(ROOT, 'node_modules', '.bin', 'tsc'), [...options, 'app.mts']);
+});
+
+test('a page with the package runs in Chromium, from another origin', async () => {
+  const types: Record<string, string> = { '.js': 'text/javascript', '.mjs': 'text/javascript' };
+  writeFileSync(
+    join(app.folder, 'index.html'),
+    readmeCode('html')[0]!.replace('http://127.0.0.1:8080', stack().gateway),
+  );
+  const server = createServer(async (request, response) => {
+    response.setHeader('Content-Type', types[extname(request.url!)] ?? 'text/html');
+    response.end(await readFile(join(app.folder, request.url!)).catch(() => undefined));
+  }).listen(Number(new URL(pageOrigin()).port));
+  const browser = await openBrowser();
+  try {
+    const page = await browser.newPage();
+    await page.goto(`${pageOrigin()}/index.html`);
+    await withScenario(async (given) => {
+      const result = await page.evaluate(async (input) => {
+        const { scenario } = await import('/scenario.mjs' as string);
+        const { createClient } = await import('@content-platform/client' as string);
+        return scenario(createClient, input);
+      }, given);
+      expect(result).toEqual(expected(given));
+    });
+    expect(
+      await page.evaluate(
+        "platform.login({ email: 'user@example.com', password: 'demo-password' }).then(() => platform.isLoggedIn())",
+      ),
+    ).toBe(true);
+    await page.reload();
+    expect(await page.evaluate("platform.request('me').then(({ email }) => email)")).toBe('user@example.com');
+  } finally {
+    await browser.close();
+    server.close();
+  }
+});

@@ -1,0 +1,106 @@
+import { afterEach, expect, test } from '@jest/globals';
+import {
+  busy,
+  credentials,
+  type Fake,
+  failure,
+  type FakeReply,
+  loggedIn,
+  newStorage,
+  ok,
+  outcomesOf,
+  startFake,
+  tokens,
+} from './fake-platform.ts';
+
+let fake: Fake;
+afterEach(() => fake?.server.close());
+
+const refreshes = () => fake.seen.filter(({ path }) => path === '/api/token').map(({ body }) => body);
+const withToken = (token: string) => JSON.stringify({ grant_type: 'refresh_token', refresh_token: token });
+const slowly =
+  (reply: FakeReply, then: () => unknown = () => undefined): FakeReply =>
+  async () => {
+    await then();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return reply;
+  };
+
+test('twenty refused requests of two tabs share one refresh', async () => {
+  const storage = newStorage();
+  fake = await loggedIn([tokens(2)], { storage });
+  const both = [fake.client, fake.newClient()].map((client) => outcomesOf(client, 10));
+  expect((await Promise.all(both)).flat()).toEqual(Array(20).fill(1));
+  expect(refreshes()).toEqual([withToken('r1')]);
+  expect([...storage.values.values()]).toEqual([expect.stringContaining('"refreshToken":"r2"')]);
+});
+
+test('an expired access token is refreshed before the request', async () => {
+  const login = ok({ token: 't1', refresh_token: 'r1', expires_in: 0 });
+  fake = await startFake({ '/api/login': [login], '/api/token': [tokens(2)] });
+  await fake.client.login(credentials);
+  expect(await outcomesOf(fake.client, 1)).toEqual(['not_found']);
+  expect(fake.seen.map(({ path }) => path)).toEqual(['/api/login', '/api/token', '/api/me']);
+});
+
+test('repeats a refresh whose reply was lost, one request at a time', async () => {
+  fake = await loggedIn([slowly('lost'), slowly(busy), slowly(tokens(2))]);
+  expect(await outcomesOf(fake.client, 3)).toEqual(Array(3).fill(1));
+  expect(refreshes()).toEqual(Array(3).fill(withToken('r1')));
+});
+
+test('an ended session logs out once, and is not refreshed again', async () => {
+  const reasons: unknown[] = [];
+  const storage = newStorage();
+  const details = [{ path: 'reason', message: 'reused' }];
+  const ended: FakeReply = { status: 400, body: { error: 'invalid_grant', message: 'M', details } };
+  fake = await loggedIn([ended], { storage, onLogout: (error) => reasons.push(error.detail('reason')) });
+  // A request that is refused later finds no tokens.
+  const codes = new Set([...(await outcomesOf(fake.client, 10)), 'token_required']);
+  expect(codes).toEqual(new Set(['invalid_grant', 'token_required']));
+  expect([reasons, storage.values.size, await fake.client.isLoggedIn()]).toEqual([['reused'], 0, false]);
+  await expect(fake.client.refresh()).rejects.toMatchObject({ code: 'token_required' });
+  expect(refreshes()).toHaveLength(1);
+});
+
+test('a platform that is unavailable does not log out', async () => {
+  const later = failure(503, 'service_unavailable', { 'Retry-After': '60' });
+  fake = await loggedIn([later, tokens(2)], { retries: 0 });
+  expect(await outcomesOf(fake.client, 1)).toEqual(['service_unavailable']);
+  expect(await outcomesOf(fake.client, 1)).toEqual([1]);
+});
+
+test('an abort ends the wait of its caller for a refresh, and no other', async () => {
+  const stop = new AbortController();
+  fake = await loggedIn([slowly(tokens(2), () => stop.abort('enough'))]);
+  const other = outcomesOf(fake.client, 1);
+  await expect(fake.client.request('me', {}, { signal: stop.signal })).rejects.toBe('enough');
+  expect(await other).toEqual([1]);
+});
+
+test('a logout during a refresh stays a logout, also if the platform is unreachable', async () => {
+  const storage = newStorage();
+  fake = await loggedIn([slowly(tokens(2), () => storage.values.clear()), 'lost'], { storage });
+  expect(await outcomesOf(fake.client, 1)).toEqual(['token_required']);
+  await fake.client.login(credentials);
+  fake.server.close();
+  await expect(fake.client.logout()).rejects.toMatchObject({ code: 'network_error' });
+  expect(storage.values.size).toBe(0);
+});
+
+test('a second factor completes the login, and a wrong password is no reason for a refresh', async () => {
+  const details = [{ path: 'mfa_token', message: 'm' }];
+  const needed: FakeReply = { status: 401, body: { error: 'mfa_required', message: 'M', details } };
+  fake = await startFake({
+    '/api/login': [needed],
+    '/api/login/mfa': [tokens(1)],
+    '/api/reauthenticate': [failure(401, 'invalid_credentials')],
+  });
+  const error = await fake.client.login(credentials).catch((reason: unknown) => reason);
+  const mfa_token = (error as { detail: (path: string) => string }).detail('mfa_token');
+  await fake.client.loginMfa({ mfa_token, code: '123456' });
+  expect(fake.seen[1]!.body).toBe('{"mfa_token":"m","code":"123456"}');
+  const wrong = fake.client.request('reauthenticate', { password: 'x' });
+  await expect(wrong).rejects.toMatchObject({ code: 'invalid_credentials' });
+  expect(fake.seen).toHaveLength(3);
+});
