@@ -14,7 +14,7 @@ import { createAllowlist, findEndpoint, authenticate } from './guard/access.ts';
 import { limitBody } from './guard/body-limit.ts';
 import { cors, createCorsHeaders, createSecurityHeaders } from './guard/browser-headers.ts';
 import { createClientAddress, createHeadCheck, readTarget } from './guard/head.ts';
-import { createLoadShedding, type LoopClock } from './guard/load-shedding.ts';
+import { createLoadShedding } from './guard/load-shedding.ts';
 import { rateLimit, type RateLimits } from './guard/rate-limit.ts';
 import type { GatewayMetrics } from './metrics.ts';
 import { createObserver } from './observe.ts';
@@ -45,8 +45,6 @@ export interface GatewayOptions {
   timeouts?: Timeouts;
   /** Limit of requests at one service; default 512. */
   maxRequests?: number;
-  /** Load shedding's clock; default: the system's. */
-  clock?: LoopClock;
   /** Default: DNS. */
   resolve?: Resolve;
   endpoints?: readonly Endpoint[];
@@ -56,23 +54,23 @@ interface Gateway {
   app: RequestListener;
   /** Installs protocol-error handlers and the idle timeout; call it before the server listens. */
   configureServer: (server: Server) => void;
-  /** Stops the probes of the services and the measurement of the event loop. */
+  /** Stops the probes of the services. */
   stop: () => void;
 }
 
 /** Creates the context of a request. Load shedding runs earlier, so that a refusal costs little. */
-const startContext: EarlyStep = (request, response) => {
+function startContext(request: Request, response: GatewayResponse, startedAt: number): void {
   const id = requestId(request.headers['x-request-id'] as string | undefined);
   response.locals = {
     requestId: id,
     // The client's trace is linked and not joined: otherwise the client would decide which traces are kept.
     span: beginSpan(methodLabel(request.method), { kind: 'server', link: request.headers }),
-    startedAt: performance.now(),
+    startedAt,
     address: '',
     path: '',
   };
   response.setHeader('X-Request-Id', id);
-};
+}
 
 /** Creates the step that calls the endpoint's handler. Throws if an endpoint has no handler. */
 function answerEndpoint(
@@ -93,12 +91,13 @@ export function createGateway(options: GatewayOptions): Gateway {
   const allowlist = createAllowlist(endpoints);
   const head = createHeadCheck();
   const shedding = createLoadShedding({
+    begin,
     metrics,
     corsHeaders,
     drainMs: timeouts.drain,
     // A malformed head is refused even under overload, because it ends its connection.
     isExempt: (request) => request.url === health.path || head.isMalformed(request),
-    clock: options.clock,
+    areConnectionsShared: options.trustedProxies.length > 0,
   });
   const resolve = createResolve(options.resolve);
   const shared = { publicUrl, timeouts, maxRequests, resolve, logger, metrics, refuse };
@@ -117,9 +116,6 @@ export function createGateway(options: GatewayOptions): Gateway {
   const steps = {
     /** express parses the target, so these steps come first. */
     beforeExpress: [
-      head.inspect,
-      shedding.admit, // 503
-      startContext,
       createSecurityHeaders(publicUrl, options.hstsIncludeSubdomains ?? false),
       createObserver(options),
       createClientAddress(options.trustedProxies),
@@ -148,6 +144,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   );
 
   function receive(request: Request, response: GatewayResponse): void {
+    if (head.inspect(request, response) !== false) shedding.admit(request, response); // 503
+  }
+
+  function begin(request: Request, response: GatewayResponse, arrivedAt: number): void {
+    startContext(request, response, arrivedAt);
     try {
       for (const step of steps.beforeExpress) if (step(request, response) === false) return;
     } catch (error) {

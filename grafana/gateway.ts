@@ -82,7 +82,7 @@ export const gateway: Board = {
     series({
       title: 'How many requests are refused because of overload?',
       description:
-        'Normal: 0. Requests that got 503 overloaded, because the event loops of the gateways lag. Start more gateways.',
+        'Normal: 0. Requests that got 503 overloaded, because more requests arrive than the gateways can answer. Start more gateways.',
       unit: 'reqps',
       queries: rates('requests_shed_total', ['service']),
     }),

@@ -25,21 +25,25 @@ function problemOf({ httpVersion, headers, rawHeaders }: IncomingMessage): strin
 
 /** The check of request heads: `inspect` finds malformed heads, and `refuse` answers them once a context exists. */
 export function createHeadCheck() {
-  /** Returns the error of a malformed head. It is the last head of its connection, although Node's parser continues. */
-  const problems = new WeakMap<Socket, string>();
-  const isMalformed = ({ socket }: IncomingMessage): boolean => problems.has(socket);
+  const problems = new WeakMap<IncomingMessage, string>();
+  /** A malformed head is the last of its connection, although Node's parser continues. */
+  const ended = new WeakSet<Socket>();
+  const isMalformed = (request: IncomingMessage): boolean => problems.has(request);
 
   /** Ignores requests after a malformed head: they may be part of its body. */
   const inspect: EarlyStep = (request, response) => {
-    if (isMalformed(request)) return false;
+    if (ended.has(request.socket)) return false;
     const problem = problemOf(request);
-    if (problem !== undefined) problems.set(request.socket, problem);
+    if (problem !== undefined) {
+      problems.set(request, problem);
+      ended.add(request.socket);
+    }
     // The gateway does not upgrade. Node's parser discards the bytes after the request, so the connection must end.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
   };
 
-  const refuse: EarlyStep = ({ socket }) => {
-    const problem = problems.get(socket);
+  const refuse: EarlyStep = (request) => {
+    const problem = problems.get(request);
     if (problem !== undefined) throw malformed(problem);
   };
 

@@ -1,30 +1,43 @@
 import type { Request } from 'express';
 import { hasBody, HttpError, requestId } from '@content-platform/chassis';
 import { sendError } from '../replies/errors.ts';
-import { onFinished, type EarlyStep, type GatewayResponse } from '../request-context.ts';
+import type { GatewayResponse } from '../request-context.ts';
 import type { GatewayMetrics } from '../metrics.ts';
 import type { CorsHeaders } from './browser-headers.ts';
+import { createRestingConnections } from './resting-connections.ts';
 
-/** Accepted lag of the event loop: less than half of the 50 ms that a refusal may take. */
-const maxLagMs = 20;
-/** A lag that lasts this long, and for two checks, is neither a burst nor a garbage collection (CoDel, RFC 8289 §3). */
-const windowMs = 100;
-const checkIntervalMs = 10;
-/** Minimum limit: this many requests keep a core busy, and end before a refusal would be too late. */
-const minLimit = 64;
-const maxLimit = 10_000;
-/** Bounds for the change of the limit in one window. */
-const [minGradient, maxGradient] = [0.1, 1.5];
-/** A thread that lags with less CPU share than this, averaged over `cpuShareOverMs`, waits for other processes. */
-const busyCpuShare = 0.4;
-const cpuShareOverMs = 1_000;
-/** The minimum while other processes have the core. */
-const minLimitStarved = 256;
+/**
+ * Requests that begin in one turn of the event loop. Node accepts new connections and reads replies once in each turn, so
+ * turns must be short.
+ */
+const maxPerTurn = 16;
+/** A full queue is answered in this time, so that its last request is answered within 500 ms. */
+const maxWaitMs = 400;
+const minQueue = 64;
+/** The rate at which requests leave the queue, per ms: its value before the first measurement. */
+const firstRate = 2;
+/** The rate is a moving average over this time, of measurements that take this long. */
+const rateOverMs = 500;
+const measureMs = 100;
+
+/** Begins to work on a request that arrived at `arrivedAt` (performance.now()). */
+type Begin = (request: Request, response: GatewayResponse, arrivedAt: number) => void;
 
 interface LoadShedding {
-  /** Counts the request from its last byte until its reply begins. If overloaded, sends 503 and returns false. */
-  admit: EarlyStep;
+  /** Calls `begin` when it is the request's turn, or sends 503 if the queue is full. */
+  admit(request: Request, response: GatewayResponse): void;
   stop(): void;
+}
+
+interface LoadSheddingOptions {
+  begin: Begin;
+  metrics: GatewayMetrics;
+  corsHeaders: CorsHeaders;
+  drainMs: number;
+  /** Whether a request neither waits nor is refused. */
+  isExempt: (request: Request) => boolean;
+  /** Whether clients share connections, as behind a proxy: then a refusal must not delay other requests. */
+  areConnectionsShared: boolean;
 }
 
 const overloaded = new HttpError(
@@ -33,107 +46,92 @@ const overloaded = new HttpError(
   { headers: { 'Retry-After': '1' } },
 );
 
-/** The source of load shedding's times, in ms. */
-export interface LoopClock {
-  /** Calls `work` every `ms`, later if the event loop lags. Returns a function that stops the calls. */
-  every(ms: number, work: () => void): () => void;
-  now(): number;
-  /** CPU time of this thread. */
-  cpu(): number;
-}
-
-const systemClock: LoopClock = {
-  every(ms, work) {
-    const timer = setInterval(work, ms).unref();
-    return () => clearInterval(timer);
-  },
-  now: () => performance.now(),
-  cpu() {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1_000;
-  },
-};
-
-interface LoadSheddingOptions {
-  metrics: GatewayMetrics;
-  corsHeaders: CorsHeaders;
-  drainMs: number;
-  /** Requests that are never shed. */
-  isExempt: (request: Request) => boolean;
-  clock?: LoopClock | undefined;
+/** Measures the rate at which requests leave a queue. Only times in which the queue was never empty count. */
+function createRateMeter() {
+  let rate = firstRate;
+  let since = 0;
+  let left = 0;
+  return {
+    /** The queue is no longer empty. */
+    begin(now: number): void {
+      since = now;
+      left = 0;
+    },
+    note(now: number): void {
+      left += 1;
+      const elapsed = now - since;
+      if (elapsed < measureMs) return;
+      rate += (left / elapsed - rate) * (1 - Math.exp(-elapsed / rateOverMs));
+      since = now;
+      left = 0;
+    },
+    /** Requests per ms. */
+    get: () => rate,
+  };
 }
 
 /**
- * Refuses requests while the event loop lags, so that accepted requests are answered in time. All requests in progress
- * share one core: with fewer requests, each ends sooner. The limit follows the lag (a gradient, as in Netflix's
- * concurrency-limits); time spent in services does not count. If other processes use the core, for example while they
- * start, the lag is not an overload and more requests are accepted. A refusal checks no token and no rate limit, and
- * writes no log line.
+ * Keeps replies in time under overload. Few requests begin in each turn of the event loop; others wait, the oldest first.
+ * A request that finds the queue full is refused at once, and its connection rests: a refusal costs a third of an answer,
+ * so answering every further request with another refusal would use the whole core. A refusal checks no token and no rate
+ * limit, and writes no log line.
  */
 export function createLoadShedding(options: LoadSheddingOptions): LoadShedding {
-  const { metrics, corsHeaders, drainMs, isExempt, clock = systemClock } = options;
-  const inProgress = new Set<GatewayResponse>();
-  let limit = maxLimit;
-  let checkedAt = clock.now();
-  let windowStart = checkedAt;
-  /** Window minimum: only a standing queue keeps it high. */
-  let minLag = Infinity;
-  let checks = 0;
-  let usedCpuMs = clock.cpu();
-  /** The thread's share of a core, as a moving average. */
-  let cpuShare = 0;
+  const { begin, metrics, corsHeaders, drainMs, isExempt, areConnectionsShared } = options;
+  /** Each waiting request's reply and its time of arrival, the oldest first. */
+  const queue = new Map<GatewayResponse, number>();
+  const rate = createRateMeter();
+  /** Requests that have begun in this turn of the event loop. */
+  let begun = 0;
+  let isScheduled = false;
 
-  function updateCpuShare(elapsedMs: number): void {
-    const before = usedCpuMs;
-    usedCpuMs = clock.cpu();
-    cpuShare += ((usedCpuMs - before) / elapsedMs - cpuShare) * (1 - Math.exp(-elapsedMs / cpuShareOverMs));
+  const queueLimit = () => Math.max(minQueue, rate.get() * maxWaitMs);
+  const resting = createRestingConnections(() => queue.size < queueLimit() / 2);
+
+  function beginNow(response: GatewayResponse, arrivedAt: number): void {
+    begun += 1;
+    schedule();
+    begin(response.req, response, arrivedAt);
   }
 
-  function check(): void {
-    const now = clock.now();
-    // Not counted: a reply that has begun waits for its client or for bytes of the service.
-    for (const response of inProgress) if (response.headersSent) inProgress.delete(response);
-    minLag = Math.min(minLag, now - checkedAt - checkIntervalMs);
-    checkedAt = now;
-    checks += 1;
-    if (now < windowStart + windowMs || checks < 2) return;
-    updateCpuShare(now - windowStart);
-    const gradient = Math.min(maxGradient, Math.max(minGradient, maxLagMs / Math.max(minLag, 1)));
-    const from = gradient < 1 ? Math.min(limit, inProgress.size) : limit;
-    const least = cpuShare < busyCpuShare ? minLimitStarved : minLimit;
-    limit = Math.min(maxLimit, Math.max(least, from * gradient));
-    minLag = Infinity;
-    checks = 0;
-    windowStart = now;
-  }
-  const stop = clock.every(checkIntervalMs, check);
-
-  function count(response: GatewayResponse): void {
-    if (response.destroyed) return;
-    inProgress.add(response);
-    const leave = () => inProgress.delete(response);
-    // 'prefinish' is emitted when the whole reply is written, before a slow client has read it. It may never be emitted.
-    response.once('prefinish', leave);
-    onFinished(response, leave);
+  /** Begins the next requests after the replies that have arrived in this turn. */
+  function schedule(): void {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(() => {
+      isScheduled = false;
+      begun = 0;
+      const now = performance.now();
+      for (const [response, arrivedAt] of queue) {
+        if (begun === maxPerTurn) break;
+        queue.delete(response);
+        rate.note(now);
+        if (!response.destroyed) beginNow(response, arrivedAt);
+      }
+      if (queue.size > 0) schedule();
+    });
   }
 
   function refuse(request: Request, response: GatewayResponse): void {
     metrics.requestsShed.inc();
     const headers = { Vary: 'Origin', ...corsHeaders(request) };
     const id = requestId(request.headers['x-request-id'] as string | undefined);
+    if (!areConnectionsShared) resting.add(request.socket, response);
     sendError(request, response, overloaded, { requestId: id, drainMs, headers });
   }
 
   return {
     admit(request, response) {
-      if (inProgress.size >= limit && !isExempt(request)) {
-        refuse(request, response);
-        return false;
-      }
-      // Slow senders and slow readers must not cause refusals of other clients.
-      if (hasBody(request)) request.once('end', () => count(response));
-      else count(response);
+      const now = performance.now();
+      const isFree = queue.size === 0 && begun < maxPerTurn;
+      if (isFree || isExempt(request)) return beginNow(response, now);
+      if (queue.size >= queueLimit() || resting.isEarly(request.socket)) return refuse(request, response);
+      // A body that is still arriving is read at once, with the time limits of slow clients.
+      if (hasBody(request)) return beginNow(response, now);
+      if (queue.size === 0) rate.begin(now);
+      queue.set(response, now);
+      schedule();
     },
-    stop,
+    stop: resting.stop,
   };
 }

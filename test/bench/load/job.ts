@@ -29,6 +29,8 @@ export interface Seen {
   goodputInTime: number;
   good: Quantiles | undefined;
   refused: Quantiles | undefined;
+  /** The refusals of connections that had none before: the gateway reads later requests of a refused connection later. */
+  firstRefused: Quantiles | undefined;
   /** Number of refusals without Retry-After. */
   withoutRetryAfter: number;
   /** Requests whose client disconnected after `patienceMs`. */

@@ -10,8 +10,8 @@ let tokens: string[] = [];
 /** Number of tokens used so far. */
 let turn = 0;
 
-/** Time for accepting the connections: Node accepts one in each turn of its event loop. */
-const connectMs = 500;
+/** Time for accepting the connections. */
+const connectMs = 2_000;
 
 async function run({ origin, path, seconds, perSecond, kept, connections }: Job): Promise<Seen> {
   const url = new URL(origin);
@@ -19,6 +19,8 @@ async function run({ origin, path, seconds, perSecond, kept, connections }: Job)
   const free: Connection[] = [];
   /** Connections with a request in progress, in sending order, and the time at which the request was due. */
   const waiting = new Map<Connection, number>();
+  /** Connections that got a refusal. */
+  const refused = new Set<Connection>();
   let opened = 0;
 
   function openOne(): Connection {
@@ -35,7 +37,8 @@ async function run({ origin, path, seconds, perSecond, kept, connections }: Job)
     const now = performance.now();
     const dueAt = waiting.get(connection);
     waiting.delete(connection);
-    if (dueAt !== undefined) tally.note(reply, dueAt, now);
+    if (dueAt !== undefined) tally.note(reply, dueAt, now, refused.has(connection));
+    if (reply.status === 503) refused.add(connection);
     if (reply.status === 0) return leave(connection);
     if (perSecond > 0 || now >= end) return void free.push(connection);
     tally.counts.due += 1;

@@ -11,29 +11,34 @@ function quantiles(times: number[]): Quantiles | undefined {
 export function createTally(start: number, seconds: number) {
   const statuses: Record<string, number> = {};
   let goodInTheRun = 0;
+  let inTimeInTheRun = 0;
   const good: number[] = [];
   const refused: number[] = [];
+  const firstRefused: number[] = [];
   const counts = { due: 0, gaveUp: 0, unsent: 0, broken: 0, withoutRetryAfter: 0 };
 
   return {
     counts,
-    note({ status, retryAfter }: Reply, dueAt: number, now: number): void {
+    /** @param wasRefused whether an earlier request on the connection was refused */
+    note({ status, retryAfter }: Reply, dueAt: number, now: number, wasRefused: boolean): void {
       if (status === 0) return void (counts.broken += 1);
       statuses[status] = (statuses[status] ?? 0) + 1;
       (status === 200 ? good : refused).push(now - dueAt);
+      if (status !== 200 && !wasRefused) firstRefused.push(now - dueAt);
       if (status !== 200 && !retryAfter) counts.withoutRetryAfter += 1;
-      if (status === 200 && now < start + seconds * 1_000) goodInTheRun += 1;
+      if (status !== 200 || now >= start + seconds * 1_000) return;
+      goodInTheRun += 1;
+      if (now - dueAt <= targetMs) inTimeInTheRun += 1;
     },
     seen(endedAt: number): Seen {
-      const goodput = goodInTheRun / seconds;
-      const inTime = good.filter((ms) => ms <= targetMs).length;
       return {
         ...counts,
         statuses,
-        goodput,
-        goodputInTime: good.length === 0 ? 0 : (goodput * inTime) / good.length,
+        goodput: goodInTheRun / seconds,
+        goodputInTime: inTimeInTheRun / seconds,
         good: quantiles(good),
         refused: quantiles(refused),
+        firstRefused: quantiles(firstRefused),
         endedAt,
       };
     },

@@ -22,9 +22,15 @@ import { startProbe } from './probe.ts';
 const path = '/api/content/pathway/1';
 const people = 500;
 const seconds = Number(process.env['OVERLOAD_SECONDS'] ?? 20);
-const multiples = [1, 2, 3];
-/** Number of kept connections for the peak, and maximum number that clients open under overload. */
-const [few, many] = [64, 2_000];
+/** The loads: multiples of the capacity, and the number of open connections. */
+const loads = [
+  [1, 2_000],
+  [2, 2_000],
+  [3, 2_000],
+  [3, 6_000],
+] as const;
+/** Number of connections for the peak. */
+const few = 64;
 /** Pause after a load: longer than a recovery may take. */
 const restMs = 6_000;
 
@@ -40,14 +46,19 @@ async function capacityOf(stand: TestSystem): Promise<number> {
   return median(rounds);
 }
 
-async function step(stand: TestSystem, token: string, capacity: number, multiple: number): Promise<Step> {
+async function step(
+  stand: TestSystem,
+  token: string,
+  capacity: number,
+  [multiple, connections]: (typeof loads)[number],
+): Promise<Step> {
   const { gateway: origin } = stand;
   const perSecond = Math.round(capacity * multiple);
   const probe = startProbe(stand, token);
-  const job = { origin, path, perSecond, seconds, kept: people, connections: many };
+  const job = { origin, path, perSecond, seconds, kept: connections, connections };
   const seen = await load.send(job);
   await sleep(Math.max(0, seen.endedAt + restMs - Date.now()));
-  return { multiple, perSecond, seen, probed: await probe.stop(seen.endedAt) };
+  return { multiple, connections, perSecond, seen, probed: await probe.stop(seen.endedAt) };
 }
 
 async function measure(name: string, does: string, stand: TestSystem, token: string) {
@@ -56,7 +67,7 @@ async function measure(name: string, does: string, stand: TestSystem, token: str
   const capacity = await capacityOf(stand);
   console.log(`${name}: ${capacity.toFixed(0)}/s over ${few} connections`);
   const steps: Step[] = [];
-  for (const multiple of multiples) steps.push(await step(stand, token, capacity, multiple));
+  for (const each of loads) steps.push(await step(stand, token, capacity, each));
   const afterwards = await capacityOf(stand);
   const verdicts = judge(capacity, steps, afterwards);
   return { name, does, capacity, peak: peakOf(capacity, steps), afterwards, steps, verdicts };
@@ -81,7 +92,7 @@ try {
       own,
     ),
   ];
-  const settings = { path, people, seconds, connections: { few, kept: people, many }, rateLimitScale: 1000 };
+  const settings = { path, people, seconds, connections: few, rateLimitScale: 1000 };
   const verdicts = scenes.flatMap((scene) => scene.verdicts);
   conclude('overload', verdicts, { settings, scenes }, await stackVersions());
 } finally {

@@ -1,3 +1,4 @@
+import { get } from 'node:http';
 import { readContent } from '@content-platform/contract';
 import { startTraffic } from '../../support/traffic.ts';
 import type { TestSystem } from '../test-system.ts';
@@ -23,9 +24,12 @@ export interface Probed {
 async function ask(url: string, headers: Record<string, string> = {}): Promise<Answer> {
   const at = Date.now();
   const start = performance.now();
-  const status = await fetch(url, { headers, signal: AbortSignal.timeout(patienceMs) })
-    .then(async (reply) => (await reply.arrayBuffer(), reply.status))
-    .catch(() => 0);
+  const status = await new Promise<number>((resolve) => {
+    const request = get(url, { headers, agent: false, signal: AbortSignal.timeout(patienceMs) }, (reply) => {
+      reply.resume().once('end', () => resolve(reply.statusCode!));
+    });
+    request.once('error', () => resolve(0));
+  });
   return { at, ms: performance.now() - start, status };
 }
 
