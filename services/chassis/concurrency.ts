@@ -4,17 +4,10 @@ import type { Logger } from './logger.ts';
 /** Frees a slot; further calls have no effect. */
 export type Release = () => void;
 
-export interface Semaphore {
-  /** Acquires a slot; undefined if none is free. */
-  tryAcquire(): Release | undefined;
-  /** Waits for a slot, first come first served. Throws 503 if too many wait already, or the reason of `signal`. */
-  acquire(signal?: AbortSignal): Promise<Release>;
-  /** Waits for a slot as `acquire` does, and holds it during `work`. */
-  run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
-}
+export type Semaphore = ReturnType<typeof createSemaphore>;
 
 /** Creates `max` slots, for which at most `maxWaiting` calls may wait. */
-export function createSemaphore(max: number, maxWaiting = Infinity): Semaphore {
+export function createSemaphore(max: number, maxWaiting = Infinity) {
   let taken = 0;
   const waiting = new Set<(release: Release) => void>();
 
@@ -30,6 +23,7 @@ export function createSemaphore(max: number, maxWaiting = Infinity): Semaphore {
     };
   }
 
+  /** Acquires a slot; undefined if none is free. */
   function tryAcquire(): Release | undefined {
     if (taken >= max) return undefined;
     taken += 1;
@@ -52,6 +46,7 @@ export function createSemaphore(max: number, maxWaiting = Infinity): Semaphore {
     });
   }
 
+  /** Waits for a slot, first come first served. Throws 503 if too many wait already, or the reason of `signal`. */
   async function acquire(signal?: AbortSignal): Promise<Release> {
     signal?.throwIfAborted();
     const release = tryAcquire();
@@ -63,7 +58,8 @@ export function createSemaphore(max: number, maxWaiting = Infinity): Semaphore {
   return {
     tryAcquire,
     acquire,
-    async run(work, signal) {
+    /** Waits for a slot as `acquire` does, and holds it during `work`. */
+    async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
       const release = await acquire(signal);
       try {
         return await work();
@@ -105,29 +101,25 @@ export function singleFlight<T>() {
   };
 }
 
-/** Decides whether to call a dependency that failed. */
-export interface Breaker {
-  allows(): boolean;
-  report(worked: boolean, error?: unknown): void;
-}
+export type Breaker = ReturnType<typeof createBreaker>;
 
 const pauseMs = 1_000;
 
 /**
- * After a failure, allows one call a second until a call succeeds: if the dependency hangs, only that call waits for its
+ * Decides whether to call a dependency that failed: after a failure, allows one call a second until a call succeeds: if the dependency hangs, only that call waits for its
  * timeout. `message`, logged at the first failure, names the consequence.
  */
-export function createBreaker(logger: Logger, message: string): Breaker {
+export function createBreaker(logger: Logger, message: string) {
   let failing = false;
   let nextTryAt = 0;
   return {
-    allows() {
+    allows(): boolean {
       if (!failing) return true;
       if (performance.now() < nextTryAt) return false;
       nextTryAt = performance.now() + pauseMs;
       return true;
     },
-    report(worked, error) {
+    report(worked: boolean, error?: unknown): void {
       if (!worked && !failing) {
         nextTryAt = performance.now() + pauseMs;
         logger.warn({ error }, message);

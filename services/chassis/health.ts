@@ -21,14 +21,11 @@ function openMetrics(registry: Registry): Registry<OpenMetricsContentType> {
   return open;
 }
 
-/** Renders prom-client's JSON, which the pulse service reads without a parser of its own. */
-async function json(registry: Registry): Promise<Exposition> {
-  return { contentType: 'application/json', text: JSON.stringify(await registry.getMetricsAsJSON()) };
-}
-
 /** Renders the metrics in the format of `accept`: JSON, OpenMetrics (the only format with exemplars) or plain text. */
 export async function expose(registry: Registry, accept = ''): Promise<Exposition> {
-  if (accept === 'application/json') return json(registry);
+  // The pulse service reads prom-client's JSON without a parser of its own.
+  if (accept === 'application/json')
+    return { contentType: accept, text: JSON.stringify(await registry.getMetricsAsJSON()) };
   const asked = accept.includes('application/openmetrics-text') ? openMetrics(registry) : registry;
   return { contentType: asked.contentType, text: await asked.metrics() };
 }

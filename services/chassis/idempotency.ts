@@ -23,22 +23,7 @@ interface RepeatableRequest {
  */
 type StoreReply = (query: Database['query'], reply: AnyReply) => Promise<void>;
 
-export interface Idempotency {
-  /**
-   * Runs `work`, or returns the stored reply of the request with the same key in the last 24 hours. Errors are not stored: a
-   * repetition runs `work` again. `work` must be repeatable or call `storeReply` in its transaction: if a process dies during
-   * it, a request after `claimSeconds` runs it again. Throws 422 if the key is malformed or belongs to another request, 409
-   * while the first request is in progress, 429 if the caller has too many keys, and the errors of `work`.
-   */
-  once<R extends AnyReply>(
-    request: RepeatableRequest,
-    work: (storeReply: StoreReply) => Promise<R>,
-  ): Promise<R>;
-  /** Deletes keys older than 24 hours. */
-  deleteExpired(): Promise<void>;
-  /** Deletes the keys of these users, and replies with an object of theirs (`user_id`). */
-  erase(userIds: readonly number[]): Promise<void>;
-}
+export type Idempotency = ReturnType<typeof createIdempotency>;
 
 /** Time after which another request may claim the key: longer than the longest request, an upload of 75 s. */
 const claimSeconds = 90;
@@ -59,7 +44,7 @@ export async function migrateIdempotency(options: Omit<MigrationOptions, 'folder
 }
 
 /** Stores replies by Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07) in the schema's idempotency_key. */
-export function createIdempotency(query: Database['query'], schema: string): Idempotency {
+export function createIdempotency(query: Database['query'], schema: string) {
   const table = `${schema}.idempotency_key`;
   const recent = `caller = $1 AND created_at > now() - interval '24 hours'`;
   const thisKey = 'caller = $1 AND endpoint = $2 AND key = $3';
@@ -150,7 +135,16 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
   }
 
   return {
-    async once({ endpoint, caller, key, fingerprint }, work) {
+    /**
+     * Runs `work`, or returns the stored reply of the request with the same key in the last 24 hours. Errors are not stored:
+     * a repetition runs `work` again. `work` must be repeatable or call `storeReply` in its transaction: if a process dies
+     * during it, a request after `claimSeconds` runs it again. Throws 422 if the key is malformed or belongs to another
+     * request, 409 while the first request is in progress, 429 if the caller has too many keys, and the errors of `work`.
+     */
+    async once<R extends AnyReply>(
+      { endpoint, caller, key, fingerprint }: RepeatableRequest,
+      work: (storeReply: StoreReply) => Promise<R>,
+    ): Promise<R> {
       if (key === undefined) return work(async () => undefined);
       if (!wellFormed.test(key)) {
         const message = 'Must be 1 to 255 printable ASCII characters.';
@@ -165,7 +159,8 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
       }
       return runAndStore(id, run, work);
     },
-    async deleteExpired() {
+    /** Deletes keys older than 24 hours. */
+    async deleteExpired(): Promise<void> {
       await deleteExpired(
         query,
         'delete_idempotency_keys',
@@ -173,7 +168,8 @@ export function createIdempotency(query: Database['query'], schema: string): Ide
         `created_at < now() - interval '24 hours'`,
       );
     },
-    async erase(userIds) {
+    /** Deletes the keys of these users, and replies with an object of theirs (`user_id`). */
+    async erase(userIds: readonly number[]): Promise<void> {
       const text = `DELETE FROM ${table} WHERE caller = ANY ($1) OR reply #>> '{reply,body,user_id}' = ANY ($2::text[])`;
       await query('erase_idempotency_keys', text, [userIds.map((id) => `user:${id}`), userIds]);
     },

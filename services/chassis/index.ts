@@ -25,7 +25,6 @@ export * from './repeat.ts';
 export * from './request-input.ts';
 export * from './retention.ts';
 export * from './revocations.ts';
-export * from './routing.ts';
 export * from './run.ts';
 export * from './service-tokens.ts';
 export * from './service.ts';

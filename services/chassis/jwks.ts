@@ -41,24 +41,14 @@ const defaultTimes = {
   retryAfter: 500,
 };
 
-/** The key set of another process. */
-export interface JwksClient extends KeySource {
-  /** Whether the set was fetched at least once. */
-  isLoaded(): boolean;
-  /**
-   * Sets the kids that auth currently publishes with the revocations. Other keys count as withdrawn, and a missing key
-   * causes a fetch. undefined: an older release of auth, so only the set counts.
-   */
-  setPublished(kids: readonly string[] | undefined): void;
-  close(): Promise<void>;
-}
+export type JwksClient = ReturnType<typeof createJwksClient>;
 
 /**
  * Holds the key set at `url` (RFC 7517) in memory and refreshes it in the background, so that a key is known before it
  * signs. Until the first success it retries every 50 ms. An unknown kid causes a refresh, with a cool-down. While `url` is
  * unavailable, the last set is used for an hour, and an unknown kid throws 503.
  */
-export function createJwksClient(url: string, logger: Logger, times = defaultTimes): JwksClient {
+export function createJwksClient(url: string, logger: Logger, times = defaultTimes) {
   const stopping = new AbortController();
   const { signal } = stopping;
   let keys = new Map<string, KeyObject>();
@@ -109,13 +99,18 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
   const running = refreshUntilClosed();
 
   return {
+    /** Whether the set was fetched at least once. */
     isLoaded,
     has,
-    setPublished(kids) {
+    /**
+     * Sets the kids that auth currently publishes with the revocations. Other keys count as withdrawn, and a missing key
+     * causes a fetch. undefined: an older release of auth, so only the set counts.
+     */
+    setPublished(kids: readonly string[] | undefined): void {
       published = kids && new Set(kids);
       if (kids?.some((kid) => !keys.has(kid))) void refresh();
     },
-    async get(kid) {
+    async get(kid: string): Promise<KeyObject | undefined> {
       if (has(kid)) return keys.get(kid);
       if (keys.has(kid) && isWithdrawn(kid)) return undefined;
       // A newer set has every signing key, because keys are published long before they sign.
@@ -124,7 +119,7 @@ export function createJwksClient(url: string, logger: Logger, times = defaultTim
         throw unavailable('Access tokens cannot be checked: the auth service is unavailable. Retry later.');
       return isWithdrawn(kid) ? undefined : keys.get(kid);
     },
-    close() {
+    close(): Promise<void> {
       stopping.abort();
       return running;
     },

@@ -3,9 +3,9 @@ import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isUnavailable } from './database-errors.ts';
 import { ConfigError } from './config.ts';
 import type { Logger } from './logger.ts';
+import { isUnavailable } from './postgres.ts';
 
 export interface MigrationOptions {
   url: string;

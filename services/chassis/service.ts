@@ -15,7 +15,6 @@ import {
 import { envelope, HttpError, toHttpError } from './http-error.ts';
 import type { Logger } from './logger.ts';
 import { methodLabel, observe, statusOf, type Metrics } from './metrics.ts';
-import { comparePaths, requestMethods } from './routing.ts';
 import { authorize, bearerToken, type Caller, type TokenVerifier } from './tokens.ts';
 
 type CallerOf<E extends Endpoint> = E['access'] extends 'public'
@@ -67,6 +66,24 @@ export interface ServiceOptions {
   logger: Logger;
   metrics: Metrics;
   tokens: TokenVerifier;
+}
+
+/**
+ * Returns the methods that the endpoint supports. GET includes HEAD (RFC 9110 §9.1), which is GET without a body. The
+ * gateway and the services both use this list.
+ */
+export function requestMethods({ method, noHead }: Endpoint): string[] {
+  return method === 'GET' && !noHead ? ['GET', 'HEAD'] : [method];
+}
+
+/**
+ * Compares path templates for sorting: a fixed segment comes before a parameter, so that `/jobs/retry` is not the job
+ * `retry`. The gateway and the services must find the same endpoint for a path.
+ */
+export function comparePaths(a: string, b: string): number {
+  // `~` sorts after every other character.
+  const [first, second] = [a, b].map((path) => path.replaceAll('/:', '/~')) as [string, string];
+  return first < second ? -1 : first > second ? 1 : 0;
 }
 
 /** Abort reason of every call's signal; shared, because creating an Error each time would cost more than most handlers. */

@@ -31,4 +31,3 @@ export function createFailedJobs(url: string) {
     },
   };
 }
-export type FailedJobs = ReturnType<typeof createFailedJobs>;

@@ -47,25 +47,13 @@ export interface PoolOptions extends JobQueueOptions {
   usage?: typeof proc;
 }
 
-export interface Pool {
-  /**
-   * Runs the job in a worker process. A file that crashes the process, or alone takes too much time or memory, is
-   * refused. Throws 503 on overload, and if the process could not start, was killed from outside, or waited for the
-   * disk or for a core. A retry of the job may then succeed. Throws the signal's reason if the signal is aborted. The
-   * process has ended by then, unless the kernel does not end it within 5 s.
-   */
-  run(job: Job, signal: AbortSignal, userId?: number): Promise<Outcome>;
-  /** Resolves if a worker process runs or can be started; rejects otherwise. */
-  check(): Promise<void>;
-  /** Ends the worker processes; resolves within 5 s. */
-  close(): Promise<void>;
-}
+export type Pool = ReturnType<typeof createPool>;
 
 /** A job that used a core for a smaller share of its time limit was waiting for the disk or for a core. */
 const busyShare = 0.75;
 
 /** Creates long-lived worker processes, so that a decoder's crash or memory use does not affect this process. */
-export function createPool(options: PoolOptions): Pool {
+export function createPool(options: PoolOptions) {
   const { size, folder, jobMs, maxBytes, logger, onDone, startProcess, usage = proc } = options;
   const { program = new URL('worker.ts', import.meta.url) } = options;
   const queue = createJobQueue(options);
@@ -147,17 +135,25 @@ export function createPool(options: PoolOptions): Pool {
   }
 
   return {
-    run: (job, signal, userId = 0) =>
+    /**
+     * Runs the job in a worker process. A file that crashes the process, or alone takes too much time or memory, is
+     * refused. Throws 503 on overload, and if the process could not start, was killed from outside, or waited for the
+     * disk or for a core. A retry of the job may then succeed. Throws the signal's reason if the signal is aborted. The
+     * process has ended by then, unless the kernel does not end it within 5 s.
+     */
+    run: (job: Job, signal: AbortSignal, userId = 0): Promise<Outcome> =>
       queue.run(
         userId,
         signal,
         () => attempt(job, signal),
         () => attemptAlone(job, signal),
       ),
-    async check() {
+    /** Resolves if a worker process runs or can be started; rejects otherwise. */
+    async check(): Promise<void> {
       if (busy.size === 0 && idle().length === 0) start();
     },
-    async close() {
+    /** Ends the worker processes; resolves within 5 s. */
+    async close(): Promise<void> {
       isClosed = true;
       stopWatching();
       const ended = [...workers].map(async (worker) => {

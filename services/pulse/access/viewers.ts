@@ -56,4 +56,3 @@ export function createViewers(tokens: TokenVerifier, sessions: Sessions, cookie:
     return viewer;
   };
 }
-export type Viewers = ReturnType<typeof createViewers>;
