@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { until, within } from '../../test/support/wait.ts';
 import { startProxy } from '../../test/support/proxy.ts';
 import type { TestService } from './testing/service.ts';
-import { read, startTestStores, type TestStores } from './testing/test-stores.ts';
+import { read, useTestStores } from './testing/test-stores.ts';
 
-let world: TestStores;
+const world = useTestStores();
 let service: TestService;
 beforeAll(async () => {
-  world = await startTestStores();
   service = await world.service();
   await world.sql(
     `INSERT INTO content.record SELECT model, id, 'Old', '{}'
@@ -17,7 +16,6 @@ beforeAll(async () => {
   );
 });
 beforeEach(() => world.redis.admin.flushall());
-afterAll(() => world.close());
 
 const clearModel = (id: number, to = service) =>
   call(to.url, contract.clearModel, { body: { model: 'webform', id }, token: to.token('cache:clear') });

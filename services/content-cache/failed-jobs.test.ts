@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import * as contract from '@content-platform/contract';
 import type { BodyInput } from '@content-platform/contract';
 import { createLogger } from '@content-platform/chassis';
@@ -8,16 +8,14 @@ import { deleteFailedJobs } from './endpoints/delete-failed-jobs.ts';
 import { retryFailedJobs } from './endpoints/retry-failed-jobs.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
 import type { TestService } from './testing/service.ts';
-import { startTestStores, type TestStores } from './testing/test-stores.ts';
+import { useTestStores } from './testing/test-stores.ts';
 
-let world: TestStores;
+const world = useTestStores();
 let service: TestService;
 beforeAll(async () => {
-  world = await startTestStores();
   service = await world.service();
 });
 beforeEach(() => world.sql('TRUNCATE content.failed_job'));
-afterAll(() => world.close());
 
 interface Stored {
   class?: contract.FailedJobClass;

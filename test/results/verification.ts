@@ -39,17 +39,7 @@ function race(kept: StoredResult) {
   return [
     `${round(kept['raced'])} reads used the cache while a clear of the same record was in progress; ${round(troubled)} of them while faults were injected into Redis. Stale reads: ${whole.reduce((sum, { figures }) => sum + figures!['stale']!, 0)}. Seed ${kept['seed']}.`,
     table([
-      [
-        'scenario',
-        'raced reads',
-        'stale',
-        'hits',
-        'misses',
-        'clears',
-        'refused clears',
-        'seconds',
-        'faults of Redis',
-      ],
+      'scenario|raced reads|stale|hits|misses|clears|refused clears|seconds|faults of Redis'.split('|'),
       ...rows,
     ]),
     'The same race with one guard of the protocol removed, as a check that the race finds stale reads:',
@@ -140,6 +130,8 @@ interface Holding {
   after: Record<string, number>;
 }
 
+const parts = (what: string) => [`${what}, first third`, `${what}, last third`];
+
 function soak(kept: StoredResult) {
   const { minutes, faultEveryMs, seen, done, told, due, faults, held } = kept;
   const rows = (held as Holding[]).map(({ service, before, after }) => [
@@ -159,16 +151,7 @@ function soak(kept: StoredResult) {
   return [
     `${minutes} minutes with a fault every ${faultEveryMs / 1_000} s (${faults.length} faults). Replies to reads: ${counted(seen.answers)}. After ${round(seen.clears)} acknowledged clears ${seen.stale.length} reads were stale. Of ${round(seen.events)} events ${seen.lostEvents.length} were lost. Alerts sent: ${told.join(', ') || 'none'}; allowed: ${due.join(', ')}.`,
     table([
-      [
-        'process',
-        'heap MB, first third',
-        'heap MB, last third',
-        'open files',
-        'sockets',
-        'handles',
-        'max RSS MB, first third',
-        'max RSS MB, last third',
-      ],
+      ['process', ...parts('heap MB'), 'open files', 'sockets', 'handles', ...parts('max RSS MB')],
       ...rows,
     ]),
     barChart(

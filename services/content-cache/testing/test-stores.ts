@@ -5,6 +5,7 @@ import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { createTestDatabase } from '../../../test/support/test-database.ts';
 import { startRedis } from '../../../test/support/redis-server.ts';
+import { until } from '../../../test/support/wait.ts';
 import { retention } from '../retention.ts';
 import { startTestService, type TestService, type TestServiceOptions } from './service.ts';
 
@@ -42,6 +43,7 @@ export async function startTestStores() {
         if (services.delete(service)) await stop();
       };
       services.add(service);
+      await until('it can check tokens', () => service.check('tokens'));
       return service;
     },
     stopServices,

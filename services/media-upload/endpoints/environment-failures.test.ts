@@ -7,7 +7,7 @@ import { createFailingFork } from '../testing/failing-fork.ts';
 import { useService } from '../testing/service.ts';
 
 /** More than the worker processes, the queue, and the slots of one user. */
-const failures = 20;
+const failures = 10;
 
 const current = useService();
 let service: Awaited<ReturnType<typeof current.start>>;
