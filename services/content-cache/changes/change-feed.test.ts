@@ -1,0 +1,15 @@
+import { expect, test } from '@jest/globals';
+import { raceChanges } from '../testing/change-race.ts';
+
+// The long race: npm run proof -- change-feed
+test('clients that follow the changes have what was committed, also after a process was killed', async () => {
+  const { violations, ...figures } = await raceChanges({
+    clients: 4,
+    writers: 6,
+    records: 30,
+    pausesMs: [1_500],
+  });
+  expect(violations).toEqual([]);
+  expect(figures.checked).toBeGreaterThan(20);
+  expect(Math.min(figures.writes, figures.rollbacks, figures.deletions)).toBeGreaterThan(10);
+}, 120_000);
