@@ -1,11 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'yaml';
 import { services } from '@content-platform/contract';
 import { ROOT } from '../local/config.ts';
 import { compose, composeText, hostAccess, hostAccessText } from '../testing/compose.ts';
 
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
+const imagesText = read('deploy/compose/images.yml');
 const containers = Object.entries(compose.services);
 
 test.each(containers)('%s runs hardened, with limits for memory and processes', (name, one) => {
@@ -71,11 +73,21 @@ test('no environment variable contains a password', () => {
 });
 
 test('.env.example lists every setting', () => {
-  const settable = [...`${composeText}${hostAccessText}`.matchAll(/\$\{([A-Z_]+):-/g)].map(
+  const settable = [...`${composeText}${hostAccessText}${imagesText}`.matchAll(/\$\{([A-Z_]+):[-+?]/g)].map(
     ([, name]) => name!,
   );
   const listed = [...read('.env.example').matchAll(/^#([A-Z_]+)=/gm)].map(([, name]) => name!);
   expect(listed.toSorted()).toEqual([...new Set(settable)].toSorted());
+});
+
+test('images.yml names the image of each service, and that of migrate', () => {
+  const { services: pulled } = parse(imagesText, { logLevel: 'error' }) as typeof compose;
+  const built = containers.filter(([, { build }]) => build?.args?.SERVICE);
+  expect(Object.keys(pulled).toSorted()).toEqual(built.map(([name]) => name).toSorted());
+  for (const [name, { build }] of built)
+    expect(pulled[name]).toMatchObject({
+      image: `\${IMAGE_REGISTRY:?set it in .env}/content-platform/${build!.args!.SERVICE}:\${IMAGE_TAG:?set it in .env}`,
+    });
 });
 
 test('host-access.yml publishes PostgreSQL and Kafka alone, on loopback, outside the networks of other containers', () => {
