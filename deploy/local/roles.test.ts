@@ -1,7 +1,9 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
+import type { Database } from '@content-platform/chassis';
 import { serviceOf, type ServiceName, services } from '@content-platform/contract';
+import { createDeletedUserStore } from '../../services/auth/deleted-user-store.ts';
 import { stack } from '../../test/support/stack.ts';
 
 /** Returns the environment of a running process, which an intruder in that process reads. */
@@ -120,6 +122,13 @@ test('auth cannot make the audit log forget a user who exists', async () => {
   expect((await owner.query(known)).rows).toEqual([user]);
   await expect(client.query('SELECT auth.add_deleted_user($1)', [user!.user_id])).rejects.toThrow('exists');
   await expect(client.query('INSERT INTO auth.deleted_user VALUES (1, 1)')).rejects.toMatchObject(refused);
+});
+
+test('auth can delete the oldest entries of the feed of deleted users', async () => {
+  const client = await connect(environmentOf('auth').DATABASE_URL!);
+  const query = (_operation: string, text: string, values?: readonly unknown[]) =>
+    client.query(text, values as unknown[]);
+  await createDeletedUserStore(query as Database['query']).deleteExpired();
 });
 
 test.each(['postgres', 'logs'] as const)(

@@ -1,4 +1,4 @@
-import { deleteExpired, type Database } from '@content-platform/chassis';
+import type { Database } from '@content-platform/chassis';
 import { statements } from './statements.ts';
 
 type Entry = { position: number; id: number; deleted_at: Date };
@@ -51,12 +51,11 @@ export function createDeletedUserStore(query: Database['query']) {
     /** Makes new users get ids above this one. */
     reserveIds: (upTo: number) => run('reserve_user_ids', 'SELECT auth.reserve_user_ids($1)', [upTo]),
 
+    // Without row locks, which need the right to update: deleted users are never changed.
     deleteExpired: () =>
-      deleteExpired(
-        query,
+      run(
         'delete_deleted_users',
-        'auth.deleted_user',
-        `deleted_at < now() - interval '400 days'`,
+        `DELETE FROM auth.deleted_user WHERE deleted_at < now() - interval '400 days'`,
       ),
   };
 }
