@@ -68,6 +68,18 @@ test('erases what a request stores that began before the deletion', async () => 
   expect(await stored()).toBe(0);
 });
 
+test('erases a user once at a time who was deleted again after a restore', async () => {
+  const calls: number[][] = [];
+  remove(1);
+  remove(1);
+  remove(1);
+  follow({ repeatEveryMs: 20, repeatForMs: 600_000 }, async (ids) => void calls.push(ids));
+  await until('all pages were read', () => asked.includes(3));
+  calls.length = 0;
+  await until('the erasure was repeated', () => calls.length > 0);
+  expect(calls[0]).toEqual([1]);
+});
+
 test('after a crash it erases the users again whose repetitions were not complete', async () => {
   remove(1);
   const stop = follow();

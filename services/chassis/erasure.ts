@@ -64,7 +64,8 @@ export function followDeletedUsers(
   async function eraseAgain(): Promise<void> {
     const now = performance.now();
     const pages = recent;
-    const users = pages.flatMap((each) => each.users);
+    // After a restore a user can be deleted again, and a statement must not get an id twice.
+    const users = [...new Map(pages.flatMap((each) => each.users.map((user) => [user.id, user]))).values()];
     for (let first = 0; first < users.length; first += maxUsers) {
       await eraseAll(users.slice(first, first + maxUsers));
     }
