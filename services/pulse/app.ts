@@ -6,6 +6,7 @@ import { createCookie, createOriginCheck } from './access/cookie.ts';
 import { createSessions } from './access/sessions.ts';
 import { createViewers } from './access/viewers.ts';
 import { readAssets, pulseAsset } from './endpoints/pulse-asset.ts';
+import type { PulseContext } from './context.ts';
 import { pulse } from './endpoints/pulse.ts';
 import { pulseRetry } from './endpoints/pulse-retry.ts';
 import { pulseSignIn } from './endpoints/pulse-sign-in.ts';
@@ -28,11 +29,8 @@ interface PulseOptions extends Omit<ServiceOptions, 'name'> {
   slowLog: SlowLogStore | undefined;
 }
 
-export type PulseContext = ReturnType<typeof createContext>;
-
-/** Creates the dependencies of the endpoints. */
-function createContext(options: PulseOptions) {
-  const { publicUrl, alertmanagerUrl, links, sampler, slowLog, tokens } = options;
+export function createPulse(options: PulseOptions) {
+  const { publicUrl, alertmanagerUrl, links, sampler, slowLog, tokens, logger, metrics } = options;
   const auth = createAuthClient(options.authUrl);
   const failedJobs = createFailedJobs(options.contentCacheUrl);
   const slow = slowLog ? optionalPart(() => slowLog.newest()) : () => Promise.resolve(null);
@@ -42,7 +40,7 @@ function createContext(options: PulseOptions) {
     : () => Promise.resolve(null);
   const sessions = createSessions(auth);
   const cookie = createCookie(publicUrl);
-  return {
+  const context: PulseContext = {
     auth,
     tokens,
     sessions,
@@ -53,11 +51,6 @@ function createContext(options: PulseOptions) {
     report: { sampler, slow, jobs, receivers },
     links,
   };
-}
-
-export function createPulse(options: PulseOptions) {
-  const { tokens, logger, metrics } = options;
-  const context = createContext(options);
   return createService({ name: 'pulse', logger, metrics, tokens }, [
     handle(contract.pulse, pulse(context)),
     handle(contract.pulseSignIn, pulseSignIn(context)),

@@ -31,3 +31,4 @@ export function createFailedJobs(url: string) {
     },
   };
 }
+export type FailedJobs = ReturnType<typeof createFailedJobs>;

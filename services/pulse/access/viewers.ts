@@ -56,3 +56,4 @@ export function createViewers(tokens: TokenVerifier, sessions: Sessions, cookie:
     return viewer;
   };
 }
+export type Viewers = ReturnType<typeof createViewers>;

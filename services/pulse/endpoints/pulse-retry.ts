@@ -1,6 +1,6 @@
 import { authorize, type Handler } from '@content-platform/chassis';
 import { pulseRetry as contract } from '@content-platform/contract';
-import type { PulseContext } from '../app.ts';
+import type { PulseContext } from '../context.ts';
 import { withPages } from '../pages/send.ts';
 
 export function pulseRetry({ viewers, failedJobs, checkOrigin }: PulseContext): Handler<typeof contract> {

@@ -1,7 +1,7 @@
 import type { Handler } from '@content-platform/chassis';
 import { pulseSignOut as contract } from '@content-platform/contract';
 import { clientHeadersOf } from '../access/viewers.ts';
-import type { PulseContext } from '../app.ts';
+import type { PulseContext } from '../context.ts';
 import { withPages } from '../pages/send.ts';
 
 export function pulseSignOut(context: PulseContext): Handler<typeof contract> {

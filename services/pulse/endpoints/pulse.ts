@@ -1,6 +1,6 @@
 import type { Handler } from '@content-platform/chassis';
 import { pulse as contract } from '@content-platform/contract';
-import type { PulseContext } from '../app.ts';
+import type { PulseContext } from '../context.ts';
 import { overviewPage } from '../pages/overview.ts';
 import { isBrowser, page, withPages } from '../pages/send.ts';
 import { makeReport } from '../report.ts';

@@ -1,0 +1,21 @@
+import type { TokenVerifier } from '@content-platform/chassis';
+import type { AuthClient } from './access/auth-client.ts';
+import type { Cookie, OriginCheck } from './access/cookie.ts';
+import type { Sessions } from './access/sessions.ts';
+import type { Viewers } from './access/viewers.ts';
+import type { FailedJobs } from './failed-jobs.ts';
+import type { Links } from './pages/overview.ts';
+import type { ReportDeps } from './report.ts';
+
+/** The dependencies of the endpoints. */
+export interface PulseContext {
+  auth: AuthClient;
+  tokens: TokenVerifier;
+  sessions: Sessions;
+  cookie: Cookie;
+  viewers: Viewers;
+  checkOrigin: OriginCheck;
+  failedJobs: FailedJobs;
+  report: ReportDeps;
+  links: Links;
+}
