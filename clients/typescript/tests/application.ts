@@ -1,13 +1,15 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { extname, join } from 'node:path';
 import { expect } from '@jest/globals';
 import { ROOT } from '../../../deploy/local/config.ts';
 import { runCommand } from '../../../deploy/local/run-command.ts';
 import { newUser } from '../../../test/support/accounts.ts';
 import { newPdf } from '../../../test/support/media.ts';
 import { freshId, remove, save } from '../../../test/support/records.ts';
-import { stack } from '../../../test/support/stack.ts';
+import { pageOrigin, stack } from '../../../test/support/stack.ts';
 
 export const packageFolder = join(ROOT, 'clients', 'typescript');
 
@@ -81,6 +83,18 @@ import { scenario } from './scenario.mjs';
 console.log(JSON.stringify(await scenario(createClient, ${JSON.stringify(given)})));`;
   writeFileSync(join(folder, 'run.mjs'), code);
   return JSON.parse(await run(node, ['run.mjs']));
+}
+
+/** Serves the app's folder, with the README's page as index.html, at an origin that may call the API. */
+export function servePage({ folder }: Awaited<ReturnType<typeof createApplication>>): Server {
+  const page = readmeCode('html')[0]!.replace('http://127.0.0.1:8080', stack().gateway);
+  writeFileSync(join(folder, 'index.html'), page);
+  const isScript = (path: string): boolean => ['.js', '.mjs'].includes(extname(path));
+  const server = createServer(async (request, response) => {
+    response.setHeader('Content-Type', isScript(request.url!) ? 'text/javascript' : 'text/html');
+    response.end(await readFile(join(folder, request.url!)).catch(() => undefined));
+  });
+  return server.listen(Number(new URL(pageOrigin()).port));
 }
 
 /** What the scenario returns. */

@@ -1,13 +1,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ROOT } from '../../../deploy/local/config.ts';
 import { openBrowser } from '../../../test/support/chromium.ts';
 import { closeRecords } from '../../../test/support/records.ts';
-import { pageOrigin, stack } from '../../../test/support/stack.ts';
+import { pageOrigin } from '../../../test/support/stack.ts';
 import {
   appCode,
   createApplication,
@@ -15,6 +13,7 @@ import {
   packageFolder,
   readmeCode,
   runScenario,
+  servePage,
   withScenario,
 } from './application.ts';
 
@@ -70,15 +69,7 @@ test.each(['nodenext', 'preserve'])('an app in TypeScript compiles with --module
 });
 
 test('a page with the package runs in Chromium, from another origin', async () => {
-  const types: Record<string, string> = { '.js': 'text/javascript', '.mjs': 'text/javascript' };
-  writeFileSync(
-    join(app.folder, 'index.html'),
-    readmeCode('html')[0]!.replace('http://127.0.0.1:8080', stack().gateway),
-  );
-  const server = createServer(async (request, response) => {
-    response.setHeader('Content-Type', types[extname(request.url!)] ?? 'text/html');
-    response.end(await readFile(join(app.folder, request.url!)).catch(() => undefined));
-  }).listen(Number(new URL(pageOrigin()).port));
+  const server = servePage(app);
   const browser = await openBrowser();
   try {
     const page = await browser.newPage();
