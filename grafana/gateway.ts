@@ -107,6 +107,12 @@ export const gateway: Board = {
       queries: { reused: 'sum(increase(refresh_tokens_reused_total[1h]))' },
     }),
     series({
+      title: 'Are mails sent?',
+      description:
+        'Normal: sent only. Attempts in 30 minutes. failed: the attempt is repeated. abandoned: the user gets no mail. The log of auth has the reason. MailsNotSent fires if attempts fail and none succeeds.',
+      queries: { '{{outcome}}': 'sum by (outcome) (increase(mails_total[30m]))' },
+    }),
+    series({
       title: 'How old is the list of revoked sessions?',
       description:
         'Normal: under 1 s. It grows while auth is unavailable; access tokens revoked in that time stay valid for up to 15 min.',

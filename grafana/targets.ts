@@ -29,6 +29,7 @@ export const dashboardOfAlert: Record<string, string> = {
   LoginFailuresHigh: 'gateway',
   RefreshTokenReused: 'gateway',
   ErasureStalled: 'gateway',
+  MailsNotSent: 'gateway',
   MetricMissing: 'service',
 };
 

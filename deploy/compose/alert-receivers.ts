@@ -27,6 +27,8 @@ function email({ emailTo: to, smtpUrl, mailFrom: from }: Receivers) {
   const server = parse('SMTP_URL_FILE', smtpUrl, 'smtp:', 'smtps:');
   const isTls = server.protocol === 'smtps:';
   const port = server.port || (isTls ? '465' : '587');
+  if (server.search && (isTls || server.search !== '?tls=never'))
+    throw new Error('SMTP_URL_FILE may end in ?tls=never after smtp://, and in nothing else');
   // Alertmanager recognizes by this port whether a connection begins with TLS.
   if (isTls !== (port === '465'))
     throw new Error('SMTP_URL_FILE must contain smtps:// with port 465, or smtp:// with another port');

@@ -69,7 +69,8 @@ test('only the profile demo starts the demo', () => {
 test('no environment variable contains a password', () => {
   for (const [, { environment = {} }] of containers)
     for (const name of Object.keys(environment))
-      if (/PASSWORD|SECRET|DATABASE_URL|REDIS_URL/.test(name)) expect(name).toMatch(/_FILE$/);
+      if (/PASSWORD(?!_RESET_URL)|SECRET|DATABASE_URL|REDIS_URL|SMTP_URL/.test(name))
+        expect(name).toMatch(/_FILE$/);
 });
 
 test('.env.example lists every setting', () => {

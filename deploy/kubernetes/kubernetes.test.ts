@@ -180,6 +180,7 @@ const samples: Record<string, string> = {
   LOGS_DATABASE_URL: 'postgres://platform:x@postgres.data:5432/logs',
   REDIS_URL: 'redis://:x@redis.data:6379',
   SERVICE_SECRETS: `devices:${'x'.repeat(32)}`,
+  SMTP_URL: 'smtp://user:x@mail.example.com:587',
 };
 
 test('the production example trusts only a network that exists in no installation', () => {

@@ -124,9 +124,13 @@ describe('to outside', () => {
     }
   });
 
-  test('media-upload reaches S3 and auth an identity provider; no service reaches the metadata service of a cloud', () => {
+  test('media-upload reaches S3, auth an identity provider and a mail server; no service reaches the metadata service of a cloud', () => {
     const from = names.filter((name) => can(peers.get(name)!, { address: '192.0.2.1' }, 443));
     expect(from).toEqual(names.filter((name) => has(name, /^S3_|^IDENTITY_/)));
+    for (const port of [465, 587])
+      expect(names.filter((name) => can(peers.get(name)!, { address: '192.0.2.1' }, port))).toEqual(
+        names.filter((name) => has(name, /^SMTP_/)),
+      );
     for (const name of names) {
       expect(can(peers.get(name)!, { address: '169.254.169.254' }, 443)).toBe(false);
       expect(can(peers.get(name)!, { address: '192.0.2.1' }, 80)).toBe(false);

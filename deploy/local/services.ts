@@ -22,6 +22,8 @@ export interface ServiceContext {
   trustedProxies?: string | undefined;
   /** Settings of the auth service for an identity service. */
   identity?: Record<string, string> | undefined;
+  /** Settings of the auth service for mails. */
+  mail?: Record<string, string> | undefined;
   /** Returns the URL of a process's listener. */
   urlOf: (name: ServiceName, listener: 'public' | 'internal') => string;
   /** Returns the URL of a store with the user of the service; without it the process gets the URLs above. */
@@ -44,7 +46,13 @@ function ownSettings(name: ServiceName, context: ServiceContext): Record<string,
     const pairs = services
       .filter(({ hasSecret }) => hasSecret)
       .map((one) => `${one.name}:${serviceSecret(one.name, secrets)}`);
-    return { AUTH_KEY_SECRET: secrets.authKeySecret, SERVICE_SECRETS: pairs.join(','), ...context.identity };
+    const { identity, mail } = context;
+    return {
+      AUTH_KEY_SECRET: secrets.authKeySecret,
+      SERVICE_SECRETS: pairs.join(','),
+      ...identity,
+      ...mail,
+    };
   }
   return {
     ...(name === 'media-upload' && { MEDIA_FOLDER: context.media }),

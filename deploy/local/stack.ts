@@ -5,6 +5,7 @@ import { DEMO_CLIENT } from './demo-data.ts';
 import type { Databases } from './databases.ts';
 import { prepareIdentityDemo } from './identity-demo/demo.ts';
 import { readableLine } from './log-view.ts';
+import { startMailCatcher } from './mail-catcher.ts';
 import { isFree } from './ports.ts';
 import { Problem, Stopped } from './problem.ts';
 import { createProcessTiers, type ProcessTiers } from './process-tiers.ts';
@@ -51,6 +52,8 @@ interface Run {
   options: StackOptions;
   state: State;
   processes: ProcessTiers;
+  /** Settings of the auth service for mails. */
+  mail: Record<string, string>;
   /** Aborts when the stack has to end; the reason says why. */
   end: AbortController;
   /** A step. If the stack is ending, a failure of the step has the reason of the end. */
@@ -72,6 +75,7 @@ export async function startStack(options: StackOptions) {
   const { signal } = end;
   options.signal.addEventListener('abort', () => end.abort(options.signal.reason));
   if (options.signal.aborted) end.abort(options.signal.reason);
+  const mailCatcher = await startMailCatcher(state.path('mail'));
   let publish: (() => void) | undefined;
   const processes = createProcessTiers({
     state,
@@ -97,12 +101,16 @@ export async function startStack(options: StackOptions) {
     end.abort(new Stopped());
     rmSync(stackFile, { force: true });
     await processes.stop();
+    await mailCatcher.close();
     state.release();
   };
 
   rmSync(stackFile, { force: true });
   try {
-    const { stores, credentials } = await startEverything({ options, state, processes, end, step }, showLine);
+    const { stores, credentials } = await startEverything(
+      { options, state, processes, mail: mailCatcher.settings, end, step },
+      showLine,
+    );
     const readStack = (): Stack => ({ ...addressesOf(gatewayPort, processes.pidOf), ...stores });
     return {
       get stack(): Stack {
@@ -161,6 +169,7 @@ async function startEverything(
     kafka: kafka ?? '',
     trustedProxies: options.trustedProxies,
     identity,
+    mail: run.mail,
     media: state.path('media'),
     asUser,
     secretsFile: state.path('secrets.json'),

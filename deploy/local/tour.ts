@@ -14,6 +14,7 @@ export function tour(stack: Stack, state: string, identityDemo: boolean): string
     `Pulse          ${stack.gateway}/pulse   (the targets; sign in as sre@example.com)`,
     `Addresses      ${join(state, 'stack.json')}`,
     `Logs           ${join(state, 'logs', '<name>.log')}   (JSON)`,
+    `Mails          ${join(state, 'mail', '*.eml')}   (nothing is delivered)`,
     '',
     `Accounts       ${DEMO_USERS.map(({ email }) => email).join(', ')}; password ${DEMO_PASSWORD}`,
     `Content server ${join(state, CREDENTIALS_FILE)}   (database URL and password of the role content_server)`,

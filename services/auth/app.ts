@@ -2,7 +2,9 @@ import * as contract from '@content-platform/contract';
 import {
   createService,
   createTokenVerifier,
+  type Gate,
   handle,
+  HttpError,
   type Metrics,
   type Revocations,
 } from '@content-platform/chassis';
@@ -22,6 +24,7 @@ import { deleteUser } from './endpoints/delete-user.ts';
 import { deleteUserIdentity } from './endpoints/delete-user-identity.ts';
 import { deleteUserMfa } from './endpoints/delete-user-mfa.ts';
 import { deleteUserSessions } from './endpoints/delete-user-sessions.ts';
+import { forgotPassword } from './endpoints/forgot-password.ts';
 import { identityCallback } from './endpoints/identity-callback.ts';
 import { identityLogin } from './endpoints/identity-login.ts';
 import { identityLogout } from './endpoints/identity-logout.ts';
@@ -36,6 +39,7 @@ import { logout } from './endpoints/logout.ts';
 import { me } from './endpoints/me.ts';
 import { readUser } from './endpoints/read-user.ts';
 import { reauthenticate } from './endpoints/reauthenticate.ts';
+import { resetPassword } from './endpoints/reset-password.ts';
 import { token } from './endpoints/token.ts';
 import { updateUser } from './endpoints/update-user.ts';
 import { updateSuborg } from './endpoints/update-suborg.ts';
@@ -50,7 +54,7 @@ import { createSessions } from './sessions/sessions.ts';
 
 interface AuthDeps extends Pick<
   AuthContext,
-  'database' | 'keys' | 'throttle' | 'totpKey' | 'pushDevices' | 'logger'
+  'database' | 'keys' | 'throttle' | 'totpKey' | 'resetKey' | 'pushDevices' | 'logger'
 > {
   /** PUBLIC_URL, the issuer of the tokens. */
   issuer: string;
@@ -83,6 +87,9 @@ export function createAuth(deps: AuthDeps) {
     identity,
     logins,
   };
+  const mailGate: Gate = () => {
+    if (!deps.resetKey) throw new HttpError('mail_disabled', 'Sending mail is not configured.');
+  };
   const verifier = createTokenVerifier(issuer, keys, revocations);
   return createService({ name: 'auth', logger, metrics, tokens: verifier }, [
     handle(contract.login, login(context)),
@@ -92,6 +99,8 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.me, me(context)),
     handle(contract.deleteMe, deleteMe(context)),
     handle(contract.changePassword, changePassword(context)),
+    handle(contract.forgotPassword, forgotPassword(context), mailGate),
+    handle(contract.resetPassword, resetPassword(context)),
     handle(contract.reauthenticate, reauthenticate(context)),
     handle(contract.beginTotp, beginTotp(context)),
     handle(contract.confirmTotp, confirmTotp(context)),

@@ -10,6 +10,7 @@ import {
   url,
 } from '@content-platform/chassis';
 import { identityConfig } from './identity/settings.ts';
+import { mailConfig } from './password-reset/settings.ts';
 import { readBlocklist } from './passwords/blocklist.ts';
 
 const message = 'a secret of 32 or more characters';
@@ -50,6 +51,7 @@ export const authConfig = {
       'URL of the internal listener of the devices service, which removes a push token at logout; unset: push tokens stay',
     ),
   ...identityConfig,
+  ...mailConfig,
 };
 
 const read = <Shape extends z.ZodRawShape>(shape: Shape) => readConfig(shape);

@@ -24,6 +24,8 @@ export interface AuthContext {
   identity: IdentityService;
   /** Key that encrypts the secrets of second factors. */
   totpKey: Buffer;
+  /** Key that encrypts tokens for new passwords until their mails are sent; undefined: no mails are sent. */
+  resetKey: Buffer | undefined;
   pushDevices: PushDevices;
   logins: Logins;
   logger: Logger;

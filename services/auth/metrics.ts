@@ -3,9 +3,21 @@ import type { Metrics } from '@content-platform/chassis';
 /** limited: 429 after too many failures. refused: 503 because of too many concurrent logins. */
 const outcomes = ['success', 'failure', 'limited', 'refused'] as const;
 
+/** failed: another attempt follows. abandoned: none follows. */
+const mailOutcomes = ['sent', 'failed', 'abandoned'] as const;
+
 export type Logins = ReturnType<typeof createAuthMetrics>['logins'];
 
-/** Creates the counters of this service. */
+export type Mails = ReturnType<typeof createMailMetrics>;
+
+/** Creates the counter of mails. */
+export function createMailMetrics({ counter }: Metrics) {
+  const mails = counter('mails_total', 'Attempts to send a mail', 'outcome');
+  for (const outcome of mailOutcomes) mails.inc({ outcome }, 0);
+  return mails;
+}
+
+/** Creates the other counters of this service. */
 export function createAuthMetrics({ counter }: Metrics) {
   const logins = counter('logins_total', 'Logins with email and password', 'outcome');
   for (const outcome of outcomes) logins.inc({ outcome }, 0);

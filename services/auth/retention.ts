@@ -15,6 +15,7 @@ export const retention: RetentionSteps = (query) => {
     // A logout token is refused when it is six minutes old.
     'logout tokens': () => deleteOlder('delete_logout_tokens', 'auth.logout_token', '1 hour'),
     'unfinished logins': () => deleteOlder('delete_mfa_logins', 'auth.mfa_login', '1 hour'),
+    'password resets': () => deleteOlder('delete_password_resets', 'auth.password_reset', '1 day'),
     'signing keys': signingKeys.deleteExpired,
     audit: audit.deleteExpired,
     'deleted users': deletedUsers.deleteExpired,

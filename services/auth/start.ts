@@ -16,6 +16,10 @@ import { createDeletedUserStore } from './deleted-user-store.ts';
 import { startErasure } from './erasure.ts';
 import { identitySettings } from './identity/settings.ts';
 import { createInternal } from './internal.ts';
+import { createMailMetrics } from './metrics.ts';
+import { createMailer } from './password-reset/mailer.ts';
+import { startSendingMails } from './password-reset/send-mails.ts';
+import { mailSettings } from './password-reset/settings.ts';
 import { createPushDevices } from './sessions/push-devices.ts';
 import { createRevocationStore } from './sessions/revocation-store.ts';
 import { createLoginThrottle } from './throttle/login-throttle.ts';
@@ -36,6 +40,7 @@ export async function startAuthService(
   const { config, logger, metrics, onStop } = service;
   const { DATABASE_URL: url, AUTH_KEY_SECRET: keySecret } = config;
   const identity = identitySettings(config);
+  const mail = mailSettings(config);
   const blocklist = blocklistIn(config);
   await migrateAuth(url, logger);
   const pool = connectDatabase(service, url);
@@ -44,6 +49,7 @@ export async function startAuthService(
   onStop(keys.close);
   const refreshSecret = await loadSecret(database.secrets, 'refresh_token', keySecret);
   const totpKey = await loadSecret(database.secrets, 'totp', keySecret);
+  const resetKey = mail && (await loadSecret(database.secrets, 'password_reset', keySecret));
   // Separate connections, so that other processes learn of a logout in time during many logins.
   const feed = connectDatabase(service, url, { maxConnections: 2 });
   const feedOfRevocations = createRevocationStore(feed.query);
@@ -55,6 +61,11 @@ export async function startAuthService(
   onStop(startRetention(pool.query, retention, logger));
   onStop(startAuditChain(database, logger));
   startErasure(service, pool.query);
+  const mails = createMailMetrics(metrics);
+  if (mail && resetKey) {
+    const { resetUrl } = mail;
+    onStop(startSendingMails({ database, mailer: createMailer(mail), resetUrl, resetKey, mails, logger }));
+  }
   const checkTokens = async () => {
     // The getter throws while no key can sign.
     void keys.current;
@@ -74,6 +85,7 @@ export async function startAuthService(
       passwordMinLength,
       mfaRoles: config.MFA_REQUIRED_ROLES,
       totpKey,
+      resetKey,
       blocklist,
       identity,
       pushDevices: createPushDevices(config.DEVICES_INTERNAL_URL, () => tokens.forService('auth'), logger),

@@ -8,6 +8,7 @@ import { createIdentityLoginStore } from './identity/login-store.ts';
 import { createSecretStore } from './keys/secret-store.ts';
 import { createSigningKeyStore } from './keys/signing-key-store.ts';
 import { createMfaStore } from './mfa/mfa-store.ts';
+import { createResetStore } from './password-reset/reset-store.ts';
 import { createRevocationStore } from './sessions/revocation-store.ts';
 import { createSessionStore } from './sessions/session-store.ts';
 import { createUserStore } from './user-store.ts';
@@ -33,6 +34,7 @@ export function createStores(query: Database['query']) {
     signingKeys: createSigningKeyStore(query),
     secrets: createSecretStore(query),
     mfa: createMfaStore(query),
+    passwordResets: createResetStore(query),
     audit: createAuditStore(query),
   };
 }

@@ -94,7 +94,11 @@ export function createUserStore(query: Database['query']) {
       return run('update_user', text, [id, name, roles, disabled]);
     },
 
-    delete: (id: number) => run('delete_user', 'DELETE FROM auth.user WHERE id = $1', [id]),
+    delete(id: number) {
+      const text = `WITH resets AS (DELETE FROM auth.password_reset WHERE user_id = $1)
+                    DELETE FROM auth.user WHERE id = $1`;
+      return run('delete_user', text, [id]);
+    },
 
     /**
      * Locks the user until the transaction ends. Returns undefined if the user was disabled, deleted or given another

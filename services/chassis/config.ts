@@ -135,7 +135,7 @@ function withFiles(env: NodeJS.ProcessEnv, names: string[]): Record<string, stri
     if (values[name] !== undefined)
       throw new ConfigError(`${name} and ${name}_FILE are both set; set only one of them`);
     try {
-      values[name] = readFileSync(file, 'utf8').trim();
+      values[name] = readFileSync(file, 'utf8').trim() || undefined;
     } catch (error) {
       throw new ConfigError(`${name}_FILE: ${(error as Error).message}`);
     }
@@ -160,6 +160,17 @@ export function readConfig<S extends z.ZodRawShape>(shape: S, env = process.env)
   if (given === undefined) throw new ConfigError(`${name} is not set; it must be ${issue.message}`);
   const shown = secret.test(name) ? 'what it is set to' : JSON.stringify(given.slice(0, 100));
   throw new ConfigError(`${name} must be ${issue.message}, not ${shown}`);
+}
+
+/** Returns whether all of these settings are set. Throws ConfigError if only some of them are. */
+export function areAllSet<Config extends object, Name extends keyof Config & string>(
+  config: Config,
+  names: readonly Name[],
+): config is Config & { [N in Name]-?: NonNullable<Config[N]> } {
+  const missing = names.filter((name) => config[name] === undefined);
+  if (missing.length === 0 || missing.length === names.length) return missing.length === 0;
+  const verb = missing.length === 1 ? 'is' : 'are';
+  throw new ConfigError(`${missing.join(' and ')} ${verb} not set; set all of ${names.join(', ')} or none`);
 }
 
 /** Reads the settings of migrate.ts. Throws ConfigError. */

@@ -1,6 +1,16 @@
 import { z } from 'zod';
 import { endpointsWith, jsonBody, optionalJsonBody } from './endpoint.ts';
-import { eitherOf, id, idSegment, page, pageQuery, multiLineText, time, totpCode } from './schemas.ts';
+import {
+  eitherOf,
+  id,
+  idSegment,
+  multiLineText,
+  page,
+  pageQuery,
+  singleLineText,
+  time,
+  totpCode,
+} from './schemas.ts';
 
 export const roles = ['user', 'sre', 'admin'] as const;
 export type Role = (typeof roles)[number];
@@ -48,6 +58,10 @@ export const deleteMe = define('deleteMe', 'DELETE', '/api/me', {
   errors: ['last_admin'],
 });
 
+const newPassword = multiLineText(1, 1024).describe(
+  'New password: 15 to 128 characters by default, not easy to guess.',
+);
+
 export const changePassword = define('changePassword', 'POST', '/api/password', {
   beforePasswordChange: true,
   beforeMfaEnrollment: true,
@@ -58,12 +72,40 @@ export const changePassword = define('changePassword', 'POST', '/api/password', 
   body: jsonBody(
     z.strictObject({
       current_password: multiLineText(1, 1024),
-      new_password: multiLineText(1, 1024).describe(
-        'New password: 15 to 128 characters by default, not easy to guess.',
-      ),
+      new_password: newPassword,
     }),
   ),
   responses: { 204: { description: 'Password changed. All sessions have ended, including this one.' } },
+});
+
+export const forgotPassword = define('forgotPassword', 'POST', '/api/password/forgot', {
+  access: 'public',
+  latencyClass: 'login',
+  rateLimit: { requests: 60, seconds: 60, guessing: true },
+  summary: 'Request a password reset email.',
+  description:
+    'The reply and its duration are the same for every email address. A user gets at most one email in 5 minutes and 5 in a day; further requests are accepted and ignored.',
+  body: jsonBody(z.strictObject({ email: singleLineText(1, 254).normalize('NFC') })),
+  responses: { 202: { description: 'Accepted. If an enabled user has the address, an email follows.' } },
+  errors: ['mail_disabled'],
+});
+
+export const resetPassword = define('resetPassword', 'POST', '/api/password/reset', {
+  access: 'public',
+  rateLimit: { requests: 60, seconds: 60, guessing: true },
+  summary: 'Set a new password by email token.',
+  description:
+    'Ends all sessions of the user. A second factor stays. If the password is refused with 422, the token stays valid.',
+  body: jsonBody(
+    z.strictObject({
+      token: multiLineText(1, 1024).describe(
+        'Token of the link in the email, valid once and for 30 minutes.',
+      ),
+      new_password: newPassword,
+    }),
+  ),
+  responses: { 204: { description: 'Password changed. All sessions of the user have ended.' } },
+  errors: ['invalid_reset_token'],
 });
 
 /** A session in replies to its user and to administrators. */

@@ -15,6 +15,8 @@ export const auditEvents = [
   'reauthenticated',
   'reauthentication_failed',
   'temporary_password_created',
+  'password_reset_requested',
+  'password_reset',
   'mfa_enabled',
   'mfa_disabled',
   'mfa_required',

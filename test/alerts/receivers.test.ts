@@ -62,6 +62,14 @@ test.each([
     { emailTo: 'ops@example.com', mailFrom: 'platform@example.com', smtpUrl: 'smtps://mail.example.com:587' },
     'SMTP_URL_FILE must contain smtps:// with port 465, or smtp:// with another port',
   ],
+  [
+    {
+      emailTo: 'ops@example.com',
+      mailFrom: 'platform@example.com',
+      smtpUrl: 'smtp://mail.example.com?tls=no',
+    },
+    'SMTP_URL_FILE may end in ?tls=never after smtp://, and in nothing else',
+  ],
 ])('refuses %j', async (settings, message) => {
   await expect(alertmanagerConfig(settings)).rejects.toThrow(message);
 });

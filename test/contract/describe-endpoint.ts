@@ -19,6 +19,7 @@ const elsewhere: readonly ErrorCode[] = [
   'overloaded',
   'cache_unavailable',
   'identity_unavailable',
+  'mail_disabled',
   'rate_limited',
   'image_too_costly',
   'mfa_enrollment_required',

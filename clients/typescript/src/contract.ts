@@ -6,6 +6,7 @@ export type ErrorCode =
   | 'malformed_target'
   | 'identity_login_unknown'
   | 'identity_login_expired'
+  | 'invalid_reset_token'
   | 'malformed_json'
   | 'invalid_request'
   | 'unsupported_grant_type'
@@ -52,6 +53,7 @@ export type ErrorCode =
   | 'headers_too_large'
   | 'internal_error'
   | 'identity_login_disabled'
+  | 'mail_disabled'
   | 'identity_unavailable'
   | 'bad_gateway'
   | 'service_unavailable'
@@ -341,6 +343,8 @@ export interface Operations {
     };
     output: { items: Array<Session>; next_cursor: string | null };
   };
+  /** Request a password reset email. */
+  forgotPassword: { input: { email: string }; output: undefined };
   /** Log out of an identity session. */
   identityLogout: {
     input: {
@@ -369,6 +373,8 @@ export interface Operations {
         | 'reauthenticated'
         | 'reauthentication_failed'
         | 'temporary_password_created'
+        | 'password_reset_requested'
+        | 'password_reset'
         | 'mfa_enabled'
         | 'mfa_disabled'
         | 'mfa_required'
@@ -409,6 +415,8 @@ export interface Operations {
           | 'reauthenticated'
           | 'reauthentication_failed'
           | 'temporary_password_created'
+          | 'password_reset_requested'
+          | 'password_reset'
           | 'mfa_enabled'
           | 'mfa_disabled'
           | 'mfa_required'
@@ -461,6 +469,16 @@ export interface Operations {
   };
   /** Confirm your password or code. */
   reauthenticate: { input: { password: string } | { code: string }; output: undefined };
+  /** Set a new password by email token. */
+  resetPassword: {
+    input: {
+      /** Token of the link in the email, valid once and for 30 minutes. */
+      token: string;
+      /** New password: 15 to 128 characters by default, not easy to guess. */
+      new_password: string;
+    };
+    output: undefined;
+  };
   /** Issue an access token. */
   token: {
     input: {
@@ -920,6 +938,7 @@ export const operations: Record<keyof Operations, Operation> = {
   deleteUserMfa: { method: 'DELETE', path: '/api/admin/users/{id}/mfa' },
   deleteUserSessions: { method: 'DELETE', path: '/api/admin/users/{id}/sessions' },
   listUserSessions: { method: 'GET', path: '/api/admin/users/{id}/sessions' },
+  forgotPassword: { method: 'POST', path: '/api/password/forgot', public: true },
   identityLogout: { method: 'POST', path: '/api/{identity}/logout' },
   jwks: { method: 'GET', path: '/.well-known/jwks.json', public: true },
   listAudit: { method: 'GET', path: '/api/admin/audit' },
@@ -927,6 +946,7 @@ export const operations: Record<keyof Operations, Operation> = {
   loginMfa: { method: 'POST', path: '/api/login/mfa', public: true },
   logout: { method: 'POST', path: '/api/logout' },
   reauthenticate: { method: 'POST', path: '/api/reauthenticate' },
+  resetPassword: { method: 'POST', path: '/api/password/reset', public: true },
   token: { method: 'POST', path: '/api/token', public: true },
   updateSuborg: { method: 'POST', path: '/api/{identity}/update-suborg' },
   clearModel: { method: 'POST', path: '/api/admin/cache/clear-model' },

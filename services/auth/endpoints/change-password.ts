@@ -52,7 +52,7 @@ export function changePassword(context: AuthContext): Handler<typeof contract> {
       if (complaints.length > 0) throw refused(...complaints);
       return passwords.hash(body.new_password);
     });
-    await database.transaction(async ({ users, sessions, audit }) => {
+    await database.transaction(async ({ users, passwordResets, sessions, audit }) => {
       const now = await users.lock(id);
       if (!now || now.disabled || !(await sessions.isLive(id, Number(caller.sessionId))))
         throw sessionEnded();
@@ -60,6 +60,7 @@ export function changePassword(context: AuthContext): Handler<typeof contract> {
       const same = now.passwordHash === user.passwordHash && now.tempPasswordHash === user.tempPasswordHash;
       if (!same) throw refused(wrong);
       await users.setPassword(id, hash);
+      await passwordResets.cancelOf(id);
       await audit.add({ ...byUser(id, address), event: 'password_changed' });
       await sessions.endAll(id);
     });

@@ -7,8 +7,10 @@ import type { Stores } from '../stores.ts';
 import { makeRandomCode } from '../passwords/temporary-password.ts';
 
 /** Removes everything with which a thief of the password could log in or stay logged in. */
-async function removeAccess({ users, identities, identityCodes, mfa, sessions }: Stores, userId: number) {
+async function removeAccess(stores: Stores, userId: number) {
+  const { users, passwordResets, identities, identityCodes, mfa, sessions } = stores;
   await users.removePassword(userId);
+  await passwordResets.cancelOf(userId);
   await identities.unlinkAll(userId);
   await identityCodes.deleteOf(userId);
   await mfa.deleteIdentityLoginsOf(userId);

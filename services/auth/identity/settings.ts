@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoints } from '@content-platform/contract';
-import { ConfigError, flag, list } from '@content-platform/chassis';
+import { areAllSet, ConfigError, flag, list } from '@content-platform/chassis';
 
 const nameAllowed = 'a name of a-z, 0-9 and - that begins with a letter and with which no other path begins';
 
@@ -23,11 +23,12 @@ function isPlain(value: string): boolean {
   return safe && !search && !hash && !username && !password;
 }
 
-const address = (allowed: string) => z.string(allowed).refine(isPlain, allowed);
+/** A URL of a page or service outside of the platform. `allowed` describes it. */
+export const plainUrl = (allowed: string) => z.string(allowed).refine(isPlain, allowed);
 
 /** The settings of the identity provider. The first three are required to enable it. */
 export const identityConfig = {
-  IDENTITY_ISSUER: address('an https address (http on loopback) without query')
+  IDENTITY_ISSUER: plainUrl('an https address (http on loopback) without query')
     .optional()
     .describe(
       'Issuer URL of the OpenID Connect provider, https; unset: login at an identity provider is off',
@@ -43,7 +44,7 @@ export const identityConfig = {
     .refine(isName, nameAllowed)
     .default('identity')
     .describe('Name of the identity provider in the paths `/api/<name>/…`: a to z, 0 to 9 and -'),
-  IDENTITY_RETURN_TO: list(address('https addresses (http on loopback) without query, separated by commas'))
+  IDENTITY_RETURN_TO: list(plainUrl('https addresses (http on loopback) without query, separated by commas'))
     .default([])
     .describe(
       'URLs to which a login may send the browser back, https, separated by commas; clients send one of them exactly as written here',
@@ -83,16 +84,11 @@ const needed = ['IDENTITY_ISSUER', 'IDENTITY_CLIENT_ID', 'IDENTITY_CLIENT_SECRET
 export function identitySettings(
   config: z.output<z.ZodObject<typeof identityConfig>> & { PUBLIC_URL: string },
 ) {
-  const [issuer, clientId, clientSecret] = needed.map((name) => config[name]);
-  const provider: ProviderSettings | undefined =
-    issuer && clientId && clientSecret ? { issuer, clientId, clientSecret } : undefined;
-  const missing = needed.filter((name) => !config[name]);
-  if (provider) checkPublicUrl(config.PUBLIC_URL);
-  else if (missing.length < needed.length) {
-    const verb = missing.length === 1 ? 'is' : 'are';
-    throw new ConfigError(
-      `${missing.join(' and ')} ${verb} not set; set all of ${needed.join(', ')} or none`,
-    );
+  let provider: ProviderSettings | undefined;
+  if (areAllSet(config, needed)) {
+    checkPublicUrl(config.PUBLIC_URL);
+    const { IDENTITY_ISSUER: issuer, IDENTITY_CLIENT_ID: clientId } = config;
+    provider = { issuer, clientId, clientSecret: config.IDENTITY_CLIENT_SECRET };
   }
   return {
     name: config.IDENTITY_NAME,

@@ -101,6 +101,10 @@ export function createMfaStore(query: Database['query']) {
       return { userId, first: firstFactorOf(factors) };
     },
 
+    /** Deletes the user's unfinished logins. */
+    deleteLoginsOf: (userId: number) =>
+      run('delete_mfa_logins_of_user', 'DELETE FROM auth.mfa_login WHERE user_id = $1', [userId]),
+
     /** Deletes the user's unfinished logins that began at the identity provider. */
     deleteIdentityLoginsOf: (userId: number) =>
       run(

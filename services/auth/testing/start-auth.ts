@@ -15,6 +15,9 @@ import type { Command } from '../commands/command.ts';
 import type { IdentitySettings } from '../identity/settings.ts';
 import { loadSecret } from '../keys/secret-store.ts';
 import { loadSigningKeys } from '../keys/signing-keys.ts';
+import { createMailMetrics } from '../metrics.ts';
+import { createMailer } from '../password-reset/mailer.ts';
+import { startSendingMails } from '../password-reset/send-mails.ts';
 import { createPasswords } from '../passwords/passwords.ts';
 import { createPushDevices } from '../sessions/push-devices.ts';
 import { createAuthDatabase, migrateAuth } from '../stores.ts';
@@ -54,6 +57,7 @@ export async function startAuth({
   identity = noIdentity,
   backoff = loginBackoff,
   mfaRoles = [] as readonly contract.Role[],
+  sendsMail = false,
 } = {}) {
   const service = await openTestService('auth', migrateAuth);
   const { database, logger, metrics } = service;
@@ -62,6 +66,8 @@ export async function startAuth({
   const keys = await loadSigningKeys(stores, keySecret, logger);
   const refreshSecret = await loadSecret(stores.secrets, 'refresh_token', keySecret);
   const totpKey = await loadSecret(stores.secrets, 'totp', keySecret);
+  const resetKey = sendsMail ? await loadSecret(stores.secrets, 'password_reset', keySecret) : undefined;
+  const mails = createMailMetrics(metrics);
   const revocations = watchRevocations(stores.revocations.listAfter, logger, metrics);
   let equalized = 0;
   const app = createAuth({
@@ -74,6 +80,7 @@ export async function startAuth({
     passwordMinLength: 15,
     mfaRoles,
     totpKey,
+    resetKey,
     identity,
     pushDevices: createPushDevices(undefined, () => '', logger),
     equalizeFailureTime: async () => void (equalized += 1),
@@ -121,6 +128,14 @@ export async function startAuth({
       const { body } = await logIn(email, password, headers);
       const { token, refresh_token: refreshToken, user } = body!;
       return { id: user.id, email, token, refreshToken, sessionId: sessionOf(token) };
+    },
+    /** Sends mails through the server at this port until the returned function is called. */
+    sendMails(port: number, { pauseSeconds = 30, waitMs = 10_000, requireTLS = false } = {}) {
+      const smtp = { host: '127.0.0.1', port, secure: false, requireTLS, ignoreTLS: !requireTLS };
+      const mailer = createMailer({ smtp, from: 'Platform <no-reply@example.com>' }, waitMs);
+      const resetUrl = 'https://app.example.com/reset';
+      const deps = { database: stores, mailer, resetUrl, resetKey: resetKey!, mails, logger };
+      return startSendingMails(deps, { everyMs: 20, pauseSeconds });
     },
     refresh: (refresh_token: string) =>
       call(origin, contract.token, { body: { grant_type: 'refresh_token', refresh_token } }),

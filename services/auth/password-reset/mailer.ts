@@ -1,0 +1,53 @@
+import { createTransport } from 'nodemailer';
+import type { MailSettings } from './settings.ts';
+
+interface Mail {
+  to: string;
+  subject: string;
+  text: string;
+}
+
+/** Maximum duration of sending a mail, in ms. Shorter than the pause between attempts. */
+const mailMs = 25_000;
+
+export type Mailer = ReturnType<typeof createMailer>;
+
+/**
+ * Creates a client of the mail server, which opens a connection for each mail. It waits for each reply of the server for
+ * at most `waitMs`.
+ */
+export function createMailer(
+  { smtp, from }: Pick<NonNullable<MailSettings>, 'smtp' | 'from'>,
+  waitMs = 10_000,
+) {
+  const transport = createTransport({
+    ...smtp,
+    dnsTimeout: waitMs,
+    connectionTimeout: waitMs,
+    greetingTimeout: waitMs,
+    socketTimeout: waitMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    /** Sends a mail. Throws the errors of nodemailer, also if `signal` is aborted, and after 25 s. */
+    async send({ to, subject, text }: Mail, signal: AbortSignal): Promise<void> {
+      await transport.sendMail({
+        from,
+        // As an object, because a text is parsed and may contain several addresses.
+        to: { name: '', address: to },
+        subject,
+        text,
+        // RFC 3834: automatic replies are not wanted.
+        headers: { 'Auto-Submitted': 'auto-generated' },
+        signal: AbortSignal.any([signal, AbortSignal.timeout(mailMs)]),
+      });
+    },
+  };
+}
+
+/** Returns whether the server refused the sender, the recipient or the mail permanently (RFC 5321 §4.2.1). */
+export function isRefusal(error: unknown): boolean {
+  const { code, responseCode } = error as { code?: unknown; responseCode?: unknown };
+  return (code === 'EENVELOPE' || code === 'EMESSAGE') && Number(responseCode) >= 500;
+}

@@ -1,0 +1,97 @@
+import { deleteExpired, type Database } from '@content-platform/chassis';
+import { statements } from '../statements.ts';
+
+/** Time in which the link in a mail must be used. */
+const tokenMinutes = 30;
+/** Maximum number of mails to a user in a day. */
+const maxMailsPerDay = 5;
+const longestPauseSeconds = 300;
+
+interface NewReset {
+  /** undefined: no user has the email. */
+  userId: number | undefined;
+  address: string;
+  tokenHash: Buffer;
+  encryptedToken: Buffer;
+}
+
+/** A request whose mail is to be sent. */
+export interface DueMail {
+  id: number;
+  userId: number;
+  email: string;
+  /** The IP address that sent the request. */
+  address: string;
+  encryptedToken: Buffer;
+  /** The number of this attempt, from 1. */
+  attempt: number;
+  /** Whether the token expires before another attempt. */
+  isLast: boolean;
+  /** The user logs in at an identity provider only. */
+  hasNoPassword: boolean;
+}
+
+// Other requests of the user that led to a mail, or precede this one.
+const others = `auth.password_reset AS other WHERE other.user_id = password_reset.user_id
+  AND (other.attempts > 0 OR other.id < password_reset.id)`;
+/** Selects the due requests for which no mail is sent. */
+const refused = `next_attempt_at <= now() AND (
+  created_at < now() - make_interval(mins => $1)
+  OR NOT EXISTS (SELECT FROM auth.user WHERE id = user_id AND NOT disabled)
+  OR attempts = 0 AND EXISTS (SELECT FROM ${others} AND other.created_at > password_reset.created_at - interval '5 minutes')
+  OR attempts = 0 AND (SELECT count(*) FROM ${others} AND other.created_at > password_reset.created_at - interval '1 day') >= $2)`;
+
+/** Stores requests for a new password. All functions throw the errors of `query`. */
+export function createResetStore(query: Database['query']) {
+  const { first, run } = statements(query);
+  return {
+    add({ userId, address, tokenHash, encryptedToken }: NewReset) {
+      const text = `INSERT INTO auth.password_reset (user_id, address, token_hash, encrypted_token)
+                    VALUES ($1, $2, $3, $4)`;
+      return run('add_password_reset', text, [userId ?? null, address, tokenHash, encryptedToken]);
+    },
+
+    /**
+     * Returns the mail that is due for the longest time and defers its next attempt: by `pauseSeconds`, doubling to 5
+     * minutes. If the process crashes, another one sends the mail after this time. Deletes the requests for which no
+     * mail is sent. Call it in a transaction, which makes other processes wait: simultaneous requests lead to one mail.
+     */
+    async claim(pauseSeconds: number): Promise<DueMail | undefined> {
+      await run('lock_password_resets', `SELECT pg_advisory_xact_lock(hashtext('auth.password_reset'))`);
+      const limits = [tokenMinutes, maxMailsPerDay];
+      await deleteExpired(query, 'refuse_password_resets', 'auth.password_reset', refused, limits);
+      const text = `UPDATE auth.password_reset SET attempts = attempts + 1,
+                      next_attempt_at = now() + make_interval(secs => least($1 * 2 ^ attempts, $2))
+                    FROM auth.user
+                    WHERE password_reset.id = (SELECT id FROM auth.password_reset WHERE next_attempt_at <= now()
+                                               ORDER BY next_attempt_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+                      AND "user".id = user_id
+                    RETURNING password_reset.id::float8 AS id, user_id::float8 AS "userId", email,
+                      host(address) AS address, encrypted_token AS "encryptedToken", attempts AS attempt,
+                      next_attempt_at > password_reset.created_at + make_interval(mins => $3) AS "isLast",
+                      num_nonnulls(password_hash, temp_password_hash) = 0
+                        AND EXISTS (SELECT FROM auth.identity WHERE identity.user_id = "user".id) AS "hasNoPassword"`;
+      return first<DueMail>('claim_mail', text, [pauseSeconds, longestPauseSeconds, tokenMinutes]);
+    },
+
+    /** Ends the attempts to send the mail, and forgets the token. The link stays valid. */
+    finish(id: number) {
+      const text = `UPDATE auth.password_reset SET encrypted_token = NULL, next_attempt_at = NULL WHERE id = $1`;
+      return run('finish_mail', text, [id]);
+    },
+
+    /** Returns the user to whom a valid token was sent. */
+    async findUserId(tokenHash: Buffer): Promise<number | undefined> {
+      const text = `SELECT user_id::float8 AS id FROM auth.password_reset
+                    WHERE token_hash = $1 AND created_at > now() - make_interval(mins => $2) AND user_id IS NOT NULL`;
+      return (await first<{ id: number }>('find_password_reset', text, [tokenHash, tokenMinutes]))?.id;
+    },
+
+    /** Makes all links of the user invalid, and cancels unsent mails. Lock the user first. */
+    cancelOf(userId: number) {
+      const text = `UPDATE auth.password_reset SET token_hash = NULL, encrypted_token = NULL, next_attempt_at = NULL
+                    WHERE user_id = $1`;
+      return run('cancel_password_resets', text, [userId]);
+    },
+  };
+}

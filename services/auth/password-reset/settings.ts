@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { areAllSet } from '@content-platform/chassis';
+import { plainUrl } from '../identity/settings.ts';
+
+const smtpForm =
+  'smtps:// with port 465, or smtp:// with another port, with user:password@ where needed; smtp://…?tls=never switches STARTTLS off';
+const mailbox =
+  /^(?:[^\p{Cc}<>()[\]",:;@\\]* )?<[^\s\p{Cc}<>,;@]+@[^\s\p{Cc}<>,;@]+>$|^[^\s\p{Cc}<>,;@]+@[^\s\p{Cc}<>,;@]+$/u;
+const mailboxForm = 'an email address, also as Name <address>';
+const resetUrlForm = 'an https address (http on loopback) without query and fragment';
+
+/** Converts SMTP_URL to options of nodemailer. Throws for any other form. */
+function smtpOptions(value: string) {
+  const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(value);
+  const secure = protocol === 'smtps:';
+  const isWell = secure ? search === '' : protocol === 'smtp:' && ['', '?tls=never'].includes(search);
+  if (!isWell || hostname === '' || !/^\/?$/.test(pathname) || hash) throw new Error(smtpForm);
+  // Alertmanager recognizes by this port whether a connection begins with TLS, and uses the same URL.
+  if (secure !== ((port || (secure ? '465' : '587')) === '465')) throw new Error(smtpForm);
+  const isPlain = search !== '';
+  const auth = { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(port) || (secure ? 465 : 587),
+    secure,
+    // Without it, an attacker in the network could remove STARTTLS from the server's reply and read the mail.
+    requireTLS: !secure && !isPlain,
+    ignoreTLS: isPlain,
+    ...(username && { auth }),
+  };
+}
+
+function isSmtpUrl(value: string): boolean {
+  try {
+    return Boolean(smtpOptions(value));
+  } catch {
+    return false;
+  }
+}
+
+/** The settings of mails. All are required to enable them. */
+export const mailConfig = {
+  SMTP_URL: z
+    .string(smtpForm)
+    .refine(isSmtpUrl, smtpForm)
+    .optional()
+    .describe(
+      'URL of the mail server: `smtp://user:password@host:587` (STARTTLS is required, except with `?tls=never`) or `smtps://…:465`; unset: users cannot reset a forgotten password',
+    ),
+  MAIL_FROM: z
+    .string(mailboxForm)
+    .regex(mailbox, mailboxForm)
+    .optional()
+    .describe('Sender of mails: `address` or `Name <address>`; required with SMTP_URL'),
+  PASSWORD_RESET_URL: plainUrl(resetUrlForm)
+    .optional()
+    .describe(
+      'URL of the page of your app on which users choose a new password, https; a mail links to it with `#token=…`; required with SMTP_URL',
+    ),
+};
+
+/** undefined: no mails are sent. */
+export type MailSettings = ReturnType<typeof mailSettings>;
+
+/** Throws ConfigError if the settings are incomplete. */
+export function mailSettings(config: z.output<z.ZodObject<typeof mailConfig>>) {
+  if (!areAllSet(config, ['SMTP_URL', 'MAIL_FROM', 'PASSWORD_RESET_URL'])) return undefined;
+  const { SMTP_URL, MAIL_FROM: from, PASSWORD_RESET_URL: resetUrl } = config;
+  return { smtp: smtpOptions(SMTP_URL), from, resetUrl };
+}
