@@ -24,6 +24,7 @@ import { deleteUser } from './endpoints/delete-user.ts';
 import { deleteUserIdentity } from './endpoints/delete-user-identity.ts';
 import { deleteUserMfa } from './endpoints/delete-user-mfa.ts';
 import { deleteUserSessions } from './endpoints/delete-user-sessions.ts';
+import { exportMe } from './endpoints/export-me.ts';
 import { forgotPassword } from './endpoints/forgot-password.ts';
 import { identityCallback } from './endpoints/identity-callback.ts';
 import { identityLogin } from './endpoints/identity-login.ts';
@@ -54,7 +55,7 @@ import { createSessions } from './sessions/sessions.ts';
 
 interface AuthDeps extends Pick<
   AuthContext,
-  'database' | 'keys' | 'throttle' | 'totpKey' | 'resetKey' | 'pushDevices' | 'logger'
+  'database' | 'keys' | 'throttle' | 'totpKey' | 'resetKey' | 'pushDevices' | 'personalData' | 'logger'
 > {
   /** PUBLIC_URL, the issuer of the tokens. */
   issuer: string;
@@ -98,6 +99,7 @@ export function createAuth(deps: AuthDeps) {
     handle(contract.logout, logout(context)),
     handle(contract.me, me(context)),
     handle(contract.deleteMe, deleteMe(context)),
+    handle(contract.exportMe, exportMe(context)),
     handle(contract.changePassword, changePassword(context)),
     handle(contract.forgotPassword, forgotPassword(context), mailGate),
     handle(contract.resetPassword, resetPassword(context)),

@@ -26,6 +26,8 @@ const blocklistFile = z
   );
 const keySecret = z.string(message).min(32, message);
 
+const internalUrl = (description: string) => url('http:', 'https:').optional().describe(description);
+
 export const authConfig = {
   ...commonConfig(portOf('auth')),
   DATABASE_URL: databaseUrl,
@@ -45,11 +47,15 @@ export const authConfig = {
       'Roles whose users must set up a second factor before they can do anything else: `user`, `sre` or `admin`, separated by commas',
     ),
   PASSWORD_BLOCKLIST_FILE: blocklistFile,
-  DEVICES_INTERNAL_URL: url('http:', 'https:')
-    .optional()
-    .describe(
-      'URL of the internal listener of the devices service, which removes a push token at logout; unset: push tokens stay',
-    ),
+  DEVICES_INTERNAL_URL: internalUrl(
+    'URL of the internal listener of the devices service, which removes a push token at logout; unset: push tokens stay, and exports return 503',
+  ),
+  LETTERS_INTERNAL_URL: internalUrl(
+    'URL of the internal listener of the letters service; unset: exports return 503',
+  ),
+  MEDIA_UPLOAD_INTERNAL_URL: internalUrl(
+    'URL of the internal listener of the media-upload service; unset: exports return 503',
+  ),
   ...identityConfig,
   ...mailConfig,
 };

@@ -6,6 +6,7 @@ import type { Logins } from './metrics.ts';
 import type { EqualizeFailureTime } from './passwords/failure-time.ts';
 import type { PasswordPolicy } from './passwords/password-policy.ts';
 import type { Passwords } from './passwords/passwords.ts';
+import type { PersonalData } from './personal-data.ts';
 import type { PushDevices } from './sessions/push-devices.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { AuthDatabase } from './stores.ts';
@@ -27,6 +28,7 @@ export interface AuthContext {
   /** Key that encrypts tokens for new passwords until their mails are sent; undefined: no mails are sent. */
   resetKey: Buffer | undefined;
   pushDevices: PushDevices;
+  personalData: PersonalData;
   logins: Logins;
   logger: Logger;
 }

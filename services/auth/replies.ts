@@ -1,5 +1,7 @@
-import { HttpError } from '@content-platform/chassis';
+import { type Caller, HttpError } from '@content-platform/chassis';
 import { accessTokenLifetime } from './access-token-lifetime.ts';
+import type { LinkedIdentity } from './identity/identity-store.ts';
+import type { Session } from './sessions/session-store.ts';
 import type { User } from './user-store.ts';
 
 interface OpenedSession {
@@ -35,6 +37,23 @@ export function toProfile({ id, email, name, roles, suborg, createdAt, hasMfa }:
 /** Returns the user for replies to administrators. */
 export function toAccount({ id, email, name, roles, disabled, createdAt }: User) {
   return { id, email, name, roles, disabled, created_at: createdAt.toISOString() };
+}
+
+/** Returns an identity of the user for replies. */
+export function toIdentity({ id, issuer, email, emailVerified }: LinkedIdentity) {
+  return { id, issuer, email, email_verified: emailVerified };
+}
+
+/** Returns the session for replies; `current` marks the one of the caller. */
+export function toSession({ id, device, address, createdAt, lastUsedAt }: Session, caller: Caller) {
+  return {
+    id,
+    device,
+    address,
+    created_at: createdAt.toISOString(),
+    last_used_at: lastUsedAt.toISOString(),
+    current: caller.kind === 'user' && String(id) === caller.sessionId,
+  };
 }
 
 /** Returns the 401 for a token whose session or user was deleted: revoking it everywhere takes up to a second. */

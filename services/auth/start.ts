@@ -3,6 +3,7 @@ import {
   connectDatabase,
   createRedis,
   createTokenVerifier,
+  fetchWithToken,
   type ProcessContext,
   type StartedService,
   startRetention,
@@ -20,6 +21,7 @@ import { createMailMetrics } from './metrics.ts';
 import { createMailer } from './password-reset/mailer.ts';
 import { startSendingMails } from './password-reset/send-mails.ts';
 import { mailSettings } from './password-reset/settings.ts';
+import { createPersonalData } from './personal-data.ts';
 import { createPushDevices } from './sessions/push-devices.ts';
 import { createRevocationStore } from './sessions/revocation-store.ts';
 import { createLoginThrottle } from './throttle/login-throttle.ts';
@@ -72,6 +74,7 @@ export async function startAuthService(
     if (!revocations.isLoaded()) throw new Error('tokens cannot be checked yet');
   };
   const tokens = createAccessTokens(config.PUBLIC_URL, keys);
+  const fetchAsService = fetchWithToken(() => tokens.forService('auth'));
   const { PUBLIC_URL: issuer, PASSWORD_MIN_LENGTH: passwordMinLength } = config;
   if (blocklist) logger.info({ passwords: blocklist.size }, 'loaded the password blocklist');
   return {
@@ -88,7 +91,16 @@ export async function startAuthService(
       resetKey,
       blocklist,
       identity,
-      pushDevices: createPushDevices(config.DEVICES_INTERNAL_URL, () => tokens.forService('auth'), logger),
+      pushDevices: createPushDevices(config.DEVICES_INTERNAL_URL, fetchAsService, logger),
+      personalData: createPersonalData(
+        {
+          devices: config.DEVICES_INTERNAL_URL,
+          letters: config.LETTERS_INTERNAL_URL,
+          files: config.MEDIA_UPLOAD_INTERNAL_URL,
+        },
+        fetchAsService,
+        logger,
+      ),
       logger,
       metrics,
     }),

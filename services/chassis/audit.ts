@@ -31,7 +31,6 @@ export function createAuditClient(url: string, fetchAsService: ServiceFetch, log
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ event, actor: actorOf(caller), address, user_id: userId, details }),
       signal: AbortSignal.timeout(timeoutMs),
-      redirect: 'error',
     });
     await response.body?.cancel();
     if (response.status !== 204) throw new Error(`${url}/audit answered ${response.status}`);

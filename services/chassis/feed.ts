@@ -26,7 +26,7 @@ export function fetchFeedFrom<Entry>(
 ): FetchPage<Entry> {
   return async (after) => {
     const signal = AbortSignal.timeout(fetchTimeoutMs);
-    const response = await fetchAsService(`${url}?after=${after}`, { signal, redirect: 'error' });
+    const response = await fetchAsService(`${url}?after=${after}`, { signal });
     if (!response.ok) throw new Error(`${url} answered ${response.status}`);
     return schema.parse(await response.json());
   };

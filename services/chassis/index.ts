@@ -17,6 +17,7 @@ export * from './logger.ts';
 export * from './metrics.ts';
 export * from './migrations.ts';
 export * from './page.ts';
+export * from './personal-data.ts';
 export * from './postgres.ts';
 export * from './prepare-databases.ts';
 export * from './redis-address.ts';

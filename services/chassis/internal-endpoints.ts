@@ -1,6 +1,8 @@
+import { pipeline, Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import express, { Router, type Request } from 'express';
 import type { z } from 'zod';
+import type { ServiceName } from '@content-platform/contract/services';
 import { beginRequestSpan, endRequestSpan, inSpan, requestId, runInContext } from './context.ts';
 import { HttpError, invalidFields, toHttpError } from './http-error.ts';
 import type { Logger } from './logger.ts';
@@ -11,10 +13,15 @@ const parseJson = promisify(express.json({ limit: 65_536 }));
 interface InternalEndpoint<Input> {
   /** Schema of the query of a GET, or of the JSON body of a POST. */
   schema: z.ZodType<Input>;
-  /** Returns the JSON reply; undefined: 204. `service`: the name of the calling service; empty if the endpoint is open. */
+  /**
+   * Returns the reply, an object or JSON as a stream; undefined: 204. `service`: the name of the calling service; empty if the
+   * endpoint is open.
+   */
   answer: (input: Input, service: string) => Promise<object | undefined>;
   /** The caller needs no token. */
   isOpen?: true;
+  /** The only service that may call. */
+  only?: ServiceName;
 }
 
 /**
@@ -34,7 +41,7 @@ export function createInternalEndpoints(tokens: TokenVerifier, logger: Logger) {
   function serve<Input>(
     method: 'GET' | 'POST',
     path: string,
-    { schema, answer, isOpen }: InternalEndpoint<Input>,
+    { schema, answer, isOpen, only }: InternalEndpoint<Input>,
   ): void {
     const isGet = method === 'GET';
     router[isGet ? 'get' : 'post'](path, (request, response) => {
@@ -45,14 +52,17 @@ export function createInternalEndpoints(tokens: TokenVerifier, logger: Logger) {
       const span = isTraced ? beginRequestSpan(method, path, request.headers) : undefined;
       response.once('close', () => endRequestSpan(span, response.statusCode));
 
+      const logCut = (error: unknown) => error && logger.warn({ error, route: path }, 'reply cut off');
       async function respond(): Promise<void> {
         try {
           const service = isOpen ? '' : await verifyService(request);
+          if (only && service !== only) throw new HttpError('insufficient_scope', `Only ${only} may call.`);
           if (!isGet) await parseJson(request, response);
           const input = schema.safeParse(isGet ? request.query : request.body);
           if (!input.success) throw invalidFields([]);
           const reply = await answer(input.data, service);
-          if (reply) response.json(reply);
+          if (reply instanceof Readable) pipeline(reply, response.type('json'), logCut);
+          else if (reply) response.json(reply);
           else response.status(204).end();
         } catch (error) {
           const { status } = toHttpError(error);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ServiceName } from '@content-platform/contract/services';
+import { currentContext, traced } from './context.ts';
 
 const tokenTimeoutMs = 1_000;
 /** A token is no longer sent when it expires in less than this time. */
@@ -7,12 +8,23 @@ const reserveMs = 30_000;
 
 const reply = z.strictObject({ token: z.string(), expires_in: z.int() });
 
-/** Calls fetch with the token of a service. */
+/** Calls fetch with the token of a service. Rejects as fetch does, for a redirect, and without a token. */
 export type ServiceFetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** Calls internal listeners with tokens of `tokenOf`, and with the id and the trace of the current request. */
+export function fetchWithToken(tokenOf: () => string | Promise<string>): ServiceFetch {
+  return (url, init) =>
+    traced(`${init.method ?? 'GET'} ${new URL(url).pathname}`, {}, async (span) => {
+      const headers = new Headers({ ...span?.headers(), ...(init.headers as Record<string, string>) });
+      headers.set('Authorization', `Bearer ${await tokenOf()}`);
+      headers.set('X-Request-Id', currentContext()?.requestId ?? '');
+      return fetch(url, { ...init, headers, redirect: 'error' });
+    });
+}
 
 /**
  * Calls internal listeners with tokens that auth's internal listener at `authUrl` signs. A token is renewed after half of
- * its 15 minutes, and used until its end while auth is unavailable. Rejects as fetch does, and without a token.
+ * its 15 minutes, and used until its end while auth is unavailable.
  */
 export function createServiceFetch(authUrl: string, name: ServiceName, secret: string): ServiceFetch {
   const credentials = Buffer.from(`${name}:${secret}`).toString('base64');
@@ -41,12 +53,7 @@ export function createServiceFetch(authUrl: string, name: ServiceName, secret: s
     return held!.token;
   }
 
-  async function send(url: string, init: RequestInit): Promise<Response> {
-    const headers = new Headers(init.headers);
-    headers.set('Authorization', `Bearer ${await currentToken()}`);
-    return fetch(url, { ...init, headers });
-  }
-
+  const send = fetchWithToken(currentToken);
   return async (url, init) => {
     const response = await send(url, init);
     if (response.status !== 401) return response;

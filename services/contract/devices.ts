@@ -13,7 +13,7 @@ const token = z.string().regex(/^[\x20-\x7e]{1,4096}$/, 'Must be 1 to 4096 print
 export const outcomes = ['delivered', 'unregistered', 'invalid'] as const;
 export type Outcome = (typeof outcomes)[number];
 
-const device = z.strictObject({
+export const device = z.strictObject({
   id,
   platform: platform.nullable(),
   name: z.string().nullable(),

@@ -9,6 +9,7 @@ export * from './identity.ts';
 export * from './letters.ts';
 export * from './media.ts';
 export * from './mfa.ts';
+export * from './personal-data.ts';
 export * from './platform.ts';
 export * from './pulse.ts';
 export * from './users.ts';

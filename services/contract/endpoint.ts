@@ -70,6 +70,8 @@ export interface Response {
   schema?: z.ZodType;
   /** Returns an HTML page instead of JSON when the Accept header contains text/html. */
   page?: true;
+  /** The JSON body is sent in pieces while the service reads the data. */
+  isStreamed?: true;
   /** Media types of a body without a schema. Default: application/json. */
   contentType?: string | readonly string[];
   /** Guaranteed response headers and their descriptions. */
@@ -188,9 +190,9 @@ interface FileReply<S> {
 type ReplyOf<S extends PropertyKey, R> = S extends number
   ? R extends { schema: infer T extends z.ZodType; page: true }
     ? SchemaReply<S, T> | FileReply<S>
-    : R extends { schema: infer T extends z.ZodType }
+    : R extends { schema: infer T extends z.ZodType; isStreamed?: never }
       ? SchemaReply<S, T>
-      : R extends { contentType: string | readonly string[] }
+      : R extends { contentType: string | readonly string[] } | { isStreamed: true }
         ? FileReply<S>
         : { status: S; headers?: Record<string, string> }
   : never;

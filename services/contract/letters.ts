@@ -8,7 +8,7 @@ export type LetterState = (typeof letterStates)[number];
 const state = z.enum(letterStates);
 const title = singleLineText(1, 200);
 
-const letter = z.strictObject({
+export const letter = z.strictObject({
   id,
   user_id: id,
   title: z.string(),
@@ -38,6 +38,17 @@ export const letterEvents = [
   'state_changed',
 ] as const;
 export type LetterEvent = (typeof letterEvents)[number];
+
+/** An entry of a letter's history. */
+export const historyEntry = z.strictObject({
+  id,
+  at: time,
+  event: z.enum(letterEvents),
+  actor: z
+    .string()
+    .describe('Author of the change: user:<id> (user once the user was deleted), client:<name> or command.'),
+  details: z.record(z.string(), z.unknown()),
+});
 
 const params = z.strictObject({ id: idSegment });
 const etag = { ETag: 'Version of the letter, for If-Match.' };
@@ -126,19 +137,7 @@ export const readLetterHistory = define('readLetterHistory', 'GET', '/api/letter
   responses: {
     200: {
       description: 'A page of the history.',
-      schema: page(
-        z.strictObject({
-          id,
-          at: time,
-          event: z.enum(letterEvents),
-          actor: z
-            .string()
-            .describe(
-              'Author of the change: user:<id> (user once the user was deleted), client:<name> or command.',
-            ),
-          details: z.record(z.string(), z.unknown()),
-        }),
-      ),
+      schema: page(historyEntry),
     },
   },
   errors: ['not_found'],

@@ -81,7 +81,7 @@ const list = [
     stores: ['postgres', 'redis'],
     // In a cluster the keys begin with {guesses}, so that all are in one slot.
     redis: `~guesses:* ~{guesses}:* ${redisCommands} +eval +evalsha +time +get +set +unlink`,
-    callsInternal: ['devices'],
+    callsInternal: ['devices', 'letters', 'media-upload'],
     connections: { platform: 12, logs: 2 },
     schema: { name: 'auth', rights: { audit: 'SELECT, INSERT', deleted_user: 'SELECT, DELETE' } },
     tag: 'Accounts',

@@ -24,6 +24,7 @@ export const auditEvents = [
   'user_created',
   'user_changed',
   'user_deleted',
+  'data_exported',
   'client_created',
   'client_token',
   'client_refused',
@@ -57,7 +58,7 @@ const rolesOfUser = z
 const account = z.strictObject({ ...user.shape, roles: z.array(z.enum(roles)), disabled: z.boolean() });
 
 /** A login at the identity provider that belongs to the user. null: no login since the upgrade. */
-const linkedIdentity = z.strictObject({
+export const linkedIdentity = z.strictObject({
   id,
   issuer: z.string().describe('Issuer URL of the identity provider.'),
   email: z.string().nullable(),
@@ -206,7 +207,7 @@ export const createTemporaryPassword = define(
 export const listAudit = define('listAudit', 'GET', '/api/admin/audit', {
   summary: 'List the audit log, newest first.',
   description:
-    'The audit log records logins, changes of accounts, letters that staff read, and deletions of failed jobs.',
+    'The audit log records logins, changes of accounts, exports of personal data, letters that staff read, and deletions of failed jobs.',
   query: z.strictObject({
     user_id: idSegment.optional(),
     event: auditEvent.optional(),

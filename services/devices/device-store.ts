@@ -34,7 +34,7 @@ interface Row extends Omit<Device, 'id' | 'registered_at' | 'last_seen_at'> {
 }
 
 /** Converts a row to a device: PostgreSQL's bigint arrives as text. */
-function toDevice(row: Row): Device {
+function toDevice<R extends Row>(row: R) {
   return {
     ...row,
     id: Number(row.id),
@@ -48,6 +48,16 @@ export type DeviceStore = ReturnType<typeof createDeviceStore>;
 /** Stores devices by the SHA-256 of their tokens. All functions throw the errors of `query`. */
 export function createDeviceStore({ query, transaction }: Pick<Database, 'query' | 'transaction'>) {
   const registering = createSemaphore(maxRegistering);
+
+  /** Returns a function that reads devices with `more` columns. */
+  function lister<More extends object>(operation: string, more = '') {
+    const text = `SELECT ${columns}${more} FROM devices.device
+                  WHERE user_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
+    return async (userId: number, before: number | undefined, limit: number) => {
+      const { rows } = await query<Row & More>(operation, text, [userId, before ?? null, limit]);
+      return rows.map((row) => toDevice(row));
+    };
+  }
 
   /** Deletes the user's least recently seen devices beyond the maximum, but never the newest one. */
   async function trim(ask: Query, userId: number, newest: string): Promise<void> {
@@ -127,22 +137,11 @@ export function createDeviceStore({ query, transaction }: Pick<Database, 'query'
     },
 
     /** Returns the user's devices with ids below `before`, newest first. */
-    async list(userId: number, before: number | undefined, limit: number): Promise<Device[]> {
-      const text = `SELECT ${columns} FROM devices.device
-                    WHERE user_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
-      const values = [userId, before ?? null, limit];
-      const { rows } = await query<Row>('list_devices', text, values);
-      return rows.map(toDevice);
-    },
-
+    list: lister('list_devices'),
     /** Works like `list`, but with complete tokens, for the sender of messages. */
-    async listTokens(userId: number, before: number | undefined, limit: number) {
-      const text = `SELECT ${columns}, token FROM devices.device
-                    WHERE user_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
-      const values = [userId, before ?? null, limit];
-      const { rows } = await query<Row & { token: string }>('list_device_tokens', text, values);
-      return rows.map((row) => ({ ...toDevice(row), token: row.token }));
-    },
+    listTokens: lister<{ token: string }>('list_device_tokens', ', token'),
+    /** Works like `list`, but with everything except the token, with which others could send messages. */
+    listForExport: lister<{ app_version: string | null }>('export_devices', ', app_version'),
 
     /** Returns false if the user has no such device. */
     async delete(userId: number, id: number): Promise<boolean> {

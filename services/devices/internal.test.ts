@@ -19,10 +19,11 @@ afterAll(async () => {
   await own.close();
 });
 
-/** Stands for the check of signatures: the token is the scope. */
+/** Stands for the check of signatures: the token is the scope, and after an @ the service. */
 const verify = async (token: string): Promise<Caller> => {
   if (token === 'forged') throw new HttpError('invalid_token', 'The access token is not one of ours.');
-  return { kind: 'machine', clientId: 'service:auth', scopes: new Set([token as Scope]) };
+  const [scope, service = 'auth'] = token.split('@');
+  return { kind: 'machine', clientId: `service:${service}`, scopes: new Set([scope as Scope]) };
 };
 
 async function tell(body: unknown, authorization = 'Bearer internal'): Promise<number> {
@@ -55,6 +56,17 @@ test('only a service with a token removes a device', async () => {
   ] as const)
     expect(await tell({ user_id: 3, token: 'kept' }, authorization)).toBe(status);
   expect(await tokensOf(3)).toEqual(['kept']);
+});
+
+test('only auth reads the devices of a user for an export', async () => {
+  const { id } = await own.devices.register(4, 1, { token: 'exported' });
+  await own.devices.register(5, 1, { token: "another's" });
+  const read = (token: string, query = '?user_id=4') =>
+    fetch(`${server.origin}/export${query}`, { headers: { Authorization: `Bearer ${token}` } });
+  expect(await (await read('internal')).json()).toMatchObject([{ id }]);
+  expect((await read('internal@letters')).status).toBe(403);
+  for (const query of ['', '?user_id=0', '?user_id=4&user_id=5', '?user_id=4&x=1'])
+    expect((await read('internal', query)).status).toBe(422);
 });
 
 test('refuses a body that is not JSON, without logging it', async () => {

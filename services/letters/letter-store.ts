@@ -60,6 +60,8 @@ function toLetter(row: Row): Letter {
   };
 }
 
+const toEntry = (row: HistoryRow) => ({ ...row, id: Number(row.id), at: row.at.toISOString() });
+
 export type LetterStore = ReturnType<typeof createLetterStore>;
 
 /** Stores letters. All functions throw the errors of `query`. */
@@ -96,7 +98,19 @@ export function createLetterStore(query: Database['query']) {
       const text = `SELECT id, at, event, actor, details FROM letters.history
                     WHERE letter_id = $1 AND ($2::bigint IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`;
       const { rows } = await query<HistoryRow>('list_letter_history', text, [id, before ?? null, limit]);
-      return rows.map((row) => ({ ...row, id: Number(row.id), at: row.at.toISOString() }));
+      return rows.map(toEntry);
+    },
+
+    /** Returns a reader of the history of the user's letters: the newest letter first, up to `limit` entries after `last`. */
+    historyOf: (userId: number, limit: number) => async (last?: { letter_id: number; id: number }) => {
+      const text = `SELECT history.id, at, event, actor, details, letter_id
+                    FROM letters.letter JOIN letters.history ON letter_id = letter.id
+                    WHERE user_id = $1
+                      AND ($2::bigint IS NULL OR letter.id <= $2 AND (letter.id < $2 OR history.id < $3))
+                    ORDER BY letter.id DESC, history.id DESC LIMIT $4`;
+      const values = [userId, last?.letter_id ?? null, last?.id ?? null, limit];
+      const { rows } = await query<HistoryRow & { letter_id: string }>('export_history', text, values);
+      return rows.map((row) => ({ ...toEntry(row), letter_id: Number(row.letter_id) }));
     },
 
     /** Returns the time until the letter's user may change it again; 0: now. */

@@ -2,16 +2,19 @@ import {
   createAuditClient,
   connectDatabase,
   createIdempotency,
+  createInternalEndpoints,
   createServiceFetch,
   eraseDeletedUsers,
   run,
+  serveExport,
   startRetention,
   type RetentionSteps,
   tokensFromAuth,
 } from '@content-platform/chassis';
 import { createLetters } from './app.ts';
 import { lettersConfig } from './config.ts';
-import { eraseLetters } from './letter-store.ts';
+import { exportLetters } from './export-letters.ts';
+import { createLetterStore, eraseLetters } from './letter-store.ts';
 import { migrateLetters } from './letters.ts';
 import { createFindUser } from './users.ts';
 
@@ -37,7 +40,10 @@ await run('letters', lettersConfig, async (process) => {
     query,
     schema: 'letters',
   });
+  const internal = createInternalEndpoints(tokens, logger);
+  serveExport(internal, exportLetters(createLetterStore(query)));
   return {
+    internal: internal.router,
     app: createLetters({ database, addToAudit, findUser, tokens, logger, metrics }),
     checks: { postgres: { required: true, check: () => database.ping() }, tokens: tokens.check },
   };

@@ -13,10 +13,7 @@ export function createFindUser(url: string, fetchAsService: ServiceFetch): FindU
   return async (whom) => {
     const signal = AbortSignal.timeout(timeoutMs);
     try {
-      const response = await fetchAsService(`${url}/users?${new URLSearchParams(whom)}`, {
-        signal,
-        redirect: 'error',
-      });
+      const response = await fetchAsService(`${url}/users?${new URLSearchParams(whom)}`, { signal });
       if (response.status === 200) return id.parse(((await response.json()) as { id?: unknown }).id);
       // 422: a malformed id or email.
       if (response.status === 404 || response.status === 422) return undefined;

@@ -5,10 +5,14 @@ import {
   connectDatabase,
   type ConfigOf,
   createIdempotency,
+  createInternalEndpoints,
   createServiceFetch,
   eraseDeletedUsers,
+  jsonArray,
   observe,
   type ProcessContext,
+  rowsOf,
+  serveExport,
   type StartedService,
   startRetention,
   tokensFromAuth,
@@ -16,7 +20,8 @@ import {
 import { upload } from '@content-platform/contract';
 import { createMediaUpload } from './app.ts';
 import type { mediaUploadConfig } from './config.ts';
-import { createFileStore, migrateMedia, schema } from './file-store.ts';
+import { createFileStore, type File, migrateMedia, schema } from './file-store.ts';
+import { mediaFile } from './media-file.ts';
 import { createUploadMetrics } from './metrics.ts';
 import { createPool, type PoolOptions, poolSizeFor } from './processing/pool.ts';
 import { quotaOf } from './quota.ts';
@@ -81,7 +86,18 @@ export async function startMediaUpload(
     schema,
   });
 
+  const { PUBLIC_URL: publicUrl } = config;
+  const internal = createInternalEndpoints(tokens, logger);
+  serveExport(internal, async (userId) =>
+    jsonArray(await rowsOf<File>((last) => files.list(userId, last?.id, 500)), (file) => {
+      // The largest variant, because the upload of an image is not served.
+      const { url, bytes } = mediaFile(publicUrl, file).variants.at(-1)!;
+      return [JSON.stringify({ id: file.id, name: file.name, bytes, url })];
+    }),
+  );
+
   return {
+    internal: internal.router,
     app: createMediaUpload({
       files,
       store,
@@ -89,7 +105,7 @@ export async function startMediaUpload(
       workspace,
       idempotency,
       uploadMetrics,
-      publicUrl: config.PUBLIC_URL,
+      publicUrl,
       tokens,
       logger,
       metrics,

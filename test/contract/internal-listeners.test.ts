@@ -18,6 +18,9 @@ const body = JSON.stringify({ user_id: 1, token: 'a-push-token' });
 const json = { 'Content-Type': 'application/json' };
 test.each<[string, string, RequestInit]>([
   ['devices', '/unregister', { method: 'POST', body, headers: json }],
+  ['devices', '/export?user_id=1', {}],
+  ['letters', '/export?user_id=1', {}],
+  ['media-upload', '/export?user_id=1', {}],
   ['auth', '/users?id=1', {}],
   ['auth', '/users?email=user@example.com', {}],
   ['auth', '/ended-sessions?after=0', {}],

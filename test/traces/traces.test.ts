@@ -99,7 +99,7 @@ test('a logout is one trace that includes the call to the devices service', asyn
     ofTrace(root.traceId).find(({ service, kind }) => service === 'devices' && kind === 2),
   );
   const telling = await until('auth has sent the span of its call', () =>
-    ofTrace(root.traceId).find(({ name }) => name === 'POST devices'),
+    ofTrace(root.traceId).find(({ name, kind }) => name === 'POST /unregister' && kind === 3),
   );
   expect(told).toMatchObject({ name: 'POST /unregister', parentSpanId: telling.spanId });
   expect(telling).toMatchObject({ service: 'auth' });

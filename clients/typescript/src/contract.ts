@@ -343,6 +343,96 @@ export interface Operations {
     };
     output: { items: Array<Session>; next_cursor: string | null };
   };
+  /** Export your personal data. */
+  exportMe: {
+    input: {};
+    output: {
+      user: {
+        id: number;
+        email: string;
+        name: string;
+        created_at: string;
+        roles: Array<'user' | 'sre' | 'admin'>;
+        mfa_enabled: boolean;
+        suborg?: string | undefined;
+        identities: Array<{
+          id: number;
+          /** Issuer URL of the identity provider. */
+          issuer: string;
+          email: string | null;
+          /** Whether the provider has verified the email address. */
+          email_verified: boolean | null;
+          /** ID of the user at the identity provider. */
+          subject: string;
+        }>;
+      };
+      sessions: Array<{
+        id: number;
+        /** User-Agent header of the login, shortened. */
+        device: string;
+        /** IP address of the client. */
+        address: string;
+        created_at: string;
+        last_used_at: string;
+        /** Whether this session sent the request. */
+        current: boolean;
+        /** Whether the session has not ended. */
+        active: boolean;
+      }>;
+      devices: Array<{
+        id: number;
+        platform: 'android' | 'ios' | 'web' | null;
+        name: string | null;
+        /** Last 6 characters of the token. */
+        token_end: string;
+        registered_at: string;
+        last_seen_at: string;
+        /** Whether the device was last seen more than 60 days ago. After 270 days the platform removes it. */
+        stale: boolean;
+        app_version: string | null;
+      }>;
+      letters: Array<{
+        id: number;
+        user_id: number;
+        title: string;
+        state: 'draft' | 'open' | 'sent' | 'closed';
+        webforms: Array<{
+          webform_id: number;
+          required: boolean;
+          skipped: boolean;
+          skipped_at: string | null;
+          reason: string | null;
+        }>;
+        /** Version number; increases with every change of the letter. */
+        version: number;
+        created_at: string;
+        updated_at: string;
+        history: Array<{
+          id: number;
+          at: string;
+          event:
+            | 'created'
+            | 'webform_skipped'
+            | 'webform_unskipped'
+            | 'skip_reason_changed'
+            | 'title_changed'
+            | 'state_changed';
+          /** Author of the change: user:<id> (user once the user was deleted), client:<name> or command. */
+          actor: string;
+          details: Record<string, unknown>;
+        }>;
+      }>;
+      files: Array<{
+        id: number;
+        /** Name of the upload. */
+        name: string;
+        /** Size of the file at `url` in bytes. */
+        bytes: number;
+        /** URL for a download with the same access token. */
+        url: string;
+      }>;
+    };
+  };
   /** Request a password reset email. */
   forgotPassword: { input: { email: string }; output: undefined };
   /** Log out of an identity session. */
@@ -382,6 +472,7 @@ export interface Operations {
         | 'user_created'
         | 'user_changed'
         | 'user_deleted'
+        | 'data_exported'
         | 'client_created'
         | 'client_token'
         | 'client_refused'
@@ -424,6 +515,7 @@ export interface Operations {
           | 'user_created'
           | 'user_changed'
           | 'user_deleted'
+          | 'data_exported'
           | 'client_created'
           | 'client_token'
           | 'client_refused'
@@ -938,6 +1030,7 @@ export const operations: Record<keyof Operations, Operation> = {
   deleteUserMfa: { method: 'DELETE', path: '/api/admin/users/{id}/mfa' },
   deleteUserSessions: { method: 'DELETE', path: '/api/admin/users/{id}/sessions' },
   listUserSessions: { method: 'GET', path: '/api/admin/users/{id}/sessions' },
+  exportMe: { method: 'GET', path: '/api/me/export' },
   forgotPassword: { method: 'POST', path: '/api/password/forgot', public: true },
   identityLogout: { method: 'POST', path: '/api/{identity}/logout' },
   jwks: { method: 'GET', path: '/.well-known/jwks.json', public: true },

@@ -1,6 +1,7 @@
 import { type Caller, page, type Handler } from '@content-platform/chassis';
 import type { listSessions as contract, Query } from '@content-platform/contract';
 import type { AuthContext } from '../context.ts';
+import { toSession } from '../replies.ts';
 import type { SessionStore } from '../sessions/session-store.ts';
 
 /** Returns a page of the user's sessions; `current` marks the one of the caller. */
@@ -10,18 +11,10 @@ export function pageOfSessions(
   caller: Caller,
   { limit, cursor }: Query<typeof contract>,
 ) {
-  const current = caller.kind === 'user' ? caller.sessionId : undefined;
   return page(
     limit,
     (rows) => sessions.list(userId, cursor, rows),
-    ({ id, device, address, createdAt, lastUsedAt }) => ({
-      id,
-      device,
-      address,
-      created_at: createdAt.toISOString(),
-      last_used_at: lastUsedAt.toISOString(),
-      current: String(id) === current,
-    }),
+    (session) => toSession(session, caller),
   );
 }
 

@@ -13,14 +13,13 @@ interface IdentityEmail {
 }
 
 /** An identity of a user. null: no login since the release that added these columns. */
-interface LinkedIdentity {
+export interface LinkedIdentity extends Subject {
   id: number;
-  issuer: string;
   email: string | null;
   emailVerified: boolean | null;
 }
 
-const columns = 'id::float8 AS id, issuer, email, email_verified AS "emailVerified"';
+const columns = 'id::float8 AS id, issuer, subject, email, email_verified AS "emailVerified"';
 
 /** Stores which user belongs to each subject. Use it in transactions. All functions throw the errors of `query`. */
 export function createIdentityStore(query: Database['query']) {

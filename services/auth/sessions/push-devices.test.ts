@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { createLogger, runInContext } from '@content-platform/chassis';
+import { createLogger, fetchWithToken, runInContext } from '@content-platform/chassis';
 import { type HttpServer, startHttpServer } from '../../../test/support/http-server.ts';
 import { until, within } from '../../../test/support/wait.ts';
 import { createPushDevices } from './push-devices.ts';
@@ -37,7 +37,7 @@ const token = 'a-push-token:that-nobody-may-see';
 function start(at: string | undefined) {
   const pushDevices = createPushDevices(
     at,
-    () => 'of-auth',
+    fetchWithToken(() => 'of-auth'),
     createLogger('auth', 'debug', { write: (line) => void log.push(line) }),
   );
   const context = { requestId: 'the-logout', route: '/api/logout', database: { calls: 0, ms: 0 } };

@@ -1,4 +1,4 @@
-import { createBreaker, currentContext, type Logger, type Span, traced } from '@content-platform/chassis';
+import { createBreaker, type Logger, type ServiceFetch } from '@content-platform/chassis';
 
 export type PushDevices = ReturnType<typeof createPushDevices>;
 
@@ -7,23 +7,16 @@ const timeoutMs = 1_000;
 
 /**
  * Creates a client of the devices service at `url`, which stores push tokens; undefined: there is no such service.
- * `issueToken` makes a token for internal listeners.
  */
-export function createPushDevices(url: string | undefined, issueToken: () => string, logger: Logger) {
+export function createPushDevices(url: string | undefined, fetchAsService: ServiceFetch, logger: Logger) {
   const breaker = createBreaker(logger, 'the devices service is unavailable; retrying once a second');
 
-  async function ask(userId: number, token: string, span: Span | undefined): Promise<void> {
-    const response = await fetch(`${url}/unregister`, {
+  async function ask(userId: number, token: string): Promise<void> {
+    const response = await fetchAsService(`${url}/unregister`, {
       method: 'POST',
-      headers: {
-        Authorization: `Bearer ${issueToken()}`,
-        'Content-Type': 'application/json',
-        'X-Request-Id': currentContext()?.requestId ?? '',
-        ...span?.headers(),
-      },
+      headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ user_id: userId, token }),
       signal: AbortSignal.timeout(timeoutMs),
-      redirect: 'error',
     });
     await response.body?.cancel();
     if (response.status !== 204) throw new Error(`${url}/unregister answered ${response.status}`);
@@ -37,7 +30,7 @@ export function createPushDevices(url: string | undefined, issueToken: () => str
       if (!url) return;
       if (breaker.allows()) {
         try {
-          await traced('POST devices', {}, (span) => ask(userId, token, span));
+          await ask(userId, token);
           return breaker.report(true);
         } catch (error) {
           breaker.report(false, error);

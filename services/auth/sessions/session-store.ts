@@ -3,12 +3,13 @@ import { deleteExpired, type Database } from '@content-platform/chassis';
 import { statements } from '../statements.ts';
 import { createRevocationStore } from './revocation-store.ts';
 
-interface Session {
+export interface Session {
   id: number;
   device: string;
   address: string;
   createdAt: Date;
   lastUsedAt: Date;
+  active: boolean;
 }
 
 /** The login at the identity provider that opened a session. */
@@ -165,13 +166,13 @@ export function createSessionStore(query: Database['query']) {
       await run('use_session', 'UPDATE auth.session SET last_used_at = now() WHERE id = $1', [sessionId]);
     },
 
-    /** Returns the live sessions, newest first, with ids below `before`. */
-    list(userId: number, before: number | undefined, limit: number) {
+    /** Returns the live sessions, or all that are stored, newest first, with ids below `before`. */
+    list(userId: number, before: number | undefined, limit: number, which: 'live' | 'all' = 'live') {
+      const live = `ended_at IS NULL AND ends_at > now() AND last_used_at > now() - make_interval(days => $4)`;
       const text = `SELECT id::float8 AS id, device, host(address) AS address, created_at AS "createdAt",
-                      last_used_at AS "lastUsedAt"
+                      last_used_at AS "lastUsedAt", ${live} AS active
                     FROM auth.session
-                    WHERE user_id = $1 AND ended_at IS NULL AND ends_at > now()
-                      AND last_used_at > now() - make_interval(days => $4) AND ($2::bigint IS NULL OR id < $2)
+                    WHERE user_id = $1 AND (${which === 'all'} OR ${live}) AND ($2::bigint IS NULL OR id < $2)
                     ORDER BY session.id DESC LIMIT $3`;
       const values = [userId, before ?? null, limit, lifetimeDays.idle];
       return rows<Session>('list_sessions', text, values);

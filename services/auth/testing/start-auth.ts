@@ -2,7 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { Readable, Writable } from 'node:stream';
 import { afterAll, beforeAll } from '@jest/globals';
-import { createTokenVerifier, type Database, watchRevocations } from '@content-platform/chassis';
+import {
+  createTokenVerifier,
+  type Database,
+  fetchWithToken,
+  watchRevocations,
+} from '@content-platform/chassis';
 import { openTestService } from '@content-platform/chassis/testing/open-test-service.ts';
 import * as contract from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
@@ -18,6 +23,7 @@ import { loadSigningKeys } from '../keys/signing-keys.ts';
 import { createMailMetrics } from '../metrics.ts';
 import { createMailer } from '../password-reset/mailer.ts';
 import { startSendingMails } from '../password-reset/send-mails.ts';
+import { createPersonalData } from '../personal-data.ts';
 import { createPasswords } from '../passwords/passwords.ts';
 import { createPushDevices } from '../sessions/push-devices.ts';
 import { createAuthDatabase, migrateAuth } from '../stores.ts';
@@ -54,6 +60,7 @@ export const devicesSecret = 'the-secret-of-the-devices-service';
 
 /** Starts the service in this process, on a new database. */
 export async function startAuth({
+  exportLists = {} as Record<string, string>,
   identity = noIdentity,
   backoff = loginBackoff,
   mfaRoles = [] as readonly contract.Role[],
@@ -70,6 +77,7 @@ export async function startAuth({
   const mails = createMailMetrics(metrics);
   const revocations = watchRevocations(stores.revocations.listAfter, logger, metrics);
   let equalized = 0;
+  const fetchAsService = fetchWithToken(() => tokens.forService('auth'));
   const app = createAuth({
     issuer,
     database: stores,
@@ -82,7 +90,8 @@ export async function startAuth({
     totpKey,
     resetKey,
     identity,
-    pushDevices: createPushDevices(undefined, () => '', logger),
+    pushDevices: createPushDevices(undefined, fetchAsService, logger),
+    personalData: createPersonalData(exportLists, fetchAsService, logger),
     equalizeFailureTime: async () => void (equalized += 1),
     logger,
     metrics,

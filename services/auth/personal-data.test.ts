@@ -1,0 +1,82 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { createLogger, fetchWithToken } from '@content-platform/chassis';
+import { type HttpServer, startHttpServer } from '../../test/support/http-server.ts';
+import { until } from '../../test/support/wait.ts';
+import { createPersonalData } from './personal-data.ts';
+
+const log: string[] = [];
+const logger = createLogger('auth', 'debug', { write: (line) => void log.push(line) });
+const user = { id: 7 };
+const noSessions = async function* () {};
+const never = new AbortController().signal;
+const servers: HttpServer[] = [];
+afterEach(() => {
+  log.length = 0;
+  for (const server of servers.splice(0)) server.close();
+});
+
+/** Starts the export of two services: one that works, and one that sends the reply of `answer`. */
+async function start(answer: (response: ServerResponse) => void, limits = {}) {
+  const asked: unknown[] = [];
+  const [good, other] = [
+    await startHttpServer(({ url, headers }, response) => {
+      asked.push([url, headers.authorization]);
+      response.end('[{"id":1}]');
+    }),
+    await startHttpServer((_request, response) => answer(response)),
+  ];
+  servers.push(good, other);
+  const fetchAsService = fetchWithToken(() => 'of-auth');
+  const lists = { devices: good.origin, letters: other.origin };
+  const usual = { waitMs: 100, beginMs: 60_000, exportMs: 60_000, ...limits };
+  const { export: read } = createPersonalData(lists, fetchAsService, logger, usual);
+  return { asked, read: (signal = never) => read(user, noSessions(), signal) };
+}
+const unavailable = { error: 'service_unavailable', status: 503 };
+
+test('joins the lists of the services, which it asks as auth', async () => {
+  const { asked, read } = await start((response) => response.end('[]'));
+  expect(await text(await read())).toBe('{"user":{"id":7},"sessions":[],"devices":[{"id":1}],"letters":[]}');
+  expect(asked).toEqual([['/export?user_id=7', 'Bearer of-auth']]);
+});
+
+test.each<[string, (response: ServerResponse) => void, object]>([
+  ['closes the connection', (response) => response.destroy(), {}],
+  ['returns 503', (response) => response.writeHead(503).end(), {}],
+  ['redirects', (response) => response.writeHead(302, { Location: 'http://127.0.0.1:1/' }).end(), {}],
+  ['does not answer', () => {}, { beginMs: 200 }],
+])('throws 503 if a service %s', async (_, answer, limits) => {
+  await expect((await start(answer, limits)).read()).rejects.toMatchObject(unavailable);
+});
+
+test('throws 503 without the URL of a service', async () => {
+  const { export: read } = createPersonalData({ devices: undefined }, fetchWithToken(String), logger);
+  await expect(read(user, noSessions(), never)).rejects.toMatchObject(unavailable);
+});
+
+test.each<[string, (response: ServerResponse) => void, object]>([
+  ['fails', (response) => response.write('[{"id":', () => response.destroy()), {}],
+  ['sends nothing more', (response) => void response.write('['), { exportMs: 300 }],
+])('fails the stream and logs it if a service %s after its begin', async (_, answer, limits) => {
+  const { read } = await start(answer, limits);
+  const stream = await read();
+  await expect(text(stream)).rejects.toThrow();
+  await until('it is logged', () => log.join().includes('export cut off'));
+});
+
+test('limits the exports in progress, and frees the slot of a client that disconnects', async () => {
+  let closed = 0;
+  const { read } = await start((response) => {
+    response.write('[');
+    response.once('close', () => (closed += 1));
+  });
+  const clients = Array.from({ length: 4 }, () => new AbortController());
+  for (const client of clients) (await read(client.signal)).resume();
+  await expect(read()).rejects.toMatchObject(unavailable);
+  for (const client of clients) client.abort();
+  await until('the services are told', () => closed === 4);
+  (await read()).destroy();
+  expect(log.join()).not.toContain('export cut off');
+});
