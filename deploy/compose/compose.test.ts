@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { services } from '@content-platform/contract';
 import { ROOT } from '../local/config.ts';
-import { compose, composeText, hostAccess, hostAccessText } from '../testing/compose.ts';
+import { compose, composeText, edgeText, hostAccess, hostAccessText } from '../testing/compose.ts';
 
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8');
 const imagesText = read('deploy/compose/images.yml');
@@ -74,9 +74,9 @@ test('no environment variable contains a password', () => {
 });
 
 test('.env.example lists every setting', () => {
-  const settable = [...`${composeText}${hostAccessText}${imagesText}`.matchAll(/\$\{([A-Z_]+):[-+?]/g)].map(
-    ([, name]) => name!,
-  );
+  const settable = [
+    ...`${composeText}${hostAccessText}${edgeText}${imagesText}`.matchAll(/\$\{([A-Z_]+):[-+?]/g),
+  ].map(([, name]) => name!);
   const listed = [...read('.env.example').matchAll(/^#([A-Z_]+)=/gm)].map(([, name]) => name!);
   expect(listed.toSorted()).toEqual([...new Set(settable)].toSorted());
 });
@@ -89,6 +89,18 @@ test('images.yml names the image of each service, and that of migrate', () => {
     expect(pulled[name]).toMatchObject({
       image: `\${IMAGE_REGISTRY:?set it in .env}/content-platform/${build!.args!.SERVICE}:\${IMAGE_TAG:?set it in .env}`,
     });
+});
+
+test('edge.yml hardens Caddy, and Caddy checks every address that Docker gives to a gateway', () => {
+  for (const line of ['read_only: true', 'cap_drop: [ALL]', 'no-new-privileges:true', "user: '1000:1000'"])
+    expect(edgeText).toContain(line);
+  expect(edgeText).toContain(".16/28'");
+  const known = [...read('deploy/compose/Caddyfile').matchAll(/NETWORK\}\.(\d+):8080/g)].map(([, last]) =>
+    Number(last),
+  );
+  expect(known).toEqual(Array.from({ length: 16 }, (_, index) => 16 + index));
+  expect(edgeText).toContain("gateways: { ipv4_address: '${GATEWAY_NETWORK:-172.31.255}.2' }");
+  expect(edgeText).toContain('TRUSTED_PROXIES: ${GATEWAY_NETWORK:-172.31.255}.2/32');
 });
 
 test('host-access.yml publishes PostgreSQL and Kafka alone, on loopback, outside the networks of other containers', () => {

@@ -124,4 +124,6 @@ for (const [owner, user] of Object.entries(USERS)) {
   chownSync(join(ROOT, owner), user, user);
   chmodSync(join(ROOT, owner), 0o500);
 }
+// edge.yml mounts a volume in which Caddy stores keys and certificates.
+if (existsSync(join(ROOT, 'caddy'))) chownSync(join(ROOT, 'caddy'), 1000, 1000);
 console.log('secrets ready');

@@ -1,4 +1,5 @@
-// `npm run pin-images`: writes docker-compose.digests.yml, a Compose override that names each image by its digest.
+// `npm run pin-images [-- <override>…]`: writes docker-compose.digests.yml, a Compose override that names each image by
+// its digest, those of the given overrides too.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
@@ -25,9 +26,13 @@ async function pin(image: string, signal: AbortSignal): Promise<string> {
 }
 
 await untilStopped(async (signal) => {
-  const { services } = parse(read('docker-compose.yml'), { merge: true }) as {
-    services: Record<string, { image?: string }>;
-  };
+  const services: Record<string, { image?: string }> = {};
+  for (const file of ['docker-compose.yml', ...process.argv.slice(2)]) {
+    // Without the warnings about Compose's own tags.
+    const parsed = parse(read(file), { merge: true, logLevel: 'error' }) as { services: typeof services };
+    for (const [name, service] of Object.entries(parsed.services))
+      services[name] = { ...services[name], ...service };
+  }
   const base = /^ARG NODE_IMAGE=(\S+)$/m.exec(read('deploy', 'Dockerfile'))![1]!;
   const pinned = new Map<string, string>();
   for (const image of new Set(Object.values(services).map((service) => service.image ?? base)))

@@ -29,3 +29,5 @@ export const compose = parse(composeText, { merge: true }) as Compose;
 /** The override that publishes PostgreSQL and Kafka. */
 export const hostAccessText = read('deploy/compose/host-access.yml');
 export const hostAccess = parse(hostAccessText) as Compose;
+/** The override that adds Caddy. */
+export const edgeText = read('deploy/compose/edge.yml');
