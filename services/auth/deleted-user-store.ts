@@ -35,9 +35,13 @@ export function createDeletedUserStore(query: Database['query']) {
       return rows<{ reader: string; seconds: number }>('measure_erasure', text, [readers]);
     },
 
-    /** Deletes what the audit log knows of deleted users. */
-    eraseAuditPersons: (ids: readonly number[]) =>
-      run('erase_audit_persons', 'SELECT auth.erase_audit_persons($1)', [ids]),
+    /** Deletes what the audit log and requests for a new password know of the users who no longer exist. */
+    async erase(ids: readonly number[]): Promise<void> {
+      const text = `DELETE FROM auth.password_reset WHERE user_id = ANY ($1)
+                    AND NOT EXISTS (SELECT FROM auth.user WHERE id = password_reset.user_id)`;
+      await run('erase_password_resets', text, [ids]);
+      await run('erase_audit_persons', 'SELECT auth.erase_audit_persons($1)', [ids]);
+    },
 
     /** Returns whether the feed has the user. */
     async has(id: number): Promise<boolean> {

@@ -81,7 +81,7 @@ test('the audit log forgets the person and the addresses of that person only, an
   await auth.stores.users.delete(user);
   // An entry of a request that ended after the deletion.
   await audit.add({ userId: user, address: '192.0.2.4', event: 'login_failed' });
-  await auth.stores.deletedUsers.eraseAuditPersons([user, other]);
+  await auth.stores.deletedUsers.erase([user, other]);
   await audit.link(1_000);
   const entries = await audit.list({}, undefined, 6);
   expect(entries.toReversed()).toMatchObject([
@@ -93,6 +93,15 @@ test('the audit log forgets the person and the addresses of that person only, an
     { event: 'login_failed', user_id: null, address: null },
   ]);
   expect(await auth.run(verifyAudit, [])).toMatch(/^The audit log is intact/);
+});
+
+test('requests of a deleted user for a new password are deleted, with their IP addresses', async () => {
+  const [deleted, other] = [await newUser(), await newUser()];
+  const text = `INSERT INTO auth.password_reset (user_id, address, next_attempt_at) VALUES ($1, '192.0.2.1', NULL)`;
+  for (const id of [deleted, other]) await auth.sql(text, id);
+  await auth.stores.users.delete(deleted);
+  await auth.stores.deletedUsers.erase([deleted, other]);
+  expect(await auth.sql('SELECT user_id::int FROM auth.password_reset')).toEqual([{ user_id: other }]);
 });
 
 test('deletes entries of the feed after 400 days', async () => {

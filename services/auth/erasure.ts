@@ -15,7 +15,7 @@ import { createDeletedUserStore } from './deleted-user-store.ts';
 const measureEveryMs = 10_000;
 
 /**
- * Erases deleted users from the audit log and the logs database, and measures how far each reader of the feed is. `query`:
+ * Erases deleted users from auth and the logs database, and measures how far each reader of the feed is. `query`:
  * of the platform's database.
  */
 export function startErasure(
@@ -36,7 +36,7 @@ export function startErasure(
     onStop(followDeletedUsers(fetchPage, options, logger));
   }
 
-  follow('auth', { erase: deletedUsers.eraseAuditPersons, query, schema: 'auth' });
+  follow('auth', { erase: deletedUsers.erase, query, schema: 'auth' });
   if (logsUrl !== undefined) {
     const logs = connectDatabase(process, logsUrl, { maxConnections: 1 });
     const stopping = new AbortController();

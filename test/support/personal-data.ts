@@ -59,6 +59,8 @@ export async function newPerson(): Promise<Person> {
   const code = `INSERT INTO auth.identity_code (hash, user_id, code_challenge, issuer, id_token, suborgs)
                 VALUES (sha256($1), $2, '', '', $1, '{}')`;
   await database().query(code, [email, id]);
+  const reset = `INSERT INTO auth.password_reset (user_id, address, next_attempt_at) VALUES ($1, '192.0.2.1', NULL)`;
+  await database().query(reset, [id]);
   const { secret } = await enrol(gateway, token);
   // Leaves an unfinished login.
   await logIn(email, user.password).catch(() => undefined);
