@@ -24,7 +24,8 @@ export function createMailer(
     ...smtp,
     dnsTimeout: waitMs,
     connectionTimeout: waitMs,
-    greetingTimeout: waitMs,
+    // Before socketTimeout, so that the reason of a failure is always the same.
+    greetingTimeout: waitMs * 0.9,
     socketTimeout: waitMs,
     disableFileAccess: true,
     disableUrlAccess: true,

@@ -109,7 +109,7 @@ test('a server that does not reply delays a mail', async () => {
   await forgot();
   send(silent.port, { waitMs: 1_000 });
   const line = await until('an attempt fails', () => logged('it will be retried')[0]);
-  expect(JSON.parse(line).reason).toMatch(/Greeting never received|Timeout/);
+  expect(JSON.parse(line)).toMatchObject({ reason: 'Greeting never received' });
   silent.close();
   const server = await serve({ port: silent.port });
   await until('the mail is sent', isFinished);
