@@ -5,6 +5,7 @@ import { decodeMail, type MailServer, startMailServer, tokenIn } from '../../../
 import { codeOf, enrol, mfaTokenOf } from '../../../test/support/totp.ts';
 import { until } from '../../../test/support/wait.ts';
 import { retention } from '../retention.ts';
+import { createResetStore } from './reset-store.ts';
 import { password, reasonOf, startAuth, type TestAuth } from '../testing/start-auth.ts';
 
 const newPassword = 'eleven quiet herons read maps';
@@ -191,6 +192,21 @@ test('one mail for simultaneous requests, one in 5 minutes, and 5 in a day', asy
   await makeOlder('24 hours', id);
   await tokenFor(email);
   await other();
+});
+
+test('a request that is stored while another process looks for due mails does not lead to a second mail', async () => {
+  const { id, email } = await auth.person();
+  await tokenFor(email);
+  await untilSent();
+  await stopSending();
+  const store = createResetStore(async (operation, ...rest) => {
+    if (operation === 'claim_mail') await forgot(email);
+    return auth.database.query(operation, ...rest);
+  });
+  expect(await store.claim(30)).toBeUndefined();
+  stopSending = auth.sendMails(server.port);
+  await untilSent();
+  expect(await auth.sql('SELECT FROM auth.password_reset WHERE user_id = $1', id)).toHaveLength(1);
 });
 
 test('an unknown email and a disabled user get the same reply as a user, and no mail', async () => {

@@ -34,12 +34,12 @@ export interface DueMail {
 // Other requests of the user that led to a mail, or precede this one.
 const others = `auth.password_reset AS other WHERE other.user_id = password_reset.user_id
   AND (other.attempts > 0 OR other.id < password_reset.id)`;
-/** Selects the due requests for which no mail is sent. */
-const refused = `next_attempt_at <= now() AND (
-  created_at < now() - make_interval(mins => $1)
+/** Selects the requests for which no mail is sent. $1: `tokenMinutes`, $2: `maxMailsPerDay`. */
+const isRefused = `(created_at < now() - make_interval(mins => $1)
   OR NOT EXISTS (SELECT FROM auth.user WHERE id = user_id AND NOT disabled)
   OR attempts = 0 AND EXISTS (SELECT FROM ${others} AND other.created_at > password_reset.created_at - interval '5 minutes')
   OR attempts = 0 AND (SELECT count(*) FROM ${others} AND other.created_at > password_reset.created_at - interval '1 day') >= $2)`;
+const isDue = 'next_attempt_at <= now()';
 
 /** Stores requests for a new password. All functions throw the errors of `query`. */
 export function createResetStore(query: Database['query']) {
@@ -59,19 +59,21 @@ export function createResetStore(query: Database['query']) {
     async claim(pauseSeconds: number): Promise<DueMail | undefined> {
       await run('lock_password_resets', `SELECT pg_advisory_xact_lock(hashtext('auth.password_reset'))`);
       const limits = [tokenMinutes, maxMailsPerDay];
+      const refused = `${isDue} AND ${isRefused}`;
       await deleteExpired(query, 'refuse_password_resets', 'auth.password_reset', refused, limits);
+      // A request that was stored after this deletion may have to be refused too.
       const text = `UPDATE auth.password_reset SET attempts = attempts + 1,
-                      next_attempt_at = now() + make_interval(secs => least($1 * 2 ^ attempts, $2))
+                      next_attempt_at = now() + make_interval(secs => least($3 * 2 ^ attempts, $4))
                     FROM auth.user
-                    WHERE password_reset.id = (SELECT id FROM auth.password_reset WHERE next_attempt_at <= now()
+                    WHERE password_reset.id = (SELECT id FROM auth.password_reset WHERE ${isDue} AND NOT ${isRefused}
                                                ORDER BY next_attempt_at LIMIT 1 FOR UPDATE SKIP LOCKED)
                       AND "user".id = user_id
                     RETURNING password_reset.id::float8 AS id, user_id::float8 AS "userId", email,
                       host(address) AS address, encrypted_token AS "encryptedToken", attempts AS attempt,
-                      next_attempt_at > password_reset.created_at + make_interval(mins => $3) AS "isLast",
+                      next_attempt_at > password_reset.created_at + make_interval(mins => $1) AS "isLast",
                       num_nonnulls(password_hash, temp_password_hash) = 0
                         AND EXISTS (SELECT FROM auth.identity WHERE identity.user_id = "user".id) AS "hasNoPassword"`;
-      return first<DueMail>('claim_mail', text, [pauseSeconds, longestPauseSeconds, tokenMinutes]);
+      return first<DueMail>('claim_mail', text, [...limits, pauseSeconds, longestPauseSeconds]);
     },
 
     /** Ends the attempts to send the mail, and forgets the token. The link stays valid. */
