@@ -1,6 +1,5 @@
-import { deleteWith, type Database } from '@content-platform/chassis';
+import { deleteWith, statements, type Database } from '@content-platform/chassis';
 import type { AuditEvent } from '@content-platform/contract';
-import { statements } from './statements.ts';
 
 /** The author of an action: identity and IP address. */
 export interface Actor {

@@ -1,6 +1,5 @@
-import type { Database } from '@content-platform/chassis';
+import { statements, type Database } from '@content-platform/chassis';
 import type { Scope } from '@content-platform/contract';
-import { statements } from './statements.ts';
 
 /** A machine client, which gets tokens with its own secret. */
 export interface Client {

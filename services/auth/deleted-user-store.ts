@@ -1,5 +1,4 @@
-import type { Database } from '@content-platform/chassis';
-import { statements } from './statements.ts';
+import { statements, type Database } from '@content-platform/chassis';
 
 type Entry = { position: number; id: number; deleted_at: Date };
 

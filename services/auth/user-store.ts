@@ -1,6 +1,5 @@
-import type { Database } from '@content-platform/chassis';
+import { statements, type Database } from '@content-platform/chassis';
 import type { Role } from '@content-platform/contract';
-import { statements } from './statements.ts';
 
 export interface User {
   id: number;

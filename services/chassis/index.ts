@@ -30,4 +30,5 @@ export * from './run.ts';
 export * from './service-tokens.ts';
 export * from './service.ts';
 export * from './slow-log.ts';
+export * from './statements.ts';
 export * from './tokens.ts';

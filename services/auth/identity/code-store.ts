@@ -1,5 +1,4 @@
-import type { Database } from '@content-platform/chassis';
-import { statements } from '../statements.ts';
+import { statements, type Database } from '@content-platform/chassis';
 
 /** Time in which a client must exchange its code for tokens. */
 const codeSeconds = 60;

@@ -1,5 +1,4 @@
-import type { Database } from '@content-platform/chassis';
-import { statements } from '../statements.ts';
+import { statements, type Database } from '@content-platform/chassis';
 
 /** A subject at an identity provider (OpenID Connect Core §5.7). */
 interface Subject {

@@ -1,5 +1,4 @@
-import type { Database } from '@content-platform/chassis';
-import { statements } from '../statements.ts';
+import { statements, type Database } from '@content-platform/chassis';
 
 /** Time in which a user must log in at the identity provider. */
 export const loginSeconds = 600;

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { ConfigError, type Database } from '@content-platform/chassis';
-import { statements } from '../statements.ts';
+import { ConfigError, statements, type Database } from '@content-platform/chassis';
 import { seal, unseal } from './sealing.ts';
 
 /** The columns that are sealed with AUTH_KEY_SECRET, each with the column that was the context. */

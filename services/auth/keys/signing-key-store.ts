@@ -1,6 +1,5 @@
-import type { Database } from '@content-platform/chassis';
+import { statements, type Database } from '@content-platform/chassis';
 import { accessTokenLifetime } from '../access-token-lifetime.ts';
-import { statements } from '../statements.ts';
 
 /** A published public key (RFC 7517). */
 export interface PublicJwk {

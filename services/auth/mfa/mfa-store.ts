@@ -1,6 +1,5 @@
-import type { Database } from '@content-platform/chassis';
+import { statements, type Database } from '@content-platform/chassis';
 import type { SessionOrigin } from '../sessions/session-store.ts';
-import { statements } from '../statements.ts';
 
 interface StoredTotp {
   encrypted: Buffer;

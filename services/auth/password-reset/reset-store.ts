@@ -1,5 +1,4 @@
-import { deleteExpired, type Database } from '@content-platform/chassis';
-import { statements } from '../statements.ts';
+import { deleteExpired, statements, type Database } from '@content-platform/chassis';
 
 /** Time in which the link in a mail must be used. */
 const tokenMinutes = 30;

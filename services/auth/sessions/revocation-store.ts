@@ -1,6 +1,5 @@
-import { deleteExpired, type Database, type RevocationPage } from '@content-platform/chassis';
+import { deleteExpired, statements, type Database, type RevocationPage } from '@content-platform/chassis';
 import { accessTokenLifetime } from '../access-token-lifetime.ts';
-import { statements } from '../statements.ts';
 
 /** Retention of revocations: the token lifetime plus a minute of clock skew. */
 const keptSeconds = accessTokenLifetime + 60;

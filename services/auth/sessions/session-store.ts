@@ -1,6 +1,5 @@
 import { decodeJwt } from 'jose';
-import { deleteExpired, type Database } from '@content-platform/chassis';
-import { statements } from '../statements.ts';
+import { deleteExpired, statements, type Database } from '@content-platform/chassis';
 import { createRevocationStore } from './revocation-store.ts';
 
 export interface Session {

@@ -1,4 +1,4 @@
-import type { Database } from '@content-platform/chassis';
+import type { Database } from './postgres.ts';
 
 /** Creates short forms of `query` for stores. All of them throw the errors of `query`. */
 export function statements(query: Database['query']) {
