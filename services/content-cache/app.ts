@@ -1,73 +1,36 @@
 import * as contract from '@content-platform/contract';
-import { type AddToAudit, createService, handle, type ServiceOptions } from '@content-platform/chassis';
-import type { ContentCache } from './cache/index.ts';
-import type { ChangeFeed } from './changes/change-feed.ts';
-import { createClearForCaller } from './clear-for-caller.ts';
-import type { ContentStore } from './content-store.ts';
-import { clearModel } from './endpoints/clear-model.ts';
-import { clearPattern } from './endpoints/clear-pattern.ts';
-import { deleteFailedJob } from './endpoints/delete-failed-job.ts';
-import { deleteFailedJobs } from './endpoints/delete-failed-jobs.ts';
-import { listChanges } from './endpoints/list-changes.ts';
-import { listContent } from './endpoints/list-content.ts';
-import { listFailedJobClasses } from './endpoints/list-failed-job-classes.ts';
-import { listFailedJobs } from './endpoints/list-failed-jobs.ts';
-import { listInvalidations } from './endpoints/list-invalidations.ts';
-import { readContent } from './endpoints/read-content.ts';
-import { readFailedJob } from './endpoints/read-failed-job.ts';
-import { retryFailedJob } from './endpoints/retry-failed-job.ts';
-import { retryFailedJobs } from './endpoints/retry-failed-jobs.ts';
-import type { FailedJobStore } from './failed-job-store.ts';
+import { createService, handle, type ServiceOptions } from '@content-platform/chassis';
+import { clearModel, clearPattern, listInvalidations, type ClearDeps } from './endpoints/clears.ts';
+import { listChanges, listContent, readContent, type ContentDeps } from './endpoints/content.ts';
+import {
+  deleteFailedJob,
+  deleteFailedJobs,
+  listFailedJobClasses,
+  listFailedJobs,
+  readFailedJob,
+  retryFailedJob,
+  retryFailedJobs,
+  type FailedJobDeps,
+} from './endpoints/failed-jobs.ts';
 import type { InvalidationLog } from './invalidation-log.ts';
-import type { Invalidator } from './invalidator.ts';
-import { createJobRetry } from './job-retry.ts';
-import type { CacheMetrics } from './metrics.ts';
-import type { ModelAccess } from './model-access.ts';
-import type { PendingClears } from './pending-clears.ts';
 
-interface ContentCacheDeps extends Omit<ServiceOptions, 'name'> {
-  records: ContentStore;
-  cache: ContentCache;
-  invalidator: Invalidator;
-  invalidationLog: InvalidationLog;
-  pending: PendingClears;
-  jobs: FailedJobStore;
-  addToAudit: AddToAudit;
-  cacheMetrics: CacheMetrics;
-  feed: ChangeFeed;
-  access: ModelAccess;
-}
+type Deps = Omit<ServiceOptions, 'name'> & ContentDeps & ClearDeps & FailedJobDeps & { log: InvalidationLog };
 
-export function createContentCacheApp(deps: ContentCacheDeps) {
-  const {
-    records,
-    cache,
-    invalidator,
-    invalidationLog,
-    pending,
-    jobs,
-    addToAudit,
-    cacheMetrics,
-    feed,
-    access,
-    ...options
-  } = deps;
-  const { logger } = options;
-  const clear = createClearForCaller({ clearer: cache, invalidator, pending, logger });
-  const retries = createJobRetry(jobs, invalidator, cache);
-  return createService({ name: 'content-cache', ...options }, [
-    handle(contract.readContent, readContent({ cache, records, metrics: cacheMetrics, access })),
-    handle(contract.listContent, listContent({ cache, records, metrics: cacheMetrics, access })),
-    handle(contract.listChanges, listChanges({ feed, access })),
-    handle(contract.clearModel, clearModel({ clear })),
-    handle(contract.clearPattern, clearPattern({ clear })),
-    handle(contract.listInvalidations, listInvalidations({ log: invalidationLog })),
-    handle(contract.retryFailedJobs, retryFailedJobs({ jobs, retries })),
-    handle(contract.listFailedJobs, listFailedJobs({ jobs })),
-    handle(contract.listFailedJobClasses, listFailedJobClasses({ jobs })),
-    handle(contract.readFailedJob, readFailedJob({ jobs })),
-    handle(contract.deleteFailedJob, deleteFailedJob({ jobs, addToAudit, logger })),
-    handle(contract.deleteFailedJobs, deleteFailedJobs({ jobs, addToAudit, logger })),
-    handle(contract.retryFailedJob, retryFailedJob({ retries })),
+export function createContentCacheApp(deps: Deps) {
+  const { log, tokens, logger, metrics } = deps;
+  return createService({ name: 'content-cache', tokens, logger, metrics }, [
+    handle(contract.readContent, readContent(deps)),
+    handle(contract.listContent, listContent(deps)),
+    handle(contract.listChanges, listChanges(deps)),
+    handle(contract.clearModel, clearModel(deps)),
+    handle(contract.clearPattern, clearPattern(deps)),
+    handle(contract.listInvalidations, listInvalidations(log)),
+    handle(contract.retryFailedJobs, retryFailedJobs(deps)),
+    handle(contract.listFailedJobs, listFailedJobs(deps)),
+    handle(contract.listFailedJobClasses, listFailedJobClasses(deps)),
+    handle(contract.readFailedJob, readFailedJob(deps)),
+    handle(contract.deleteFailedJob, deleteFailedJob(deps)),
+    handle(contract.deleteFailedJobs, deleteFailedJobs(deps)),
+    handle(contract.retryFailedJob, retryFailedJob(deps)),
   ]);
 }

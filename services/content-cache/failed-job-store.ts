@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { deleteExpired, HttpError, type Database } from '@content-platform/chassis';
+import { deleteExpired, type Database } from '@content-platform/chassis';
 import type {
   FailedJob,
   FailedJobClass,
@@ -27,16 +27,14 @@ export interface StoredJob {
   value: Buffer | null;
 }
 
-interface Row extends Omit<FailedJob, 'id' | 'offset' | 'key' | 'value' | 'encoding' | 'failed_at'> {
-  id: string;
-  offset: string;
+interface Row extends Omit<FailedJob, 'key' | 'value' | 'encoding' | 'failed_at'> {
   key: Buffer | null;
   value: Buffer | null;
   failed_at: Date;
 }
 
 interface GroupRow extends Row {
-  count: string;
+  count: number;
   first_failed_at: Date;
   last_failed_at: Date;
 }
@@ -47,7 +45,8 @@ const maxErrorLength = 500;
 /** Jobs per DELETE statement: with 1 MB each it takes a second or two. */
 const deleteSlice = 100;
 
-const columns = 'id, class, error, topic, "partition", "offset", key, value, state, attempts, failed_at';
+const columns = `id::float8 AS id, class, error, topic, "partition", "offset"::float8 AS "offset", key, value, state,
+  attempts, failed_at`;
 const matches = `($1::text IS NULL OR class = $1) AND ($2::text IS NULL OR model = $2)
   AND ($3::text IS NULL OR state = $3) AND ($4::timestamptz IS NULL OR failed_at >= $4)`;
 
@@ -68,12 +67,12 @@ function toJob(row: Row): FailedJob {
   const { key, value } = row;
   const encoding = isText(key) && isText(value) ? 'utf8' : 'base64';
   return {
-    id: Number(row.id),
+    id: row.id,
     class: row.class,
     error: row.error,
     topic: row.topic,
     partition: row.partition,
-    offset: Number(row.offset),
+    offset: row.offset,
     key: key?.toString(encoding) ?? null,
     value: value?.toString(encoding) ?? null,
     encoding,
@@ -81,10 +80,6 @@ function toJob(row: Row): FailedJob {
     attempts: row.attempts,
     failed_at: row.failed_at.toISOString(),
   };
-}
-
-export function jobNotFound(id: number): HttpError<'not_found'> {
-  return new HttpError('not_found', `Failed job ${id} was not found.`);
 }
 
 export type FailedJobStore = ReturnType<typeof createFailedJobStore>;
@@ -117,26 +112,26 @@ export function createFailedJobStore(query: Database['query']) {
         place AS (
           SELECT id, row_number() OVER newer AS place, sum(size) OVER newer AS bytes
           FROM newest WINDOW newer AS (ORDER BY id DESC))
-        SELECT ${columns}, (SELECT count(*) FROM newest) AS found FROM content.failed_job JOIN place USING (id)
+        SELECT ${columns}, (SELECT count(*)::int FROM newest) AS found FROM content.failed_job JOIN place USING (id)
         WHERE place <= $6 AND (bytes <= $7 OR place = 1) ORDER BY id DESC`;
       const values = [...filterValues(filter), before ?? null, limit, maxPageBytes];
-      const { rows } = await query<Row & { found: string }>('list_failed_jobs', text, values);
+      const { rows } = await query<Row & { found: number }>('list_failed_jobs', text, values);
       const items = rows.map(toJob);
-      const hasNext = Number(rows[0]?.found ?? 0) > items.length;
+      const hasNext = (rows[0]?.found ?? 0) > items.length;
       return { items, next_cursor: hasNext ? String(items.at(-1)!.id) : null };
     },
 
     /** Returns the classes, most frequent first, each with its newest job. An index counts; only the newest are read. */
     async groups(filter: JobFilter): Promise<FailedJobGroup[]> {
       const text = `WITH groups AS (
-          SELECT max(id) AS id, count(*), min(failed_at) AS first_failed_at, max(failed_at) AS last_failed_at
+          SELECT max(id) AS id, count(*)::int, min(failed_at) AS first_failed_at, max(failed_at) AS last_failed_at
           FROM content.failed_job WHERE ${matches} GROUP BY class)
         SELECT ${columns}, count, first_failed_at, last_failed_at
         FROM groups JOIN content.failed_job USING (id) ORDER BY count DESC, class`;
       const { rows } = await query<GroupRow>('group_failed_jobs', text, filterValues(filter));
       return rows.map((row) => ({
         class: row.class,
-        count: Number(row.count),
+        count: row.count,
         first_failed_at: row.first_failed_at.toISOString(),
         last_failed_at: row.last_failed_at.toISOString(),
         example: toJob(row),
@@ -170,13 +165,10 @@ export function createFailedJobStore(query: Database['query']) {
 
     /** Returns the number of matching jobs, and the newest id. */
     async countMatching(filter: JobFilter): Promise<{ matched: number; newest: number }> {
-      const text = `SELECT count(*), coalesce(max(id), 0) AS newest FROM content.failed_job WHERE ${matches}`;
-      const { rows } = await query<{ count: string; newest: string }>(
-        'match_failed_jobs',
-        text,
-        filterValues(filter),
-      );
-      return { matched: Number(rows[0]!.count), newest: Number(rows[0]!.newest) };
+      const text = `SELECT count(*)::int AS matched, coalesce(max(id), 0)::float8 AS newest
+        FROM content.failed_job WHERE ${matches}`;
+      const values = filterValues(filter);
+      return (await query<{ matched: number; newest: number }>('match_failed_jobs', text, values)).rows[0]!;
     },
 
     /** Deletes up to 100 matching jobs with ids up to `newest`, and returns how many. Skips jobs that are being changed. */
@@ -200,10 +192,10 @@ export function createFailedJobStore(query: Database['query']) {
 
     /** Returns ids of open jobs, the least retried first, then the oldest, so that no job blocks the others. */
     async listOpen(filter: JobFilter, limit: number): Promise<number[]> {
-      const text = `SELECT id FROM content.failed_job WHERE ${matches} ORDER BY attempts, id LIMIT $5`;
+      const text = `SELECT id::float8 AS id FROM content.failed_job WHERE ${matches}
+        ORDER BY attempts, failed_job.id LIMIT $5`;
       const values = [...filterValues({ ...filter, state: 'open' }), limit];
-      const { rows } = await query<{ id: string }>('list_open_jobs', text, values);
-      return rows.map(({ id }) => Number(id));
+      return (await query<{ id: number }>('list_open_jobs', text, values)).rows.map(({ id }) => id);
     },
   };
 }

@@ -4,8 +4,7 @@ import type { BodyInput } from '@content-platform/contract';
 import { createLogger } from '@content-platform/chassis';
 import { call } from '@content-platform/contract/client';
 import { until } from '../../test/support/wait.ts';
-import { deleteFailedJobs } from './endpoints/delete-failed-jobs.ts';
-import { retryFailedJobs } from './endpoints/retry-failed-jobs.ts';
+import { deleteFailedJobs, retryFailedJobs } from './endpoints/failed-jobs.ts';
 import { createFailedJobStore } from './failed-job-store.ts';
 import type { TestService } from './testing/service.ts';
 import { useTestStores } from './testing/test-stores.ts';
@@ -242,10 +241,10 @@ test('waits between two jobs, and stops when the client disconnects', async () =
   for (let count = 0; count < 3; count += 1) await store();
   const hangUp = new AbortController();
   // Without a wait all three would be tried before the client disconnects.
-  const retry = jest.fn(async () => void setImmediate(() => hangUp.abort()));
-  const handler = retryFailedJobs({ jobs: createFailedJobStore(world.query), retries: { retry } as never });
+  const load = jest.fn(async () => void setImmediate(() => hangUp.abort()));
+  const handler = retryFailedJobs({ jobs: { ...createFailedJobStore(world.query), load } } as never);
   await handler(callWith({ dry_run: false, per_second: 1 }, hangUp.signal));
-  expect(retry).toHaveBeenCalledTimes(1);
+  expect(load).toHaveBeenCalledTimes(1);
 });
 
 test('deletes jobs by filter, and logs the caller; a dry run only counts', async () => {
@@ -280,7 +279,7 @@ test('keeps jobs that arrive during a deletion', async () => {
   let late: number | undefined;
   const meanwhile = {
     ...jobs,
-    async removeSome(...values: Parameters<typeof jobs.removeMatching>) {
+    async removeMatching(...values: Parameters<typeof jobs.removeMatching>) {
       late ??= await store();
       return jobs.removeMatching(...values);
     },

@@ -1,6 +1,6 @@
 import { page, runInBatches, type Database, type Logger } from '@content-platform/chassis';
 import type { InvalidationSource, listInvalidations, Query } from '@content-platform/contract';
-import { targetName, type Target } from './target.ts';
+import { type Target, targetName } from './invalidator.ts';
 
 interface Invalidation {
   target: Target;
@@ -13,7 +13,6 @@ interface Invalidation {
 type InvalidationFilter = Omit<Query<typeof listInvalidations>, 'limit' | 'cursor'>;
 
 interface Row {
-  id: number;
   at: Date;
   source: InvalidationSource;
   requested_by: string;
@@ -28,7 +27,8 @@ const maxBatch = 1_000;
 const flushIntervalMs = 1_000;
 
 const insert = `INSERT INTO content.invalidation (at, source, requested_by, target, keys_deleted)
-  SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::bigint[])`;
+  SELECT * FROM json_to_recordset($1)
+    AS cleared (at timestamptz, source text, requested_by text, target text, keys_deleted bigint)`;
 
 // In every collation, the targets of a model sort between its name and its name followed by a letter: an index finds them.
 const select = `SELECT id::float8 AS id, at, source, requested_by, target, keys_deleted::float8 AS keys_deleted
@@ -46,20 +46,14 @@ const select = `SELECT id::float8 AS id, at, source, requested_by, target, keys_
 export function createInvalidationLog(query: Database['query'], logger: Logger) {
   // Redaction costs more than the rest of a line, and these four fields hold no secrets.
   const lines = logger.child({}, { redact: [] });
-  let queue: (Invalidation & { at: Date })[] = [];
+  let queue: Row[] = [];
   let dropped = 0;
   let flushing: Promise<void> | undefined;
 
   async function write(): Promise<void> {
     while (queue.length > 0) {
       const batch = queue.slice(0, maxBatch);
-      await query('insert_invalidations', insert, [
-        batch.map(({ at }) => at),
-        batch.map(({ source }) => source),
-        batch.map(({ requestedBy }) => requestedBy),
-        batch.map(({ target }) => targetName(target)),
-        batch.map(({ keysDeleted }) => keysDeleted),
-      ]);
+      await query('insert_invalidations', insert, [JSON.stringify(batch)]);
       // Removed only now: the rows wait while PostgreSQL is unreachable.
       queue = queue.slice(batch.length);
     }
@@ -84,14 +78,16 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
 
   return {
     /** Logs the clear at once and queues its row. Never throws. */
-    add(invalidation: Invalidation): void {
-      const { target, requestedBy, source, keysDeleted } = invalidation;
-      lines.info(
-        { target: targetName(target), requested_by: requestedBy, source, keys_deleted: keysDeleted },
-        'cleared',
-      );
+    add({ target, requestedBy, source, keysDeleted }: Invalidation): void {
+      const row = {
+        target: targetName(target),
+        requested_by: requestedBy,
+        source,
+        keys_deleted: keysDeleted,
+      };
+      lines.info(row, 'cleared');
       if (queue.length >= maxQueue) return void (dropped += 1);
-      queue.push({ ...invalidation, at: new Date() });
+      queue.push({ at: new Date(), ...row });
       // Not for every row of a full queue: while PostgreSQL is unreachable only the timer retries.
       if (queue.length % maxBatch === 0) void flush();
     },
@@ -104,7 +100,7 @@ export function createInvalidationLog(query: Database['query'], logger: Logger) 
       const targets = model && id && [targetName({ model, id }), targetName({ model, id: null })];
       const filter = [targets ?? null, targets ? null : (model ?? null), since ?? null, after ?? null];
       const read = async (rows: number) =>
-        (await query<Row>('list_invalidations', select, [...filter, rows])).rows;
+        (await query<Row & { id: number }>('list_invalidations', select, [...filter, rows])).rows;
       return page(limit, read, (row) => ({ ...row, at: row.at.toISOString() }));
     },
     /** Writes the queued rows. */

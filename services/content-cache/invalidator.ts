@@ -3,7 +3,17 @@ import { cacheInvalidation, models, type InvalidationSource, type Model } from '
 import type { CacheClearer } from './cache/index.ts';
 import type { InvalidationLog } from './invalidation-log.ts';
 import type { CacheMetrics } from './metrics.ts';
-import type { Target } from './target.ts';
+
+/** The target of a clear: one record, or with id null every record of the model. */
+export interface Target {
+  model: Model;
+  id: number | null;
+}
+
+/** Returns `<model>:<id>` or `<model>:*`. */
+export function targetName({ model, id }: Target): string {
+  return `${model}:${id ?? '*'}`;
+}
 
 /** The origin of a clear. */
 export interface Requester {

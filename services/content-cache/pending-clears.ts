@@ -1,15 +1,20 @@
 import { repeat, type Database, type Logger } from '@content-platform/chassis';
 import type { Model } from '@content-platform/contract';
 import type { CacheClearer, ContentCache } from './cache/index.ts';
-import { clearTarget, settleAll, type Invalidator, type Requester } from './invalidator.ts';
-import { targetName, type Target } from './target.ts';
+import {
+  clearTarget,
+  type Invalidator,
+  type Requester,
+  settleAll,
+  type Target,
+  targetName,
+} from './invalidator.ts';
 
 interface Row {
-  id: string;
-  model: Model;
-  record_id: string | null;
-  requested_by: string;
-  created_at: Date;
+  pendingId: string;
+  target: Target;
+  requestedBy: string;
+  createdAt: Date;
 }
 
 const pageSize = 500;
@@ -20,19 +25,17 @@ const add = `INSERT INTO content.pending_clear (model, record_id, requested_by, 
   SELECT $1, record_id, $3, $4 FROM unnest($2::bigint[]) AS record_id ORDER BY record_id
   ON CONFLICT (model, coalesce(record_id, 0))
   DO UPDATE SET id = DEFAULT, requested_by = excluded.requested_by, source = excluded.source`;
-const page = `SELECT id, model, record_id, requested_by, created_at FROM content.pending_clear ORDER BY id LIMIT $1`;
-const pageAfter = `SELECT id, model, record_id FROM content.pending_clear WHERE id > $2 ORDER BY id LIMIT $1`;
-const findCovered = `SELECT DISTINCT wanted.model, wanted.id FROM unnest($1::text[], $2::bigint[]) AS wanted (model, id)
+const page = `SELECT id AS "pendingId", json_build_object('model', model, 'id', record_id) AS target,
+    requested_by AS "requestedBy", created_at AS "createdAt"
+  FROM content.pending_clear WHERE id > $1 ORDER BY id LIMIT ${pageSize}`;
+const findCovered = `SELECT DISTINCT wanted.model, wanted.id::float8 AS id
+  FROM unnest($1::text[], $2::bigint[]) AS wanted (model, id)
   JOIN content.pending_clear AS pending
     ON pending.model = wanted.model AND coalesce(pending.record_id, 0) IN (0, wanted.id)`;
-const countAll = 'SELECT count(*) FROM content.pending_clear';
+const countAll = 'SELECT count(*)::int AS count FROM content.pending_clear';
 // Skips rows that another process is removing.
 const remove = `DELETE FROM content.pending_clear WHERE id IN
   (SELECT id FROM content.pending_clear WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED)`;
-
-function targetOf({ model, record_id }: Row): Target {
-  return { model, id: record_id === null ? null : Number(record_id) };
-}
 
 export type PendingClears = ReturnType<typeof createPendingClears>;
 
@@ -42,14 +45,20 @@ export type PendingClears = ReturnType<typeof createPendingClears>;
  * id, which the removal after the older clear does not match.
  */
 export function createPendingClears(query: Database['query'], invalidator: Invalidator, logger: Logger) {
+  async function readPage(after = '0'): Promise<Row[]> {
+    return (await query<Row>('list_pending_clears', page, [after])).rows;
+  }
+
   async function carryOutPage(clearer: CacheClearer): Promise<number> {
-    const { rows } = await query<Row>('list_pending_clears', page, [pageSize]);
+    const rows = await readPage();
     const done: string[] = [];
-    async function clear(row: Row) {
-      const requestedBy = row.requested_by;
-      const since = row.created_at.getTime();
-      await invalidator.clear(clearer, targetOf(row), { source: 'pending', requestedBy, since });
-      done.push(row.id);
+    async function clear({ pendingId, target, requestedBy, createdAt }: Row) {
+      await invalidator.clear(clearer, target, {
+        source: 'pending',
+        requestedBy,
+        since: createdAt.getTime(),
+      });
+      done.push(pendingId);
     }
     try {
       await settleAll(rows.map(clear));
@@ -75,29 +84,25 @@ export function createPendingClears(query: Database['query'], invalidator: Inval
 
     /** Returns the names of those records that a stored clear covers, by id or by model. */
     async among(records: readonly { model: Model; id: number }[]): Promise<Set<string>> {
-      const { rows } = await query<{ model: Model; id: string }>('find_pending_clears', findCovered, [
-        records.map(({ model }) => model),
-        records.map(({ id }) => id),
-      ]);
-      return new Set(rows.map(({ model, id }) => targetName({ model, id: Number(id) })));
+      const values = [records.map(({ model }) => model), records.map(({ id }) => id)];
+      const { rows } = await query<Target>('find_pending_clears', findCovered, values);
+      return new Set(rows.map(targetName));
     },
 
     /** Returns the number of stored clears of all processes. */
     async count(): Promise<number> {
-      const { rows } = await query<{ count: string }>('count_pending_clears', countAll);
-      return Number(rows[0]!.count);
+      return (await query<{ count: number }>('count_pending_clears', countAll)).rows[0]!.count;
     },
 
     carryOut,
 
     /** Clears the stored targets in a part of the cache. Keeps the rows for the other parts. Throws as carryOut() does. */
     async carryOutForPrimary(clearer: CacheClearer): Promise<void> {
-      for (let after = '0'; ;) {
-        const { rows } = await query<Row>('list_pending_clears', pageAfter, [pageSize, after]);
-        await Promise.all(rows.map((row) => clearTarget(clearer, targetOf(row))));
-        if (rows.length < pageSize) return;
-        after = rows.at(-1)!.id;
-      }
+      let rows: Row[] = [];
+      do {
+        rows = await readPage(rows.at(-1)?.pendingId);
+        await Promise.all(rows.map(({ target }) => clearTarget(clearer, target)));
+      } while (rows.length === pageSize);
     },
 
     /**

@@ -4,17 +4,20 @@ import {
   createAuditClient,
   connectDatabase,
   createServiceFetch,
+  deleteExpired,
   eraseDeletedUsers,
   migrate,
   startRetention,
   tokensFromAuth,
   type Logger,
   type ProcessContext,
+  type RetentionSteps,
   type StartedService,
 } from '@content-platform/chassis';
 import { createContentCacheApp } from './app.ts';
 import { UnsupportedRedis, createContentCache, type CacheState } from './cache/index.ts';
 import { createChangeFeed } from './changes/change-feed.ts';
+import { createChangeLog } from './changes/change-log.ts';
 import { createChangeFollower, type ChangeTiming } from './changes/follower.ts';
 import type { contentCacheConfig } from './config.ts';
 import { createContentStore } from './content-store.ts';
@@ -24,13 +27,19 @@ import { createInvalidationLog, eraseRequesters } from './invalidation-log.ts';
 import { createInvalidator } from './invalidator.ts';
 import { createKafka } from './kafka.ts';
 import { createCacheMetrics, observe } from './metrics.ts';
-import { createModelAccess } from './model-access.ts';
 import { createPendingClears } from './pending-clears.ts';
 import { warnOfReplicas } from './cache/redis/replica-advice.ts';
-import { retention } from './retention.ts';
 
 /** Statement timeout of reads, a little shorter than a reader's lease. */
 const contentReadMs = 2_000;
+
+/** Deletes failed jobs 30 days after their retry, and rows of the invalidation log and tombstones after 30 days. */
+export const retention: RetentionSteps = (query) => ({
+  'failed jobs': () => createFailedJobStore(query).deleteRetried(),
+  tombstones: () => createChangeLog(query).purge(),
+  invalidations: () =>
+    deleteExpired(query, 'clean_invalidations', 'content.invalidation', `at < now() - interval '30 days'`),
+});
 
 function logState(logger: Logger) {
   return (state: CacheState, reason?: Error) => {
@@ -118,16 +127,14 @@ export async function startContentCache(
       records: createContentStore(contentDatabase.query),
       cache,
       invalidator,
-      invalidationLog,
+      log: invalidationLog,
       pending,
       jobs,
       addToAudit: createAuditClient(authUrl, fetchAsService, logger),
       cacheMetrics,
       feed: createChangeFeed(contentDatabase.query),
-      access: createModelAccess({
-        restricted: config.CONTENT_RESTRICTED_MODELS,
-        unlisted: config.CONTENT_UNLISTED_MODELS,
-      }),
+      restricted: config.CONTENT_RESTRICTED_MODELS,
+      unlisted: config.CONTENT_UNLISTED_MODELS,
       tokens,
       logger,
       metrics,

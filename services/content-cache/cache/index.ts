@@ -1,12 +1,23 @@
-import type { CacheConnectionOptions, ClearTransport, MemoryUsage, ProtocolScripts } from './connection.ts';
+import { parseRedisUrl } from '@content-platform/chassis';
+import { Redis } from 'ioredis';
+import {
+  type CacheConnection,
+  type CacheConnectionOptions,
+  type ClearTransport,
+  type MemoryUsage,
+  type ProtocolScripts,
+  TooFewReplicas,
+} from './connection.ts';
 import { createCacheClearer, type CacheClearer, type UnmanagedKeys } from './protocol/cache-clearer.ts';
 import { createRecordCache, type RecordCacheOptions } from './protocol/record-cache.ts';
 import { createScripts, type ReplicaGuard } from './protocol/scripts.ts';
-import { createCacheConnection } from './redis/connect.ts';
+import { createClusterConnection } from './redis/cluster.ts';
+import { clientSettings, createPrimary } from './redis/primary.ts';
 import { replicaAdvice } from './redis/replica-advice.ts';
+import { openThroughSentinels } from './redis/sentinels.ts';
 
-export { CacheError, CacheUnavailable, UnsupportedRedis } from './errors.ts';
-export type { CacheState, MemoryUsage as Memory } from './connection.ts';
+export { CacheError, CacheUnavailable, UnsupportedRedis, type CacheState } from './connection.ts';
+export type { MemoryUsage as Memory } from './connection.ts';
 export type { CacheClearer } from './protocol/cache-clearer.ts';
 export type { LoadedRecord } from './protocol/record-cache.ts';
 
@@ -65,5 +76,34 @@ export function createContentCache(options: ContentCacheOptions) {
       const primaries = await Promise.all(connection.primaries().map((node) => node.replication()));
       return replicaAdvice(primaries, replicaGuard.atLeast);
     },
+  };
+}
+
+/** Creates the connection of a process to Redis: to a single server, through sentinels or to a cluster. */
+export function createCacheConnection(options: CacheConnectionOptions): CacheConnection {
+  const address = parseRedisUrl(options.url);
+  if (address.form === 'cluster') return createClusterConnection(address, options);
+  const hasSentinels = address.form === 'sentinel';
+  const primary = createPrimary({
+    redis: hasSentinels ? openThroughSentinels(address) : new Redis(address.url, clientSettings),
+    scripts: options.scripts,
+    isCluster: false,
+    recover: () => options.recover(),
+    onStateChange: (state, reason) => options.onStateChange?.(state, reason),
+    onError(error) {
+      // A primary without enough replicas may have been replaced: reconnecting asks the sentinels.
+      if (hasSentinels && error instanceof TooFewReplicas) primary.disconnect(error);
+    },
+  });
+  return {
+    get state() {
+      return primary.state;
+    },
+    start: primary.start,
+    forReading: primary.forReading,
+    clear: async (key) => primary.forClearing().clear(key),
+    primaries: () => [primary.forClearing()],
+    slotMap: async () => 'all slots',
+    close: primary.close,
   };
 }

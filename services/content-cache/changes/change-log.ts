@@ -43,14 +43,9 @@ interface Range {
   onlyExisting?: boolean;
 }
 
-interface Row {
+/** Without a change, all fields but `now` are null. */
+interface Row extends Change {
   now: Snapshot;
-  /** null if there is no change. */
-  model: Model | null;
-  id: string;
-  version: string;
-  deleted: boolean;
-  changed_at: Date;
   xid: string;
 }
 
@@ -60,10 +55,11 @@ const pageSize = 200;
 const position = `SELECT epoch, cleared AS "isCleared", compared::text, purged::text,
   pg_current_snapshot()::text AS now, origin = content.origin() AS "hasSameOrigin" FROM content.change_epoch`;
 const page = `SELECT s.now::text, change.* FROM (SELECT pg_current_snapshot() AS now) AS s LEFT JOIN LATERAL (
-    SELECT model, id, version, deleted, changed_at, xid FROM content.change
+    SELECT model, id::float8 AS id, version::float8 AS version, deleted AS "isDeleted", changed_at AS "changedAt", xid
+    FROM content.change
     WHERE NOT pg_visible_in_snapshot(xid, $1) AND ($2::pg_snapshot IS NULL OR pg_visible_in_snapshot(xid, $2))
       AND (xid, model, id) > ($3, $4, $5) AND model = ANY ($6) AND NOT (deleted AND $7)
-    ORDER BY xid, model, id LIMIT $8) AS change ON true`;
+    ORDER BY xid, model, change.id LIMIT $8) AS change ON true`;
 const purge = `WITH gone AS (
     DELETE FROM content.tombstone WHERE ctid = ANY (ARRAY(SELECT ctid FROM content.tombstone
       WHERE deleted_at < now() - interval '30 days' LIMIT ${pageSize} FOR UPDATE SKIP LOCKED))
@@ -81,16 +77,9 @@ export function createChangeLog(query: Database['query']) {
     const place = after ?? [oldestOpen(from), '', 0];
     const values = [from, to ?? null, ...place, models, onlyExisting, limit];
     const { rows } = await query<Row>('list_changes', page, values);
-    const found = rows.filter(({ model }) => model !== null);
-    const changes = found.map(({ model, id, version, deleted, changed_at }): Change => ({
-      model: model!,
-      id: Number(id),
-      version: Number(version),
-      isDeleted: deleted,
-      changedAt: changed_at,
-    }));
-    const last = found.length === limit ? found.at(-1) : undefined;
-    const next: Place | undefined = last && [last.xid, last.model!, Number(last.id)];
+    const changes: Change[] = rows.filter(({ model }) => model !== null);
+    const last = changes.length === limit ? rows.at(-1) : undefined;
+    const next: Place | undefined = last && [last.xid, last.model, last.id];
     return { now: rows[0]!.now, changes, last: next };
   }
 

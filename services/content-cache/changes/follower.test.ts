@@ -6,9 +6,8 @@ import { startCache } from '../cache/testing/caches.ts';
 import type { ContentCache } from '../cache/index.ts';
 import { createContentStore } from '../content-store.ts';
 import type { InvalidationLog } from '../invalidation-log.ts';
-import { createInvalidator } from '../invalidator.ts';
+import { createInvalidator, targetName } from '../invalidator.ts';
 import { createCacheMetrics } from '../metrics.ts';
-import { targetName } from '../target.ts';
 import { read, startTestStores, type TestStores } from '../testing/test-stores.ts';
 import { createChangeFollower, type ChangeFollowerOptions } from './follower.ts';
 

@@ -1,9 +1,8 @@
 import { repeat, type Database, type Logger } from '@content-platform/chassis';
 import type { CacheClearer, ContentCache } from '../cache/index.ts';
-import { settleAll, type Invalidator } from '../invalidator.ts';
+import { type Invalidator, settleAll, targetName } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
 import type { PendingClears } from '../pending-clears.ts';
-import { targetName } from '../target.ts';
 import { createChangeLog, isBefore, type Change, type Snapshot } from './change-log.ts';
 
 export interface ChangeFollowerOptions {

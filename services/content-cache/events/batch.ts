@@ -9,9 +9,8 @@ import {
 } from '@content-platform/chassis';
 import type { CacheClearer } from '../cache/index.ts';
 import type { FailedJobStore } from '../failed-job-store.ts';
-import { secondsSince, settleAll, type Invalidator } from '../invalidator.ts';
+import { type Invalidator, secondsSince, settleAll, targetName } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
-import { targetName } from '../target.ts';
 import type { OffsetGapGuard } from './offset-gap-guard.ts';
 import { isAnnouncement, parseEvent, type Announcement, type Unprocessable } from './parse-event.ts';
 

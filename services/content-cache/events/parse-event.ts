@@ -6,7 +6,7 @@ import {
   type FailedJobClass,
   type Model,
 } from '@content-platform/contract';
-import type { Target } from '../target.ts';
+import type { Target } from '../invalidator.ts';
 
 /** The failed job of an event that can never be processed. */
 export interface Unprocessable {

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '@content-platform/chassis';
+import { repeat, type Logger } from '@content-platform/chassis';
 import type { CacheMetrics } from '../metrics.ts';
 import type { Broker, PartitionOffsets } from './broker.ts';
 
@@ -24,36 +23,26 @@ interface QueueOptions {
 
 /** Measures the queue by the broker's offsets, which also show the events of a dead consumer. */
 export function createQueue({ broker, metrics, onOffsets, logger }: QueueOptions) {
-  const stopping = new AbortController();
-  let measured: boolean | undefined;
+  let isMeasured = false;
   let known = 0;
   let next = Promise.withResolvers<number | undefined>();
+  let stop: (() => Promise<void>) | undefined;
+  let isStopped = false;
 
   async function measure(): Promise<void> {
     const { resolve } = next;
     next = Promise.withResolvers();
     try {
       const offsets = await broker.offsets();
-      const length = queueLength(offsets);
-      resolve(length);
-      known = length;
+      known = queueLength(offsets);
+      resolve(known);
       metrics.queueMeasured.setToCurrentTime();
-      measured = true;
+      isMeasured = true;
       onOffsets(offsets);
     } catch (error) {
       resolve(undefined);
-      if (measured !== false)
-        logger.warn({ error }, 'invalidation queue not measured; its metrics keep their last values');
-      measured = false;
-    }
-  }
-
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await measure();
-      await sleep(measured ? intervalMs : retryMs, undefined, { signal: stopping.signal }).catch(
-        () => undefined,
-      );
+      isMeasured = false;
+      throw error;
     }
   }
 
@@ -61,16 +50,21 @@ export function createQueue({ broker, metrics, onOffsets, logger }: QueueOptions
     start(): void {
       // Alerts detect a Kafka that was never reachable by the age of this timestamp.
       metrics.queueMeasured.setToCurrentTime();
-      void run();
+      stop = repeat(measure, {
+        everyMs: () => (isMeasured ? intervalMs : retryMs),
+        logger,
+        failure: 'invalidation queue not measured; its metrics keep their last values',
+      });
     },
     /** The length at the last successful measurement; 0 before the first. */
     known: () => known,
     /** The length at the next measurement, which begins after this call; undefined if that fails. */
-    next: async (): Promise<number | undefined> => (stopping.signal.aborted ? undefined : next.promise),
+    next: async (): Promise<number | undefined> => (isStopped ? undefined : next.promise),
     /** Whether the last measurement succeeded. */
-    isMeasured: () => measured === true,
+    isMeasured: () => isMeasured,
     stop(): void {
-      stopping.abort();
+      isStopped = true;
+      void stop?.();
       next.resolve(undefined);
     },
   };

@@ -6,7 +6,7 @@ import { call } from '@content-platform/contract/client';
 import { createTestDatabase } from '../../../test/support/test-database.ts';
 import { startRedis } from '../../../test/support/redis-server.ts';
 import { until } from '../../../test/support/wait.ts';
-import { retention } from '../retention.ts';
+import { retention } from '../start.ts';
 import { startTestService, type TestService, type TestServiceOptions } from './service.ts';
 
 export type TestStores = Awaited<ReturnType<typeof startTestStores>>;

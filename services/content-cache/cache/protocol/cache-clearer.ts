@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CacheNode, ClearTransport } from '../connection.ts';
-import { CacheRefused, SlotsMoving } from '../errors.ts';
+import { type CacheNode, CacheRefused, type ClearTransport, SlotsMoving } from '../connection.ts';
 import { recordKey } from './record-cache.ts';
 
 /**

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createSemaphore } from '@content-platform/chassis';
 import type { View } from '@content-platform/contract';
-import type { CacheConnection, ReadReply } from '../connection.ts';
-import { CacheError } from '../errors.ts';
+import { type CacheConnection, CacheError, type ReadReply } from '../connection.ts';
 import { createFillWaiters, type WaitReply } from './fill-waiters.ts';
 
 /** Time after which another reader takes over a fill. Correctness does not depend on this value. */

@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HostPort, RedisAddress } from '@content-platform/chassis';
 import { Redis } from 'ioredis';
-import type {
-  CacheConnection,
-  CacheConnectionOptions,
-  CacheNode,
-  CacheState,
-  ClearTransport,
+import {
+  type CacheConnection,
+  type CacheConnectionOptions,
+  type CacheNode,
+  type CacheState,
+  CacheUnavailable,
+  type ClearTransport,
+  SlotMoved,
+  SlotsMoving,
+  UnsupportedRedis,
 } from '../connection.ts';
-import { CacheUnavailable, UnsupportedRedis, SlotMoved, SlotsMoving } from '../errors.ts';
 import { clientSettings, createPrimary, reconnectMs, type Primary, withTemporaryClient } from './primary.ts';
 import {
   addressOf,

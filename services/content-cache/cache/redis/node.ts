@@ -1,7 +1,12 @@
 import type { View } from '@content-platform/contract';
 import type { Redis } from 'ioredis';
-import type { CacheNode, ProtocolScripts } from '../connection.ts';
-import { toCacheError, CacheRefused, type CacheError } from '../errors.ts';
+import {
+  type CacheError,
+  type CacheNode,
+  CacheRefused,
+  type ProtocolScripts,
+  toCacheError,
+} from '../connection.ts';
 
 /** A command fails after this time. */
 const commandTimeoutMs = 250;

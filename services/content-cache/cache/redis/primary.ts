@@ -1,8 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { HostPort, RedisAccess } from '@content-platform/chassis';
-import type { PrimaryState, ProtocolScripts } from '../connection.ts';
-import { CacheUnavailable, UnsupportedRedis, DemotedToReplica, type CacheError } from '../errors.ts';
+import {
+  type CacheError,
+  CacheUnavailable,
+  DemotedToReplica,
+  type PrimaryState,
+  type ProtocolScripts,
+  UnsupportedRedis,
+} from '../connection.ts';
 import { createRedisNode, withDeadline, type RedisNode } from './node.ts';
 
 const connectTimeoutMs = 1000;

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type HostPort, type RedisAccess, type RedisAddress, sentinelLogin } from '@content-platform/chassis';
 import { AbstractConnector, Redis } from 'ioredis';
-import { CacheUnavailable } from '../errors.ts';
+import { CacheUnavailable } from '../connection.ts';
 import { clientSettings, withTemporaryClient } from './primary.ts';
 
 export type SentinelAddress = Extract<RedisAddress, { form: 'sentinel' }>;

@@ -1,7 +1,7 @@
 import { afterEach } from '@jest/globals';
 import type { CacheConnection } from '../connection.ts';
 import type { ContentCache, ContentCacheOptions } from '../index.ts';
-import { createCacheConnection } from '../redis/connect.ts';
+import { createCacheConnection } from '../index.ts';
 import { startRedis, type RedisServer } from '../../../../test/support/redis-server.ts';
 import { until } from '../../../../test/support/wait.ts';
 import { protocolScripts, startCache } from './caches.ts';

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import {
+  type Caller,
+  currentContext,
+  etagOf,
+  type Handler,
+  HttpError,
+  invalidFields,
+  matchesIfNoneMatch,
+  page,
+  requireScope,
+} from '@content-platform/chassis';
+import { id, model, models, type Model, type Scope, type View } from '@content-platform/contract';
+import type * as contract from '@content-platform/contract';
+import type { ContentCache } from '../cache/index.ts';
+import { expired, feedCursor, type ChangeFeed } from '../changes/change-feed.ts';
+import type { ContentStore } from '../content-store.ts';
+import type { CacheMetrics } from '../metrics.ts';
+
+export interface ContentDeps {
+  cache: Pick<ContentCache, 'read' | 'readMany'>;
+  records: ContentStore;
+  cacheMetrics: CacheMetrics;
+  feed: ChangeFeed;
+  /** Models whose reads need the scope content:restricted. */
+  restricted: readonly Model[];
+  /** Models whose lists need the scope content:list. */
+  unlisted: readonly Model[];
+}
+
+type ModelAccess = Pick<ContentDeps, 'restricted' | 'unlisted'>;
+
+const scopesToRead = ({ restricted }: ModelAccess, model: Model): Scope[] =>
+  restricted.includes(model) ? ['content:restricted'] : [];
+const scopesToList = (access: ModelAccess, model: Model): Scope[] =>
+  access.unlisted.includes(model)
+    ? ['content:list', ...scopesToRead(access, model)]
+    : scopesToRead(access, model);
+
+/** Throws 403 if the caller lacks one of the scopes. */
+const requireAll = (caller: Caller, scopes: Scope[]) =>
+  scopes.forEach((scope) => requireScope(caller, scope));
+
+/** Returns the cursor as an opaque text for `next_cursor`. */
+const encodeCursor = (cursor: object): string => Buffer.from(JSON.stringify(cursor)).toString('base64url');
+
+/** Returns the cursor that a client sent as the query parameter `name`. @throws HttpError 422 */
+function decodeCursor<T>(schema: z.ZodType<T>, text: string, name: string): T {
+  try {
+    return schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString()));
+  } catch {
+    throw invalidCursor(name);
+  }
+}
+
+/** Returns the 422 for a cursor that belongs to another request. */
+const invalidCursor = (name: string) =>
+  invalidFields([
+    { path: `query.${name}`, message: 'Must be the value of `next_cursor` in a reply to this request.' },
+  ]);
+
+export function readContent(deps: ContentDeps): Handler<typeof contract.readContent> {
+  const { cache, records, cacheMetrics } = deps;
+  return async ({ params: { model, id }, query: { view }, header, caller }) => {
+    requireAll(caller, scopesToRead(deps, model));
+    const { outcome, record } = await cache.read(model, id, view, () => records.load(model, id, view));
+    cacheMetrics.reads.inc({ model, outcome });
+    const context = currentContext();
+    if (context) context.cache = outcome;
+    if (!record) {
+      throw new HttpError('not_found', `Record ${model}/${id} was not found.`, {
+        headers: { 'X-Cache': outcome },
+      });
+    }
+    const etag = etagOf(record.payload);
+    const headers = { 'X-Cache': outcome, ETag: etag, 'Cache-Control': 'private, no-cache' };
+    if (matchesIfNoneMatch(header('if-none-match'), etag)) return { status: 304, headers };
+    // The payload is already JSON text: parsing it would cost more than the read.
+    return { status: 200, headers, body: record.payload as never };
+  };
+}
+
+/** The last record of the previous page. */
+const lastRecord = z.strictObject({ model, id });
+
+export function listContent(deps: ContentDeps): Handler<typeof contract.listContent> {
+  const { cache, records, cacheMetrics } = deps;
+
+  async function readIds(model: Model, ids: number[], view: View): Promise<string> {
+    const load = (some: number[]) => records.loadMany(model, some, view);
+    const reads = await cache.readMany(model, ids, view, load);
+    for (const { outcome } of reads) cacheMetrics.reads.inc({ model, outcome });
+    const items = reads.flatMap(({ record }) => record?.payload ?? []);
+    const missing = ids.filter((_, index) => !reads[index]!.record);
+    return `{"items":[${items.join()}],"missing":[${missing.join()}],"next_cursor":null}`;
+  }
+
+  return async ({ params: { model }, query: { ids, limit = 50, cursor, view }, caller }) => {
+    requireAll(caller, scopesToList(deps, model));
+    if (ids) return { status: 200, body: (await readIds(model, [...new Set(ids)], view)) as never };
+    const last = cursor === undefined ? { model, id: 0 } : decodeCursor(lastRecord, cursor, 'cursor');
+    if (last.model !== model) throw invalidCursor('cursor');
+    const read = (max: number) => records.list(model, view, last.id, max);
+    const { items, next_cursor } = await page(limit, read, ({ payload }) => payload);
+    const next = next_cursor && encodeCursor({ model, id: Number(next_cursor) });
+    const body = `{"items":[${items.join()}],"next_cursor":${JSON.stringify(next)}}`;
+    return { status: 200, body: body as never };
+  };
+}
+
+export function listChanges({ feed, ...access }: ContentDeps): Handler<typeof contract.listChanges> {
+  return async ({ query: { after, limit, models: named }, caller }) => {
+    named?.forEach((model) => requireAll(caller, scopesToList(access, model)));
+    const mayList = (model: Model) => scopesToList(access, model).every((scope) => caller.scopes.has(scope));
+    const wanted = named ?? models.filter(mayList);
+    const cursor = after === undefined ? undefined : decodeCursor(feedCursor, after, 'after');
+    // The cursor says nothing about changes of other models. Rights and settings may have changed since.
+    if (cursor && !wanted.every((model) => cursor.models.includes(model)))
+      throw named ? invalidCursor('after') : expired();
+    const page = await feed.read(cursor, wanted, limit);
+    const items = page.changes.map(({ model, id, version, isDeleted, changedAt }) => ({
+      model,
+      id,
+      version,
+      deleted: isDeleted,
+      changed_at: changedAt.toISOString(),
+    }));
+    const body = { items, next_cursor: encodeCursor(page.cursor), up_to_date: page.isUpToDate };
+    return { status: 200, body };
+  };
+}
