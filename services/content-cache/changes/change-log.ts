@@ -121,6 +121,8 @@ export function createChangeLog(query: Database['query']) {
   };
 }
 
+export type ChangeLog = ReturnType<typeof createChangeLog>;
+
 /** Returns the oldest transaction that a snapshot may not see. */
 export const oldestOpen = (snapshot: Snapshot): string => snapshot.split(':')[0]!;
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { createLogger, createMetrics } from '@content-platform/chassis';
 import { until } from '../../../test/support/wait.ts';
@@ -63,9 +64,32 @@ test('a change while no process runs becomes visible after the start', async () 
   await next.stop();
 });
 
+test('a record that changes all the time does not stay stale', async () => {
+  const service = await world.service();
+  await create(103, 'One');
+  await until('it is cached', async () => (await read(service, 'webform', 103)).cache === 'hit');
+  const ending = new AbortController();
+  async function write(): Promise<void> {
+    while (!ending.signal.aborted) {
+      await rename(103, 'Two');
+      await sleep(50);
+    }
+  }
+  const writing = write();
+  await until('a new version is read', async () => {
+    const { body } = await read(service, 'webform', 103);
+    return body!.title === 'Two';
+  }).finally(() => ending.abort());
+  await writing;
+  await service.stop();
+});
+
 describe('one check', () => {
-  /** Checks twice. Returns the counted and the cleared records. */
-  async function runCheck(more: Partial<ChangeFollowerOptions> = {}) {
+  /** Checks twice, or until `isLast` returns true. Returns the counted and the cleared records. */
+  async function runCheck(
+    more: Partial<ChangeFollowerOptions> = {},
+    isLast: (checks: number) => boolean | Promise<boolean> = (checks) => checks >= 2,
+  ) {
     const metrics = createCacheMetrics(createMetrics('content-cache'));
     const cleared: string[] = [];
     const log = { add: ({ target }) => void cleared.push(targetName(target)) } as InvalidationLog;
@@ -88,7 +112,7 @@ describe('one check', () => {
       ...more,
     });
     const stop = follower.start();
-    await until('two checks have run', () => checks >= 2);
+    await until('the last check has run', () => isLast(checks));
     await stop();
     const { values } = await metrics.missed.get();
     return { cleared, missed: values.reduce((sum, { value }) => sum + value, 0) };
@@ -157,6 +181,21 @@ describe('one check', () => {
     await create(204, 'One');
     await cached(204, 3);
     expect(await runCheck()).toEqual(nothing);
+  });
+
+  test('does not count a record that is cached as missing because it was deleted after the change', async () => {
+    await create(213, 'One');
+    let isDeleted = false;
+    const timing = { intervalMs: 50, settleMs: 500 };
+    const result = await runCheck({ timing }, async (checks) => {
+      if (checks < 1 || isDeleted) return checks >= 25;
+      isDeleted = true;
+      await remove(213);
+      await cache.clearModel('webform', 213);
+      await cache.read('webform', 213, 'full', () => Promise.resolve(null));
+      return false;
+    });
+    expect(result).toEqual(nothing);
   });
 
   test('never counts a too large record as stale', async () => {

@@ -3,7 +3,7 @@ import type { CacheClearer, ContentCache } from '../cache/index.ts';
 import { type Invalidator, settleAll, targetName } from '../invalidator.ts';
 import type { CacheMetrics } from '../metrics.ts';
 import type { PendingClears } from '../pending-clears.ts';
-import { createChangeLog, isBefore, type Change, type Snapshot } from './change-log.ts';
+import { createChangeLog, isBefore, type Change, type ChangeLog, type Snapshot } from './change-log.ts';
 
 export interface ChangeFollowerOptions {
   database: Pick<Database, 'transaction'>;
@@ -24,6 +24,20 @@ export interface ChangeTiming {
   settleMs: number;
 }
 
+/** The changes between two snapshots. */
+interface Batch {
+  from: Snapshot;
+  to: Snapshot;
+  /** performance.now() */
+  seenAt: number;
+  /**
+   * Undefined if there are too many to keep them in memory. Otherwise a record that changes all the time is compared with
+   * the version that it had then, so that it does not stay stale until the changes end.
+   */
+  changes: Change[] | undefined;
+}
+const maxKeptChanges = 1_000;
+
 /** How often the position is stored while no record changes, in ms. */
 const storeEveryMs = 60_000;
 
@@ -42,22 +56,19 @@ const requester = { source: 'watch', requestedBy: 'content-cache' } as const;
 export function createChangeFollower(options: ChangeFollowerOptions) {
   const { database, cache, invalidator, pending, isQueueEmpty, metrics, logger } = options;
   const { intervalMs, settleMs } = options.timing ?? { intervalMs: 250, settleMs: 1_000 };
-  let snapshots: { snapshot: Snapshot; at: number }[] = [];
+  /** The changes that were not yet compared, the oldest first. */
+  let batches: Batch[] = [];
   let storedAt = -Infinity;
 
-  /** Returns the newest snapshot that is at least `settleMs` old, undefined if there is none. */
-  function settled(now: Snapshot): Snapshot | undefined {
-    const at = performance.now();
-    snapshots.push({ snapshot: now, at });
-    const newest = snapshots.findLastIndex((each) => at - each.at >= settleMs);
-    snapshots = snapshots.slice(Math.max(newest, 0));
-    return newest < 0 ? undefined : snapshots[0]!.snapshot;
-  }
+  const isDeletedLater = ({ model, id }: Change) =>
+    batches.some(({ changes }) =>
+      changes?.some((other) => other.isDeleted && other.id === id && other.model === model),
+    );
 
   async function inspect(change: Change) {
     const { isLeased, versions } = await cache.inspect(change.model, change.id);
     const isStale = versions.some((cached) =>
-      cached === null ? !change.isDeleted : cached < change.version,
+      cached === null ? !change.isDeleted && !isDeletedLater(change) : cached < change.version,
     );
     return { change, isLeased, isStale };
   }
@@ -95,21 +106,30 @@ export function createChangeFollower(options: ChangeFollowerOptions) {
     const { epoch, hasSameOrigin, isCleared, compared, now } = await log.position();
     if (!hasSameOrigin) return log.startEpoch(epoch);
     if (!isCleared) {
-      snapshots = [];
+      batches = [];
       await invalidator.clearAll(cache, requester);
       logger.info('all cached records were cleared: the log of changes begins here');
       return log.setCompared(now);
     }
-    const window = settled(now);
-    if (window === undefined || isBefore(window, compared)) return;
-    let hasChanges = false;
-    for await (const changes of log.between(compared, window)) {
-      hasChanges = true;
-      await comparePage(changes);
-    }
+    // Another process may have compared some.
+    batches = batches.filter(({ to }) => !isBefore(to, compared));
+    batches.push(await readBatch(log, batches.at(-1)?.to ?? compared));
+    while (batches[0] && performance.now() - batches[0].seenAt >= settleMs) await compareOldest(log);
+  }
+
+  async function readBatch(log: ChangeLog, from: Snapshot): Promise<Batch> {
+    const { now, changes, last } = await log.readPage({ from }, maxKeptChanges);
+    return { from, to: now, seenAt: performance.now(), changes: last ? undefined : changes };
+  }
+
+  async function compareOldest(log: ChangeLog): Promise<void> {
+    const { from, to, changes } = batches[0]!;
+    if (!changes) for await (const page of log.between(from, to)) await comparePage(page);
+    else if (changes.length > 0) await comparePage(changes);
+    batches.shift();
     const at = performance.now();
-    if (!hasChanges && at - storedAt < storeEveryMs) return;
-    await log.setCompared(window);
+    if (changes?.length === 0 && at - storedAt < storeEveryMs) return;
+    await log.setCompared(to);
     storedAt = at;
   }
 

@@ -69,6 +69,14 @@ async function startRace() {
   return {
     world,
     services,
+    /** Kills a process `times` times, each `pauseMs` after the process before has started again. */
+    async kill(processes: typeof services, times: number, pauseMs: number): Promise<void> {
+      for (let kills = 0; kills < times; kills += 1) {
+        await until('the processes are started', () => processes.every((one) => one.hasStarted()), 60_000);
+        await sleep(pauseMs);
+        await processes[kills % processes.length]!.killAndReplace();
+      }
+    },
     read: (id: number) => cache.read('webform', id, 'full', () => store.load('webform', id, 'full')),
     /** Ends the writer, waits until each change was read, and returns the sorted delays from commit to visibility in ms. */
     async end(): Promise<number[]> {
@@ -96,20 +104,14 @@ function report(what: string, delays: number[]): void {
 
 test('no change is skipped while processes are killed every 5 s', async () => {
   const race = await startRace();
-  for (let kills = 0; kills < (isQuick ? 4 : 24); kills += 1) {
-    await sleep(5_000);
-    await race.services[kills % 2]!.killAndReplace();
-  }
+  await race.kill(race.services, isQuick ? 4 : 24, 5_000);
   report('one of two processes killed every 5 s', await race.end());
 }, 600_000);
 
 test('changes are visible soon after the restart of the only process', async () => {
   const race = await startRace();
   await race.services[1]!.stop();
-  for (let kills = 0; kills < (isQuick ? 2 : 8); kills += 1) {
-    await sleep(10_000);
-    await race.services[0]!.killAndReplace();
-  }
+  await race.kill(race.services.slice(0, 1), isQuick ? 2 : 8, 10_000);
   report('the only process killed every 10 s', await race.end());
 }, 600_000);
 

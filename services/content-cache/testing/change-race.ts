@@ -11,8 +11,11 @@ export interface ChangeRaceOptions {
   writers: number;
   /** Records of each model, so that writers meet. */
   records: number;
-  /** One process is killed after each of these pauses, in milliseconds. */
-  pausesMs: number[];
+  /** Number of times that a process is killed, each after this pause, and once the process before has started again. */
+  kills: number;
+  pauseMs: number;
+  /** Minimum number of replies that were up to date. */
+  checked: number;
 }
 
 /** The state of a record. The time distinguishes a state from one with the same version that was rolled back. */
@@ -34,7 +37,7 @@ const any = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.l
  * killed. After each reply that is up to date, a client must have at least the states that were committed before that
  * request; each state that it ever gets must have been committed; at the end it must have exactly the database's records.
  */
-export async function raceChanges({ clients, writers, records, pausesMs }: ChangeRaceOptions) {
+export async function raceChanges({ clients, writers, records, kills, pauseMs, checked }: ChangeRaceOptions) {
   const world = await startTestStores();
   const pool = new pg.Pool({ connectionString: world.databaseUrl, max: writers });
   const addresses: { url: string; token: string }[] = [];
@@ -156,7 +159,8 @@ export async function raceChanges({ clients, writers, records, pausesMs }: Chang
   }
 
   try {
-    await until('the processes are started', () => addresses.filter(Boolean).length === 2, 60_000);
+    const areStarted = () => services.every((service) => service.hasStarted());
+    await until('the processes are started', areStarted, 60_000);
     const scopes = [undefined, ['webform'], ['webform', 'condition']];
     const following = Array.from({ length: clients }, (_, index) =>
       createClient(scopes[index % scopes.length]),
@@ -165,12 +169,14 @@ export async function raceChanges({ clients, writers, records, pausesMs }: Chang
       ...following.map(({ follow }) => loop(follow)),
       ...Array.from({ length: writers }, () => loop(write)),
     ];
-    for (const pauseMs of pausesMs) {
+    while (figures.kills < kills) {
       await sleep(pauseMs);
+      await until('the processes are started', areStarted, 60_000);
       await services[figures.kills % 2]!.killAndReplace();
       figures.kills += 1;
     }
-    await sleep(pausesMs[0]!);
+    await sleep(pauseMs);
+    await until('enough replies are up to date', () => figures.checked >= checked, 120_000);
     ending.abort();
     await Promise.all(running);
     for (const { finish } of following) await finish();

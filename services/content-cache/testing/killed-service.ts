@@ -9,6 +9,8 @@ const main = fileURLToPath(new URL('service-process.ts', import.meta.url));
 export interface KilledService {
   /** The start of the current process, by performance.now(). */
   startedAt(): number;
+  /** Whether the current process accepts requests. */
+  hasStarted(): boolean;
   /** Whether the current process has joined the consumer group. */
   hasJoined(): boolean;
   /** Kills the process with SIGKILL and starts another one. */
@@ -24,12 +26,13 @@ export function startKilledService(
   // Options as JSON.
   const argument = JSON.stringify(options);
   function start() {
-    const state = { startedAt: performance.now(), hasJoined: false };
+    const state = { startedAt: performance.now(), hasStarted: false, hasJoined: false };
     const child = spawn(process.execPath, [main, argument], { stdio: ['ignore', 'pipe', 'inherit'] });
     createInterface({ input: child.stdout }).on('line', (line) => {
       // The last line of a killed process may be cut.
       if (!line.endsWith('}')) return;
       const entry = JSON.parse(line) as Record<string, unknown>;
+      if (entry['message'] === 'test service started') state.hasStarted = true;
       if (entry['message'] === 'joined the consumer group') state.hasJoined = true;
       onLine(entry);
     });
@@ -45,6 +48,7 @@ export function startKilledService(
   }
   return {
     startedAt: () => current.state.startedAt,
+    hasStarted: () => current.state.hasStarted,
     hasJoined: () => current.state.hasJoined,
     async killAndReplace() {
       await kill();
