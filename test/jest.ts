@@ -1,7 +1,7 @@
 // Runs jest; defines its flags for every runner.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { environmentWith, ROOT } from '../deploy/local/config.ts';
 import { Problem } from '../deploy/local/problem.ts';
 import { runCommand } from '../deploy/local/run-command.ts';
@@ -35,28 +35,25 @@ const slowTestTimeout = '--testTimeout=180000';
 const shortestFirst = `--testSequencer=${join(ROOT, 'test', 'support', 'shortest-first.mjs')}`;
 
 function argumentsOf({ patterns, folder, options = [] }: Selection): string[] {
-  if (folder === undefined) return [...(patterns.length > 0 ? [shortestFirst] : []), ...options, ...patterns];
+  const chosen = patterns.map((pattern) => `--testPathPatterns=${pattern}`);
+  if (folder === undefined) return [...(patterns.length > 0 ? [shortestFirst] : []), ...options, ...chosen];
   const ignored = ['/node_modules/', '/\\.local/'].map((path) => `--testPathIgnorePatterns=${path}`);
-  const parts = patterns.length > 0 ? patterns : [''];
-  return [
-    slowTestTimeout,
-    ...options,
-    ...ignored,
-    ...parts.map((part) => `--testPathPatterns=/${folder}/.*${part}`),
-  ];
+  const match = `--testMatch=<rootDir>/**/${folder}/**/*.test.ts`;
+  return [slowTestTimeout, match, ...options, ...ignored, ...chosen];
 }
-
-const noTest = ({ patterns }: Selection): string => `No test has ${patterns.join(' or ')} in its path.`;
 
 /**
  * Returns the test files of a selection.
- * @throws Problem if there are none, so that a typing error is reported before containers start
+ * @throws Problem for a pattern that no file matches, so that a typing error is reported before anything starts
  */
-export async function filesOf(selection: Selection, signal: AbortSignal): Promise<string[]> {
+export async function findTests(selection: Selection, signal: AbortSignal): Promise<string[]> {
   const list = [jest, '--listTests', ...argumentsOf(selection)];
   const { output } = await runCommand(process.execPath, list, { signal, cwd: ROOT });
   const files = output.split('\n').filter((line) => line.endsWith('.test.ts'));
-  if (files.length === 0) throw new Problem(noTest(selection));
+  const paths = files.map((file) => relative(ROOT, file));
+  for (const pattern of selection.patterns)
+    if (!paths.some((path) => new RegExp(pattern, 'i').test(path)))
+      throw new Problem(`No test has ${pattern} in its path.`);
   return files;
 }
 
@@ -72,7 +69,7 @@ export async function runJest(
   signal: AbortSignal,
 ): Promise<Counts> {
   signal.throwIfAborted();
-  const options = ['--json', `--outputFile=${report}`, '--passWithNoTests'];
+  const options = ['--json', `--outputFile=${report}`];
   const child = spawn(process.execPath, [...nodeFlags, jest, ...options, ...argumentsOf(selection)], {
     cwd: ROOT,
     env: environmentWith({ STACK_FILE: stackFile }),
@@ -89,6 +86,5 @@ export async function runJest(
   const result = JSON.parse(readFileSync(report, 'utf8')) as Record<string, number>;
   const { numPassedTests: passed = 0, numFailedTests = 0, numPendingTests = 0 } = result;
   const failed = numFailedTests + numPendingTests + (result['numRuntimeErrorTestSuites'] ?? 0);
-  if (passed + failed === 0) throw new Problem(noTest(selection));
   return { passed, failed };
 }

@@ -13,7 +13,7 @@ import { isAbandoned } from '../deploy/local/state.ts';
 import { createTerminal, type Terminal } from '../deploy/local/terminal.ts';
 import { untilStopped } from '../deploy/local/until-stopped.ts';
 import { runChecks } from './checks.ts';
-import { type Counts, runJest, type Selection } from './jest.ts';
+import { type Counts, findTests, runJest, type Selection } from './jest.ts';
 import { startTestStack } from './support/own-stack.ts';
 import { noteLoad } from './support/results.ts';
 
@@ -83,6 +83,7 @@ noteLoad();
 await untilStopped(async (signal) => {
   const terminal = createTerminal();
   const { selection, withChecks } = readArguments(process.argv.slice(2));
+  if (selection.patterns.length > 0) await findTests(selection, signal);
   await removeOldFolders(terminal);
   // Tests start their own servers, some before the stack is ready.
   if (!(await installedRedis(signal)))

@@ -8,7 +8,7 @@ import { createTerminal } from '../../deploy/local/terminal.ts';
 import { untilStopped } from '../../deploy/local/until-stopped.ts';
 import { freePorts } from '../compose/docker.ts';
 import { needDocker, testInContainers } from '../compose/in-containers.ts';
-import { filesOf } from '../jest.ts';
+import { findTests } from '../jest.ts';
 import { processes } from './containers.ts';
 import { makeCluster } from './redis-cluster/nodes.ts';
 
@@ -25,7 +25,7 @@ const startTimeoutMs = 600_000;
 await untilStopped(async (signal) => {
   // The tests run in sequence, because all of them act on the same stack.
   const suite = { folder: 'test/cluster', patterns: process.argv.slice(2), options: ['--runInBand'] };
-  await filesOf(suite, signal);
+  await findTests(suite, signal);
   await needDocker(signal);
   const password = randomBytes(24).toString('hex');
   const settings = {

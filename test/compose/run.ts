@@ -2,7 +2,7 @@
 // tests and then this folder's tests against it, and removes it. Needs Docker with Compose.
 import { createTerminal } from '../../deploy/local/terminal.ts';
 import { untilStopped } from '../../deploy/local/until-stopped.ts';
-import { filesOf, type Selection } from '../jest.ts';
+import { findTests, type Selection } from '../jest.ts';
 import { isWell } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 import { compose, docker, freePorts, writeStack } from './docker.ts';
@@ -17,7 +17,7 @@ await untilStopped(async (signal) => {
     patterns: ['test/contract/', 'test/browser/'],
     options: ['--testPathIgnorePatterns=contract/identity'],
   };
-  await filesOf(own, signal);
+  await findTests(own, signal);
   await needDocker(signal);
   const ports = await freePorts();
   const settings = {
