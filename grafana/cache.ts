@@ -1,9 +1,8 @@
 import { targetGoals } from '@content-platform/contract';
-import type { Board } from './board.ts';
+import type { Board } from './dashboards.ts';
 import { series } from './panels.ts';
 import { quantiles, rates } from './queries.ts';
 
-/** Speed and freshness of content: reads, clears, the Kafka consumer, failed jobs. */
 export const cache: Board = {
   uid: 'cache',
   title: 'Cache and invalidation',

@@ -1,12 +1,11 @@
 import { latencyLimits, pathsWithOwnLimit, targetGoals } from '@content-platform/contract';
-import type { Board } from './board.ts';
+import type { Board } from './dashboards.ts';
 import { ranking, series } from './panels.ts';
 import { quantiles, rates } from './queries.ts';
 
 /** Routes with their own latency limit. The p95 over all routes excludes them. */
 const unjudged = `route!~"${pathsWithOwnLimit.join('|')}"`;
 
-/** Requests, errors and response times from the clients' view. */
 export const gateway: Board = {
   uid: 'gateway',
   title: 'Gateway',

@@ -1,9 +1,8 @@
 import { latencyLimits } from '@content-platform/contract';
-import type { Board } from './board.ts';
+import type { Board } from './dashboards.ts';
 import { series } from './panels.ts';
 import { quantiles, rates } from './queries.ts';
 
-/** Files: uploads, processing, downloads. */
 export const media: Board = {
   uid: 'media',
   title: 'Media',

@@ -15,8 +15,7 @@ import { ThresholdsConfigBuilder, ThresholdsMode } from '@grafana/grafana-founda
 import { PanelBuilder as StatPanel } from '@grafana/grafana-foundation-sdk/stat';
 import { PanelBuilder as TablePanel } from '@grafana/grafana-foundation-sdk/table';
 import { PanelBuilder as SeriesPanel } from '@grafana/grafana-foundation-sdk/timeseries';
-import { logs, prometheus, traceAddress } from './data-sources.ts';
-import { promQueries, sqlQuery, type Queries } from './queries.ts';
+import { logs, prometheus, promQueries, sqlQuery, traceAddress, type Queries } from './queries.ts';
 
 /** Goal in the panel's unit: below a limit, or from a minimum. */
 type Goal = { below: number } | { from: number };
@@ -60,63 +59,54 @@ interface Panel {
   datasource(source: typeof prometheus): this;
 }
 
-function about<P extends Panel>(
+const about = <P extends Panel>(
   panel: P,
   { title, description, unit = 'short' }: PanelTexts,
-  source: typeof prometheus,
-): P {
-  return panel.title(title).description(description).datasource(source).unit(unit);
-}
+  source = prometheus,
+): P => panel.title(title).description(description).datasource(source).unit(unit);
 
 const newest = () => new ReduceDataOptionsBuilder().calcs(['lastNotNull']);
 
 /** A line chart over time. A goal is a dashed line. */
 export function series(asking: Asking): SeriesPanel {
   const style = asking.goal ? GraphThresholdsStyleMode.Dashed : GraphThresholdsStyleMode.Off;
-  return about(new SeriesPanel(), asking, prometheus)
+  const legend = new VizLegendOptionsBuilder()
+    .displayMode(LegendDisplayMode.List)
+    .placement(LegendPlacement.Bottom);
+  return about(new SeriesPanel(), asking)
     .min(0)
     .thresholds(thresholds(asking.goal))
     .thresholdsStyle(new GraphThresholdsStyleConfigBuilder().mode(style))
-    .legend(
-      new VizLegendOptionsBuilder()
-        .displayMode(LegendDisplayMode.List)
-        .placement(LegendPlacement.Bottom)
-        .showLegend(true),
-    )
+    .legend(legend.showLegend(true))
     .targets(promQueries(asking.queries, 'range'))
     .span(third)
     .height(height);
 }
+
+const tile = (asking: Asking & { goal: Goal }): StatPanel =>
+  about(new StatPanel(), asking)
+    .thresholds(thresholds(asking.goal))
+    .colorMode(BigValueColorMode.Background)
+    .reduceOptions(newest());
 
 /** A tile that is green or red by its goal, with a sparkline. */
-export function statusTile(asking: Asking & { goal: Goal }): StatPanel {
-  return about(new StatPanel(), asking, prometheus)
-    .thresholds(thresholds(asking.goal))
-    .colorMode(BigValueColorMode.Background)
-    .reduceOptions(newest())
-    .targets(promQueries(asking.queries, 'range'))
-    .span(4)
-    .height(6);
-}
+export const statusTile = (asking: Asking & { goal: Goal }): StatPanel =>
+  tile(asking).targets(promQueries(asking.queries, 'range')).span(4).height(6);
 
-/** A tile for each query, with its name. */
-export function statusTiles(asking: Asking & { goal: Goal }): StatPanel {
-  return about(new StatPanel(), asking, prometheus)
-    .thresholds(thresholds(asking.goal))
-    .colorMode(BigValueColorMode.Background)
+/** A tile for each query, with its name, in the full width. */
+export const statusTiles = (asking: Asking & { goal: Goal }): StatPanel =>
+  tile(asking)
     .textMode(BigValueTextMode.ValueAndName)
-    .reduceOptions(newest())
     .targets(promQueries(asking.queries, 'instant'))
-    .span(third)
+    .span(24)
     .height(height);
-}
 
 /** The ten largest now, as bars. */
 export function ranking(asking: Asking): BarPanel {
   const largest = Object.fromEntries(
     Object.entries(asking.queries).map(([legend, expr]) => [legend, `topk(10, ${expr})`]),
   );
-  return about(new BarPanel(), asking, prometheus)
+  return about(new BarPanel(), asking)
     .min(0)
     .thresholds(thresholds(asking.goal))
     .orientation(VizOrientation.Horizontal)

@@ -1,11 +1,26 @@
 import type { Builder, Dataquery } from '@grafana/grafana-foundation-sdk/cog';
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
-import { logs, prometheus } from './data-sources.ts';
 
-/**
- * PromQL queries by the legend of their series, which may have labels in double braces: `{{service}}`. Queries of histogram
- * buckets show exemplars over time.
- */
+/** The data sources as `provisioning/datasources` names them. */
+export const prometheus = { type: 'prometheus', uid: 'prometheus' };
+export const logs = { type: 'grafana-postgresql-datasource', uid: 'logs' };
+const jaeger = { type: 'jaeger', uid: 'jaeger' };
+
+/** Returns the path of Grafana's page for the trace whose id is in the clicked cell. */
+export function traceAddress(): string {
+  const panes = {
+    trace: {
+      datasource: jaeger.uid,
+      queries: [{ refId: 'A', datasource: jaeger, query: '<id>' }],
+      range: { from: 'now-1h', to: 'now' },
+    },
+  };
+  // Grafana replaces the variable only if its braces are not escaped.
+  const escaped = encodeURIComponent(JSON.stringify(panes)).replace('%3Cid%3E', '${__value.raw}');
+  return `/explore?schemaVersion=1&panes=${escaped}`;
+}
+
+/** PromQL queries by the legend of their series, which may have labels in double braces: `{{service}}`. */
 export type Queries = Readonly<Record<string, string>>;
 
 /** Builds the queries, each with the method of its kind: `range` or `instant`. */
@@ -32,10 +47,7 @@ export function sqlQuery(rawSql: string, format: Sql['format'] = 'table'): Build
   return { build: () => query as Dataquery & typeof query };
 }
 
-/**
- * Builds queries of quantiles of a histogram. `selector` is its bucket metric, with labels in braces; `by` are the labels
- * of the resulting series.
- */
+/** Builds queries of quantiles of the buckets that `selector` selects; each series has the labels `by`. */
 export function quantiles(
   selector: string,
   percents: readonly number[],

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { PanelBuilder, TextMode } from '@grafana/grafana-foundation-sdk/text';
 import { runbookBaseUrl } from '../deploy/render/config.ts';
-import type { Board } from './board.ts';
+import type { Board } from './dashboards.ts';
 
 const file = new URL('../docs/operations/runbooks.md', import.meta.url);
 
@@ -34,7 +34,6 @@ function withPanelLinks(text: string): string {
   });
 }
 
-/** docs/operations/runbooks.md as a dashboard with one panel for each section. */
 export const runbooks: Board = {
   uid: 'runbooks',
   title: 'Runbooks',

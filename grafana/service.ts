@@ -1,8 +1,7 @@
 import { QueryVariableBuilder, VariableRefresh } from '@grafana/grafana-foundation-sdk/dashboard';
-import type { Board } from './board.ts';
-import { prometheus } from './data-sources.ts';
+import type { Board } from './dashboards.ts';
 import { ranking, series } from './panels.ts';
-import { quantiles, rates } from './queries.ts';
+import { prometheus, quantiles, rates } from './queries.ts';
 
 const service = new QueryVariableBuilder('service')
   .label('Service')
@@ -13,7 +12,6 @@ const service = new QueryVariableBuilder('service')
 
 const ofService = 'service="$service"';
 
-/** One service: its requests and its processes. */
 export const serviceBoard: Board = {
   uid: 'service',
   title: 'Service',

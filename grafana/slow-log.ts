@@ -1,11 +1,9 @@
-import { logs } from './data-sources.ts';
-import type { Board } from './board.ts';
+import type { Board } from './dashboards.ts';
 import { rows, series } from './panels.ts';
-import { sqlQuery } from './queries.ts';
+import { logs, sqlQuery } from './queries.ts';
 
 const kept = 'Rows are kept for 30 days.';
 
-/** Slow requests and queries from the logs database. */
 export const slowLog: Board = {
   uid: 'slow-log',
   title: 'Slow log',

@@ -1,9 +1,8 @@
 import { targetGoals } from '@content-platform/contract';
-import type { Board } from './board.ts';
+import type { Board } from './dashboards.ts';
 import { ranking, series } from './panels.ts';
 import { quantiles, rates } from './queries.ts';
 
-/** PostgreSQL, Redis and Kafka as the services see them. */
 export const stores: Board = {
   uid: 'stores',
   title: 'Stores',

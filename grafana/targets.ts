@@ -1,6 +1,6 @@
 import { targetGoals } from '@content-platform/contract';
 import { runbookUrl } from '../deploy/render/config.ts';
-import type { Board } from './board.ts';
+import type { Board } from './dashboards.ts';
 import { statusTile, statusTiles, series } from './panels.ts';
 import { runbookAddress } from './runbooks.ts';
 
@@ -53,12 +53,11 @@ function alertLights() {
     ];
     panel.overrideByName(name, [{ id: 'links', value: links }]);
   }
-  return panel.span(24).height(8);
+  return panel;
 }
 
 const windows = "Normal: under 1, which uses a month's budget in a month.";
 
-/** The dashboard to open first: the targets, the error budgets and the alerts. */
 export const targets: Board = {
   uid: 'targets',
   title: 'Targets',

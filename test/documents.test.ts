@@ -12,7 +12,6 @@ const pages = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
   .split('\n')
   .filter((page) => existsSync(join(ROOT, page)));
 
-/** Returns the page without code, in which brackets and # have another meaning. */
 const proseOf = (page: string): string =>
   readFileSync(join(ROOT, page), 'utf8')
     .replace(/^( *)(```+)[^]*?^ *\2 *$/gm, '')
@@ -34,7 +33,6 @@ function anchorsOf(page: string): Set<string> {
 /** Matches pages of the repository's host, for example the CI runs of a badge. */
 const isHostPage = (page: string, link: string) => page === 'README.md' && link.startsWith('../../actions/');
 
-/** Returns the relative links of a page. */
 function linksOf(page: string): string[] {
   const links = proseOf(page).matchAll(/\]\(<?([^\s)>]+)>?(?: "[^"]*")?\)|(?:src|srcset|href)="([^"]+)"/g);
   return [...links]
@@ -42,7 +40,6 @@ function linksOf(page: string): string[] {
     .filter((link) => !/^([a-z]+:|\/\/)/i.test(link) && !isHostPage(page, link));
 }
 
-/** Returns the error of a page's relative link, if any. */
 function problemOf(page: string, link: string): string | undefined {
   const [path, anchor] = link.split('#') as [string, string?];
   const target = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), decodeURIComponent(path)));

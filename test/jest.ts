@@ -17,7 +17,6 @@ export interface Selection {
   patterns: readonly string[];
   /** Runs the folders with this name, which `npm test` skips. */
   folder?: string;
-  /** Further jest options. */
   options?: readonly string[];
 }
 

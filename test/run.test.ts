@@ -1,7 +1,10 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { runCommand } from '../deploy/local/run-command.ts';
 import { ROOT } from '../deploy/local/config.ts';
 import { findTests } from './jest.ts';
+
+// jest lists all files of the repository, in several processes.
+jest.setTimeout(300_000);
 
 const { signal } = new AbortController();
 const filesOf = async (...patterns: string[]) =>

@@ -18,7 +18,6 @@ test('imports follow the allowed directions', () => {
   expect(wrong).toEqual([]);
 });
 
-/** Returns the dependencies that a package.json declares. */
 function declaredIn(folder: string): Set<string> {
   const manifest = JSON.parse(readFileSync(`${ROOT}/${folder}/package.json`, 'utf8')) as {
     dependencies?: Record<string, string>;

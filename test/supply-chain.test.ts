@@ -15,18 +15,9 @@ import { expectPage } from './support/written-page.ts';
 type Package = Locked & { name: string };
 
 /** Licences that at most require keeping their text. */
-const permissive = new Set([
-  'MIT',
-  'MIT-0',
-  'ISC',
-  'Apache-2.0',
-  'BSD-2-Clause',
-  'BSD-3-Clause',
-  '0BSD',
-  'BlueOak-1.0.0',
-  'Unlicense',
-  'PSF-2.0',
-]);
+const permissive = new Set(
+  'MIT MIT-0 ISC Apache-2.0 BSD-2-Clause BSD-3-Clause 0BSD BlueOak-1.0.0 Unlicense PSF-2.0'.split(' '),
+);
 
 const libvips =
   'libvips, an unchanged shared library beside the program; the LGPL allows this, because it can be replaced';
@@ -52,10 +43,7 @@ const exceptions: { name: string; licence: string; reason: string }[] = [
   })),
 ];
 
-/**
- * Binaries whose integrity is still unknown, because the registry did not have their versions when they were locked.
- * Run `npm run lock-integrity` with a registry that has them.
- */
+/** Binaries that the registry did not have when they were locked: run `npm run lock-integrity` with another one. */
 const withoutIntegrity = [
   /^@node-rs\/bcrypt-.*@2\.0\.0$/,
   /^@oxlint\/binding-.*@1\.94\.0$/,
@@ -64,19 +52,12 @@ const withoutIntegrity = [
 
 const packages = lockedPackages();
 
-/**
- * Returns the package that has this platform-specific binary as optional dependency; the lock file may omit the
- * binary's licence.
- */
-function ownerOf({ name, os }: Package): Package | undefined {
-  return os && packages.find(({ optionalDependencies = {} }) => Object.hasOwn(optionalDependencies, name));
-}
+/** The lock file may omit the licence of a binary: returns the package that depends on it. */
+const ownerOf = ({ name, os }: Package): Package | undefined =>
+  os && packages.find(({ optionalDependencies = {} }) => Object.hasOwn(optionalDependencies, name));
 
 const exceptionOf = ({ name, license }: Package) =>
-  exceptions.find(
-    (exception) =>
-      name.startsWith(exception.name) && (license === undefined || license === exception.licence),
-  );
+  exceptions.find((one) => name.startsWith(one.name) && (license ?? one.licence) === one.licence);
 
 const licenceOf = (one: Package): string | undefined =>
   one.license ?? exceptionOf(one)?.licence ?? ownerOf(one)?.license;
@@ -102,14 +83,8 @@ test('every exception is needed', () => {
 
 test('package.json allows or denies the install script of every package that has one', () => {
   const scripts = allowScripts();
-  const undecided = packages
-    .filter(({ name, hasInstallScript }) => hasInstallScript && !Object.hasOwn(scripts, name))
-    .map(({ name }) => name);
-  expect(undecided).toEqual([]);
-  const idle = Object.keys(scripts).filter(
-    (wanted) => !packages.some(({ name, hasInstallScript }) => hasInstallScript && name === wanted),
-  );
-  expect(idle).toEqual([]);
+  const withScript = packages.filter(({ hasInstallScript }) => hasInstallScript).map(({ name }) => name);
+  expect([...new Set(withScript)].toSorted()).toEqual(Object.keys(scripts).toSorted());
 });
 
 test('every downloaded package has an integrity, except binaries that the registry did not have', () => {

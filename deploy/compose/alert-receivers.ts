@@ -2,9 +2,7 @@
 
 /** The settings; empty or undefined counts as not set. */
 export interface Receivers {
-  /** URL */
   webhook?: string | undefined;
-  /** URL */
   slack?: string | undefined;
   /** Email addresses, separated by commas. They need `smtpUrl` and `mailFrom`. */
   emailTo?: string | undefined;
@@ -46,11 +44,7 @@ function email({ emailTo: to, smtpUrl, mailFrom: from }: Receivers) {
 const slackText =
   '{{ range .Alerts }}{{ .Annotations.summary }}: {{ .Annotations.description }} {{ .Annotations.runbook_url }}\n{{ end }}';
 
-/**
- * Returns `config`, the text of alertmanager.yml, with these receivers in place of its own. Without any, alerts go
- * nowhere.
- * @throws Error that names an invalid setting
- */
+/** Returns the text of alertmanager.yml with these receivers instead of its own. @throws Error that names a setting */
 export function withReceivers(config: string, settings: Receivers): string {
   const { webhook, slack, emailTo } = settings;
   const receiver = {

@@ -29,36 +29,33 @@ const USERS = {
   grafana: 472,
 };
 
-// The marker file shows that the demo accounts exist. Their passwords are public, so only loopback is safe.
-if (
-  existsSync('/demo/data-is-there') &&
-  !/^(127\.|localhost$|\[?::1\]?$)/.test(process.env.BIND_ADDRESS ?? '')
-) {
-  console.error(
-    `This stack has demo data, and BIND_ADDRESS is ${process.env.BIND_ADDRESS}: leave it at 127.0.0.1, or delete all data (docker compose --profile demo down -v).`,
-  );
+function refuse(message) {
+  console.error(message);
   process.exit(1);
 }
+
+const { ALERT_EMAIL_TO: emailTo, MAIL_FROM: mailFrom, BIND_ADDRESS: address = '' } = process.env;
+// The marker file shows that the demo accounts exist. Their passwords are public, so only loopback is safe.
+if (existsSync('/demo/data-is-there') && !/^(127\.|localhost$|\[?::1\]?$)/.test(address))
+  refuse(
+    `This stack has demo data, and BIND_ADDRESS is ${address}: leave it at 127.0.0.1, or delete all data (docker compose --profile demo down -v).`,
+  );
 
 /** Returns the content of the file that a setting of Compose names; empty if it is not set. */
 const fileOf = (setting) => readFileSync(join('/settings', setting), 'utf8').trim();
 
-/** Returns Alertmanager's configuration. Ends the process with one line about an invalid setting. */
 function alertmanagerConfig() {
-  const { ALERT_EMAIL_TO: emailTo, MAIL_FROM: mailFrom } = process.env;
   const [webhook, slack, smtpUrl] = ['webhook', 'slack-url', 'smtp-url'].map(fileOf);
   try {
     const text = readFileSync('/alertmanager.yml', 'utf8');
     return withReceivers(text, { webhook, slack, emailTo, smtpUrl, mailFrom });
   } catch (error) {
-    console.error(error.message);
-    process.exit(1);
+    return refuse(error.message);
   }
 }
 
 const random = () => randomBytes(24).toString('hex');
 
-/** Writes the file atomically. */
 function write(owner, name, value) {
   const file = join(ROOT, owner, name);
   const next = `${file}.next`;
@@ -73,12 +70,8 @@ function ensureSecret(owner, name, value) {
   const file = join(ROOT, owner, name);
   if (!existsSync(file)) write(owner, name, value);
   const secret = readFileSync(file, 'utf8');
-  if (secret === '') {
-    console.error(
-      `The secret ${owner}/${name} is empty: restore it, or delete all data (docker compose down -v).`,
-    );
-    process.exit(1);
-  }
+  if (secret === '')
+    refuse(`The secret ${owner}/${name} is empty: restore it, or delete all data (docker compose down -v).`);
   return secret;
 }
 
@@ -107,11 +100,8 @@ const pairs = services
   .map(({ name }) => `${name}:${ensureSecret(name, 'service-secret', random())}`);
 // Written at each start, because a release may add services.
 write('auth', 'service-secrets', pairs.join(','));
-ensureSecret(
-  'content-server',
-  'database-url',
-  `postgres://content_server:${contentServer}@postgres:5432/platform`,
-);
+const contentServerUrl = `postgres://content_server:${contentServer}@postgres:5432/platform`;
+ensureSecret('content-server', 'database-url', contentServerUrl);
 for (const user of ['content-cache', 'content-server'])
   ensureSecret(user, 'kafka-password', ensureSecret('kafka', `${user}-password`, random()));
 ensureSecret('auth', 'key-secret', random());

@@ -10,10 +10,7 @@ import { untilStopped } from '../local/until-stopped.ts';
 
 const read = (...path: string[]): string => readFileSync(join(ROOT, ...path), 'utf8');
 
-/**
- * Returns the image with the digest that its tag has in the registry, for all platforms.
- * @throws Problem if the registry or Docker is unavailable
- */
+/** Returns the image with the digest of its tag for all platforms. @throws Problem without the registry or Docker */
 async function pin(image: string, signal: AbortSignal): Promise<string> {
   const args = ['buildx', 'imagetools', 'inspect', image, '--format', '{{.Manifest.Digest}}'];
   const { code, output } = await runCommand('docker', args, { signal, within: 60_000 });

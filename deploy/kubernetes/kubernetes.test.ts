@@ -174,7 +174,6 @@ describe.each([
   });
 });
 
-/** Valid contents of each secret. */
 const samples: Record<string, string> = {
   DATABASE_URL: 'postgres://platform:x@postgres.data:5432/platform',
   LOGS_DATABASE_URL: 'postgres://platform:x@postgres.data:5432/logs',

@@ -11,32 +11,26 @@ import { until } from '../../test/support/wait.ts';
 import { ROOT } from './config.ts';
 
 import { freeRow } from '../../test/support/ports.ts';
-import { serviceSpec } from './service-process.ts';
+import { mainOf, serviceSpec } from './service-process.ts';
 import { internalPortOffset, serviceOf, services } from '@content-platform/contract';
-import { mainOf } from './services.ts';
-import { openState, type Secrets, type State, writePrivate } from './state.ts';
+import { openState, type Secrets, writePrivate } from './state.ts';
 
 // Each test starts several processes, one after the other.
 jest.setTimeout(180_000);
 
 const other = 'the secret of another stack, long enough';
-/** Database and state folder of a stack. */
-interface Own {
-  database: TestDatabase;
-  state: State;
-}
 /** A stack whose auth service has run before and created its keys. */
-let started: Own;
+let started: Awaited<ReturnType<typeof make>>;
 /** A copy of this stack for each test. */
-let own: Own;
+let own: typeof started;
 
-async function make(origin?: { copyOf: TestDatabase }): Promise<Own> {
+async function make(origin?: { copyOf: TestDatabase }) {
   const state = openState(mkdtempSync(join(tmpdir(), 'admin-test-')), '');
   const database = await createTestDatabase(origin);
   writePrivate(state.path('stack.json'), { postgres: database.url, services: {} });
   return { database, state };
 }
-async function remove({ database, state }: Own): Promise<void> {
+async function remove({ database, state }: typeof started): Promise<void> {
   rmSync(state.folder, { recursive: true });
   await database.drop();
 }
@@ -57,13 +51,11 @@ const secretsFile = () => own.state.path('secrets.json');
 
 const surroundings = () => ({ STACK_FILE: own.state.path('stack.json') });
 
-/** Runs `npm run admin -- <command>` for the stack. */
 function admin(command: string | string[], env: NodeJS.ProcessEnv = {}, input = '') {
   const settings = { args: [command].flat(), env: { ...surroundings(), ...env }, input };
   return startProgram('deploy/local/admin.ts', settings).ended;
 }
 
-/** Result of a service that started and stopped without errors. */
 const endedWell = { code: 0, stderr: '' };
 
 /**
@@ -181,44 +173,35 @@ async function heldRotation() {
 }
 type HeldRotation = Awaited<ReturnType<typeof heldRotation>>;
 
-/** Cases: when the rotation is killed, and the actions before and after. */
-const interruptions: [string, (rotation: HeldRotation) => Promise<() => Promise<unknown>>][] = [
-  [
-    'before it has encrypted the keys',
-    async ({ killWithCommand, goOn }) => {
-      killWithCommand();
-      await goOn();
-      return startAuth;
-    },
-  ],
-  [
-    'while its command continues',
-    async ({ kill, goOn }) => {
-      kill('SIGKILL');
-      const started = startAuth();
-      await goOn();
-      return () => started;
-    },
-  ],
-  [
-    'when it has encrypted the keys',
-    async ({ kill, goOn, untilEncrypted }) => {
-      kill('SIGSTOP');
-      await goOn();
-      await untilEncrypted();
-      kill('SIGKILL');
-      return startAuth;
-    },
-  ],
-];
+/** Kills a rotation at different times; `start` of the result starts auth. */
+const interruptions: Record<string, (rotation: HeldRotation) => Promise<{ start: typeof startAuth }>> = {
+  async 'before it has encrypted the keys'({ killWithCommand, goOn }) {
+    killWithCommand();
+    await goOn();
+    return { start: startAuth };
+  },
+  async 'while its command continues'({ kill, goOn }) {
+    kill('SIGKILL');
+    const started = startAuth();
+    await goOn();
+    return { start: () => started };
+  },
+  async 'when it has encrypted the keys'({ kill, goOn, untilEncrypted }) {
+    kill('SIGSTOP');
+    await goOn();
+    await untilEncrypted();
+    kill('SIGKILL');
+    return { start: startAuth };
+  },
+};
 
-test.each(interruptions)(
+test.each(Object.keys(interruptions))(
   'the next start completes a secret rotation that was killed %s',
-  async (_, interrupt) => {
+  async (when) => {
     const before = keptSecrets();
     const rotation = await heldRotation();
     const { nextAuthKeySecret: noted } = keptSecrets();
-    const start = await interrupt(rotation);
+    const { start } = await interruptions[when]!(rotation);
     expect(await start()).toMatchObject(endedWell);
     await rotation.close();
     expect(keptSecrets()).toEqual({ ...before, authKeySecret: noted });

@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { environmentWith, readLauncherConfig, ROOT, stackFilePath } from './config.ts';
-import { activateNextKeySecret, storeNextKeySecret, readSecrets } from './key-secret.ts';
+import { readSecrets, rotateKeySecret } from './key-secret.ts';
 import { printProblem } from './problem.ts';
-import { serviceSecret } from './services.ts';
+import { serviceSecret } from './service-process.ts';
 import { readStack, type Stack } from './stack-file.ts';
 import { readJson } from './state.ts';
 
@@ -19,80 +19,65 @@ const withCommands = readdirSync(servicesFolder).filter((name) =>
 const ownerOf = (command: string): string | undefined =>
   withCommands.find((name) => existsSync(join(servicesFolder, name, 'commands', `${command}.ts`)));
 
-/** The database of a command. The other fields are set if it belongs to the running stack. */
-interface Target {
-  database: string;
-  stack?: { secretsFile: string; authInternalUrl: string; logs: string };
-}
-
-/** @throws Problem if DATABASE_URL is not set and no stack is running */
-function readTarget(): Target {
-  const named = readLauncherConfig().external.databaseUrl;
-  const file = stackFilePath();
-  const running = named === undefined ? readStack(file) : readJson<Stack>(file);
-  if (running && (named ?? running.postgres) === running.postgres) {
-    const stack = {
-      secretsFile: join(dirname(file), 'secrets.json'),
-      authInternalUrl: running.services['auth']?.internal ?? '',
-      logs: running.logs,
-    };
-    return { database: running.postgres, stack };
-  }
-  return { database: named! };
-}
-
 /** Runs a command of a service and resolves with its exit code. `quiet` shows only errors. */
-function runCommand(service: string, args: string[], env: NodeJS.ProcessEnv, quiet = false): Promise<number> {
-  const child = spawn(
-    process.execPath,
-    [...process.execArgv, join(servicesFolder, service, 'admin.ts'), ...args],
-    {
-      stdio: ['inherit', quiet ? 'ignore' : 'inherit', 'inherit'],
-      env,
-    },
-  );
+function runCommand(
+  service: string,
+  args: string[],
+  added: Record<string, string> = {},
+  quiet = false,
+): Promise<number> {
+  const script = join(servicesFolder, service, 'admin.ts');
+  const child = spawn(process.execPath, [...process.execArgv, script, ...args], {
+    stdio: ['inherit', quiet ? 'ignore' : 'inherit', 'inherit'],
+    env: environmentWith(added),
+  });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
   return new Promise((resolve) => child.on('exit', (code) => resolve(code ?? 1)));
 }
 
 /** Rotates the key secret of a stack. The launcher generates the new secret, like the first one. */
 async function rotateStackSecret(args: string[], database: string, file: string): Promise<number> {
-  const secrets = storeNextKeySecret(file);
-  const code = await runCommand('auth', args, environmentWith({ DATABASE_URL: database, ...secrets }), true);
-  if (code !== 0) return code;
-  activateNextKeySecret(file, secrets.AUTH_KEY_SECRET_NEW);
-  console.log(
-    `Encrypted the stack's keys with a new secret, which is in ${file}.\nRestart the stack (Ctrl-C, npm start). Until then its auth service continues with the keys that it has loaded.`,
-  );
-  return 0;
+  let code = 0;
+  await rotateKeySecret(database, file, async (settings) => {
+    code = await runCommand('auth', args, settings, true);
+    return code === 0;
+  });
+  if (code === 0)
+    console.log(
+      `Encrypted the stack's keys with a new secret, which is in ${file}.\nRestart the stack (Ctrl-C, npm start). Until then its auth service continues with the keys that it has loaded.`,
+    );
+  return code;
 }
 
-/** Prints the usage of all services. */
 async function help(): Promise<number> {
-  for (const service of withCommands) await runCommand(service, ['help'], environmentWith({}));
+  for (const service of withCommands) await runCommand(service, ['help']);
   return 0;
 }
 
+/** @throws Problem if DATABASE_URL is not set and no stack is running */
 async function run(args: string[]): Promise<number> {
   const [command = 'help'] = args;
   if (command === 'help') return help();
   const owner = ownerOf(command);
   // An unknown command needs no database.
-  if (owner === undefined) return runCommand('auth', args, environmentWith({}));
-  const { database, stack } = readTarget();
-  if (!stack) return runCommand(owner, args, environmentWith({ DATABASE_URL: database }));
-  const { secretsFile, authInternalUrl, logs } = stack;
-  const added = { DATABASE_URL: database, LOGS_DATABASE_URL: logs, AUTH_INTERNAL_URL: authInternalUrl };
-  if (command === 'rotate-key-secret') return rotateStackSecret(args, database, secretsFile);
+  if (owner === undefined) return runCommand('auth', args);
+  const named = readLauncherConfig().external.databaseUrl;
+  const file = stackFilePath();
+  const stack = named === undefined ? readStack(file) : readJson<Stack>(file);
+  // DATABASE_URL may name another database than that of the running stack.
+  if (!stack || (named !== undefined && named !== stack.postgres))
+    return runCommand(owner, args, { DATABASE_URL: named! });
+  const secretsFile = join(dirname(file), 'secrets.json');
+  if (command === 'rotate-key-secret') return rotateStackSecret(args, stack.postgres, secretsFile);
   const secrets = readSecrets(secretsFile);
-  const { authKeySecret: AUTH_KEY_SECRET } = secrets;
-  const SERVICE_SECRET = serviceSecret('letters', secrets);
-  const MEDIA_FOLDER = join(dirname(secretsFile), 'media');
-  return runCommand(
-    owner,
-    args,
-    environmentWith({ ...added, AUTH_KEY_SECRET, SERVICE_SECRET, MEDIA_FOLDER }),
-  );
+  return runCommand(owner, args, {
+    DATABASE_URL: stack.postgres,
+    LOGS_DATABASE_URL: stack.logs,
+    AUTH_INTERNAL_URL: stack.services['auth']?.internal ?? '',
+    AUTH_KEY_SECRET: secrets.authKeySecret,
+    SERVICE_SECRET: serviceSecret('letters', secrets),
+    MEDIA_FOLDER: join(dirname(file), 'media'),
+  });
 }
 
 try {

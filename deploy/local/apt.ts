@@ -5,10 +5,7 @@ export const canInstall = (): boolean => process.getuid?.() === 0 && onPath('apt
 
 let updated: Promise<boolean> | undefined;
 
-/**
- * Installs Debian packages and returns whether this succeeded. Concurrent calls wait for dpkg's lock.
- * @param signal aborts the installation
- */
+/** Installs Debian packages and returns whether this succeeded. Concurrent calls wait for dpkg's lock. */
 export async function aptInstall(packages: string[], signal: AbortSignal): Promise<boolean> {
   const run = async (...args: string[]): Promise<boolean> => {
     const flags = ['-q', '-o', 'DPkg::Lock::Timeout=120'];

@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url';
 import { integer, readConfig, url } from '@content-platform/chassis/config';
 import { z } from 'zod';
 
-/** The repository's folder. */
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** Folder for downloads that all stacks of this clone share. */
 export const DOWNLOADS = join(ROOT, '.local');
@@ -30,29 +29,24 @@ const launcherConfig = {
   BOOTSTRAP_BEGAN: z.coerce.number().optional(),
 };
 
-/**
- * Reads the launcher's settings from the environment.
- * @throws ConfigError with the variable, the allowed values and its value, unless the value may contain a password
- */
+/** Reads the launcher's settings. @throws ConfigError; it omits a value that may contain a password */
 export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env) {
   const config = readConfig(launcherConfig, env);
-  const external: External = {
-    databaseUrl: config.DATABASE_URL,
-    redisUrl: config.REDIS_URL,
-    kafkaBrokers: config.KAFKA_BROKERS,
-  };
   return {
     /** Folder for the stack's data, logs, secrets and stack.json. */
     state: stateFolder(env),
     gatewayPort: config.GATEWAY_PORT,
-    external,
+    external: {
+      databaseUrl: config.DATABASE_URL,
+      redisUrl: config.REDIS_URL,
+      kafkaBrokers: config.KAFKA_BROKERS,
+    } satisfies External,
     /** Time of the user's command in ms since 1970, before packages were installed. */
     began: config.BOOTSTRAP_BEGAN ?? Date.now(),
-    /** Starts the demo identity service. */
     identityDemo: config.IDENTITY_DEMO !== undefined,
     /** Password for the role `content_server`; undefined: the generated one in the state folder. */
     contentServerPassword: config.CONTENT_SERVER_PASSWORD,
-    /** Fails if a part is missing, for example Kafka. */
+    /** Requires every part, also Kafka. */
     ci: config.CI === 'true',
   };
 }
@@ -64,10 +58,7 @@ const stateFolder = (env: NodeJS.ProcessEnv): string => resolve(ROOT, env.STATE_
 export const stackFilePath = (env: NodeJS.ProcessEnv = process.env): string =>
   env.STACK_FILE || join(stateFolder(env), 'stack.json');
 
-/**
- * Returns the inherited environment with `added` variables. Drops X_FILE for each added X, because a process refuses
- * X together with X_FILE.
- */
+/** Returns the inherited environment with `added` variables. A process refuses X together with X_FILE: drops X_FILE. */
 export function environmentWith(added: Record<string, string>): NodeJS.ProcessEnv {
   const instead = new Set(Object.keys(added).map((name) => `${name}_FILE`));
   const inherited = Object.entries(process.env).filter(([name]) => !instead.has(name));

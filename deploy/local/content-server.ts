@@ -1,10 +1,17 @@
 // Simulates the content management server: changes records in the database, then announces the changes.
-import { models } from '@content-platform/contract';
-import { type Announcer, httpAnnouncer, kafkaAnnouncer, noAnnouncer } from './content-server/announce.ts';
-import { clearsOf } from './content-server/cleared.ts';
+import { listInvalidations, type Model, models } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
+import { createAccessToken } from './content-server/access-token.ts';
+import {
+  type Announcer,
+  httpAnnouncer,
+  kafkaAnnouncer,
+  keysDeleted,
+  noAnnouncer,
+} from './content-server/announce.ts';
 import { type Command, parseCommand, USAGE } from './content-server/commands.ts';
 import { openRecords, type Records, type Saved } from './content-server/records.ts';
-import { readSettings } from './content-server/settings.ts';
+import { readSettings, type Settings } from './content-server/settings.ts';
 import { steadyTraffic } from './content-server/traffic.ts';
 import { DEMO_RECORDS } from './demo-data.ts';
 import { Problem, printProblem } from './problem.ts';
@@ -15,7 +22,6 @@ const pastTense = { edit: 'updated', create: 'created', delete: 'deleted' } as c
 
 const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
 
-/** Changes records; resolves when the change is committed. */
 async function change(records: Records, { action, model, ids, title }: Change): Promise<Saved[]> {
   const text = title ?? `Changed at ${new Date().toISOString().slice(11, 23)}`;
   const which = model ?? pick(models);
@@ -38,6 +44,26 @@ async function changeAndAnnounce(command: Change, records: Records, announcer: A
       ? `${model} ${id} (version ${version}, "${title}")`
       : `${model} ${command.ids.join(', ')} ("${title}")`;
   return `${pastTense[command.action]} ${what}: ${outcome} in ${ms} ms`;
+}
+
+const shownClears = 20;
+
+/** Returns the newest cache clears of a record and of its model, a line for each. @throws Problem without a list */
+async function clearsOf(settings: Settings, model: Model, id: number): Promise<string[]> {
+  const list = async () => {
+    const token = await createAccessToken(settings).get();
+    return call(settings.gateway, listInvalidations, { query: { model, id, limit: shownClears }, token });
+  };
+  const { body, error } = await list().catch((failure: Error) => {
+    throw new Problem(`The clears of ${model} ${id} could not be listed: ${failure.message}.`);
+  });
+  if (error) throw new Problem(`The clears of ${model} ${id} could not be listed: ${error.message}`);
+  const lines = body.items.map(
+    ({ at, source, target, keys_deleted: keys, requested_by: caller }) =>
+      `${at}  ${source.padEnd(8)}  ${target}  ${keysDeleted(keys)}, requested by ${caller}`,
+  );
+  if (lines.length === 0) return [`${model} ${id} was not cleared in the last 30 days.`];
+  return body.next_cursor === null ? lines : [...lines, `These are the newest ${shownClears}.`];
 }
 
 async function run(given: Command): Promise<void> {

@@ -58,7 +58,6 @@ const bodies: Record<Model, (id: number) => { title: string; body: unknown }> = 
   }),
 };
 
-/** Records 1 to 50 of each model. */
 export const demoRecords = (): DemoRecord[] =>
   models.flatMap((model) =>
     Array.from({ length: DEMO_RECORDS }, (_, index) => ({

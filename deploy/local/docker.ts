@@ -26,10 +26,7 @@ interface Container {
   keep?: string;
 }
 
-/**
- * Runs a container as a process of the stack: `docker run` in the foreground forwards signals and ends with the container.
- * The container name is derived from the state folder, so that the next start removes a container of a killed launcher.
- */
+/** Runs a container as a process. Its name follows from the folder, so that the next start removes a leftover. */
 export function containerSpec(state: State, container: Container, ready: () => Promise<void>): ProcessSpec {
   const { image, port, inside, env = {}, command = [], keep } = container;
   const folder = createHash('sha256').update(state.folder).digest('hex').slice(0, 8);

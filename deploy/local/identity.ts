@@ -33,3 +33,12 @@ export function identityOf(pid: number): Identity | undefined {
 }
 
 export const isRunning = (identity: Identity): boolean => startTimeOf(identity.pid) === identity.began;
+
+/** Sends a signal to a process, or to a process group by its negative pid, unless it has ended. */
+export function sendSignal(pid: number | undefined, signal: NodeJS.Signals): void {
+  try {
+    if (pid) process.kill(pid, signal);
+  } catch {
+    // The process has already ended.
+  }
+}

@@ -6,11 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const LOCK_TOO_OLD_MS = 10 * 60_000;
 
-/**
- * Installs the packages if necessary. Concurrent runs wait for each other.
- * @param {string} root the repository's folder
- * @returns {Promise<string | undefined>} an error message for the user, or undefined
- */
+/** Installs missing packages, one run at a time. @returns {Promise<string | undefined>} an error message */
 export async function ensureInstalled(root) {
   if (isInstalled(root)) return undefined;
   const lock = join(root, '.local', 'install.lock');

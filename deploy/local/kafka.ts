@@ -6,10 +6,11 @@ import { Kafka, logLevel } from 'kafkajs';
 import { aptInstall, canInstall } from './apt.ts';
 import { containerSpec, hasImage } from './docker.ts';
 import { findJava, mavenJars } from './maven-jars.ts';
-import { freePort, HOST, preferredOrFreePort } from './ports.ts';
+import { freePort, HOST } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
 import type { State } from './state.ts';
+import { portFor, type ServerContext, type StackContext } from './stores.ts';
 import type { ProcessSpec } from './supervised.ts';
 import type { Report } from './terminal.ts';
 
@@ -32,7 +33,6 @@ async function listens(address: string): Promise<void> {
   await once(socket, 'connect', { signal: AbortSignal.timeout(1_000) }).finally(() => socket.destroy());
 }
 
-/** Throws unless the broker responds to a request. */
 async function answers(brokers: string): Promise<void> {
   await listens(brokers);
   const client = new Kafka({
@@ -50,27 +50,36 @@ async function answers(brokers: string): Promise<void> {
   }
 }
 
-/** The brokers that KAFKA_BROKERS names. @throws Problem when none of them can be reached */
-export async function externalKafka(brokers: string): Promise<void> {
-  await Promise.any(brokers.split(',').map((address) => listens(address.trim()))).catch(() => {
-    throw new Problem(`KAFKA_BROKERS: nothing listens at ${brokers}. Start it, or unset KAFKA_BROKERS.`);
-  });
+/** Starts Kafka; returns its brokers, or null without Kafka. @throws Problem if Kafka is required and cannot run */
+export async function startKafka(context: StackContext, report: Report): Promise<string | null> {
+  const { kafkaBrokers } = context.external;
+  if (kafkaBrokers) {
+    await Promise.any(kafkaBrokers.split(',').map((address) => listens(address.trim()))).catch(() => {
+      throw new Problem(
+        `KAFKA_BROKERS: nothing listens at ${kafkaBrokers}. Start it, or unset KAFKA_BROKERS.`,
+      );
+    });
+    report(`at ${kafkaBrokers}`);
+    return kafkaBrokers;
+  }
+  const prepared = await prepareKafka(context, report);
+  if (typeof prepared !== 'string') {
+    await context.up(prepared.spec);
+    report(`${prepared.version} at ${prepared.brokers}`);
+    return prepared.brokers;
+  }
+  if (context.needsKafka)
+    throw new Problem(`There is no Kafka: ${prepared}. Install Java 17 and Maven, or set KAFKA_BROKERS.`);
+  report(
+    `unavailable (${prepared}); invalidation works by HTTP only. To use Kafka, install Java 17 and Maven, or Docker, or set KAFKA_BROKERS.`,
+  );
+  return null;
 }
 
-/**
- * Chooses how to run Kafka: Java with Maven, Docker, or Debian packages of Java and Maven.
- * @param usual the port to use if it is free; any free one without it
- * @param advertisedFor returns the address at which clients reach a port
- * @returns the process, or the reason why Kafka cannot run
- */
-export async function prepareKafka(
-  state: State,
-  usual: number | undefined,
-  signal: AbortSignal,
-  report: Report,
-  advertisedFor: (port: number) => Promise<number>,
-): Promise<PreparedKafka | string> {
-  const port = await preferredOrFreePort(usual);
+/** Chooses Java with Maven, Docker, or Debian packages. Returns the process, or the reason why Kafka cannot run. */
+export async function prepareKafka(context: ServerContext, report: Report): Promise<PreparedKafka | string> {
+  const { state, signal, proxy } = context;
+  const port = await portFor(context, 9092);
   const withJava = async (): Promise<PreparedKafka | string> => {
     const java = await findJava(signal);
     if (!java) return 'there is no Java 17 or newer';
@@ -80,25 +89,21 @@ export async function prepareKafka(
       if (failure) return failure;
     }
     report('');
-    const advertised = await advertisedFor(port);
-    return {
-      brokers: `${HOST}:${advertised}`,
-      version: kafkaJars.version,
-      spec: await brokerSpec(state, java, port, advertised, signal),
-    };
+    const advertised = proxy ? await proxy('kafka', port) : port;
+    const spec = await brokerSpec(state, java, port, advertised, signal);
+    return { spec, brokers: `${HOST}:${advertised}`, version: kafkaJars.version };
   };
 
-  let found = await withJava();
+  const found = await withJava();
   if (typeof found !== 'string') return found;
   if (await hasImage(image, signal)) {
     report('in Docker');
     return dockerKafka(state, port);
   }
-  if (canInstall()) {
-    report('installing Java and Maven');
-    if (await aptInstall(['openjdk-17-jre-headless', 'maven'], signal)) found = await withJava();
-    else if (await aptInstall(['default-jre-headless', 'maven'], signal)) found = await withJava();
-  }
+  if (!canInstall()) return found;
+  report('installing Java and Maven');
+  for (const java of ['openjdk-17-jre-headless', 'default-jre-headless'])
+    if (await aptInstall([java, 'maven'], signal)) return withJava();
   return found;
 }
 

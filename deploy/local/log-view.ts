@@ -1,18 +1,4 @@
-const levels: Record<string, string> = {
-  10: 'trace',
-  20: 'debug',
-  30: 'info',
-  40: 'warn',
-  50: 'error',
-  60: 'fatal',
-};
 const shownElsewhere = new Set(['time', 'level', 'service', 'message', 'msg', 'pid', 'hostname', 'trace_id']);
-
-/** A log line: its level and its readable form. */
-interface LogLine {
-  level: string;
-  text: string;
-}
 
 /** C0 except tab, DEL, C1, bidirectional controls, line and paragraph separators. */
 // oxlint-disable-next-line no-control-regex
@@ -33,10 +19,10 @@ function show(value: unknown): string {
 }
 
 /**
- * Formats a JSON log line for people: `12:00:01 gateway  info  request done status=200`. Other output, for example of a
- * Node crash, is shown unchanged. Control characters are escaped.
+ * Returns the level of a JSON log line, and its text for people: `12:00:01 gateway  info  request done status=200`. Other
+ * output, for example of a Node crash, has the level `error` and its own text. Control characters are escaped.
  */
-export function readableLine(name: string, line: string): LogLine {
+export function readableLine(name: string, line: string): { level: string; text: string } {
   let entry: Record<string, unknown> | undefined;
   try {
     const parsed: unknown = JSON.parse(line);
@@ -47,16 +33,11 @@ export function readableLine(name: string, line: string): LogLine {
   const at = entry?.time === undefined ? new Date() : new Date(entry.time as string | number);
   const clock = Number.isNaN(at.getTime()) ? '' : at.toTimeString().slice(0, 8);
   if (!entry) return { level: 'error', text: `${clock} ${name.padEnd(13)} ${escapeControls(line)}` };
-  const level = levels[String(entry.level)] ?? show(entry.level);
+  const level = show(entry.level);
   const fields = Object.entries(entry)
     .filter(([key]) => !shownElsewhere.has(key))
     .map(([key, value]) => `${key}=${show(value)}`);
-  const text = [
-    clock,
-    name.padEnd(13),
-    level.padEnd(5),
-    show(entry.message ?? entry.msg ?? ''),
-    ...fields,
-  ].join(' ');
+  const message = show(entry.message ?? entry.msg ?? '');
+  const text = [clock, name.padEnd(13), level.padEnd(5), message, ...fields].join(' ');
   return { level, text: escapeControls(text) };
 }

@@ -23,7 +23,6 @@ export async function startMailCatcher(folder: string) {
   const port = await freePort();
   await once(server.listen(port, HOST), 'listening');
   return {
-    /** Settings of the auth service. */
     settings: {
       SMTP_URL: `smtp://${HOST}:${port}?tls=never`,
       MAIL_FROM: 'Content Platform <no-reply@example.com>',

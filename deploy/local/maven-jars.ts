@@ -16,11 +16,7 @@ export async function findJava(signal: AbortSignal): Promise<string | undefined>
   return undefined;
 }
 
-/**
- * Manages the jars that the file `pom` depends on.
- * @param artifact the artifact whose version names the folder
- * @param name prefix of the folder for the jars; the folder appears after a complete download
- */
+/** Manages the jars that the file `pom` depends on, in a folder named after `name` and the version of `artifact`. */
 export function mavenJars(name: string, pom: string, artifact: string) {
   const [, found] = readFileSync(pom, 'utf8').split(`${artifact}</artifactId>`, 2);
   const version = /<version>([^<]+)/.exec(found ?? '')?.[1] ?? '';
@@ -34,10 +30,7 @@ export function mavenJars(name: string, pom: string, artifact: string) {
       const jars = readdirSync(folder).toSorted();
       return jars.map((jar) => join(folder, jar)).join(':');
     },
-    /**
-     * Downloads the jars with Maven and returns the reason of a failure, or undefined. Concurrent downloads are safe: each
-     * uses a folder of its own, which is renamed when it is complete.
-     */
+    /** Downloads the jars; returns the reason of a failure. Concurrent downloads are safe: each has its own draft. */
     async download(signal: AbortSignal): Promise<string | undefined> {
       const maven = onPath('mvn');
       if (!maven) return 'there is no Maven (mvn)';

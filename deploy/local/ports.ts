@@ -2,17 +2,12 @@ import { createServer } from 'node:net';
 
 export const HOST = '127.0.0.1';
 
-/** Returns whether a port of the loopback address is free. */
 export const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer();
     server.once('error', () => resolve(false));
     server.listen(port, HOST, () => server.close(() => resolve(true)));
   });
-
-/** Returns the usual port if it is given and free, otherwise any free port. */
-export const preferredOrFreePort = async (usual?: number): Promise<number> =>
-  usual !== undefined && (await isFree(usual)) ? usual : freePort();
 
 /**
  * Returns a free port below the ephemeral range. While the server restarts, the system cannot assign its port to another

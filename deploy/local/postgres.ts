@@ -14,11 +14,14 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { withClient } from '@content-platform/chassis';
-import { HOST, preferredOrFreePort } from './ports.ts';
+import pg from 'pg';
+import { HOST } from './ports.ts';
 import { Problem } from './problem.ts';
 import { lastLines, runCommand } from './run-command.ts';
 import type { State } from './state.ts';
+import { portFor, type ServerContext, type StackContext } from './stores.ts';
 import type { ProcessSpec } from './supervised.ts';
+import type { Report } from './terminal.ts';
 
 const owner = 'platform';
 /** Without this flag access(2), with which PostgreSQL checks its binaries, ignores capabilities. */
@@ -38,10 +41,8 @@ function nativeFolder(): string {
 function createLinks(native: string): void {
   const list = join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;
-  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as {
-    source: string;
-    target: string;
-  }[]) {
+  const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[];
+  for (const { source, target } of links) {
     const link = join(dirname(native), target);
     if (!existsSync(link)) symlinkSync(source.slice(dirname(target).length + 1), link);
   }
@@ -65,25 +66,63 @@ function asUser(data: string, command: string, args: string[]): { command: strin
   return { command: 'setpriv', args: [...ids, ...rights, command, ...args] };
 }
 
+/** URLs of the platform's two databases, with the owner's credentials. */
+export interface Databases {
+  platform: string;
+  logs: string;
+  version: string;
+}
+
+function withDatabase(url: string, name: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+}
+
 /**
- * Creates a missing data folder and returns the definition of the server process.
- * @param usual the port to use if it is free; default: any free port
- * @throws Problem if the data belongs to another major version
+ * Starts PostgreSQL, or uses the server of DATABASE_URL, and creates the missing databases: the one that the URL names
+ * (default `platform`), and `logs`.
+ * @throws Problem if the server cannot start or refuses
  */
-export async function preparePostgres(
-  state: State,
-  usual: number | undefined,
-  signal: AbortSignal,
-): Promise<{ spec: ProcessSpec; url: string }> {
+export async function startPostgres(context: StackContext, report: Report): Promise<Databases> {
+  let url = context.external.databaseUrl;
+  if (!url) {
+    const prepared = await preparePostgres(context);
+    await context.up(prepared.spec);
+    ({ url } = prepared);
+  }
+  const { pathname, host } = new URL(url);
+  const named = decodeURIComponent(pathname.slice(1));
+  const platform = named === '' || named === 'postgres' ? 'platform' : named;
+  const ensureDatabases = async (client: pg.Client): Promise<string> => {
+    for (const name of [platform, 'logs']) {
+      const found = await client.query('select 1 from pg_database where datname = $1', [name]);
+      if (found.rowCount === 0) await client.query(`create database ${pg.escapeIdentifier(name)}`);
+    }
+    const { rows } = await client.query<{ server_version: string }>('show server_version');
+    return rows[0]?.server_version.split(' ')[0] ?? '';
+  };
+  const version = await withClient(withDatabase(url, 'postgres'), ensureDatabases).catch((error: Error) => {
+    throw new Problem(
+      `PostgreSQL at ${host} refuses: ${error.message || String(error)}. Is DATABASE_URL right?`,
+    );
+  });
+  report(`${version} at ${host}`);
+  return { platform: withDatabase(url, platform), logs: withDatabase(url, 'logs'), version };
+}
+
+/** Returns the server process; creates a missing data folder. @throws Problem for data of another major version */
+export async function preparePostgres(context: ServerContext): Promise<{ spec: ProcessSpec; url: string }> {
+  const { state, signal } = context;
   const native = nativeFolder();
   createLinks(native);
   const data = state.path('postgres');
-  const [, version = ''] =
-    /(\d+\.\d+)/.exec((await runCommand(join(native, 'bin', 'postgres'), ['--version'])).output) ?? [];
+  const server = join(native, 'bin', 'postgres');
+  const [, version = ''] = /(\d+\.\d+)/.exec((await runCommand(server, ['--version'])).output) ?? [];
   if (existsSync(data)) refuseOther(data, version);
   else await initialize(native, data, state, signal);
 
-  const port = await preferredOrFreePort(usual);
+  const port = await portFor(context, 5432);
   const url = `postgres://${owner}:${state.secrets.postgresPassword}@${HOST}:${port}/postgres`;
   const settings = {
     listen_addresses: HOST,
@@ -97,22 +136,18 @@ export async function preparePostgres(
     log_error_verbosity: 'terse',
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const args = ['-D', data, '-p', String(port), ...flags];
-  return {
-    url,
-    spec: {
-      name: 'postgres',
-      ...asUser(data, join(native, 'bin', 'postgres'), args),
-      cwd: data,
-      // Not in `ready`: there a wrong password would look like a slow start.
-      ready: () => connects(url),
-      readyWithinMs: 60_000,
-      stopSignal: 'SIGINT', // "fast": ends sessions, writes a checkpoint
-    },
+  const spec: ProcessSpec = {
+    name: 'postgres',
+    ...asUser(data, server, ['-D', data, '-p', String(port), ...flags]),
+    cwd: data,
+    ready: () => connects(url),
+    readyWithinMs: 60_000,
+    stopSignal: 'SIGINT', // "fast": ends sessions, writes a checkpoint
   };
+  return { url, spec };
 }
 
-/** Resolves when the server accepts connections, or refuses this one permanently. */
+/** Resolves when the server accepts connections. A wrong password is no slow start; the next query reports it. */
 async function connects(url: string): Promise<void> {
   await withClient(url, async () => {}).catch((error: { code?: string }) => {
     if (error.code !== '28P01') throw error;

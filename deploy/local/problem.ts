@@ -15,10 +15,7 @@ export class Problem extends Error {
 
 const notWritable = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOSPC']);
 
-/**
- * Prints an error to stderr. A Problem, a ConfigError and a failed file write are one line. Any other error is a bug and has
- * its stack.
- */
+/** Prints a Problem, a ConfigError or a failed write in one line. Any other error is a bug and has its stack. */
 export function printProblem(error: unknown): void {
   const { code = '', path } = (error ?? {}) as NodeJS.ErrnoException;
   if (path && notWritable.has(code))

@@ -10,21 +10,17 @@ const graceMs = 3_000;
 
 export type ProcessTiers = ReturnType<typeof createProcessTiers>;
 
-/** Supervises the stack's processes, in tiers. */
 export function createProcessTiers(context: SupervisorContext) {
   const processes: { tier: Tier; supervised: Supervised }[] = [];
   return {
-    /** Starts a process and keeps it running; resolves when it is ready. */
     async up(tier: Tier, spec: ProcessSpec): Promise<void> {
       context.signal.throwIfAborted();
       const supervised = supervise(spec, context);
       processes.push({ tier, supervised });
       await supervised.start();
     },
-    /** Returns the current pid of the process; 0 if it is not running. */
     pidOf: (name: string): number =>
       processes.find(({ supervised }) => supervised.name === name)?.supervised.pid ?? 0,
-    /** Stops every process; resolves when all have ended. */
     async stop(): Promise<void> {
       for (const name of tierNames) {
         const inTier = processes.filter(({ tier }) => tier === name);

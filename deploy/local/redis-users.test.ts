@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { login, models, readContent } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
-import { serviceOf, type ServiceName, services } from '@content-platform/contract/services';
+import { serviceOf, services } from '@content-platform/contract/services';
 import { ROOT } from './config.ts';
 import { tokenOf } from '../../test/support/accounts.ts';
 import { stack } from '../../test/support/stack.ts';
 import { until } from '../../test/support/wait.ts';
+import { environmentOf } from './testing/environment.ts';
 
 const clients: Redis[] = [];
 afterAll(() => clients.forEach((client) => client.disconnect()));
@@ -20,17 +21,11 @@ function connect(url: string): Redis {
   return client;
 }
 
-/** Connects with the credentials of a running process, as an intruder in that process could. */
-function connectAs(name: ServiceName): Redis {
-  const environment = readFileSync(`/proc/${stack().services[name]!.pid}/environ`, 'utf8');
-  return connect(/^REDIS_URL=(.*)$/m.exec(environment.replaceAll('\0', '\n'))![1]!);
-}
-
 const keysOf = { gateway: 'rate:x:y', auth: 'guesses:json:x', 'content-cache': 'webform:1' } as const;
 const users = Object.keys(keysOf) as (keyof typeof keysOf)[];
 
 test.each(users)('%s reaches its own keys only', async (name) => {
-  const client = connectAs(name);
+  const client = connect(environmentOf(name).REDIS_URL!);
   await client.unlink(keysOf[name]).catch(() => client.set(keysOf[name], '1', 'EX', 1));
   for (const other of users.filter((user) => user !== name))
     for (const attack of [

@@ -3,10 +3,11 @@ import { Redis } from 'ioredis';
 import { services } from '@content-platform/contract';
 import { aptInstall, canInstall } from './apt.ts';
 import { containerSpec, hasImage } from './docker.ts';
-import { HOST, preferredOrFreePort } from './ports.ts';
+import { HOST } from './ports.ts';
 import { Problem } from './problem.ts';
 import { onPath, runCommand } from './run-command.ts';
-import { derivedSecret, type Secrets, type State } from './state.ts';
+import { derivedSecret, type Secrets } from './state.ts';
+import { portFor, type ServerContext, type StackContext } from './stores.ts';
 import type { ProcessSpec } from './supervised.ts';
 import type { Report } from './terminal.ts';
 
@@ -14,11 +15,8 @@ const oldestVersion = 7;
 const image = 'redis:8';
 const settings = '--maxmemory 256mb --maxmemory-policy allkeys-lfu --appendonly yes'.split(' ');
 
-/**
- * Resolves with the server's version.
- * @throws the reason if the server does not respond within a second
- */
-async function pingRedis(url: string): Promise<string> {
+/** Connects without retries. @throws the reason if the server does not respond within a second */
+async function withRedis<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(url, {
     lazyConnect: true,
     connectTimeout: 1_000,
@@ -30,7 +28,7 @@ async function pingRedis(url: string): Promise<string> {
   client.on('error', (error) => (cause = error));
   try {
     await client.connect();
-    return /redis_version:(\S+)/.exec(await client.info('server'))?.[1] ?? '';
+    return await work(client);
   } catch (error) {
     throw cause ?? error;
   } finally {
@@ -38,41 +36,27 @@ async function pingRedis(url: string): Promise<string> {
   }
 }
 
-/**
- * Creates the users of the services on a server that has just started, and gives the user `default`, who may do
- * everything, the password of `url`.
- */
+const versionOf = (url: string): Promise<string> =>
+  withRedis(url, async (client) => /redis_version:(\S+)/.exec(await client.info('server'))?.[1] ?? '');
+
+/** Creates the users of the services, and gives the user `default`, who may do everything, the password of `url`. */
 async function ensureUsers(url: string, secrets: Secrets): Promise<void> {
-  const { port, password } = new URL(url);
-  const client = new Redis({ host: HOST, port: Number(port), lazyConnect: true, retryStrategy: () => null });
-  client.on('error', () => {}); // the command under way reports the error
-  try {
-    await client.connect();
+  const { host, password } = new URL(url);
+  await withRedis(`redis://${host}`, async (client) => {
     for (const { name, redis } of services) {
-      if (!redis) continue;
-      const rules = redis.split(' ');
-      await client.call(
-        'ACL',
-        'SETUSER',
-        name,
-        'on',
-        `>${derivedSecret(secrets, `redis ${name}`)}`,
-        ...rules,
-      );
+      const secret = `>${derivedSecret(secrets, `redis ${name}`)}`;
+      if (redis) await client.call('ACL', 'SETUSER', name, 'on', secret, ...redis.split(' '));
     }
     await client.call('ACL', 'SETUSER', 'default', 'resetpass', `>${password}`);
-  } catch (error) {
+  }).catch((error: Error) => {
     // The server has its users already.
-    if (!(error as Error).message.startsWith('NOAUTH')) throw error;
-  } finally {
-    client.disconnect();
-  }
-  await pingRedis(url);
+    if (!error.message.startsWith('NOAUTH')) throw error;
+  });
+  await versionOf(url);
 }
 
-/** Checks the server at REDIS_URL. @throws Problem if it does not respond or is too old */
-export async function externalRedis(url: string): Promise<string> {
-  const version = await pingRedis(url).catch((error: Error) => {
+async function checkExternal(url: string): Promise<string> {
+  const version = await versionOf(url).catch((error: Error) => {
     throw new Problem(
       `REDIS_URL: no Redis answers at ${new URL(url).host} (${error.message}). Start it, or unset REDIS_URL.`,
     );
@@ -82,62 +66,39 @@ export async function externalRedis(url: string): Promise<string> {
   return version;
 }
 
-/**
- * Chooses how to run Redis: a binary on PATH, Docker, or a Debian package.
- * @param usual the port to use if it is free; default: any free port
- * @throws Problem if none of them is available
- */
-export async function prepareRedis(
-  state: State,
-  usual: number | undefined,
-  signal: AbortSignal,
-  report: Report,
-): Promise<{ spec: ProcessSpec; url: string }> {
-  const port = await preferredOrFreePort(usual);
-  // redis-cli sends an empty user name, which Redis refuses, if the URL has none.
-  const url = `redis://default:${derivedSecret(state.secrets, 'redis')}@${HOST}:${port}`;
-  const ready = (): Promise<void> => ensureUsers(url, state.secrets);
-  const local = (binary: string): { spec: ProcessSpec; url: string } => ({
-    url,
-    spec: serverSpec(state, binary, port, ready),
-  });
+/** Starts Redis with an empty cache, or checks the user's own; returns its URL. @throws Problem if Redis cannot run */
+export async function startRedis(context: StackContext, report: Report): Promise<string> {
+  const { redisUrl } = context.external;
+  if (redisUrl) {
+    report(`${await checkExternal(redisUrl)} at ${new URL(redisUrl).host}`);
+    return redisUrl;
+  }
+  const port = await portFor(context, 6379);
+  await context.up(await chooseSpec(context, port, report));
+  report(`at ${HOST}:${port}`);
+  return urlAt(context, port);
+}
 
-  const binary = await newEnough(signal);
-  if (binary) return local(binary);
-  if (await hasImage(image, signal)) {
+/** With a user name, because redis-cli otherwise sends an empty one, which Redis refuses. */
+const urlAt = ({ state }: ServerContext, port: number): string =>
+  `redis://default:${derivedSecret(state.secrets, 'redis')}@${HOST}:${port}`;
+
+/** Chooses how to run Redis: a binary on PATH, Docker, or a Debian package. @throws Problem without any of them */
+async function chooseSpec(context: ServerContext, port: number, report: Report): Promise<ProcessSpec> {
+  const { state, signal } = context;
+  const ready = (): Promise<void> => ensureUsers(urlAt(context, port), state.secrets);
+  let binary = await findBinary(signal);
+  if (!binary && (await hasImage(image, signal))) {
     report('in Docker');
     const command = ['redis-server', ...settings];
-    return {
-      url,
-      spec: containerSpec(state, { name: 'redis', image, port, inside: 6379, command }, ready),
-    };
+    return containerSpec(state, { name: 'redis', image, port, inside: 6379, command }, ready);
   }
-  report('installing redis-server');
-  const installed = await installedRedis(signal);
-  if (installed) return local(installed);
-  throw new Problem(
-    `There is no Redis: install redis-server or valkey-server ${oldestVersion} or newer (apt install redis-server, brew install redis), start Docker, or set REDIS_URL.`,
-  );
-}
-
-/** Returns the path of a server of a supported version, installed as a Debian package if necessary; otherwise undefined. */
-export async function installedRedis(signal: AbortSignal): Promise<string | undefined> {
-  const binary = await newEnough(signal);
-  if (binary || !canInstall()) return binary;
-  return (await aptInstall(['redis-server'], signal)) ? newEnough(signal) : undefined;
-}
-
-async function newEnough(signal: AbortSignal): Promise<string | undefined> {
-  for (const name of ['redis-server', 'valkey-server']) {
-    const file = onPath(name);
-    if (!file) continue;
-    const { output } = await runCommand(file, ['--version'], { signal, within: 10_000 });
-    if (Number(/v=(\d+)/.exec(output)?.[1] ?? 0) >= oldestVersion) return file;
-  }
-  return undefined;
-}
-
-function serverSpec(state: State, binary: string, port: number, ready: () => Promise<void>): ProcessSpec {
+  if (!binary) report('installing redis-server');
+  binary ??= await installedRedis(signal);
+  if (!binary)
+    throw new Problem(
+      `There is no Redis: install redis-server or valkey-server ${oldestVersion} or newer (apt install redis-server, brew install redis), start Docker, or set REDIS_URL.`,
+    );
   const folder = state.path('redis');
   // A stack starts with an empty cache. A server that crashes while the stack runs restarts with its data.
   rmSync(folder, { recursive: true, force: true });
@@ -152,4 +113,21 @@ function serverSpec(state: State, binary: string, port: number, ready: () => Pro
     readyWithinMs: 20_000,
     stopSignal: 'SIGTERM',
   };
+}
+
+/** Returns the path of a server of a supported version, installed as a Debian package if necessary; otherwise undefined. */
+export async function installedRedis(signal: AbortSignal): Promise<string | undefined> {
+  const binary = await findBinary(signal);
+  if (binary || !canInstall()) return binary;
+  return (await aptInstall(['redis-server'], signal)) ? findBinary(signal) : undefined;
+}
+
+async function findBinary(signal: AbortSignal): Promise<string | undefined> {
+  for (const name of ['redis-server', 'valkey-server']) {
+    const file = onPath(name);
+    if (!file) continue;
+    const { output } = await runCommand(file, ['--version'], { signal, within: 10_000 });
+    if (Number(/v=(\d+)/.exec(output)?.[1] ?? 0) >= oldestVersion) return file;
+  }
+  return undefined;
 }

@@ -1,16 +1,10 @@
 import { afterAll, expect, test } from '@jest/globals';
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { Database } from '@content-platform/chassis';
 import { serviceOf, type ServiceName, services } from '@content-platform/contract';
 import { createDeletedUserStore } from '../../services/auth/deleted-user-store.ts';
 import { stack } from '../../test/support/stack.ts';
-
-/** Returns the environment of a running process, which an intruder in that process reads. */
-function environmentOf(name: ServiceName): Record<string, string> {
-  const text = readFileSync(`/proc/${stack().services[name]!.pid}/environ`, 'utf8');
-  return Object.fromEntries(text.split('\0').map((line) => line.split(/=(.*)/s).slice(0, 2)));
-}
+import { environmentOf } from './testing/environment.ts';
 
 const clients: pg.Client[] = [];
 afterAll(() => Promise.all(clients.map((client) => client.end())));
@@ -63,14 +57,11 @@ test.each(services)(
   '$name reads deleted users only if it is auth, and no service changes them',
   async ({ name }) => {
     const client = await connect(environmentOf(name).LOGS_DATABASE_URL!);
-    for (const read of ['SELECT FROM logs.deleted_user', `SELECT logs.erase_users('{}', '{}')`]) {
+    for (const read of ['SELECT FROM logs.deleted_user', `SELECT logs.erase_users('{}', '{}')`])
       if (name === 'auth') await client.query(read);
       else await expect(client.query(read)).rejects.toMatchObject(refused);
-    }
-    await expect(client.query('DELETE FROM logs.deleted_user')).rejects.toMatchObject(refused);
-    await expect(client.query('INSERT INTO logs.deleted_user VALUES (1, now())')).rejects.toMatchObject(
-      refused,
-    );
+    for (const write of ['DELETE FROM logs.deleted_user', 'INSERT INTO logs.deleted_user VALUES (1, now())'])
+      await expect(client.query(write)).rejects.toMatchObject(refused);
   },
 );
 

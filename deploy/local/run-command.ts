@@ -3,11 +3,7 @@ import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { environmentWith } from './config.ts';
-
-interface CommandResult {
-  code: number;
-  output: string;
-}
+import { sendSignal } from './identity.ts';
 
 interface CommandOptions {
   /** Kills the command and its child processes with SIGKILL when aborted. */
@@ -19,15 +15,14 @@ interface CommandOptions {
 }
 
 /**
- * Runs a command and returns its exit code and its output (stdout and stderr). A non-zero exit code is not an error here.
- * A command that cannot start or that timed out has the code -1.
- * @throws the signal's reason if the signal aborted the command
+ * Runs a command and returns its exit code and its output (stdout and stderr). A command that cannot start or that timed
+ * out has the code -1. @throws the signal's reason if the signal aborted the command
  */
 export async function runCommand(
   command: string,
   args: string[],
   options: CommandOptions = {},
-): Promise<CommandResult> {
+): Promise<{ code: number; output: string }> {
   options.signal?.throwIfAborted();
   const child = spawn(command, args, {
     // A process group of its own, because the launcher handles Ctrl-C.
@@ -38,13 +33,7 @@ export async function runCommand(
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
-  const kill = (): void => {
-    try {
-      if (child.pid) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // the process has already ended
-    }
-  };
+  const kill = (): void => sendSignal(-(child.pid ?? 0), 'SIGKILL');
   const timer = options.within === undefined ? undefined : setTimeout(kill, options.within);
   options.signal?.addEventListener('abort', kill, { once: true });
   const [code] = await once(child, 'close').catch((error: Error) => {

@@ -16,11 +16,7 @@ import { Problem } from './problem.ts';
 export const isLocalHost = (host: string): boolean =>
   /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?|\/.*)$/i.test(host);
 
-/**
- * Refuses demo data in a database on another machine, because demo accounts have public passwords.
- * @param databaseUrl URL of the user's database
- * @throws Problem if the database is not on this machine
- */
+/** Demo accounts have public passwords. @throws Problem if the database is not on this machine */
 export function refuseRemoteDemoData(databaseUrl: string): void {
   // Checks the host that node-postgres connects to, because URL parameters may override the host of the URL.
   const { host } = new pg.Client({ connectionString: databaseUrl });
@@ -30,19 +26,20 @@ export function refuseRemoteDemoData(databaseUrl: string): void {
     );
 }
 
-/**
- * Adds missing demo data. Keeps existing data, including changed demo data.
- * @param database URL of the platform's database for the owner; the services have migrated it
- */
+/** Adds missing demo data to the migrated database of the owner. Keeps existing data, including changed demo data. */
 export async function seed(database: string): Promise<void> {
-  await withClient(database, addRecords);
-  await addLetters(database, await addAccounts(database));
+  const addRecords = `insert into content.record (model, id, title, body)
+     select model, id, title, body
+     from json_to_recordset($1) as demo (model text, id bigint, title text, body jsonb)
+     on conflict do nothing`;
+  await withClient(database, (client) => client.query(addRecords, [JSON.stringify(demoRecords())]));
+  const userId = await addAccounts(database);
+  const letters = await openLetters(database);
+  const demoLetters = DEMO_LETTERS.map((letter) => ({ ...letter, userId }));
+  await ensureLetters(letters, demoLetters).finally(() => letters.close());
 }
 
-/**
- * Enables login for the role `content_server`, which the content-cache service creates without login.
- * @returns the database URL for this role
- */
+/** Enables the login of the role `content_server` and returns its database URL. content-cache creates the role. */
 export async function enableContentServerLogin(database: string, password: string): Promise<string> {
   const statement = `alter role content_server login password ${pg.escapeLiteral(password)}`;
   await withClient(database, (client) => client.query(statement));
@@ -50,16 +47,6 @@ export async function enableContentServerLogin(database: string, password: strin
   own.username = 'content_server';
   own.password = password;
   return own.href;
-}
-
-async function addRecords(client: pg.Client): Promise<void> {
-  await client.query(
-    `insert into content.record (model, id, title, body)
-     select model, id, title, body
-     from json_to_recordset($1) as demo (model text, id bigint, title text, body jsonb)
-     on conflict do nothing`,
-    [JSON.stringify(demoRecords())],
-  );
 }
 
 /** Returns the ID of the user who owns the demo letters. */
@@ -72,17 +59,5 @@ async function addAccounts(database: string): Promise<number> {
     return (await accounts.users.findByEmail(DEMO_LETTERS_OF))!.id;
   } finally {
     await accounts.close();
-  }
-}
-
-async function addLetters(database: string, userId: number): Promise<void> {
-  const letters = await openLetters(database);
-  try {
-    await ensureLetters(
-      letters,
-      DEMO_LETTERS.map((letter) => ({ ...letter, userId })),
-    );
-  } finally {
-    await letters.close();
   }
 }

@@ -1,13 +1,42 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { internalPortOffset, portOf, type Service, serviceOf, services } from '@content-platform/contract';
+import {
+  addressSettings,
+  internalPortOffset,
+  portOf,
+  type Service,
+  type ServiceName,
+  serviceOf,
+  services,
+} from '@content-platform/contract';
 import { ROOT } from './config.ts';
+import { readSecrets, rotateKeySecret } from './key-secret.ts';
 import { HOST } from './ports.ts';
-import { environmentOf, mainOf, prepare, type ServiceContext } from './services.ts';
+import { Problem } from './problem.ts';
+import { lastLines, runCommand } from './run-command.ts';
 import type { Stack } from './stack-file.ts';
+import { derivedSecret, type Secrets } from './state.ts';
 import type { ProcessSpec } from './supervised.ts';
 
-const readyWithinMs = 60_000;
+export interface ServiceContext {
+  postgres: string;
+  logs: string;
+  redis: string;
+  /** Kafka brokers; empty without Kafka. */
+  kafka: string;
+  media: string;
+  /** Networks whose X-Forwarded-For the gateway trusts. */
+  trustedProxies?: string | undefined;
+  /** Settings of the auth service for an identity service and for mails. */
+  identity?: Record<string, string> | undefined;
+  mail?: Record<string, string> | undefined;
+  urlOf: (name: ServiceName, listener: 'public' | 'internal') => string;
+  /** Returns the URL of a store with the user of the service; without it the process gets the URLs above. */
+  asUser?: ((name: ServiceName, url: string) => string) | undefined;
+  /** Read at each start, because `npm run admin -- rotate-key-secret` changes the secrets. Empty: the process gets none. */
+  secretsFile: string;
+}
+
 /** Node flags of every process of the platform. */
 export const NODE_FLAGS = [
   // Suppresses Node warnings that are irrelevant to the platform.
@@ -37,6 +66,65 @@ export function addressesOf(
   return { gateway: at(gatewayPort), services: Object.fromEntries(addresses) };
 }
 
+/** Returns the secret with which auth gives a service tokens for internal listeners. */
+export const serviceSecret = (name: ServiceName, secrets: Secrets): string =>
+  derivedSecret(secrets, `service ${name}`);
+
+function ownSettings({ name, hasSecret }: Service, context: ServiceContext): Record<string, string> {
+  const { trustedProxies, secretsFile, media, identity, mail } = context;
+  if (name === 'gateway' && trustedProxies !== undefined) return { TRUSTED_PROXIES: trustedProxies };
+  if (name === 'auth') {
+    const secrets = readSecrets(secretsFile);
+    const pairs = services
+      .filter((one) => one.hasSecret)
+      .map((one) => `${one.name}:${serviceSecret(one.name, secrets)}`);
+    return {
+      AUTH_KEY_SECRET: secrets.authKeySecret,
+      SERVICE_SECRETS: pairs.join(','),
+      ...identity,
+      ...mail,
+    };
+  }
+  return {
+    ...(name === 'media-upload' && { MEDIA_FOLDER: media }),
+    ...(hasSecret && secretsFile && { SERVICE_SECRET: serviceSecret(name, readSecrets(secretsFile)) }),
+  };
+}
+
+/** Returns the environment of a service without HOST, PORT and PUBLIC_URL. */
+export function environmentOf(service: Service, context: ServiceContext): Record<string, string> {
+  const { asUser = (_, url) => url, postgres, redis, kafka, logs } = context;
+  const settings = {
+    postgres: { DATABASE_URL: asUser(service.name, postgres) },
+    redis: { REDIS_URL: asUser(service.name, redis) },
+    kafka: { KAFKA_BROKERS: kafka },
+  };
+  return Object.assign(
+    { LOGS_DATABASE_URL: asUser(service.name, logs) },
+    ...service.stores.map((store) => settings[store]),
+    addressSettings(service, context.urlOf),
+    ownSettings(service, context),
+  ) as Record<string, string>;
+}
+
+/** Main file of a service, relative to the repository. */
+export const mainOf = ({ name }: Service): string =>
+  name === 'gateway' ? 'gateway/main.ts' : `services/${name}/main.ts`;
+
+/** Completes an interrupted rotation of the key secret. @throws Problem if that fails; the next start retries */
+async function finishRotation(database: string, secretsFile: string): Promise<void> {
+  if (readSecrets(secretsFile).nextAuthKeySecret === undefined) return;
+  const command = [join(ROOT, 'services', 'auth', 'admin.ts'), 'rotate-key-secret'];
+  await rotateKeySecret(database, secretsFile, async (env) => {
+    const { code, output } = await runCommand(process.execPath, command, { env, within: 60_000 });
+    if (code === 0) return true;
+    throw new Problem(
+      `A rotation of the key secret was interrupted, and cannot be finished with the secrets in ${secretsFile}.`,
+      lastLines(output),
+    );
+  });
+}
+
 /**
  * Returns the definition of a platform process. It runs in the repository's folder and gets all settings as environment
  * variables.
@@ -48,16 +136,14 @@ export function serviceSpec(
   stores: Omit<ServiceContext, 'urlOf'>,
   portOverrides: Readonly<Record<string, number>> = {},
 ): ProcessSpec {
+  const { name } = service;
   const [port, internal] = portsOf(service, gatewayPort);
-  const around: ServiceContext = {
-    ...stores,
-    urlOf(name, listener) {
-      const open = portOverrides[name] ?? portsOf(serviceOf(name), gatewayPort)[0];
-      return at(listener === 'public' ? open : open + internalPortOffset);
-    },
+  const urlOf: ServiceContext['urlOf'] = (other, listener) => {
+    const open = portOverrides[other] ?? portsOf(serviceOf(other), gatewayPort)[0];
+    return at(listener === 'public' ? open : open + internalPortOffset);
   };
   return {
-    name: service.name,
+    name,
     command: process.execPath,
     // By default V8 grows the space of new objects to 48 MB for each process, and never shrinks it.
     args: [...NODE_FLAGS, '--max-semi-space-size=2', join(ROOT, mainOf(service))],
@@ -66,11 +152,13 @@ export function serviceSpec(
       HOST,
       PORT: String(port),
       PUBLIC_URL: at(gatewayPort),
-      ...environmentOf(service, around),
+      ...environmentOf(service, { ...stores, urlOf }),
     }),
-    prepare: () => prepare(service, around),
+    async prepare() {
+      if (name === 'auth') await finishRotation(stores.postgres, stores.secretsFile);
+    },
     ready: () => isReady(`${at(internal)}/health/ready`),
-    readyWithinMs,
+    readyWithinMs: 60_000,
     // The whole stack stops, so no gateway has to notice first.
     stopSignal: 'SIGINT',
   };

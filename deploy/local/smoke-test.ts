@@ -23,15 +23,17 @@ interface Seen {
 class ChangedAccount extends Error {}
 
 /**
- * Runs a smoke test through the gateway: logs in, reads a record twice, changes it by HTTP and through Kafka, and checks
- * that each read returns the new version. Skips the test and reports that if the user has changed a demo account.
- * @param report gets one line per step
- * @throws Problem with the failed step
+ * Logs in, reads a record twice, changes it by HTTP and through Kafka, and checks that each read returns the new version.
+ * Skips the test if the user has changed a demo account. Reports a line per step. @throws Problem with the failed step
  */
 export async function smokeTest(settings: Settings, report: Report): Promise<void> {
   const records = openRecords(settings.database);
 
-  async function step<T>(what: string, work: () => Promise<T>, saw: (result: T) => string): Promise<T> {
+  async function step<T>(
+    what: string,
+    work: () => Promise<T>,
+    saw: (result: T) => string = () => '',
+  ): Promise<T> {
     const began = performance.now();
     const result = await work().catch((error: Error) => {
       if (error instanceof ChangedAccount) throw error;
@@ -41,17 +43,13 @@ export async function smokeTest(settings: Settings, report: Report): Promise<voi
     report(`  ${what.padEnd(34)} ${ms.padStart(5)} ms   ${saw(result)}`.trimEnd());
     return result;
   }
+  const logIn = (): Promise<string> => logInAsUser(settings);
   const edit = (how: string) =>
     records.edit(record.model, [record.id], `${how} at ${new Date().toISOString().slice(11, 19)}`);
   const shown = ({ cache, version, title }: Seen): string => `${cache}, version ${version}, "${title}"`;
-  const nothing = (): string => '';
 
   try {
-    const token = await step(
-      'login',
-      () => logIn(settings),
-      () => email,
-    );
+    const token = await step('login', logIn, () => email);
     const readOnce = (): Promise<Seen> => read(settings.gateway, token);
     await step('read webform 12', readOnce, shown);
     // A new Kafka consumer clears the whole cache when it joins. If that happens now, this takes a third read.
@@ -59,7 +57,7 @@ export async function smokeTest(settings: Settings, report: Report): Promise<voi
 
     const http = httpAnnouncer(settings);
     const byHttp = await edit('Edited by HTTP');
-    await step('edit by HTTP: cleared in', () => http.announce(byHttp, 'updated'), nothing);
+    await step('edit by HTTP: cleared in', () => http.announce(byHttp, 'updated'));
     const readNew = async (): Promise<Seen> => {
       const seen = await readOnce();
       if (seen.version >= byHttp[0]!.version) return seen;
@@ -75,7 +73,7 @@ export async function smokeTest(settings: Settings, report: Report): Promise<voi
         await kafka.announce(saved, 'updated');
         await readUntil(readOnce, ({ version }) => version >= saved[0]!.version);
       };
-      await step('edit through Kafka: cleared in', clear, nothing);
+      await step('edit through Kafka: cleared in', clear);
       await step('read: the new version', readOnce, shown);
     } finally {
       await kafka.close();
@@ -89,7 +87,7 @@ export async function smokeTest(settings: Settings, report: Report): Promise<voi
 }
 
 /** Returns a user's token. @throws ChangedAccount, also if the machine client's secret has changed */
-async function logIn(settings: Settings): Promise<string> {
+async function logInAsUser(settings: Settings): Promise<string> {
   const answer = await call(settings.gateway, login, { body: { email, password: DEMO_PASSWORD } });
   if (answer.error?.error === 'invalid_credentials') throw new ChangedAccount(email);
   if (answer.error) throw new Error(`${answer.status} ${answer.error.message}`);

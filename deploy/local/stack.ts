@@ -1,23 +1,25 @@
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
+import { createLogger, prepareDatabases } from '@content-platform/chassis';
+import { type Service, services } from '@content-platform/contract';
 import type { External } from './config.ts';
 import { CREDENTIALS_FILE, type Credentials, type Settings } from './content-server/settings.ts';
 import { DEMO_CLIENT } from './demo-data.ts';
-import type { Databases } from './databases.ts';
 import { prepareIdentityDemo } from './identity-demo/demo.ts';
+import { startKafka } from './kafka.ts';
 import { readableLine } from './log-view.ts';
 import { startMailCatcher } from './mail-catcher.ts';
 import { isFree } from './ports.ts';
+import { type Databases, startPostgres } from './postgres.ts';
 import { Problem, Stopped } from './problem.ts';
-import { createProcessTiers, type ProcessTiers } from './process-tiers.ts';
+import { createProcessTiers } from './process-tiers.ts';
+import { startRedis } from './redis.ts';
 import { enableContentServerLogin, refuseRemoteDemoData, seed } from './seed.ts';
-import { addressesOf, portsOf, serviceSpec } from './service-process.ts';
-import type { ServiceContext } from './services.ts';
-import { createLogger, prepareDatabases } from '@content-platform/chassis';
-import { type Service, services } from '@content-platform/contract';
+import { addressesOf, portsOf, type ServiceContext, serviceSpec } from './service-process.ts';
 import type { Stack } from './stack-file.ts';
-import { derivedSecret, openState, type Secrets, type State, writePrivate } from './state.ts';
-import { type StackContext, startKafka, startPostgres, type StartProxy, startRedis } from './stores.ts';
-import type { Report, Terminal } from './terminal.ts';
+import { derivedSecret, openState, type Secrets, writePrivate } from './state.ts';
+import type { StackContext, StartProxy } from './stores.ts';
+import type { Terminal } from './terminal.ts';
 
 interface StackOptions {
   /** State folder of the stack. */
@@ -47,19 +49,6 @@ export type RunningStack = Awaited<ReturnType<typeof startStack>>;
 
 type StoreAddresses = Omit<Stack, 'gateway' | 'services'>;
 
-/** State of a stack during its start. */
-interface Run {
-  options: StackOptions;
-  state: State;
-  processes: ProcessTiers;
-  /** Settings of the auth service for mails. */
-  mail: Record<string, string>;
-  /** Aborts when the stack has to end; the reason says why. */
-  end: AbortController;
-  /** A step. If the stack is ending, a failure of the step has the reason of the end. */
-  step: <T>(name: string, work: (report: Report) => Promise<T>) => Promise<T>;
-}
-
 const orphanGraceMs = 5_000;
 
 /**
@@ -72,9 +61,7 @@ export async function startStack(options: StackOptions) {
   const state = openState(options.state, addressesOf(gatewayPort).gateway);
   const stackFile = state.path('stack.json');
   const end = new AbortController();
-  const { signal } = end;
-  options.signal.addEventListener('abort', () => end.abort(options.signal.reason));
-  if (options.signal.aborted) end.abort(options.signal.reason);
+  const signal = AbortSignal.any([options.signal, end.signal]);
   const mailCatcher = await startMailCatcher(state.path('mail'));
   let publish: (() => void) | undefined;
   const processes = createProcessTiers({
@@ -84,39 +71,106 @@ export async function startStack(options: StackOptions) {
     onRestart: () => publish?.(),
     onAbandoned: (problem) => end.abort(problem),
   });
-  const step: Run['step'] = (name, work) => {
-    const reported = (report: Report) =>
-      work(report).catch((error: unknown) => {
-        throw signal.aborted ? signal.reason : error;
-      });
-    return terminal.step(name, reported, signal);
-  };
+  const step: Terminal['step'] = (name, work) => terminal.step(name, work, signal);
   // Shows only errors during the start, because warnings are normal then, for example while Kafka creates its topics.
   const showLine = (name: string, line: string): void => {
     const { level, text } = readableLine(name, line);
     if (showLogs && (publish || ['error', 'fatal'].includes(level))) terminal.line(text);
   };
+
+  /** Waits for all steps. If one fails, aborts the others and waits for them, so that no process starts after a stop. */
+  async function together<T>(works: Promise<T>[]): Promise<void> {
+    try {
+      await Promise.all(works);
+    } catch (error) {
+      end.abort(error);
+      await Promise.allSettled(works);
+      throw signal.reason;
+    }
+  }
+
+  async function startStores(): Promise<{ databases: Databases; stores: StoreAddresses }> {
+    const context: StackContext = { ...options, state, signal, up: (spec) => processes.up('stores', spec) };
+    const postgres = step('PostgreSQL', (report) => startPostgres(context, report));
+    const redis = step('Redis', (report) => startRedis(context, report));
+    const kafka = step('Kafka', (report) => startKafka(context, report));
+    await together<unknown>([postgres, redis, kafka]);
+    const databases = await postgres;
+    const { platform, logs } = databases;
+    return { databases, stores: { postgres: platform, logs, redis: await redis, kafka: await kafka } };
+  }
+
+  /** Starts the demo identity service and returns the settings of the auth service for it. */
+  const startIdentityDemo = (): Promise<Record<string, string>> =>
+    step('identity service', async (report) => {
+      const { issuer, spec, environment } = await prepareIdentityDemo(gatewayPort);
+      await processes.up('services', spec);
+      report(`at ${issuer}`);
+      return environment;
+    });
+
+  async function startServices(stores: StoreAddresses, asUser: AsUser): Promise<void> {
+    const overrides = await startProxies(options, stores);
+    const context = {
+      ...stores,
+      ...overrides.stores,
+      kafka: stores.kafka ?? '',
+      trustedProxies: options.trustedProxies,
+      identity: options.identityDemo ? await startIdentityDemo() : undefined,
+      mail: mailCatcher.settings,
+      media: state.path('media'),
+      asUser,
+      secretsFile: state.path('secrets.json'),
+    };
+    const start = (service: Service): Promise<void> =>
+      step(service.name, async (report) => {
+        const { name } = service;
+        const spec = serviceSpec(service, gatewayPort, context, overrides.ports);
+        const tier = name === 'gateway' ? 'gateway' : 'services';
+        await processes.up(tier, { ...spec, onLine: (line) => showLine(name, line) });
+        report(`at ${addressesOf(gatewayPort).services[name]?.public}`);
+      });
+    await together(services.map(start));
+  }
+
+  /** Adds the demo data and writes the settings of `npm run content-server` to a file beside stack.json. */
+  async function addDemoData(owner: string): Promise<Credentials> {
+    await seed(owner);
+    const password = options.contentServerPassword ?? state.secrets.contentServerPassword;
+    const database = await enableContentServerLogin(owner, password);
+    const credentials = { database, clientId: DEMO_CLIENT.name, clientSecret: DEMO_CLIENT.secret };
+    writePrivate(state.path(CREDENTIALS_FILE), credentials);
+    return credentials;
+  }
+
+  async function start(): Promise<{ stores: StoreAddresses; credentials: Credentials }> {
+    const orphans = await state.stopOrphans(orphanGraceMs);
+    if (orphans > 0) terminal.line(`Stopped ${orphans} processes that a killed run had left.`);
+    await refuseTakenPorts(gatewayPort);
+    const { databases, stores } = await startStores();
+    const asUser = createAsUser(databases.platform, external, state.secrets);
+    await step('schemas and roles', () => prepareStores(databases, asUser, signal));
+    await startServices(stores, asUser);
+    return { stores, credentials: await step('demo data', () => addDemoData(databases.platform)) };
+  }
+
   /** Stops every process, callers first; resolves when all have ended. */
-  const stop = async (): Promise<void> => {
+  async function stop(): Promise<void> {
     end.abort(new Stopped());
     rmSync(stackFile, { force: true });
     await processes.stop();
     await mailCatcher.close();
     state.release();
-  };
+  }
 
   rmSync(stackFile, { force: true });
   try {
-    const { stores, credentials } = await startEverything(
-      { options, state, processes, mail: mailCatcher.settings, end, step },
-      showLine,
-    );
+    const { stores, credentials } = await start();
     const readStack = (): Stack => ({ ...addressesOf(gatewayPort, processes.pidOf), ...stores });
     return {
       get stack(): Stack {
         return readStack();
       },
-      /** Settings of the demo content server. */
       get contentServer(): Settings {
         const { gateway, kafka } = readStack();
         return { ...credentials, gateway, kafka };
@@ -127,66 +181,13 @@ export async function startStack(options: StackOptions) {
         publish();
       },
       /** Resolves when the stack has to end: with a Problem, or with Stopped. */
-      ended: new Promise<unknown>((resolve) => {
-        if (signal.aborted) resolve(signal.reason);
-        signal.addEventListener('abort', () => resolve(signal.reason));
-      }),
+      ended: (signal.aborted ? Promise.resolve() : once(signal, 'abort')).then((): unknown => signal.reason),
       stop,
     };
   } catch (error) {
     await stop();
     throw error;
   }
-}
-
-async function startEverything(
-  run: Run,
-  showLine: (name: string, line: string) => void,
-): Promise<{ stores: StoreAddresses; credentials: Credentials }> {
-  const { options, state, processes, end, step } = run;
-  const orphans = await state.stopOrphans(orphanGraceMs);
-  if (orphans > 0) options.terminal.line(`Stopped ${orphans} processes that a killed run had left.`);
-  await refuseTakenPorts(options.gatewayPort);
-  const context: StackContext = {
-    ...options,
-    state,
-    signal: end.signal,
-    up: (spec) => processes.up('stores', spec),
-  };
-  const [databases, redis, kafka] = await together(end, [
-    step('PostgreSQL', (report) => startPostgres(context, report)),
-    step('Redis', (report) => startRedis(context, report)),
-    step('Kafka', (report) => startKafka(context, report)),
-  ]);
-  const stores = { postgres: databases.platform, logs: databases.logs, redis, kafka };
-  const asUser = createAsUser(databases.platform, options.external, state.secrets);
-  await step('schemas and roles', () => prepareStores(databases, asUser, end.signal));
-  const overrides = await startProxies(options, stores);
-  const identity = options.identityDemo ? await startIdentityDemo(run) : undefined;
-  const known = {
-    ...stores,
-    ...overrides.stores,
-    kafka: kafka ?? '',
-    trustedProxies: options.trustedProxies,
-    identity,
-    mail: run.mail,
-    media: state.path('media'),
-    asUser,
-    secretsFile: state.path('secrets.json'),
-  };
-  const startService = (service: Service): Promise<void> =>
-    step(service.name, async (report) => {
-      const { name } = service;
-      const spec = serviceSpec(service, options.gatewayPort, known, overrides.ports);
-      const tier = name === 'gateway' ? 'gateway' : 'services';
-      await processes.up(tier, { ...spec, onLine: (line) => showLine(name, line) });
-      report(`at ${addressesOf(options.gatewayPort).services[name]?.public}`);
-    });
-  await together(end, services.map(startService));
-  const credentials = await step('demo data', () =>
-    addDemoData(databases.platform, state, options.contentServerPassword),
-  );
-  return { stores, credentials };
 }
 
 type AsUser = NonNullable<ServiceContext['asUser']>;
@@ -205,28 +206,11 @@ function createAsUser(platform: string, { redisUrl }: External, secrets: Secrets
 }
 
 /** Migrates the databases and creates a role for each service. */
-async function prepareStores(
-  { platform, logs }: Databases,
-  asUser: AsUser,
-  signal: AbortSignal,
-): Promise<void> {
+async function prepareStores(databases: Databases, asUser: AsUser, signal: AbortSignal): Promise<void> {
+  const { platform, logs } = databases;
   const logger = createLogger('launcher', 'error');
   for (const { name } of services)
     await prepareDatabases(name, { platform, logs, role: asUser(name, platform), logger, signal });
-}
-
-/** Waits for all steps. If one fails, aborts the others and waits for them, so that no process starts after a stop. */
-async function together<T extends readonly unknown[]>(
-  end: AbortController,
-  works: { [K in keyof T]: Promise<T[K]> },
-): Promise<T> {
-  try {
-    return (await Promise.all(works)) as unknown as T;
-  } catch (error) {
-    end.abort(error);
-    await Promise.allSettled(works);
-    throw end.signal.reason;
-  }
 }
 
 async function refuseTakenPorts(gatewayPort: number): Promise<void> {
@@ -236,16 +220,6 @@ async function refuseTakenPorts(gatewayPort: number): Promise<void> {
         throw new Problem(
           `Port ${port}, which ${service.name} needs, is taken: stop what listens there, or move the stack with GATEWAY_PORT=9580 npm start.`,
         );
-}
-
-/** Starts the demo identity service and returns the settings of the auth service for it. */
-function startIdentityDemo({ options, processes, step }: Run): Promise<Record<string, string>> {
-  return step('identity service', async (report) => {
-    const { issuer, spec, environment } = await prepareIdentityDemo(options.gatewayPort);
-    await processes.up('services', spec);
-    report(`at ${issuer}`);
-    return environment;
-  });
 }
 
 /** URLs and ports of proxies that processes use instead of the real ones. */
@@ -270,17 +244,4 @@ async function startProxies(
     if (service.name !== 'gateway')
       ports[service.name] = await proxy(service.name, portsOf(service, gatewayPort)[0]);
   return { stores, ports };
-}
-
-/** Adds the demo data and writes the settings of `npm run content-server` to a file beside stack.json. */
-async function addDemoData(
-  owner: string,
-  state: State,
-  password = state.secrets.contentServerPassword,
-): Promise<Credentials> {
-  await seed(owner);
-  const database = await enableContentServerLogin(owner, password);
-  const credentials = { database, clientId: DEMO_CLIENT.name, clientSecret: DEMO_CLIENT.secret };
-  writePrivate(state.path(CREDENTIALS_FILE), credentials);
-  return credentials;
 }

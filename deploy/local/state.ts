@@ -2,6 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
+  globSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -11,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Identity, identityOf, isRunning } from './identity.ts';
+import { type Identity, identityOf, isRunning, sendSignal } from './identity.ts';
 import { Problem } from './problem.ts';
 
 /** Created once and kept, so that later starts can read existing data. */
@@ -24,14 +25,12 @@ export interface Secrets {
 }
 
 /** A process of this state folder, recorded in run/<name>.json. */
-interface RunRecord extends Identity {
-  stopSignal: NodeJS.Signals;
-}
+type RunRecord = Identity & { stopSignal: NodeJS.Signals };
 
 export type State = ReturnType<typeof openState>;
 
 /**
- * Opens the state folder of a stack: secrets, data, logs and a record of every process that it started. Creates the folder with mode 0700 if it is missing and locks it for this process.
+ * Opens the state folder of a stack and locks it for this process: secrets, data, logs, and a record of every process.
  * @param where URL of this stack, for the error message when a second launcher starts
  * @throws Problem if the folder is not writable or another launcher has locked it
  */
@@ -70,14 +69,11 @@ export function openState(folder: string, where: string) {
   }
 }
 
-/**
- * Returns whether the launcher that locked this folder has ended. If so, stops the processes that it left running.
- * @param graceMs time for such a process to end, in ms
- */
+/** Returns whether the launcher of this folder has ended. If so, stops the processes that it left running. */
 export async function isAbandoned(folder: string, graceMs: number): Promise<boolean> {
   const holder = readJson<Identity>(join(folder, 'launcher.json'));
   if (holder && isRunning(holder)) return false;
-  await stopRecorded(existsSync(join(folder, 'run')) ? runRecords(join(folder, 'run')) : [], graceMs);
+  await stopRecorded(runRecords(join(folder, 'run')), graceMs);
   return true;
 }
 
@@ -129,10 +125,7 @@ export const derivedSecret = ({ postgresPassword }: Secrets, purpose: string): s
   createHmac('sha256', postgresPassword).update(purpose).digest('base64url');
 
 const runRecords = (folder: string): RunRecord[] =>
-  readdirSync(folder)
-    .filter((file) => file.endsWith('.json'))
-    .map((file) => readJson<RunRecord>(join(folder, file)))
-    .filter((record) => record !== undefined);
+  globSync('*.json', { cwd: folder }).flatMap((file) => readJson<RunRecord>(join(folder, file)) ?? []);
 
 /** Returns the JSON of a file; undefined if the file is missing or is not JSON, for example after a crash during a write. */
 export function readJson<T>(file: string): T | undefined {
@@ -143,21 +136,11 @@ export function readJson<T>(file: string): T | undefined {
   }
 }
 
-/**
- * Stops processes that are not children of this process: first with their stop signal, and after `graceMs` with SIGKILL
- * for the whole group.
- */
+/** Stops another launcher's processes with their stop signal; after `graceMs` with SIGKILL for the group. */
 async function stopRecorded(records: RunRecord[], graceMs: number): Promise<void> {
-  const signal = (pid: number, name: NodeJS.Signals): void => {
-    try {
-      process.kill(pid, name);
-    } catch {
-      // the process has already ended
-    }
-  };
-  for (const record of records) if (isRunning(record)) signal(record.pid, record.stopSignal);
+  for (const { pid, stopSignal } of records.filter(isRunning)) sendSignal(pid, stopSignal);
   const deadline = Date.now() + graceMs;
   while (records.some(isRunning) && Date.now() < deadline) await sleep(50);
-  for (const record of records) if (isRunning(record)) signal(-record.pid, 'SIGKILL');
+  for (const { pid } of records.filter(isRunning)) sendSignal(-pid, 'SIGKILL');
   while (records.some(isRunning)) await sleep(20);
 }

@@ -12,7 +12,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openState, type State } from './state.ts';
 import { until } from '../../test/support/wait.ts';
-import { type StackContext, startKafka, startPostgres, startRedis } from './stores.ts';
+import { startKafka } from './kafka.ts';
+import { startPostgres } from './postgres.ts';
+import { startRedis } from './redis.ts';
+import type { StackContext } from './stores.ts';
 
 const { PATH, JAVA_HOME } = process.env;
 let folder: string;
@@ -40,16 +43,17 @@ const context = (changed: Partial<StackContext> = {}): StackContext => ({
 const report = (): void => {};
 
 test('refuses configured servers that do not respond', async () => {
-  await expect(
-    startRedis(context({ external: { redisUrl: 'redis://127.0.0.1:1' } }), report),
-  ).rejects.toThrow(/^REDIS_URL: no Redis answers at 127\.0\.0\.1:1 /);
-  await expect(startKafka(context({ external: { kafkaBrokers: '127.0.0.1:1' } }), report)).rejects.toThrow(
-    /^KAFKA_BROKERS: nothing listens at 127\.0\.0\.1:1\./,
-  );
-  const databaseUrl = 'postgres://a@127.0.0.1:1/platform';
-  await expect(startPostgres(context({ external: { databaseUrl } }), report)).rejects.toThrow(
-    /^PostgreSQL at 127\.0\.0\.1:1 refuses: /,
-  );
+  const external = {
+    redisUrl: 'redis://127.0.0.1:1',
+    kafkaBrokers: '127.0.0.1:1',
+    databaseUrl: 'postgres://a@127.0.0.1:1/platform',
+  };
+  for (const [start, message] of [
+    [startRedis, /^REDIS_URL: no Redis answers at 127\.0\.0\.1:1 /],
+    [startKafka, /^KAFKA_BROKERS: nothing listens at 127\.0\.0\.1:1\./],
+    [startPostgres, /^PostgreSQL at 127\.0\.0\.1:1 refuses: /],
+  ] as const)
+    await expect(start(context({ external }), report)).rejects.toThrow(message);
 });
 
 test('names the missing server to install, and continues without Kafka unless Kafka is required', async () => {

@@ -3,6 +3,7 @@ import { createWriteStream, existsSync, renameSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { environmentWith } from './config.ts';
+import { sendSignal } from './identity.ts';
 import { Problem } from './problem.ts';
 import type { State } from './state.ts';
 import { seconds, type Terminal } from './terminal.ts';
@@ -20,9 +21,7 @@ export interface ProcessSpec {
   readyWithinMs: number;
   /** Signal for a graceful shutdown. */
   stopSignal: NodeJS.Signals;
-  /** Runs before each start. */
   prepare?: () => Promise<unknown>;
-  /** Called with each line that the process prints. */
   onLine?: (line: string) => void;
 }
 
@@ -43,8 +42,6 @@ export type Supervised = ReturnType<typeof supervise>;
 
 const maxDeaths = 5;
 const deathWindowMs = 60_000;
-const readyPollMs = 50;
-const lastOutputMs = 500;
 const keptLines = 20;
 
 const defaultPauseMs = (deaths: number): number => Math.min(250 * 2 ** (deaths - 1), 4_000);
@@ -66,13 +63,7 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext) {
 
   const problem = (message: string): Problem => new Problem(`${message}; its log is ${logFile}.`, lines);
 
-  function killGroup(): void {
-    try {
-      if (child?.pid) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // every process of the group has ended
-    }
-  }
+  const killGroup = (): void => sendSignal(-(child?.pid ?? 0), 'SIGKILL');
 
   function keepLine(line: string): void {
     log.write(`${line}\n`);
@@ -104,16 +95,10 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext) {
         killGroup(); // a grandchild could hold the port or the files
         // The pipe may still contain its last lines.
         const closed = new Promise((done) => started.once('close', done));
-        void Promise.race([closed, sleep(lastOutputMs)]).then(() => end(exitSignal ?? `exit code ${code}`));
+        void Promise.race([closed, sleep(500)]).then(() => end(exitSignal ?? `exit code ${code}`));
       });
     });
   }
-
-  const isReady = (): Promise<boolean> =>
-    spec.ready().then(
-      () => true,
-      () => false,
-    );
 
   /** Starts the process and waits until it is ready. */
   async function launch(): Promise<void> {
@@ -124,20 +109,23 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext) {
     const deadline = Date.now() + readyWithinMs;
     for (;;) {
       signal.throwIfAborted();
-      const ready = await Promise.race([isReady(), ended.then(() => false)]);
+      const isReady = spec.ready().then(
+        () => true,
+        () => false,
+      );
+      const ready = await Promise.race([isReady, ended.then(() => false)]);
       if (death !== undefined) throw problem(`${name} ended while starting (${death})`);
       if (ready) return;
       if (Date.now() > deadline) {
         killGroup();
         throw problem(`${name} was not ready within ${seconds(readyWithinMs)}`);
       }
-      await Promise.race([sleep(readyPollMs), ended]);
+      await Promise.race([sleep(50), ended]);
     }
   }
 
   async function restart(how: string): Promise<void> {
-    const died = Date.now();
-    const pause = pauseMs(deaths.length);
+    const [died, pause] = [Date.now(), pauseMs(deaths.length)];
     terminal.line(`${name} died (${how}), starting it again in ${seconds(pause)}`);
     await sleep(pause, undefined, { signal });
     await launch();
@@ -171,10 +159,7 @@ export function supervise(spec: ProcessSpec, context: SupervisorContext) {
     get pid() {
       return child?.pid ?? 0;
     },
-    /**
-     * Resolves when the process is ready for the first time.
-     * @throws Problem with the end of its log if it dies earlier or times out
-     */
+    /** Resolves when the process is ready. @throws Problem with the end of its log if it dies earlier or times out */
     async start(): Promise<void> {
       await launch();
       void keepRunning();

@@ -15,10 +15,9 @@ interface Step {
 const quietMs = 2_000;
 const lineEveryMs = 5_000;
 
-/** Formats a duration as seconds with one decimal. */
 export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
-/** Shows the launcher's steps to the user. On a terminal, the last line shows the running steps and is updated. Otherwise each long step prints a line every 5 s. */
+/** Shows the launcher's steps: on a terminal in its last line, otherwise each long step prints a line every 5 s. */
 export function createTerminal(out: NodeJS.WriteStream = process.stdout) {
   // If the reader of the output ends (`npm start | head`), the stack keeps running.
   out.on('error', () => {});
@@ -50,8 +49,8 @@ export function createTerminal(out: NodeJS.WriteStream = process.stdout) {
   return {
     line,
     /**
-     * Does the work, and prints one line with its time at the end; meanwhile it shows progress.
-     * Prints no line for work that `signal` has ended.
+     * Does the work, and prints one line with its time at the end; meanwhile it shows progress. Once `signal` aborts, it
+     * prints no line, and a failure of the work has the signal's reason.
      */
     step: async <T>(name: string, work: (report: Report) => Promise<T>, signal?: AbortSignal): Promise<T> => {
       const now = Date.now();
@@ -71,8 +70,9 @@ export function createTerminal(out: NodeJS.WriteStream = process.stdout) {
         end('✓');
         return result;
       } catch (error) {
-        end(error instanceof Stopped || signal?.aborted ? '' : '✗');
-        throw error;
+        const reason: unknown = signal?.aborted ? signal.reason : error;
+        end(signal?.aborted || error instanceof Stopped ? '' : '✗');
+        throw reason;
       }
     },
   };

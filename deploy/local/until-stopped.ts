@@ -1,19 +1,15 @@
 import { Stopped, printProblem } from './problem.ts';
 
 /**
- * Runs `work` and then ends the process. Aborts the signal of `work` on Ctrl-C, SIGTERM, SIGHUP, or when the bootstrap
- * process that started this one ends. `work` cleans up before it returns or throws.
- * @param work resolves with the exit code
- * @param codeWhenStopped exit code after the user has stopped the work
+ * Runs `work`, which resolves with the exit code, and ends the process. Aborts its signal on Ctrl-C, SIGTERM, SIGHUP, or
+ * when the bootstrap process that started this one ends; the exit code is then `codeWhenStopped`.
  */
 export async function untilStopped(
   work: (signal: AbortSignal) => Promise<number>,
   codeWhenStopped: number,
 ): Promise<never> {
   const controller = new AbortController();
-  const stop = (): void => {
-    if (!controller.signal.aborted) controller.abort(new Stopped());
-  };
+  const stop = (): void => controller.abort(new Stopped());
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
   process.on('disconnect', stop);
   process.channel?.unref();

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 const root = join(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-/** Ends the process with one line. */
 function refuse(message: string): never {
   console.error(message);
   process.exit(1);

@@ -24,24 +24,19 @@ function connectionTable(): string {
     const { platform, logs } = service.connections;
     return [service.name, platform, logs, processes].map(String);
   });
-  const head = [
-    'process',
-    'to database `platform`',
-    'to database `logs`',
-    'maximum of processes in the production example',
-  ];
-  return `${table([head, ...rows])}
+  const head =
+    'process|to database `platform`|to database `logs`|maximum of processes in the production example';
+  return `${table([head.split('|'), ...rows])}
 
 During a rollout, which adds a quarter of the processes, the production example opens up to ${total} connections.`;
 }
 
-const camelCase = (name: string) => name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-
 async function shapeOf(name: string): Promise<z.ZodRawShape> {
   const file = name === 'gateway' ? 'gateway/config.ts' : `services/${name}/config.ts`;
   const module = (await import(`../../${file}`)) as Record<string, z.ZodRawShape>;
-  const shape = module[`${camelCase(name)}Config`];
-  if (!shape) throw new Error(`${file} must export ${camelCase(name)}Config`);
+  const camelCase = name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const shape = module[`${camelCase}Config`];
+  if (!shape) throw new Error(`${file} must export ${camelCase}Config`);
   return shape;
 }
 

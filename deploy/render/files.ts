@@ -88,10 +88,7 @@ function withList({ file, pattern, replacement }: List): string {
   return text.replace(pattern, replacement);
 }
 
-/**
- * Yields the path and text of every generated file. Later files read earlier ones, so write each file before you ask for
- * the next.
- */
+/** Yields the path and text of every generated file. Write each before you ask for the next, which may read it. */
 export async function* renderFiles(): AsyncGenerator<[file: string, text: string]> {
   const options = await resolveConfig(join(ROOT, 'package.json'));
   // Tables of Markdown stay unpadded.
@@ -101,6 +98,7 @@ export async function* renderFiles(): AsyncGenerator<[file: string, text: string
   for (const list of lists) yield [list.file, await formatted(list.file, withList(list))];
   for (const [file, text] of Object.entries(renderResults()))
     yield [file, file.endsWith('.md') ? await formatted(file, text) : text];
-  const { render } = await import('../../grafana/dashboards.ts');
-  for (const [name, text] of render()) yield [`grafana/dashboards/${name}`, text];
+  const { dashboards } = await import('../../grafana/dashboards.ts');
+  for (const dashboard of dashboards())
+    yield [`grafana/dashboards/${dashboard.uid}.json`, `${JSON.stringify(dashboard, null, 2)}\n`];
 }

@@ -1,9 +1,6 @@
 const timeoutMs = 2_000;
 
-/**
- * Reads the kinds of receivers, for example `slack`, from the configuration of the Alertmanager at `url`. Throws if it
- * does not respond.
- */
+/** Reads the kinds of receivers, for example `slack`, from Alertmanager. Throws if it does not respond. */
 export async function alertReceivers(url: string): Promise<string[]> {
   const response = await fetch(`${url}/api/v2/status`, { signal: AbortSignal.timeout(timeoutMs) });
   const { config } = (await response.json()) as { config: { original: string } };

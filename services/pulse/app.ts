@@ -7,10 +7,7 @@ import { createSessions } from './access/sessions.ts';
 import { createViewers } from './access/viewers.ts';
 import { readAssets, pulseAsset } from './endpoints/pulse-asset.ts';
 import type { PulseContext } from './context.ts';
-import { pulse } from './endpoints/pulse.ts';
-import { pulseRetry } from './endpoints/pulse-retry.ts';
-import { pulseSignIn } from './endpoints/pulse-sign-in.ts';
-import { pulseSignOut } from './endpoints/pulse-sign-out.ts';
+import { pulse, pulseRetry, pulseSignIn, pulseSignOut } from './endpoints/pulse.ts';
 import { createFailedJobs } from './failed-jobs.ts';
 import { optionalPart } from './optional-part.ts';
 import type { Links } from './pages/overview.ts';
@@ -29,15 +26,15 @@ interface PulseOptions extends Omit<ServiceOptions, 'name'> {
   slowLog: SlowLogStore | undefined;
 }
 
+const none = () => Promise.resolve(null);
+
 export function createPulse(options: PulseOptions) {
   const { publicUrl, alertmanagerUrl, links, sampler, slowLog, tokens, logger, metrics } = options;
   const auth = createAuthClient(options.authUrl);
   const failedJobs = createFailedJobs(options.contentCacheUrl);
-  const slow = slowLog ? optionalPart(() => slowLog.newest()) : () => Promise.resolve(null);
+  const slow = slowLog ? optionalPart(() => slowLog.newest()) : none;
   const jobs = optionalPart((token: string) => failedJobs.groups(token));
-  const receivers = alertmanagerUrl
-    ? optionalPart(() => alertReceivers(alertmanagerUrl))
-    : () => Promise.resolve(null);
+  const receivers = alertmanagerUrl ? optionalPart(() => alertReceivers(alertmanagerUrl)) : none;
   const sessions = createSessions(auth);
   const cookie = createCookie(publicUrl);
   const context: PulseContext = {

@@ -7,7 +7,6 @@ import type { FailedJobs } from './failed-jobs.ts';
 import type { Links } from './pages/overview.ts';
 import type { ReportDeps } from './report.ts';
 
-/** The dependencies of the endpoints. */
 export interface PulseContext {
   auth: AuthClient;
   tokens: TokenVerifier;

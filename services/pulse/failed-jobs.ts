@@ -21,7 +21,6 @@ export function createFailedJobs(url: string) {
       }));
     },
 
-    /** Processes a job again and returns the outcome. */
     async retry(id: number, token: string): Promise<Outcome> {
       const signal = AbortSignal.timeout(retryTimeoutMs);
       const answer = await call(url, retryFailedJob, { params: { id }, token, signal }).catch(

@@ -2,10 +2,7 @@ import { withTimeout } from '@content-platform/chassis';
 
 const limitMs = 2_000;
 
-/**
- * Wraps a request for a part of the page: the result is null if `ask` fails or takes longer than 2 s. After a failure
- * pages get null at once. Meanwhile one request checks for later pages whether `ask` works again.
- */
+/** Returns null if `ask` fails or takes longer than 2 s; after that at once, while `ask` is tried for later pages. */
 export function optionalPart<Args extends unknown[], T>(ask: (...args: Args) => Promise<T>) {
   let failing = false;
   return async (...args: Args): Promise<T | null> => {

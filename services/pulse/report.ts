@@ -1,8 +1,6 @@
 import { models, type PulseReport } from '@content-platform/contract';
-import { bucketsOf, countOf, p95 } from './sampling/quantile.ts';
-import type { Counts } from './sampling/counters.ts';
-import { countedSince, type Gauges } from './sampling/sample.ts';
-import { windowMs, type Sampler } from './sampling/sampler.ts';
+import { bucketsOf, countOf, p95, type Counts } from './sampling/counters.ts';
+import { countedSince, windowMs, type Gauges, type Sampler } from './sampling/sampler.ts';
 import { measure, readsOf } from './sampling/targets.ts';
 import type { Viewer } from './access/viewers.ts';
 
@@ -41,7 +39,6 @@ function cacheOf(counted: Counts, lastHour: Counts) {
   });
 }
 
-/** Assembles the report for a viewer. */
 export async function makeReport(
   { sampler, ...ask }: ReportDeps,
   { caller, token }: Viewer,

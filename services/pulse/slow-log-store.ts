@@ -12,10 +12,7 @@ interface Group {
 type RequestRow = Omit<Slow['requests'][number], Own> & Group;
 type QueryRow = Omit<Slow['queries'][number], Own> & Group;
 
-/**
- * Groups the rows of the last hour: count, slowest, newest and the newest trace. The trace is looked up by the largest id
- * at the end, because sorting the rows of a bad hour takes longer than a page waits.
- */
+/** Looks up the newest trace by its id at the end: sorting the rows of a bad hour takes longer than a page waits. */
 const newestOf = (table: string, first: string, second: string) => `
   SELECT ${first}, ${second}, count, slowest_ms, newest,
     (SELECT trace_id FROM logs.${table} WHERE id = traced) AS trace_id
@@ -29,26 +26,24 @@ function toReply<R extends Group>({ newest, ...row }: R) {
   return { ...row, newest_at: newest.toISOString() };
 }
 
-/** Returns no rows if the tables do not exist: the first slow row creates them. */
-async function orNone<T>(rows: Promise<T[]>): Promise<T[]> {
-  return rows.catch((error: { code?: string }) => {
-    if (error.code === '42P01' || error.code === '3F000') return [];
-    throw error;
-  });
-}
-
 /** Reads slow requests and queries from the logs database. Throws the errors of `query`. */
 export function createSlowLogStore({ query }: Database) {
+  /** Returns no groups if the tables do not exist: the first slow row creates them. */
+  const groups = <R extends Group>(operation: string, text: string) =>
+    query<R>(operation, text).then(
+      ({ rows }) => rows.map(toReply),
+      (error: { code?: string }) => {
+        if (error.code === '42P01' || error.code === '3F000') return [];
+        throw error;
+      },
+    );
   return {
     async newest(): Promise<Slow> {
-      const requests = query<RequestRow>('slow_requests', newestOf('slow_request', 'method', 'route')).then(
-        ({ rows }) => rows.map(toReply),
-      );
-      const queries = query<QueryRow>('slow_queries', newestOf('slow_query', 'service', 'statement')).then(
-        ({ rows }) => rows.map(toReply),
-      );
-      const [one, other] = await Promise.all([orNone(requests), orNone(queries)]);
-      return { requests: one, queries: other };
+      const [requests, queries] = await Promise.all([
+        groups<RequestRow>('slow_requests', newestOf('slow_request', 'method', 'route')),
+        groups<QueryRow>('slow_queries', newestOf('slow_query', 'service', 'statement')),
+      ]);
+      return { requests, queries };
     },
   };
 }

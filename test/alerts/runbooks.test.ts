@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
-import { runbookUrl } from '../../deploy/render/config.ts';
 import { alertSections, sections } from '../../grafana/runbooks.ts';
 import { all, rules, unique } from './rules.ts';
 
@@ -22,10 +21,6 @@ test('the monitoring page lists each alert with its severity', () => {
   expect(listed.toSorted()).toEqual(
     [...new Set([...alerts].map(([, name, severity]) => `${name} ${severity}`))].toSorted(),
   );
-});
-
-test('each runbook_url points to an existing section', () => {
-  expect(unique(all(rules, /runbook_url: (.+)/g))).toEqual(names.map(runbookUrl).toSorted());
 });
 
 test('the symptom index links every section that helps', () => {

@@ -8,7 +8,6 @@ import {
 } from '@content-platform/contract';
 import { rules } from './rules.ts';
 
-/** Returns the alert's expression in one line. */
 const expressionOf = (alert: string) =>
   new RegExp(`- alert: ${alert}\n[^]*?expr:([^]*?)\n +for:`).exec(rules)![1]!.replaceAll(/\s+/g, ' ');
 const { response_time_p95: time, invalidation_queue: queue, failed_jobs: jobs } = targetGoals;

@@ -44,7 +44,6 @@ async function each(ids: readonly number[], work: (id: number) => Promise<unknow
   await Promise.all(Array.from({ length: concurrency }, one));
 }
 
-/** Creates records of 2 KB that were never read. */
 async function makeRecords(count: number): Promise<number[]> {
   const first = freshId();
   await database().query(
@@ -55,7 +54,6 @@ async function makeRecords(count: number): Promise<number[]> {
   return Array.from({ length: count }, (_, index) => first + index);
 }
 
-/** Waits until every event has been processed. */
 const untilConsumed = () =>
   until('the events are processed', async () => {
     const [length] = [...(await scrape('content-cache'))].filter(([name]) =>

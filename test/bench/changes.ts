@@ -8,10 +8,10 @@ import { startRedis } from '../support/redis-server.ts';
 import { until } from '../support/wait.ts';
 import { startAuth } from './gateway/auth.ts';
 import { stopAll } from './gateway/processes.ts';
-import { openLoop } from './open-loop.ts';
+import { openLoop, type Outcome } from './open-loop.ts';
 import { isReady, startContentCache } from './own-services.ts';
 import { percentile, timesOf } from './percentiles.ts';
-import { redisVersion } from './redis-figures.ts';
+import { redisVersion } from './figures.ts';
 import { startStores } from './stores.ts';
 import { conclude } from './verdict.ts';
 
@@ -78,27 +78,23 @@ try {
     const committed = performance.now();
     delays.push((await gone) - committed);
   }
-  await openLoop([{ name: 'change', weight: 1, send: changeOne }], perSecond, singles / perSecond);
+  await openLoop(changeOne, perSecond, singles / perSecond);
   const single = timesOf(delays);
 
   console.log('one large change');
   await cacheRecords(singles + 1, cachedRows);
   const readOther = () => read('pathway', 1 + Math.floor(Math.random() * 100));
-  const kinds = [{ name: 'read', weight: 1, send: readOther }];
-  await openLoop(kinds, readsPerSecond, 5);
-  const before = await openLoop(kinds, readsPerSecond, 15);
+  await openLoop(readOther, readsPerSecond, 5);
+  const before = await openLoop(readOther, readsPerSecond, 15);
   const gone = Promise.all(Array.from({ length: cachedRows }, (_, index) => cleared(singles + 1 + index)));
-  const reading = openLoop(kinds, readsPerSecond, 15);
+  const reading = openLoop(readOther, readsPerSecond, 15);
   await pool.query(`UPDATE content.webform SET title = 'New' WHERE id > $1`, [singles]);
   const committed = performance.now();
   await gone;
   const bulkMs = performance.now() - committed;
   const during = await reading;
-  const p95 = (outcomes: { ms: number }[]) =>
-    percentile(
-      outcomes.map(({ ms }) => ms),
-      0.95,
-    );
+  const timesIn = (outcomes: Outcome[]) => outcomes.map(({ ms }) => ms);
+  const p95 = (outcomes: Outcome[]) => percentile(timesIn(outcomes), 0.95);
   const ratio = p95(during) / p95(before);
   const errors = [...before, ...during].filter(({ error }) => error).length;
 
@@ -116,7 +112,7 @@ try {
       text: `other reads meanwhile: p95 ${p95(during).toFixed(1)} ms, ${ratio.toFixed(2)} times that before (${p95(before).toFixed(1)} ms), the goal is at most ${goals.reads}; ${errors} failed`,
     },
   ];
-  const reads = { before: timesOf(before.map(({ ms }) => ms)), during: timesOf(during.map(({ ms }) => ms)) };
+  const reads = { before: timesOf(timesIn(before)), during: timesOf(timesIn(during)) };
   const bulk = { rows, cached: cachedRows, ms: bulkMs };
   const versions = { ...stores.versions, redis: await redisVersion(redis.admin) };
   conclude('changes', verdicts, { settings: { scale, perSecond }, verdicts, single, bulk, reads }, versions);

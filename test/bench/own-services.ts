@@ -1,8 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
 
-import { NODE_FLAGS } from '../../deploy/local/service-process.ts';
 import { internalPortOffset, serviceOf, type ServiceName } from '@content-platform/contract';
-import { environmentOf, mainOf, type ServiceContext } from '../../deploy/local/services.ts';
+import {
+  environmentOf,
+  mainOf,
+  NODE_FLAGS,
+  type ServiceContext,
+} from '../../deploy/local/service-process.ts';
 import { startNode } from './gateway/processes.ts';
 
 export const issuer = 'http://gateway.bench';
@@ -41,10 +45,7 @@ function start(
   return startNode(mainOf(service), env, NODE_FLAGS);
 }
 
-/**
- * Starts the platform's gateway with limits a thousand times higher: it counts requests and refuses none.
- * @param upstream the upstream of every service, except content-cache if `contentCache` is given
- */
+/** Starts the platform's gateway with limits a thousand times higher: it counts requests and refuses none. */
 export function startGateway(
   port: number,
   overrides: { upstream: string; redis: string; contentCache?: string },

@@ -4,13 +4,11 @@ export function percentile(values: readonly number[], part: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN;
 }
 
-/** Returns the median. NaN if empty. */
 export function median(values: readonly number[]): number {
   const sorted = Float64Array.from(values).toSorted();
   return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
 }
 
-/** Summarizes times in ms. */
 export const timesOf = (values: readonly number[]) => ({
   count: values.length,
   p50: percentile(values, 0.5),

@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
+import { sendSignal } from '../../deploy/local/identity.ts';
 import { Stopped } from '../../deploy/local/problem.ts';
+import { createProcessTiers } from '../../deploy/local/process-tiers.ts';
 import { openState } from '../../deploy/local/state.ts';
-import { startKafka, startPostgres, type StackContext } from '../../deploy/local/stores.ts';
-import { supervise, type ProcessSpec, type Supervised } from '../../deploy/local/supervised.ts';
+import { startKafka } from '../../deploy/local/kafka.ts';
+import { startPostgres } from '../../deploy/local/postgres.ts';
+import type { StackContext } from '../../deploy/local/stores.ts';
 import { createTerminal } from '../../deploy/local/terminal.ts';
-
-const graceMs = 10_000;
 
 export interface Stores {
   postgres: string;
@@ -26,29 +27,30 @@ export async function startStores({ withKafka }: { withKafka: boolean }): Promis
   const stopping = new AbortController();
   const { signal } = stopping;
   const terminal = createTerminal();
-  const running = new Map<string, Supervised>();
   const nothing = (): void => {};
-  async function up(spec: ProcessSpec): Promise<void> {
-    const options = { state, terminal, signal, onRestart: nothing, onAbandoned: nothing };
-    const supervised = supervise(spec, options);
-    running.set(spec.name, supervised);
-    await supervised.start();
-  }
+  const processes = createProcessTiers({ state, terminal, signal, onRestart: nothing, onAbandoned: nothing });
   /** Stops the stores of an aborted bench and deletes their data. */
   function kill(): void {
-    for (const { pid } of running.values()) if (pid > 0) process.kill(-pid, 'SIGKILL');
+    for (const name of ['postgres', 'kafka']) sendSignal(-processes.pidOf(name), 'SIGKILL');
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   }
   process.once('exit', kill);
   async function stop(): Promise<void> {
     process.off('exit', kill);
     stopping.abort(new Stopped());
-    await Promise.all([...running.values()].map((each) => each.stop(graceMs)));
+    await processes.stop();
     state.release();
     rmSync(folder, { recursive: true, force: true });
   }
 
-  const context: StackContext = { state, external: {}, usualPorts: false, needsKafka: true, signal, up };
+  const context: StackContext = {
+    state,
+    external: {},
+    usualPorts: false,
+    needsKafka: true,
+    signal,
+    up: (spec) => processes.up('stores', spec),
+  };
   try {
     let kafkaVersion = '';
     const [databases, kafka] = await Promise.all([

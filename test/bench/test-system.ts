@@ -9,16 +9,14 @@ import { descendantsOf } from '../support/processes.ts';
 import { database } from '../support/records.ts';
 import { pidOf, stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
-import { cpuOf } from './cpu.ts';
+import { cpuOf, redisVersion } from './figures.ts';
+import { startLoad, type Load } from './gateway/processes.ts';
 import type { Job, Quantiles, Seen } from './load/job.ts';
-import { startLoad, type Load } from './load/start.ts';
 import { isReady, startContentCache, startGateway } from './own-services.ts';
-import { redisVersion } from './redis-figures.ts';
 
 /** The platform runs on this core, everything else on the other: a load that competes for CPU measures itself. */
 export const [platformCore, otherCore] = [0, 1];
 
-/** Pins a process and its descendants to a core (Linux). */
 export function pin(pid: number, core: number): void {
   for (const each of [pid, ...descendantsOf(pid)]) {
     const { status } = spawnSync('taskset', ['-acp', String(core), String(each)]);
@@ -87,7 +85,6 @@ export async function cpuWhile<Result>(
   return { result, cpu: Object.fromEntries(each) as Record<string, number> };
 }
 
-/** Starts the load in its own process. */
 export const startPeople = () => startLoad<Job, Seen>('test/bench/load/main.ts');
 
 /** One measurement; CPU of one request in each process, in µs. */

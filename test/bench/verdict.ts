@@ -2,10 +2,7 @@ import type { Verdict } from '../results/section.ts';
 import { benchmarks } from '../results/benchmarks.ts';
 import { dated, writeResult } from '../support/results.ts';
 
-/**
- * Stores a benchmark's results and prints its section of docs/project/benchmarks.md. The process exits with 1 if a goal
- * was missed.
- */
+/** Stores a benchmark's results and prints its section of the page. The process exits with 1 if a goal was missed. */
 export function conclude(
   name: string,
   verdicts: readonly Verdict[],

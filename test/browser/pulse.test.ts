@@ -1,23 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import * as contract from '@content-platform/contract';
-import { call } from '@content-platform/contract/client';
+import { updateLetterSkippedWebform } from '@content-platform/contract';
 import { emails, newUser, password } from '../support/accounts.ts';
 import { openBrowser } from '../support/chromium.ts';
 import { announce, closeEvents } from '../support/events.ts';
-import { newLetter } from '../support/letters.ts';
 import { read } from '../support/platform.ts';
 import { findings, openTab, signIn, type Watched } from '../support/pulse-browser.ts';
 import { readPulse } from '../support/pulse.ts';
 import { closeRecords, database, freshId } from '../support/records.ts';
+import { sendSlowRequest } from '../support/slow-request.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
-/** The retry button of a failed job. */
 const retryOf = (job: number) => `form[action="/pulse/failed-jobs/${job}/retry"] button`;
 
-/** The text of each card after some traffic. */
 const cards = {
   response_time_p95: /Response time.*\d m?s.*under 500 ms/s,
   invalidation_queue: /Invalidation queue\s+\d+\s.*under 100/s,
@@ -54,29 +50,6 @@ async function isSignedIn(page: Page): Promise<void> {
   expect(await page.locator('[role=alert]:visible').allTextContents()).toEqual([]);
 }
 
-/** Sends a request that waits for a letter's lock until it counts as slow. */
-async function makeSlowRequest(): Promise<void> {
-  const { gateway } = stack();
-  const user = await newUser();
-  const letter = await newLetter({ userId: user.id });
-  const client = await database().connect();
-  try {
-    await client.query('BEGIN');
-    await client.query('SELECT FROM letters.letter WHERE id = $1 FOR UPDATE', [letter]);
-    const body = { letter_id: letter, webform_id: 2, skipped: true };
-    const answer = call(gateway, contract.updateLetterSkippedWebform, { body, token: user.token });
-    await until('it waits for the lock', async () => {
-      const text = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%letters.letter%'`;
-      return (await database().query(text)).rowCount! > 0;
-    });
-    await sleep(800);
-    await client.query('ROLLBACK');
-    expect((await answer).error).toBeUndefined();
-  } finally {
-    client.release();
-  }
-}
-
 /** Creates a failed job that succeeds on retry, of a class that no other test retries. */
 async function makeFailedJob(error = 'as it was'): Promise<number> {
   const { rows } = await database().query<{ id: string }>(
@@ -90,12 +63,12 @@ async function makeFailedJob(error = 'as it was'): Promise<number> {
 beforeAll(async () => {
   browser = await openBrowser();
   await Promise.all(Array.from({ length: 120 }, (_, index) => read('pathway', 1 + (index % 4))));
-  await makeSlowRequest();
+  await sendSlowRequest();
   await announce('not json <b>bold</b>');
   await until('pulse has seen it', async () => {
     const { slow, failed_jobs: jobs, targets, routes } = await readPulse();
     const valueOf = (wanted: string) => targets.find(({ name }) => name === wanted)!.value;
-    const request = slow?.requests.some(({ route }) => route === contract.updateLetterSkippedWebform.path);
+    const request = slow?.requests.some(({ route }) => route === updateLetterSkippedWebform.path);
     const query = slow?.queries.some(({ statement }) => statement.includes('letters.letter'));
     const isKnown = valueOf('hit_ratio') !== null && valueOf('failed_jobs')! > 0;
     return request && query && jobs?.length && routes.length && isKnown;

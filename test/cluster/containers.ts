@@ -61,24 +61,12 @@ export async function lookAgain(balancer: Balancer): Promise<void> {
   await balancer.use(await gateways());
 }
 
-/**
- * Restarts every process. A single process first gets a second container, as in a release; of several containers each
- * restarts in turn.
- */
+/** Restarts every process in turn. A single process first gets a second container, as in a release. */
 export async function restartEach(balancer: Balancer): Promise<void> {
   for (const [service, count] of Object.entries(processes)) {
     const old = await containersOf(service);
-    if (count === 1)
-      await compose(
-        'up',
-        '--detach',
-        '--wait',
-        '--no-deps',
-        '--no-recreate',
-        '--scale',
-        `${service}=2`,
-        service,
-      );
+    const up = ['up', '--detach', '--wait', '--no-deps', '--no-recreate', '--scale'];
+    if (count === 1) await compose(...up, `${service}=2`, service);
     for (const container of old) {
       if (service === 'gateway') await balancer.use(await gateways(container));
       if (count === 1) {

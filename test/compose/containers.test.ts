@@ -8,13 +8,6 @@ interface Container {
   Config: { Labels: Record<string, string> };
   RestartCount: number;
   State: { Running: boolean; ExitCode: number; OOMKilled: boolean; Health?: { Status: string } };
-  HostConfig: {
-    ReadonlyRootfs: boolean;
-    CapDrop: string[] | null;
-    SecurityOpt: string[] | null;
-    Memory: number;
-  };
-  NetworkSettings: { Ports: Record<string, { HostIp: string }[] | null> };
 }
 
 let containers: Container[];
@@ -40,15 +33,6 @@ test('every container is healthy, without restarts and OOM kills', () => {
   }
 });
 
-test('containers have read-only files and no extra privileges; only Kafka writes its configuration', () => {
-  for (const { Name, HostConfig } of containers) {
-    const { ReadonlyRootfs, CapDrop, SecurityOpt, Memory } = HostConfig;
-    expect([Name, ReadonlyRootfs]).toEqual([Name, !Name.endsWith('-kafka-1')]);
-    expect([Name, CapDrop, SecurityOpt]).toEqual([Name, ['ALL'], ['no-new-privileges:true']]);
-    if (!Name.endsWith('-secrets-1')) expect([Name, Memory > 0]).toEqual([Name, true]);
-  }
-});
-
 test('no process runs as root', async () => {
   const running = containers.filter(({ State }) => State.Running).map(({ Name }) => Name);
   for (const name of running.filter((one) => !one.endsWith('-jaeger-1')))
@@ -61,12 +45,6 @@ test("a process of a service's user, such as an image decoder, cannot read the s
   const container = named('media-upload').Name.slice(1);
   for (const path of ['/proc/1/environ', '/proc/1/mem'])
     await expect(docker(['exec', container, 'head', '-c1', path])).rejects.toThrow('Permission denied');
-});
-
-test('publishes every port on loopback only', () => {
-  const published = containers.flatMap(({ NetworkSettings }) => Object.values(NetworkSettings.Ports).flat());
-  const addresses = new Set(published.flatMap((port) => port?.HostIp ?? []));
-  expect([...addresses]).toEqual(['127.0.0.1']);
 });
 
 test('images, environments and command lines contain no secret', async () => {

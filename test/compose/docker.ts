@@ -6,10 +6,7 @@ import { writePrivate } from '../../deploy/local/state.ts';
 import { internalPortOffset, services } from '@content-platform/contract';
 import { until } from '../support/wait.ts';
 
-/**
- * Runs docker and returns its output. The environment names the project and its files. @throws Error with the end of
- * the output
- */
+/** Returns the output. The environment names the project and its files. @throws Error with the end of the output */
 export async function docker(args: string[], signal?: AbortSignal): Promise<string> {
   const { code, output } = await runCommand('docker', args, { cwd: ROOT, ...(signal && { signal }) });
   if (code !== 0) throw new Error(`docker ${args.join(' ')}: ${lastLines(output, 5).join('\n')}`);
@@ -65,12 +62,10 @@ export async function describeStack(): Promise<Stack> {
   };
 }
 
-/** Writes the current stack.json. */
 export async function writeStack(): Promise<void> {
   writePrivate(stackFilePath(), await describeStack());
 }
 
-/** Returns the ids of a service's running containers. */
 export async function containersOf(service: string): Promise<string[]> {
   return (await compose('ps', '-q', service)).split('\n').filter(Boolean);
 }
@@ -78,10 +73,4 @@ export async function containersOf(service: string): Promise<string[]> {
 export async function untilHealthy(container: string): Promise<void> {
   const health = ['inspect', '--format', '{{.State.Health.Status}}', container];
   await until(`${container} is healthy`, async () => (await docker(health)) === 'healthy', 120_000);
-}
-
-/** Returns the containers' log lines about these requests. */
-export async function logsAbout(requests: string[]): Promise<string> {
-  const lines = (await compose('logs', '--no-color')).split('\n');
-  return lines.filter((line) => requests.some((id) => line.includes(id))).join('\n');
 }

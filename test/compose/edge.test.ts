@@ -8,13 +8,12 @@ import { stackFilePath } from '../../deploy/local/config.ts';
 import { freePort } from '../../deploy/local/ports.ts';
 import { writePrivate } from '../../deploy/local/state.ts';
 import { newUser, tokenOf } from '../support/accounts.ts';
-import { closeEvents } from '../support/events.ts';
 import { raceWhile } from '../support/gateway-race.ts';
 import { read } from '../support/platform.ts';
-import { closeRecords } from '../support/records.ts';
-import { isWell, stack } from '../support/stack.ts';
+import { stack } from '../support/stack.ts';
 import { until, within } from '../support/wait.ts';
-import { compose, containersOf, docker, logsAbout, untilHealthy, writeStack } from './docker.ts';
+import { compose, containersOf, docker, untilHealthy, writeStack } from './docker.ts';
+import { closeAfterRaces, expectNoFailure, untilWell } from './races.ts';
 
 /** Traffic through Caddy to four gateways. */
 const traffic = { readsPerSecond: 200, changesPerSecond: 3 };
@@ -48,10 +47,9 @@ afterAll(async () => {
   Object.assign(process.env, original);
   await up('--remove-orphans', ...names);
   await writeStack();
-  await until('all is well', isWell, 120_000);
-  await closeEvents();
-  await closeRecords();
+  await untilWell();
 }, 600_000);
+closeAfterRaces();
 
 test('serves HTTP/2 with HSTS, and redirects http to https', async () => {
   const session = connect(url);
@@ -100,10 +98,7 @@ test('a gateway that is killed and the replacement of all four fail no request',
       await docker(['rm', old]);
     }
   });
-  console.log('gateways killed and replaced', JSON.stringify(figures));
-  if (figures.failed.length > 0) console.log(await logsAbout(figures.failed));
-  expect(Object.keys(figures.answers)).toEqual(['200']);
-  expect(figures).toMatchObject({ stale: [], lost: [] });
+  await expectNoFailure('gateways killed and replaced', figures);
 }, 600_000);
 
 test('a gateway that hangs gets no more requests', async () => {

@@ -1,27 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tokenOf } from '../support/accounts.ts';
-import { closeEvents } from '../support/events.ts';
 import { raceWhile, type GatewayRaceFigures } from '../support/gateway-race.ts';
-import { closeRecords } from '../support/records.ts';
-import { isWell, stack } from '../support/stack.ts';
-import { until } from '../support/wait.ts';
+import { stack } from '../support/stack.ts';
 import { compose, containersOf, docker, untilHealthy, writeStack } from './docker.ts';
-
-/** Traffic while containers are killed and scaled: clients read, and a content server edits. */
-const traffic = { readsPerSecond: 40, changesPerSecond: 3 };
+import { closeAfterRaces, expectNothingOld, traffic, untilWell } from './races.ts';
 
 beforeAll(async () => {
   await Promise.all((['user', 'machine'] as const).map((account) => tokenOf(stack().gateway, account)));
 });
 beforeEach(async () => {
   await writeStack();
-  await until('all is well', isWell, 120_000);
+  await untilWell();
 });
-afterAll(async () => {
-  await closeEvents();
-  await closeRecords();
-});
+closeAfterRaces();
 
 const failed = ({ answers }: GatewayRaceFigures) =>
   Object.entries(answers).reduce((sum, [status, count]) => sum + (status === '200' ? 0 : count), 0);
@@ -48,8 +40,7 @@ test('scaling, stopping and killing containers fails no other request', async ()
     await sleep(5_000);
     await scale(1);
   });
-  console.log('scaled, one stopped, one killed', JSON.stringify(figures));
-  expect(figures).toMatchObject({ stale: [], lost: [] });
+  await expectNothingOld('scaled, one stopped, one killed', figures);
   expect(whileStopping).toBe(0);
   // Requests in progress in the killed container fail; no others may.
   expect(failed(figures)).toBeLessThanOrEqual(traffic.readsPerSecond / 10);
@@ -75,10 +66,9 @@ test.each([
       await writeStack();
       await sleep(2_000);
     });
-    console.log(`${service} killed`, JSON.stringify(figures));
-    expect(figures).toMatchObject({ stale: [], lost: [] });
+    await expectNothingOld(`${service} killed`, figures);
     if (!mayFail) expect(failed(figures)).toBe(0);
-    await until('all is well', isWell, 120_000);
+    await untilWell();
   },
 );
 
@@ -105,8 +95,7 @@ test('under load every container stays well below its memory limit', async () =>
   const figures = await raceWhile({ readsPerSecond: 150, changesPerSecond: 10 }, async () => {
     memory = await memoryDuring(40);
   });
-  console.log('under load', JSON.stringify(figures));
+  await expectNothingOld('under load', figures);
   console.log('memory in MiB, the most and the limit:', Object.fromEntries(memory));
-  expect(figures).toMatchObject({ stale: [], lost: [] });
   for (const [name, { most, limit }] of memory) expect([name, most < limit * 0.9]).toEqual([name, true]);
 });

@@ -14,10 +14,7 @@ export async function needDocker(signal: AbortSignal): Promise<void> {
     throw new Problem('Docker with Compose is needed for this, and `docker compose` is not there.');
 }
 
-/**
- * Creates a Compose file that publishes the listeners of each service on loopback. Docker chooses the ports, so
- * services can be scaled.
- */
+/** Publishes the listeners of each service on ports that Docker chooses, so that services can be scaled. */
 function publishServices(): string {
   const ports = services.map(({ name, port }) => {
     const internal = `127.0.0.1::${port + internalPortOffset}`;

@@ -5,12 +5,10 @@ import { DOWNLOADS, ROOT } from '../../deploy/local/config.ts';
 import { runCommand } from '../../deploy/local/run-command.ts';
 import { services } from '@content-platform/contract';
 import { tokenOf } from '../support/accounts.ts';
-import { closeEvents } from '../support/events.ts';
 import { raceWhile } from '../support/gateway-race.ts';
-import { closeRecords } from '../support/records.ts';
-import { isWell, stack } from '../support/stack.ts';
-import { until } from '../support/wait.ts';
-import { compose, containersOf, docker, logsAbout, writeStack } from './docker.ts';
+import { stack } from '../support/stack.ts';
+import { compose, containersOf, docker, writeStack } from './docker.ts';
+import { closeAfterRaces, expectNoFailure, untilWell } from './races.ts';
 
 /** All upstream services. The gateway has one published port, so two gateways would need a load balancer. */
 const upstreams = services.map(({ name }) => name).filter((name) => name !== 'gateway');
@@ -57,10 +55,9 @@ beforeAll(async () => {
   await buildReleaseBefore();
   for (const service of upstreams) await docker(['tag', imageOf(service), `${imageOf(service)}:now`]);
 }, 600_000);
-beforeEach(() => until('all is well', isWell, 120_000));
+beforeEach(untilWell);
+closeAfterRaces();
 afterAll(async () => {
-  await closeEvents();
-  await closeRecords();
   for (const service of upstreams)
     await docker(['rmi', '--force', `${imageOf(service)}:before`, `${imageOf(service)}:now`]);
 });
@@ -78,8 +75,8 @@ test.each([
       }
       await writeStack();
     });
-    console.log(`to the release ${release}:`, JSON.stringify(figures));
-    if (figures.failed.length > 0) console.log(await logsAbout(figures.failed));
+    await expectNoFailure(`to the release ${release}`, figures);
+    expect(figures.refused).toBe(0);
     const images = await Promise.all(
       upstreams.map(async (service) =>
         docker(['inspect', '--format', '{{.Image}}', (await containersOf(service))[0]!]),
@@ -89,9 +86,7 @@ test.each([
       docker(['image', 'inspect', '--format', '{{.Id}}', `${imageOf(service)}:${release}`]),
     );
     expect(images).toEqual(await Promise.all(wanted));
-    expect(Object.keys(figures.answers)).toEqual(['200']);
-    expect(figures).toMatchObject({ stale: [], lost: [], refused: 0 });
-    await until('all is well', isWell, 120_000);
+    await untilWell();
   },
   600_000,
 );

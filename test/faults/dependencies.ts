@@ -12,7 +12,6 @@ import { bytes, postgresRefusal, redisRefusal, s3Refusal, text, webServer } from
 import type { FaultyStack } from './faulty-stack.ts';
 
 export interface Fault {
-  /** The title of the column. */
   name: string;
   on(world: FaultyStack): unknown;
   off(world: FaultyStack): unknown;
@@ -38,7 +37,6 @@ export interface Dependency {
 
 const slowMs = 5_000;
 
-/** A fault of a TCP connection. */
 function throughProxy(proxy: string, name: string, begin: (way: Proxy) => unknown): Fault {
   return {
     name,
@@ -58,7 +56,6 @@ const answersWith = (proxy: string, name: string, player: Parameters<Proxy['play
 const rubbish = (proxy: string) => answersWith(proxy, 'garbage', bytes);
 /** The reply of a web server, then silence: a client of another protocol waits for the rest. */
 const otherProtocol = (proxy: string) => answersWith(proxy, 'wrong protocol', text);
-/** An unrelated web server. */
 const foreign = (proxy: string) => answersWith(proxy, 'foreign HTTP 500', webServer(500));
 
 /** Connects as the server's superuser, bypassing the proxies. */
@@ -126,7 +123,6 @@ const redisNoRights: Fault = {
   },
 };
 
-/** Checks that an event clears its record. */
 async function eventArrives(): Promise<boolean> {
   const id = freshId();
   await save(model, id, 'Old');
@@ -137,7 +133,6 @@ async function eventArrives(): Promise<boolean> {
   return true;
 }
 
-/** Checks that the collector receives a trace. */
 async function traceArrives({ collector }: FaultyStack): Promise<boolean> {
   const before = collector.spans.length;
   await clear(model, freshId());
@@ -216,7 +211,7 @@ export const dependencies: Dependency[] = [
     faults: [
       {
         name: 'full disk',
-        on: ({ disks }) => disks.media.fill(),
+        on: ({ disks: { media } }) => media.fill(),
         off: ({ disks }) => disks.media.free(),
       },
       {

@@ -8,7 +8,6 @@ type Player = (client: Socket) => void;
 export const text: Player = (client) =>
   void client.once('data', () => client.write('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n'));
 
-/** Random bytes, then the end of the connection. */
 export const bytes: Player = (client) =>
   void client.once('data', () => client.end(Buffer.from('1503010002022800ff00ff00ff00ff00', 'hex')));
 

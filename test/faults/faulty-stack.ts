@@ -18,7 +18,6 @@ import { stack } from '../support/stack.ts';
 import { createProxies, type Proxies } from './proxies.ts';
 import { startRestarted, type RestartedProcess } from './restarted-process.ts';
 
-/** The user at the identity service. */
 export const person: Person = {
   subject: 'fay',
   name: 'Fay Fault',
@@ -39,13 +38,13 @@ export interface FaultyStack {
   stop(): Promise<void>;
 }
 
-/** Cleanup functions, run in reverse order. */
 type Ends = (() => unknown)[];
 
 async function startPostgres(disk: SmallDisk) {
   const path = (...parts: string[]) => join(disk.folder, ...parts);
   const state = { path, secrets: { postgresPassword: randomSecret() } } as State;
-  const { spec, url } = await preparePostgres(state, undefined, new AbortController().signal);
+  const { signal } = new AbortController();
+  const { spec, url } = await preparePostgres({ state, usualPorts: false, signal });
   return { url, server: await startRestarted(spec) };
 }
 
@@ -74,7 +73,6 @@ async function startS3Media(proxies: Proxies, postgres: string, folder: string, 
   return portsOf(service, gatewayPort)[0];
 }
 
-/** Starts everything. PostgreSQL, Redis and the uploaded files are on small disks. */
 export async function startFaultyStack(): Promise<FaultyStack> {
   const ends: Ends = [];
   const stop = async () => {

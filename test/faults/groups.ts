@@ -11,7 +11,6 @@ import { freshId, save } from '../support/records.ts';
 import { stack } from '../support/stack.ts';
 import { until } from '../support/wait.ts';
 
-/** A client's response. */
 export interface Answer {
   status: number;
   /** The error code, or another detail that distinguishes responses with the same status. */
@@ -69,9 +68,12 @@ const machineGrant = {
 async function inCache(token: string, title: string): Promise<number> {
   const id = freshId();
   await save(model, id, title);
-  await until('it is cached', async () => (await readOf(token, id)).headers.get('x-cache') === 'hit');
+  await untilCached(token, id);
   return id;
 }
+
+const untilCached = (token: string, id: number) =>
+  until('it is cached', async () => (await readOf(token, id)).headers.get('x-cache') === 'hit');
 
 const readOf = (token: string, id: number) => send(contract.readContent, { params: { model, id }, token });
 
@@ -85,7 +87,7 @@ export async function createMediaFixture(user: OwnUser): Promise<Scene> {
   const machine = granted.body.access_token;
   const cleared = await clearOf(machine, id);
   if (cleared.error) throw new Error(cleared.error.error);
-  await until('it is cached', async () => (await readOf(token, id)).headers.get('x-cache') === 'hit');
+  await untilCached(token, id);
   return {
     user: { ...user, token },
     sre: (await logIn(emails.sre, password)).token,
@@ -188,7 +190,6 @@ async function callback({ back: { query, cookie } }: Turn) {
   return answerOf(reply, error ? { code: `error=${error}` } : {});
 }
 
-/** Creates a group that consists of one endpoint. */
 const group = <E extends contract.Endpoint>(
   name: string,
   well: string,
@@ -262,7 +263,6 @@ function listOf(service: contract.ServiceName): Group {
   return group(service, '200', list, ({ scene }) => ({ token: scene.user.token }));
 }
 
-/** All groups, in the order of the tables. */
 export const groups: Group[] = [
   ...groupsByHand,
   ...contract.services

@@ -13,7 +13,6 @@ export interface RestartedProcess {
   stop(): Promise<void>;
 }
 
-/** Starts the process and resolves once it is ready. */
 export async function startRestarted(spec: ProcessSpec): Promise<RestartedProcess> {
   const { command, args, cwd, env, stopSignal, ready, name } = spec;
   let child: ChildProcess | undefined;

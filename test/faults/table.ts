@@ -25,14 +25,10 @@ export interface Results {
 const resultsFile = join(ROOT, 'test/faults/results/faults.json');
 export const docFile = join(ROOT, 'docs/operations/failure-modes.md');
 
-/** Time limits, in seconds. */
 const limits = [1, 4, 7, 12, 17, 30, 80];
 const backLimits = [10, 30, 60, 120];
 
-/**
- * Returns the time limit of a measured time. To tolerate a busy machine, a limit already in the table stays for times
- * between a tenth and twice its value.
- */
+/** Returns the time limit. The one in the table stays for times between a tenth and twice its value (busy machine). */
 export function within(ms: number, written: number | undefined, among = limits): number {
   const isFair =
     written !== undefined && ms <= written * 2_000 && (ms > written * 100 || written === among[0]);
@@ -52,7 +48,6 @@ export function writeResults(dependencies: Results['dependencies']): void {
   writeResult('faults', 'faults', { about, dependencies });
 }
 
-/** Describes a response without its time. */
 export function textOf({ status, code, cache }: Pick<Answer, 'status' | 'code' | 'cache'>): string {
   return [status, code, cache].filter((part) => part !== undefined).join(' ');
 }
@@ -111,7 +106,6 @@ function section({ title, leftOut }: Dependency, groups: readonly Group[], seen:
   return [...parts, ...(leftOut ? [`Not tested: ${leftOut}`] : [])].join('\n\n');
 }
 
-/** Returns docs/operations/failure-modes.md for these observations. */
 export function render(
   dependencies: readonly Dependency[],
   groups: readonly Group[],

@@ -1,45 +1,37 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../../deploy/local/config.ts';
 import { identityOf, type Identity, isRunning } from '../../deploy/local/identity.ts';
 import type { Stack } from '../../deploy/local/stack-file.ts';
+import { readJson } from '../../deploy/local/state.ts';
 import { until } from '../support/wait.ts';
 
 /** A launcher that takes longer hangs. */
 export const limitMs = 300_000;
 
-/** A running launcher and its output so far. */
 export interface Launcher {
   child: ChildProcess;
   output: () => string;
   /** Resolves once the output matches. */
   printed: (pattern: RegExp) => Promise<RegExpExecArray>;
-  /** Resolves with the exit code. */
   ended: Promise<number | null>;
   /** Sends SIGINT to the whole process group, as Ctrl-C in a terminal does. */
   interrupt: () => void;
 }
 
-export function newState(): string {
-  return mkdtempSync(join(tmpdir(), 'launcher-test-'));
-}
+export const newState = (): string => mkdtempSync(join(tmpdir(), 'launcher-test-'));
 
 /** Runs a command of the repository in a new process group. */
 export function launch(command: string[], env: Record<string, string | undefined>): Launcher {
   const [program = '', ...args] = command;
-  const inherited = {
-    ...process.env,
-    STACK_FILE: undefined,
-    NODE_OPTIONS: undefined,
-    JEST_WORKER_ID: undefined,
-  };
+  const removed = { STACK_FILE: undefined, NODE_OPTIONS: undefined, JEST_WORKER_ID: undefined };
   const child = spawn(program, args, {
     cwd: ROOT,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...inherited, ...env },
+    env: { ...process.env, ...removed, ...env },
   });
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += String(chunk)));
@@ -64,27 +56,19 @@ export const npmStart = ['npm', 'start'];
 /** The command of `npm start`, for a PATH without npm. */
 export const startCommand = [process.execPath, 'deploy/local/bootstrap.mjs', 'deploy/local/start.ts'];
 
-export function stackOf(state: string): Stack {
-  return JSON.parse(readFileSync(join(state, 'stack.json'), 'utf8')) as Stack;
-}
+export const stackOf = (state: string): Stack => readJson<Stack>(join(state, 'stack.json'))!;
 
 /** Returns every process that the launcher has recorded, by name. */
 export function processesOf(state: string): Record<string, Identity> {
   const folder = join(state, 'run');
-  if (!existsSync(folder)) return {};
-  const files = readdirSync(folder).filter((file) => file.endsWith('.json'));
+  const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith('.json')) : [];
   return Object.fromEntries(
-    files.map((file) => [
-      file.slice(0, -5),
-      JSON.parse(readFileSync(join(folder, file), 'utf8')) as Identity,
-    ]),
+    files.map((file) => [file.slice(0, -5), readJson<Identity>(join(folder, file))!]),
   );
 }
 
 /** Returns the pid of the launcher itself, which is a child of npm and the bootstrap. */
-export function launcherPid(state: string): number {
-  return (JSON.parse(readFileSync(join(state, 'launcher.json'), 'utf8')) as Identity).pid;
-}
+export const launcherPid = (state: string): number => readJson<Identity>(join(state, 'launcher.json'))!.pid;
 
 /** Returns the names of the processes that still run. */
 export function alive(processes: Record<string, Identity>): string[] {

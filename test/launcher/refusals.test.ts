@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { ROOT } from '../../deploy/local/config.ts';
 import { freeRow } from '../support/ports.ts';
 import { services } from '@content-platform/contract';
@@ -15,6 +15,8 @@ import {
   startCommand,
 } from './launcher.ts';
 
+jest.setTimeout(limitMs);
+
 let state: string;
 let env: Record<string, string>;
 let launcher: Launcher | undefined;
@@ -23,7 +25,7 @@ beforeEach(async () => {
   state = newState();
   env = { STATE_DIR: state, GATEWAY_PORT: String(await freeRow(services.length)), CI: '' };
 });
-afterEach(() => cleanUp(state, launcher), limitMs);
+afterEach(() => cleanUp(state, launcher));
 
 test('an invalid setting prints one line and exits 1 before anything starts', async () => {
   launcher = launch(startCommand, { ...env, GATEWAY_PORT: '80 80' });
@@ -43,16 +45,12 @@ test('refuses an old Node version first', () => {
   expect(run).toThrow(/Node 18\.20\.0 is too old: install Node 20\.19 or newer/);
 });
 
-test(
-  'Ctrl-C during the start leaves nothing behind',
-  async () => {
-    launcher = launch(startCommand, env);
-    await launcher.printed(/✓ Redis/);
-    const processes = processesOf(state);
-    launcher.interrupt();
-    expect(await launcher.ended).toBe(0);
-    expect(alive(processes)).toEqual([]);
-    expect(processesOf(state)).toEqual({});
-  },
-  limitMs,
-);
+test('Ctrl-C during the start leaves nothing behind', async () => {
+  launcher = launch(startCommand, env);
+  await launcher.printed(/✓ Redis/);
+  const processes = processesOf(state);
+  launcher.interrupt();
+  expect(await launcher.ended).toBe(0);
+  expect(alive(processes)).toEqual([]);
+  expect(processesOf(state)).toEqual({});
+});

@@ -1,14 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import { call } from '@content-platform/contract/client';
-import { login, readContent } from '@content-platform/contract';
+import { internalPortOffset, login, portOf, readContent, services } from '@content-platform/contract';
 import { ROOT } from '../../deploy/local/config.ts';
 import { freeRow } from '../support/ports.ts';
 import { onPath } from '../../deploy/local/run-command.ts';
-import { internalPortOffset, portOf, services } from '@content-platform/contract';
 import { createBrowser } from '../support/identity.ts';
 import { until } from '../support/wait.ts';
 import {
@@ -25,14 +24,15 @@ import {
   startCommand,
 } from './launcher.ts';
 
+// Twice, because a test may wait for two things, one after the other.
+jest.setTimeout(2 * limitMs);
+
 // The tests start one stack twice; each continues where the previous test stopped.
 const state = newState();
-/** Password for the role content_server. */
 const password = 'chosen by: "us/\'';
 let env: Record<string, string>;
 let launcher: Launcher | undefined;
 
-/** Returns the running launcher. */
 function running(): Launcher {
   if (!launcher) throw new Error('the launcher was not started');
   return launcher;
@@ -96,9 +96,9 @@ beforeAll(async () => {
   };
   launcher = launch(npmStart, env);
   await launcher.printed(/^Ready after/m);
-}, limitMs);
+});
 
-afterAll(() => cleanUp(state, launcher), limitMs);
+afterAll(() => cleanUp(state, launcher));
 
 test('runs the smoke test once and prints what it read', () => {
   const output = running().output();
@@ -156,119 +156,91 @@ test('prints where the password of content_server is, which CONTENT_SERVER_PASSW
   await client.end();
 });
 
-test(
-  'the printed commands work unchanged',
-  () => {
-    const printed = /To try.*:\n\n((?: {2}.*\n)+)/.exec(running().output())?.[1] ?? '';
-    expect(printed.trim().split('\n')).toHaveLength(5);
-    const script = `set -e\n${printed}`;
-    const { status, stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: ROOT, encoding: 'utf8' });
-    expect({ status, stderr, stdout }).toMatchObject({ status: 0 });
-    expect(stdout.match(/^HTTP\/1\.1 200/gm)).toHaveLength(2);
-    expect(stdout).toMatch(
-      /updated webform 12 \(version \d+, "Hello"\): cleared by HTTP, \d+ keys? deleted in \d+ ms/,
-    );
-    expect(stdout).toMatch(
-      /updated webform 12 \(version \d+, "Hello again"\): announced through Kafka in \d+ ms/,
-    );
-    expect(stdout).toMatch(/"title":"Edited through Kafka/);
-  },
-  limitMs,
-);
+test('the printed commands work unchanged', () => {
+  const printed = /To try.*:\n\n((?: {2}.*\n)+)/.exec(running().output())?.[1] ?? '';
+  expect(printed.trim().split('\n')).toHaveLength(5);
+  const script = `set -e\n${printed}`;
+  const { status, stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: ROOT, encoding: 'utf8' });
+  expect({ status, stderr, stdout }).toMatchObject({ status: 0 });
+  expect(stdout.match(/^HTTP\/1\.1 200/gm)).toHaveLength(2);
+  expect(stdout).toMatch(
+    /updated webform 12 \(version \d+, "Hello"\): cleared by HTTP, \d+ keys? deleted in \d+ ms/,
+  );
+  expect(stdout).toMatch(
+    /updated webform 12 \(version \d+, "Hello again"\): announced through Kafka in \d+ ms/,
+  );
+  expect(stdout).toMatch(/"title":"Edited through Kafka/);
+});
 
-test(
-  'the printed login at the identity service works unchanged',
-  async () => {
-    const output = running().output();
-    const address = /^ {2}(http\S+\/login\?\S+)$/m.exec(output)?.[1] ?? '';
-    const browser = createBrowser();
-    const there = (await browser.go(address)).headers.get('location')!;
-    const back = await browser.logInThere(new URL(there), 'uma');
-    const end = new URL((await browser.go(back)).headers.get('location')!);
-    const code = end.searchParams.get('code')!;
-    expect(await (await browser.go(end)).text()).toContain(code);
-    const command = /^ {2}(curl .*code=)CODE$/m.exec(output)?.[1] + code;
-    expect(execFileSync('bash', ['-c', command], { encoding: 'utf8' })).toMatch(/^{"access_token":"eyJ/);
-  },
-  limitMs,
-);
+test('the printed login at the identity service works unchanged', async () => {
+  const output = running().output();
+  const address = /^ {2}(http\S+\/login\?\S+)$/m.exec(output)?.[1] ?? '';
+  const browser = createBrowser();
+  const there = (await browser.go(address)).headers.get('location')!;
+  const back = await browser.logInThere(new URL(there), 'uma');
+  const end = new URL((await browser.go(back)).headers.get('location')!);
+  const code = end.searchParams.get('code')!;
+  expect(await (await browser.go(end)).text()).toContain(code);
+  const command = /^ {2}(curl .*code=)CODE$/m.exec(output)?.[1] + code;
+  expect(execFileSync('bash', ['-c', command], { encoding: 'utf8' })).toMatch(/^{"access_token":"eyJ/);
+});
 
-test(
-  'a second start reports that the stack already runs, and where',
-  async () => {
-    const second = launch(npmStart, env);
+test('a second start reports that the stack already runs, and where', async () => {
+  const second = launch(npmStart, env);
+  expect(await second.ended).toBe(1);
+  expect(second.output()).toMatch(new RegExp(`already running: ${stackOf(state).gateway} `));
+  expect(alive(processesOf(state))).toHaveLength(processCount);
+});
+
+test('a port in use makes another start fail before anything starts', async () => {
+  const other = newState();
+  const second = launch(npmStart, { ...env, STATE_DIR: other });
+  try {
     expect(await second.ended).toBe(1);
-    expect(second.output()).toMatch(new RegExp(`already running: ${stackOf(state).gateway} `));
-    expect(alive(processesOf(state))).toHaveLength(processCount);
-  },
-  limitMs,
-);
-
-test(
-  'a port in use makes another start fail before anything starts',
-  async () => {
-    const other = newState();
-    const second = launch(npmStart, { ...env, STATE_DIR: other });
-    try {
-      expect(await second.ended).toBe(1);
-      expect(second.output()).toMatch(
-        new RegExp(`Port ${env.GATEWAY_PORT}, which gateway needs, is taken: .*GATEWAY_PORT`),
-      );
-      expect(second.output()).not.toMatch(/PostgreSQL/);
-    } finally {
-      await cleanUp(other, second);
-    }
-  },
-  limitMs,
-);
-
-test(
-  'restarts a service and a store that die, and updates the pids in stack.json',
-  async () => {
-    for (const name of ['content-cache', 'postgres']) await killAndWait(name);
-    expect(stackOf(state).services['content-cache']?.pid).toBe(processesOf(state)['content-cache']?.pid);
-    const edit = ['edit', 'webform', '13', '--title', 'Kept', '--via', 'kafka'];
-    const said = await until('an event is sent', () => contentServer(...edit), limitMs);
-    expect(said).toMatch(/announced through Kafka/);
-  },
-  2 * limitMs,
-);
-
-test(
-  'after kill -9 a start stops leftover processes, keeps edited data and runs without Kafka',
-  async () => {
-    const disable = ['run', 'admin', '--', 'disable-client', 'content-server'];
-    const stack = { ...process.env, STACK_FILE: join(state, 'stack.json') };
-    execFileSync('npm', disable, { cwd: ROOT, env: stack });
-    const left = processesOf(state);
-    process.kill(launcherPid(state), 'SIGKILL');
-    expect(await running().ended).not.toBe(0);
-    launcher = launch(startCommand, { ...env, CI: '', PATH: pathWithoutJava(), JAVA_HOME: '' });
-    await launcher.printed(/^Ready after/m);
-    expect(running().output()).toMatch(/Stopped \d+ processes that a killed run had left/);
-    expect(running().output()).toMatch(
-      /Kafka .* unavailable \(there is no Java 17 or newer\); invalidation works by HTTP only/,
+    expect(second.output()).toMatch(
+      new RegExp(`Port ${env.GATEWAY_PORT}, which gateway needs, is taken: .*GATEWAY_PORT`),
     );
-    // A changed demo account does not prevent the start.
-    expect(running().output()).toMatch(/The client content-server was changed .* the smoke test is skipped/);
-    expect(alive(left)).toEqual([]);
-    expect(alive(processesOf(state))).toHaveLength(processCount - 1);
-    expect(stackOf(state).kafka).toBeNull();
-    expect(processesOf(state)).not.toHaveProperty('kafka');
-    expect(await titleOf(13, await logIn())).toBe('Kept');
-  },
-  2 * limitMs,
-);
+    expect(second.output()).not.toMatch(/PostgreSQL/);
+  } finally {
+    await cleanUp(other, second);
+  }
+});
 
-test(
-  'Ctrl-C stops everything and exits 0',
-  async () => {
-    const processes = processesOf(state);
-    running().interrupt();
-    expect(await running().ended).toBe(0);
-    expect(alive(processes)).toEqual([]);
-    expect(alive(processesOf(state))).toEqual([]);
-    expect(existsSync(join(state, 'stack.json'))).toBe(false);
-  },
-  limitMs,
-);
+test('restarts a service and a store that die, and updates the pids in stack.json', async () => {
+  for (const name of ['content-cache', 'postgres']) await killAndWait(name);
+  expect(stackOf(state).services['content-cache']?.pid).toBe(processesOf(state)['content-cache']?.pid);
+  const edit = ['edit', 'webform', '13', '--title', 'Kept', '--via', 'kafka'];
+  const said = await until('an event is sent', () => contentServer(...edit), limitMs);
+  expect(said).toMatch(/announced through Kafka/);
+});
+
+test('after kill -9 a start stops leftover processes, keeps edited data and runs without Kafka', async () => {
+  const disable = ['run', 'admin', '--', 'disable-client', 'content-server'];
+  const stack = { ...process.env, STACK_FILE: join(state, 'stack.json') };
+  execFileSync('npm', disable, { cwd: ROOT, env: stack });
+  const left = processesOf(state);
+  process.kill(launcherPid(state), 'SIGKILL');
+  expect(await running().ended).not.toBe(0);
+  launcher = launch(startCommand, { ...env, CI: '', PATH: pathWithoutJava(), JAVA_HOME: '' });
+  await launcher.printed(/^Ready after/m);
+  expect(running().output()).toMatch(/Stopped \d+ processes that a killed run had left/);
+  expect(running().output()).toMatch(
+    /Kafka .* unavailable \(there is no Java 17 or newer\); invalidation works by HTTP only/,
+  );
+  // A changed demo account does not prevent the start.
+  expect(running().output()).toMatch(/The client content-server was changed .* the smoke test is skipped/);
+  expect(alive(left)).toEqual([]);
+  expect(alive(processesOf(state))).toHaveLength(processCount - 1);
+  expect(stackOf(state).kafka).toBeNull();
+  expect(processesOf(state)).not.toHaveProperty('kafka');
+  expect(await titleOf(13, await logIn())).toBe('Kept');
+});
+
+test('Ctrl-C stops everything and exits 0', async () => {
+  const processes = processesOf(state);
+  running().interrupt();
+  expect(await running().ended).toBe(0);
+  expect(alive(processes)).toEqual([]);
+  expect(alive(processesOf(state))).toEqual([]);
+  expect(existsSync(join(state, 'stack.json'))).toBe(false);
+});

@@ -3,8 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import type { Model } from '@content-platform/contract';
-import * as contract from '@content-platform/contract';
+import { listLetters, type Model } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import { ROOT } from '../../deploy/local/config.ts';
 import { startAlertmanager, type Alertmanager } from '../support/alertmanager.ts';
@@ -65,10 +64,16 @@ async function told(since: number, ...names: string[]): Promise<void> {
   expect(Object.keys(webhook.notified()).toSorted()).toEqual(names.toSorted());
 }
 
-/** Runs `work` in a transaction. */
-async function transaction(
-  work: (query: (text: string) => Promise<unknown>) => Promise<void>,
-): Promise<void> {
+/** Suspends a process until the alert was sent. */
+async function suspend(name: string, alert: string): Promise<void> {
+  const since = performance.now();
+  process.kill(own.pidOf(name), 'SIGSTOP');
+  await told(since, alert).finally(() => process.kill(own.pidOf(name), 'SIGCONT'));
+}
+
+type Query = (text: string) => Promise<unknown>;
+
+async function transaction(work: (query: Query) => Promise<void>): Promise<void> {
   const client = await database().connect();
   try {
     await client.query('BEGIN');
@@ -98,12 +103,12 @@ test('notifies about an event that cannot be processed', async () => {
 test('notifies about slow queries', async () => {
   const token = await tokenOf(stack().gateway, 'user');
   const since = performance.now();
-  const unlock = await holdOpen({ transaction }, (query: (text: string) => Promise<unknown>) =>
+  const unlock = await holdOpen({ transaction }, (query: Query) =>
     query('LOCK TABLE letters.letter IN ACCESS EXCLUSIVE MODE'),
   );
   try {
     // Together with the traffic, these are less than a twentieth of all requests, in case they are also slow.
-    const asked = Array.from({ length: 7 }, () => call(stack().gateway, contract.listLetters, { token }));
+    const asked = Array.from({ length: 7 }, () => call(stack().gateway, listLetters, { token }));
     const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
     await until('they wait', async () => (await database().query(waiting)).rowCount === asked.length);
     // The duration from which a query counts as slow.
@@ -124,7 +129,7 @@ test('notifies about a slow route with few of all requests', async () => {
   const since = performance.now();
   const faults = [
     startTraffic(20, () => read(model, 1)),
-    startTraffic(0.9, () => call(stack().gateway, contract.listLetters, { token })),
+    startTraffic(0.9, () => call(stack().gateway, listLetters, { token })),
     startTraffic(0.5, () =>
       transaction(async (query) => {
         await query('LOCK TABLE letters.letter IN ACCESS EXCLUSIVE MODE');
@@ -132,11 +137,9 @@ test('notifies about a slow route with few of all requests', async () => {
       }),
     ),
   ];
-  try {
-    await told(since, 'RouteLatencyP95High', 'SlowQueries');
-  } finally {
-    await Promise.all(faults.map((fault) => fault.stop()));
-  }
+  await told(since, 'RouteLatencyP95High', 'SlowQueries').finally(() =>
+    Promise.all(faults.map((fault) => fault.stop())),
+  );
   expect(webhook.notified()['RouteLatencyP95High']).toMatch(
     /^95 % of GET \/api\/letters take up to \S+; the limit is 500ms$/,
   );
@@ -153,12 +156,10 @@ test('notifies about a full Redis', async () => {
     const since = performance.now();
     await redis.config('SET', 'maxmemory', used + 10_000_000);
     const pressure = startTraffic(20, fill);
-    try {
-      await told(since, 'CacheEvictions', 'CacheMemoryHigh');
-    } finally {
+    await told(since, 'CacheEvictions', 'CacheMemoryHigh').finally(async () => {
       await pressure.stop();
       await redis.config('SET', 'maxmemory', '256mb');
-    }
+    });
     expect(webhook.notified()['CacheEvictions']).toMatch(/^Redis is full and evicted \d+ keys/);
   } finally {
     redis.disconnect();
@@ -172,11 +173,7 @@ test('notifies about an unannounced change while most reads miss', async () => {
   const since = performance.now();
   await save(model, id, 'New');
   const misses = startTraffic(40, () => read('pathway', freshId()));
-  try {
-    await told(since, 'CacheHitRatioLow', 'InvalidationsMissed');
-  } finally {
-    await misses.stop();
-  }
+  await told(since, 'CacheHitRatioLow', 'InvalidationsMissed').finally(() => misses.stop());
   await until('the new one is read', async () => (await read(model, id)).title === 'New');
 });
 
@@ -199,25 +196,13 @@ describe('the consumer is stalled', () => {
   test('notifies when Kafka hangs', async () => {
     await until('all is well', isWell);
     await until('that is over', () => !webhook.firing().includes('InvalidationConsumerStalled'));
-    const since = performance.now();
-    process.kill(own.pidOf('kafka'), 'SIGSTOP');
-    try {
-      await told(since, 'InvalidationConsumerStalled');
-    } finally {
-      process.kill(own.pidOf('kafka'), 'SIGCONT');
-    }
+    await suspend('kafka', 'InvalidationConsumerStalled');
     expect(webhook.notified()['InvalidationConsumerStalled']).toMatch(/^Kafka has not answered for \d+/);
   });
 });
 
 test('notifies when a service is stopped', async () => {
-  const since = performance.now();
-  process.kill(own.pidOf('content-cache'), 'SIGSTOP');
-  try {
-    await told(since, 'ServiceDown');
-  } finally {
-    process.kill(own.pidOf('content-cache'), 'SIGCONT');
-  }
+  await suspend('content-cache', 'ServiceDown');
   expect(webhook.notified()['ServiceDown']).toBe('content-cache is down: 0 of its processes answer');
 });
 

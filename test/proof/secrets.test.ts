@@ -123,7 +123,6 @@ afterAll(async () => {
   if (folder) rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-/** Returns all places that are searched. */
 async function places(): Promise<Place[]> {
   const platformTables = await tables('platform', stack().postgres);
   return [

@@ -17,7 +17,6 @@ import { until } from '../support/wait.ts';
 
 /** Number of sockets open at all times; fewer suffice to try out the test. */
 const many = Number(process.env['SLOW_CLIENTS'] ?? 2_000);
-/** Duration of the load, in ms. */
 const heldMs = 60_000;
 const idle = Number(process.env['IDLE_CLIENTS'] ?? 10_000);
 /** The platform's latency target for other clients, in ms. */
@@ -67,7 +66,6 @@ async function startReads() {
   const token = await tokenOf(stack().gateway, 'user');
   const path = readContent.path.replace(':model', 'webform').replace(':id', String(id));
   const times: number[] = [];
-  /** Number of 503 responses with Retry-After. */
   let refused = 0;
   const failures: string[] = [];
   let answeredInARow = 0;
@@ -87,7 +85,6 @@ async function startReads() {
     times.push(performance.now() - start);
   });
   return {
-    /** Waits for twenty consecutive successful reads. */
     async areAnswered() {
       answeredInARow = 0;
       await until('twenty reads are answered', () => answeredInARow >= 20, 60_000);
@@ -167,17 +164,8 @@ test(`${idle} idle connections: measures their cost and expects it to be release
   const meanwhile = await reads.stop();
   await until('they are gone', async () => (await lookAt('gateway')).sockets <= before.sockets + 5);
   const bytesEach = Math.round((all.rss - before.rss) / (all.sockets - before.sockets));
-  Object.assign(result, {
-    idle: {
-      opened: idle,
-      stillOpen,
-      bytesEach,
-      before,
-      open: all,
-      after: await lookAt('gateway'),
-      reads: meanwhile,
-    },
-  });
+  const after = await lookAt('gateway');
+  result['idle'] = { opened: idle, stillOpen, bytesEach, before, open: all, after, reads: meanwhile };
   expect(meanwhile).toMatchObject({ refused: 0, failures: [] });
   expect(meanwhile.p95).toBeLessThan(targetMs);
   expect(stillOpen).toBe(idle);
@@ -192,7 +180,11 @@ test(`${many} slow clients: others get replies in time, and every slow connectio
   const calmReads = await startReads();
   await sleep(5_000);
   const calm = await calmReads.stop();
-  const before = { gateway: await lookAt('gateway'), 'media-upload': await lookAt('media-upload') };
+  const lookAtBoth = async () => ({
+    gateway: await lookAt('gateway'),
+    'media-upload': await lookAt('media-upload'),
+  });
+  const before = await lookAtBoth();
 
   const reads = await startReads();
   const share = (part: number) => Math.round(many * part);
@@ -236,13 +228,11 @@ test(`${many} slow clients: others get replies in time, and every slow connectio
     slow: { sockets: least, heldMs, most, clients, reads: { calm, held, meanwhile }, before },
   });
   await until('the connections are gone', async () => {
-    const after = { gateway: await lookAt('gateway'), 'media-upload': await lookAt('media-upload') };
+    const after = await lookAtBoth();
     Object.assign(result['slow'] as object, { after });
     // Pooled connections may come and go.
-    return (
-      after.gateway.sockets <= before.gateway.sockets + 5 &&
-      after['media-upload'].sockets <= before['media-upload'].sockets + 5
-    );
+    const isBack = (name: keyof typeof after) => after[name].sockets <= before[name].sockets + 5;
+    return isBack('gateway') && isBack('media-upload');
   });
   expect(meanwhile).toMatchObject({ refused: 0, failures: [] });
   expect(meanwhile.p95).toBeLessThan(targetMs);

@@ -89,7 +89,6 @@ async function startChores() {
 }
 
 interface Sample {
-  /** Since the start. */
   seconds: number;
   services: Record<string, Resources>;
 }

@@ -33,7 +33,6 @@ const send = (bytes: Bytes, headers: Record<string, string> = {}, as = token) =>
   call(stack().gateway, contract.upload, { body: fileOf(bytes), token: as, headers });
 const mediaFolder = () => join(dirname(process.env['STACK_FILE']!), 'media');
 const underWay = () => readdirSync(join(mediaFolder(), 'tmp')).length;
-/** Returns the number of uploads with this outcome. */
 const uploads = async (outcome: string) =>
   (await scrape('media-upload')).get(`uploads_total{outcome="${outcome}"}`);
 const atWork = () => until('an upload is there', () => underWay() > 0);

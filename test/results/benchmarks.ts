@@ -207,7 +207,6 @@ function curves(kept: StoredResult) {
 /** The result file of a bench and the command that repeats it. */
 const bench = (name: string) => ({ file: `bench/results/${name}.json`, repeat: `npm run bench -- ${name}` });
 
-/** The sections of docs/project/benchmarks.md. */
 export const benchmarks: Section[] = [
   {
     title: 'Gateway comparison',

@@ -21,17 +21,13 @@ export interface Section {
   repeat: string;
   /** Why goals were missed and what was tried. */
   why?: string;
-  /** Returns the paragraphs. */
   render: (kept: StoredResult) => readonly string[];
 }
 
-/** Whether a goal was reached. */
 export interface Verdict {
   isHeld: boolean;
-  /** One line for a reader. */
   text: string;
 }
 
-/** Lists the goals and whether they were reached. */
 export const verdicts = (list: readonly Verdict[]): string =>
   list.map(({ isHeld, text }) => `- ${isHeld ? 'pass' : '**fail**'}: ${text}`).join('\n');

@@ -179,7 +179,6 @@ const meanings: Record<string, string> = {
   slowestMs: 'slowest reply, ms',
 };
 
-/** A table of counters. */
 function counts(kept: StoredResult) {
   const { date: _, machine: __, seed, ...figures } = kept;
   const rows = Object.entries<number>(figures).map(([name, count]) => [meanings[name] ?? name, count]);
@@ -258,7 +257,6 @@ const proof = (title: string, name: string, tell: Section['render'], pattern = n
   render: tell,
 });
 
-/** The sections of docs/project/verification.md. */
 export const verification: Section[] = [
   proof('Reads raced against clears', 'race', race),
   proof('Events while processes are killed', 'events', events),

@@ -57,10 +57,7 @@ export function createClient() {
     return { status, headers: replied, text };
   }
 
-  /**
-   * Sends a request that must return `status`, and parses the reply. Throws if a success was expected. If another error
-   * was expected, the difference is recorded in `surprises` and the scenario continues.
-   */
+  /** Sends a request that must return `status`. Throws instead of a success; records other differences as surprises. */
   async function ask<T = Record<string, unknown>>(
     status: number,
     target: string,
@@ -85,7 +82,6 @@ interface Tokens {
   user: { id: number };
 }
 
-/** Logs in and records the tokens. */
 export async function logIn({ keep, ask }: Client, email: string, password: string): Promise<Tokens> {
   const login = await ask<Tokens>(200, '/api/login', { json: { email, password } });
   keep('access token', login.token);

@@ -11,7 +11,6 @@ export interface Place {
   content: string | Buffer;
 }
 
-/** Returns every file below a folder. */
 function filesIn(folder: string, kind: string): Place[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -37,7 +36,6 @@ export async function metrics(): Promise<Place[]> {
   return Promise.all(asked);
 }
 
-/** Returns the command line of every process, readable by every user of the machine. */
 export function commandLines(): Place[] {
   const pids = Object.values(stack().services).map(({ pid }) => pid);
   return pids.map((pid) => ({ name: 'command line', content: readFileSync(`/proc/${pid}/cmdline`) }));

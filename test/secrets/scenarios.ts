@@ -31,13 +31,11 @@ export async function passwords(client: Client, person: NewPerson): Promise<void
   const { keep, send, ask } = client;
   const { email, password, id } = person;
   const wrong = () => keep('wrong password', newPassword());
-  await ask(401, '/api/login', { json: { email, password: wrong() } });
-  // A password in the email field, and an unknown email.
-  await ask(401, '/api/login', { json: { email: password, password: wrong() } });
-  await ask(401, '/api/login', { json: { email: 'unknown@example.com', password: wrong() } });
-  await ask(422, '/api/login', { json: { email, password, more: password } });
-  await ask(422, '/api/login', { json: { email, password: [password] } });
-  await ask(422, '/api/login', { json: { email, password: password.repeat(60) } });
+  // Also a password in the email field, and an unknown email.
+  for (const address of [email, password, 'unknown@example.com'])
+    await ask(401, '/api/login', { json: { email: address, password: wrong() } });
+  for (const other of [{ more: password }, { password: [password] }, { password: password.repeat(60) }])
+    await ask(422, '/api/login', { json: { email, password, ...other } });
   const json = { 'Content-Type': 'application/json' };
   for (const body of [
     `{"email":"${email}","password":"${wrong()}"`,
@@ -49,18 +47,19 @@ export async function passwords(client: Client, person: NewPerson): Promise<void
   await ask(415, '/api/login', { body: password, headers: { 'Content-Type': 'text/plain' } });
   await ask(405, `/api/login?email=${email}&password=${encodeURIComponent(password)}`);
   await send(`/api/login?password=${encodeURIComponent(password)}`, { json: { email, password } });
-  await ask(401, '/api/login', {
-    json: { email, password: wrong() },
-    headers: { Referer: `http://x/?p=${encodeURIComponent(password)}` },
-  });
+  const referred = { Referer: `http://x/?p=${encodeURIComponent(password)}` };
+  await ask(401, '/api/login', { json: { email, password: wrong() }, headers: referred });
 
   const { token } = await logIn(client, email, password);
   const next = keep('password', newPassword());
-  await ask(422, '/api/password', { json: { current_password: wrong(), new_password: next }, token });
-  await ask(422, '/api/password', { json: { current_password: password, new_password: password }, token });
   const easy = keep('refused password', 'QwertyuiopQwertyuiop');
-  await ask(422, '/api/password', { json: { current_password: password, new_password: easy }, token });
-  await ask(204, '/api/password', { json: { current_password: password, new_password: next }, token });
+  for (const [status, current_password, new_password] of [
+    [422, wrong(), next],
+    [422, password, password],
+    [422, password, easy],
+    [204, password, next],
+  ] as const)
+    await ask(status, '/api/password', { json: { current_password, new_password }, token });
   await logIn(client, email, next);
   person.password = next;
 
@@ -73,18 +72,16 @@ export async function passwords(client: Client, person: NewPerson): Promise<void
   person.password = keep('password', newPassword());
   const change = { current_password: temporary, new_password: person.password };
   await ask(204, '/api/password', { json: change, token: limited.token });
-  await ask(409, '/api/admin/users', {
-    json: { email, name: 'Sven Scan', password: newPassword() },
-    token: person.admin,
-  });
+  const asAdmin = { token: person.admin };
+  const taken = { email, name: 'Sven Scan', password: newPassword() };
+  await ask(409, '/api/admin/users', { json: taken, ...asAdmin });
   await ask(422, '/api/admin/users', {
-    json: { email: 'x@example.com', name: 'X', password: easy },
-    token: person.admin,
+    json: { ...taken, email: 'x@example.com', password: easy },
+    ...asAdmin,
   });
-  await ask(200, `/api/admin/users?search=${encodeURIComponent(person.password.slice(0, 30))}`, {
-    token: person.admin,
-  });
-  await ask(200, '/api/admin/audit', { token: person.admin });
+  const search = encodeURIComponent(person.password.slice(0, 30));
+  await ask(200, `/api/admin/users?search=${search}`, asAdmin);
+  await ask(200, '/api/admin/audit', asAdmin);
 }
 
 /** Uses every grant, valid and invalid, and sends tokens in wrong places. */
@@ -98,20 +95,18 @@ export async function tokens(client: Client, person: NewPerson): Promise<void> {
     [401, wrong],
   ] as const) {
     const Authorization = `Basic ${keep('Basic credentials', basic('scan-client', given))}`;
-    const answers = [
-      await send('/api/token', { form: grant, headers: { Authorization } }),
-      await send('/api/token', { form: { ...grant, client_id: 'scan-client', client_secret: given } }),
-      await send('/api/token', { json: { ...grant, client_id: 'scan-client', client_secret: given } }),
-    ];
-    for (const answer of answers) {
-      if (answer.status !== status) throw new Error(`a grant was answered ${answer.status}: ${answer.text}`);
-      if (status === 200)
-        keep('access token', (JSON.parse(answer.text) as { access_token: string }).access_token);
+    const withSecret = { ...grant, client_id: 'scan-client', client_secret: given };
+    for (const sent of [
+      { form: grant, headers: { Authorization } },
+      { form: withSecret },
+      { json: withSecret },
+    ]) {
+      const { access_token } = await ask<{ access_token?: string }>(status, '/api/token', sent);
+      if (access_token) keep('access token', access_token);
     }
   }
-  await ask(400, '/api/token', {
-    form: { grant_type: secret, client_id: 'scan-client', client_secret: secret },
-  });
+  const swapped = { grant_type: secret, client_id: 'scan-client', client_secret: secret };
+  await ask(400, '/api/token', { form: swapped });
   await send(`/api/token?client_secret=${secret}`, { form: grant });
   keep('client secret', await admin('rotate-client', 'scan-client'));
 
@@ -226,13 +221,10 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
   forged.searchParams.set('code', random('code of nobody'));
   await other.browser.go(forged);
   const lost = await begin();
-  await ask(
-    422,
-    `/api/identity/login?return_to=https://evil.example/&state=${state}&code_challenge=${challenge}`,
-  );
-  await send(
-    `/api/identity/login/callback?state=${lost.there.searchParams.get('state')}&error=access_denied`,
-  );
+  const evil = `return_to=https://evil.example/&state=${state}&code_challenge=${challenge}`;
+  await ask(422, `/api/identity/login?${evil}`);
+  const denied = `state=${lost.there.searchParams.get('state')}&error=access_denied`;
+  await send(`/api/identity/login/callback?${denied}`);
   // A login that is never completed.
   await begin();
 
@@ -253,16 +245,10 @@ export async function identityLogin(client: Client, subject: string): Promise<vo
 export async function pulse(client: Client): Promise<void> {
   const { keep, send, ask } = client;
   const page = { Origin: stack().gateway, Accept: 'text/html' };
-  const wrong = keep('wrong password', newPassword());
-  await ask(401, '/pulse/sign-in', { form: { email: emails.sre, password: wrong }, headers: page });
-  await ask(403, '/pulse/sign-in', {
-    form: { email: emails.sre, password: wrong },
-    headers: { Origin: 'https://evil.example' },
-  });
-  const signedIn = await send('/pulse/sign-in', {
-    form: { email: emails.sre, password: demoPassword },
-    headers: page,
-  });
+  const form = { email: emails.sre, password: keep('wrong password', newPassword()) };
+  await ask(401, '/pulse/sign-in', { form, headers: page });
+  await ask(403, '/pulse/sign-in', { form, headers: { Origin: 'https://evil.example' } });
+  const signedIn = await send('/pulse/sign-in', { form: { ...form, password: demoPassword }, headers: page });
   const [cookie = ''] = signedIn.headers.getSetCookie().map((line) => line.split(';')[0]!);
   const value = keep('cookie of the pulse', cookie.split('=')[1]!);
   await ask(200, '/pulse', { headers: { Cookie: cookie } });
@@ -313,15 +299,12 @@ export async function theRest(client: Client, person: NewPerson): Promise<void> 
   const headers = { 'Content-Type': 'application/json' };
   await ask(400, '/api/register-fcm-token', { body: `{"token": ${push()}}`, headers, token });
   await ask(422, `/api/devices/${push().slice(0, 16)}`, { method: 'DELETE', token });
-  const results = [
-    { token: push(), outcome: 'unregistered' },
-    { token: push(), outcome: 'delivered' },
-  ];
-  await ask(200, '/api/admin/devices/feedback', { json: { results }, token: person.admin });
-  await ask(422, '/api/admin/devices/feedback', {
-    json: { results: [{ token: push(), outcome: 'lost' }] },
-    token: person.admin,
-  });
+  const feedback = (status: number, ...outcomes: string[]) => {
+    const results = outcomes.map((outcome) => ({ token: push(), outcome }));
+    return ask(status, '/api/admin/devices/feedback', { json: { results }, token: person.admin });
+  };
+  await feedback(200, 'unregistered', 'delivered');
+  await feedback(422, 'lost');
   await ask(200, `/api/admin/users/${person.id}/device-tokens`, { token: person.admin });
 
   const letter = await newLetter({ userId: person.id });

@@ -5,7 +5,6 @@ export interface Secret {
   value: string;
 }
 
-/** One encoded form of a secret. */
 interface Needle extends Secret {
   form: string;
   text: string;
@@ -21,10 +20,7 @@ export interface Finding {
 /** Converts bytes to characters, so that any text can be searched for any bytes. */
 const latin1 = (value: string | Buffer): string => Buffer.from(value as string).toString('latin1');
 
-/**
- * Returns the three base64 forms of a value inside longer data, one per offset, without the characters that depend on
- * its neighbours.
- */
+/** Returns the base64 forms inside longer data, one per offset, without characters that depend on its neighbours. */
 function insideBase64(value: string, encoding: 'base64' | 'base64url'): string[] {
   return [0, 1, 2].map((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(value)]);
@@ -99,7 +95,6 @@ export function createSearch(secrets: readonly Secret[]) {
   }
 
   return {
-    /** Number of forms that are searched for. */
     count,
     find(where: string | Buffer): Finding[] {
       const text = latin1(where);

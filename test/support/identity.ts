@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { createIdentityProvider } from '../../deploy/local/identity-demo/provider.ts';
-import type { Person } from '../../deploy/local/identity-demo/people.ts';
+import { createIdentityProvider, type Person } from '../../deploy/local/identity-demo/provider.ts';
 import { startHttpServer } from './http-server.ts';
 
 export type { Person };

@@ -23,13 +23,7 @@ export interface KafkaServer {
 export async function startKafkaServer(): Promise<KafkaServer> {
   const state = openState(mkdtempSync(join(ROOT, '.local', 'test-')), 'a broker of a test');
   const { signal } = new AbortController();
-  const prepared = await prepareKafka(
-    state,
-    undefined,
-    signal,
-    () => undefined,
-    async (port) => port,
-  );
+  const prepared = await prepareKafka({ state, usualPorts: false, signal }, () => undefined);
   if (typeof prepared === 'string') throw new Error(`there is no Kafka: ${prepared}`);
   const { spec, brokers, version } = prepared;
 

@@ -36,6 +36,15 @@ function foreignTrace() {
 }
 
 const ofTrace = (traceId: string) => collector.spans.filter((span) => span.traceId === traceId);
+/** Resolves with the first matching span of a trace once the collector has it. */
+const spanOf = (traceId: string, what: string, isIt: (span: SentSpan) => boolean) =>
+  until(`the span of ${what} was sent`, () => ofTrace(traceId).find(isIt));
+const rootOf = (requestId: string) =>
+  until('the gateway has sent its span', () =>
+    collector.spans.find(({ attributes }) => attributes['request_id'] === requestId),
+  );
+const isProcessing = ({ kind }: SentSpan) => kind === 5;
+const isCommand = ({ service, name }: SentSpan) => service === 'content-cache' && /^EVAL(SHA)?$/.test(name);
 
 /** Reads a record with a new request id. Resolves with the id and the gateway's span once the collector has it. */
 async function readTraced(id: number, headers: Record<string, string> = {}) {
@@ -45,10 +54,7 @@ async function readTraced(id: number, headers: Record<string, string> = {}) {
     token,
     headers: { ...headers, 'X-Request-Id': requestId },
   });
-  const root = await until('the gateway has sent its span', () =>
-    collector.spans.find(({ attributes }) => attributes['request_id'] === requestId),
-  );
-  return { requestId, root };
+  return { requestId, root: await rootOf(requestId) };
 }
 
 /** Returns the span names from the trace's root to this span, each as `service: name`. */
@@ -61,17 +67,13 @@ test('a cache miss is one trace from the gateway to PostgreSQL and Redis', async
   const id = freshId();
   await save('webform', id, 'One');
   const { root } = await readTraced(id);
-  const spanOf = (name: RegExp) =>
-    until(`${name} was sent`, () =>
-      ofTrace(root.traceId).find((span) => span.service === 'content-cache' && name.test(span.name)),
-    );
   const way = [
     'gateway: GET /api/content/:model/:id',
     'gateway: GET content-cache',
     'content-cache: GET /api/content/:model/:id',
   ];
-  const query = await spanOf(/^read_record$/);
-  const command = await spanOf(/^EVAL(SHA)?$/);
+  const query = await spanOf(root.traceId, 'the query', ({ name }) => name === 'read_record');
+  const command = await spanOf(root.traceId, 'the command', isCommand);
   await until('the way there was sent', () => wayTo(query).length > way.length);
   expect(wayTo(query)).toEqual([...way, 'content-cache: read_record']);
   expect(wayTo(command).slice(0, -1)).toEqual(way);
@@ -92,15 +94,10 @@ test('a logout is one trace that includes the call to the devices service', asyn
     body: { fcm_token: 'a-device' },
     headers: { 'X-Request-Id': requestId },
   });
-  const root = await until('the gateway has sent its span', () =>
-    collector.spans.find(({ attributes }) => attributes['request_id'] === requestId),
-  );
-  const told = await until('devices has sent its span', () =>
-    ofTrace(root.traceId).find(({ service, kind }) => service === 'devices' && kind === 2),
-  );
-  const telling = await until('auth has sent the span of its call', () =>
-    ofTrace(root.traceId).find(({ name, kind }) => name === 'POST /unregister' && kind === 3),
-  );
+  const { traceId } = await rootOf(requestId);
+  const told = await spanOf(traceId, 'devices', ({ service, kind }) => service === 'devices' && kind === 2);
+  const isCall = ({ name, kind }: SentSpan) => name === 'POST /unregister' && kind === 3;
+  const telling = await spanOf(traceId, "auth's call", isCall);
   expect(told).toMatchObject({ name: 'POST /unregister', parentSpanId: telling.spanId });
   expect(telling).toMatchObject({ service: 'auth' });
 });
@@ -108,9 +105,8 @@ test('a logout is one trace that includes the call to the devices service', asyn
 test("links to a client's trace instead of joining it", async () => {
   const { traceId, traceparent } = foreignTrace();
   const { root } = await readTraced(1, { traceparent, tracestate: 'theirs=1', baggage: 'user=1' });
-  await until('the service has sent its span', () =>
-    ofTrace(root.traceId).some(({ kind, service }) => kind === 2 && service === 'content-cache'),
-  );
+  const isService = ({ kind, service }: SentSpan) => kind === 2 && service === 'content-cache';
+  await spanOf(root.traceId, 'the service', isService);
   expect(root.links.map((link) => link.traceId)).toEqual([traceId]);
   expect(root.parentSpanId ?? '').toBe('');
   expect(root.traceId).not.toBe(traceId);
@@ -123,39 +119,30 @@ test("an event's trace continues into the clear and the log", async () => {
   const id = freshId();
   const { traceId, traceparent } = foreignTrace();
   await announce(JSON.stringify({ model: 'webform', id }), `webform:${id}`, { traceparent });
-  const processing = await until('its span was sent', () => ofTrace(traceId).find(({ kind }) => kind === 5));
+  const processing = await spanOf(traceId, 'the event', isProcessing);
   expect(processing).toMatchObject({
     service: 'content-cache',
     name: 'process cache-invalidation',
     parentSpanId: traceparent.split('-')[2],
   });
-  const cleared = await until('the clear was sent', () =>
-    ofTrace(traceId).find(({ name }) => /^EVAL(SHA)?$/.test(name)),
-  );
-  expect(cleared).toMatchObject({ service: 'content-cache', parentSpanId: processing.spanId });
-  const line = await until('it is in the log', () =>
-    own
-      .logs()
-      .split('\n')
-      .find((each) => each.includes(`webform:${id}`) && each.includes('"cleared"')),
-  );
+  const cleared = await spanOf(traceId, 'the clear', isCommand);
+  expect(cleared).toMatchObject({ parentSpanId: processing.spanId });
+  const isLine = (line: string) => line.includes(`webform:${id}`) && line.includes('"cleared"');
+  const line = await until('it is in the log', () => own.logs().split('\n').find(isLine));
   expect(JSON.parse(line)).toMatchObject({ trace_id: traceId });
 });
 
 test('an event that cannot be processed is a failed span of its trace', async () => {
   const { traceId, traceparent } = foreignTrace();
   await announce('not JSON', 'x', { traceparent });
-  await until('the trace was sent', () => ofTrace(traceId).some(({ kind }) => kind === 5));
-  const processing = ofTrace(traceId).find(({ kind }) => kind === 5);
+  const processing = await spanOf(traceId, 'the event', isProcessing);
   expect(processing).toMatchObject({ status: { code: 2 }, attributes: { 'error.type': 'not_json' } });
 });
 
 test('an event without a trace starts a new one', async () => {
   const before = collector.spans.length;
   await announce(JSON.stringify({ model: 'webform', id: freshId() }));
-  const processing = await until('its span was sent', () =>
-    collector.spans.slice(before).find(({ kind }) => kind === 5),
-  );
+  const processing = await until('its span was sent', () => collector.spans.slice(before).find(isProcessing));
   expect(processing.parentSpanId ?? '').toBe('');
 });
 
@@ -192,12 +179,8 @@ test('OpenMetrics durations carry the trace id as an exemplar', async () => {
     const scrape = (headers = {}) =>
       fetch(`${stack().services[name]!.internal}/metrics`, { headers }).then((response) => response.text());
     const open = await scrape({ Accept: 'application/openmetrics-text; version=1.0.0' });
-    expect(open).toMatch(
-      new RegExp(
-        `^http_request_duration_seconds_bucket\\{.*route="/api/content/:model/:id".* # \\{trace_id="${root.traceId}"\\} `,
-        'm',
-      ),
-    );
+    const exemplar = `route="/api/content/:model/:id".* # \\{trace_id="${root.traceId}"\\} `;
+    expect(open).toMatch(new RegExp(`^http_request_duration_seconds_bucket\\{.*${exemplar}`, 'm'));
     expect(await scrape()).not.toContain('trace_id');
   }
 });

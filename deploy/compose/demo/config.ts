@@ -15,5 +15,4 @@ const demoConfig = {
     .describe('Password of the Kafka user `content-server`; unset: no login'),
 };
 
-/** Throws ConfigError. */
 export const readDemoConfig = (env: NodeJS.ProcessEnv = process.env) => readConfig(demoConfig, env);

@@ -1,16 +1,16 @@
 // Compose profile `demo`: adds the demo data, then simulates a content server and a client with steady traffic.
 import { writeFileSync } from 'node:fs';
-import { models } from '@content-platform/contract';
+import { login, models, readContent } from '@content-platform/contract';
+import { call } from '@content-platform/contract/client';
 import { httpAnnouncer, kafkaAnnouncer } from '../../local/content-server/announce.ts';
 import { openRecords } from '../../local/content-server/records.ts';
 import type { Settings } from '../../local/content-server/settings.ts';
 import { steadyTraffic } from '../../local/content-server/traffic.ts';
-import { DEMO_CLIENT, DEMO_RECORDS } from '../../local/demo-data.ts';
+import { DEMO_CLIENT, DEMO_PASSWORD, DEMO_RECORDS } from '../../local/demo-data.ts';
 import { smokeTest } from '../../local/smoke-test.ts';
 import { seed } from '../../local/seed.ts';
 import { untilStopped } from '../../local/until-stopped.ts';
 import { readDemoConfig } from './config.ts';
-import { createReader } from './reader.ts';
 
 const EDITS_A_SECOND = 1;
 const READS_A_SECOND = 10;
@@ -21,6 +21,37 @@ const DATA_FILE = '/demo/data-is-there';
 /** Marker file for the container's health check. */
 const READY_FILE = '/tmp/ready';
 
+const EMAIL = 'user@example.com';
+/** Reads some records far more often than others, like real clients. */
+const FAVOURITES = 10;
+
+const oneOf = (count: number): number => 1 + Math.floor(Math.random() * count);
+const anyModel = () => models[oneOf(models.length) - 1]!;
+
+async function logIn(gateway: string): Promise<string> {
+  const answer = await call(gateway, login, { body: { email: EMAIL, password: DEMO_PASSWORD } });
+  if (answer.error) throw new Error(`no login: ${answer.error.message}`);
+  return answer.body.token;
+}
+
+/** Simulates a client: each call reads one demo record. @throws the error of a failed read */
+function createReader(gateway: string): () => Promise<void> {
+  let token: Promise<string> | undefined;
+  return async () => {
+    token ??= logIn(gateway);
+    const id = Math.random() < 0.8 ? oneOf(FAVOURITES) : oneOf(DEMO_RECORDS);
+    const params = { model: anyModel(), id };
+    try {
+      const answer = await call(gateway, readContent, { params, token: await token });
+      if (answer.error) throw new Error(`no read: ${answer.status} ${answer.error.message}`);
+    } catch (error) {
+      // The token may have expired; the next read logs in again.
+      token = undefined;
+      throw error;
+    }
+  };
+}
+
 /** Edits a random demo record and announces the change, alternating between HTTP and Kafka. */
 async function createEditor(settings: Settings): Promise<() => Promise<void>> {
   const records = openRecords(settings.database);
@@ -28,9 +59,8 @@ async function createEditor(settings: Settings): Promise<() => Promise<void>> {
   let edits = 0;
   return async () => {
     const announcer = announcers[(edits += 1) % announcers.length]!;
-    const model = models[Math.floor(Math.random() * models.length)]!;
-    const id = 1 + Math.floor(Math.random() * DEMO_RECORDS);
-    await announcer.announce(await records.edit(model, [id], `Edit ${edits} of the demo`), 'updated');
+    const edited = await records.edit(anyModel(), [oneOf(DEMO_RECORDS)], `Edit ${edits} of the demo`);
+    await announcer.announce(edited, 'updated');
   };
 }
 

@@ -13,7 +13,6 @@ export interface Peer {
   /** Labels of its namespace; undefined for the platform's namespace. */
   namespace?: Labels;
   address?: string;
-  /** Port numbers by name. */
   ports?: Record<string, number>;
 }
 

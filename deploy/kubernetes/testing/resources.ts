@@ -22,12 +22,10 @@ export interface Resource {
   metadata: { name: string; namespace?: string; labels?: Record<string, string> };
 }
 
-/** All resources of a kind. */
 export function allOf<K extends Kind>(resources: readonly Resource[], kind: K): Kinds[K][] {
   return resources.filter((resource) => resource.kind === kind) as Kinds[K][];
 }
 
-/** The resource of a kind with this name, or undefined. */
 export function find<K extends Kind>(
   resources: readonly Resource[],
   kind: K,
@@ -50,7 +48,6 @@ export function podOf(deployment: Deployment): {
   return { labels: metadata?.labels ?? {}, spec: spec!, container: spec!.containers[0]!, migration };
 }
 
-/** The number of a container's port. */
 export function portOf(deployment: Deployment, name: string): number | undefined {
   return podOf(deployment).container.ports?.find((port) => port.name === name)?.containerPort;
 }

@@ -2,8 +2,6 @@ import { token as tokenEndpoint } from '@content-platform/contract';
 import { call } from '@content-platform/contract/client';
 import type { Settings } from './settings.ts';
 
-const renewBeforeMs = 60_000;
-
 export type AccessToken = ReturnType<typeof createAccessToken>;
 
 /** The client ID or secret is wrong, or the server cannot issue a token now. */
@@ -20,9 +18,9 @@ export class RefusedToken extends Error {
 
 /** Gets a token of the content server by client credentials (RFC 6749 §4.4) and keeps it until shortly before it expires. */
 export function createAccessToken({ gateway, clientId, clientSecret }: Settings) {
-  let held: Promise<{ value: string; renewAt: number }> | undefined;
+  let kept: { value: string; renewAt: number } | undefined;
 
-  async function fetchToken(): Promise<{ value: string; renewAt: number }> {
+  async function fetchToken(): Promise<NonNullable<typeof kept>> {
     const basic = [clientId, clientSecret].map(encodeURIComponent).join(':');
     const answer = await call(gateway, tokenEndpoint, {
       headers: { authorization: `Basic ${Buffer.from(basic).toString('base64')}` },
@@ -31,18 +29,15 @@ export function createAccessToken({ gateway, clientId, clientSecret }: Settings)
     if (answer.error)
       throw new RefusedToken(answer.status, answer.headers, `no token: ${answer.error.message}`);
     const { access_token: value, expires_in: seconds } = answer.body;
-    return { value, renewAt: Date.now() + seconds * 1_000 - renewBeforeMs };
+    return { value, renewAt: Date.now() + seconds * 1_000 - 60_000 };
   }
 
   return {
     /** Returns a token that stays valid for at least a minute. @throws RefusedToken, or the error of fetch */
     async get(): Promise<string> {
-      const kept = await held?.catch(() => undefined);
-      // Concurrent callers share one request.
-      if (!kept || Date.now() >= kept.renewAt) held = fetchToken();
-      return (await held!).value;
+      if (!kept || Date.now() >= kept.renewAt) kept = await fetchToken();
+      return kept.value;
     },
-    /** Discards the cached token after the platform refused it. */
-    drop: (): void => void (held = undefined),
+    drop: (): void => void (kept = undefined),
   };
 }

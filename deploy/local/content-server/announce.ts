@@ -23,8 +23,6 @@ export interface Announcer {
 }
 
 const maxTries = 8;
-const firstPauseMs = 250;
-const longestPauseMs = 5_000;
 
 interface Refusal {
   status: number;
@@ -35,17 +33,13 @@ interface Refusal {
 /** Whether a retry may help: no response (status 0), too many requests, or a server error. */
 const isPassing = (status: number): boolean => status === 0 || status === 429 || status >= 500;
 
-/** Returns the pause of Retry-After, else an exponential backoff. */
+/** Returns the pause of Retry-After, else an exponential backoff, in ms. */
 function pauseAfter({ headers }: Refusal, attempt: number): number {
   const asked = Number(headers.get('retry-after') ?? Number.NaN) * 1_000;
-  const pause = Number.isFinite(asked) ? asked : firstPauseMs * 2 ** (attempt - 1);
-  return Math.min(pause, longestPauseMs);
+  return Math.min(Number.isFinite(asked) ? asked : 250 * 2 ** (attempt - 1), 5_000);
 }
 
-/**
- * Announces by HTTP, all records in one call, with retries. A 200 means that all are cleared.
- * @param pause waits between two attempts, in ms
- */
+/** Announces all records in one HTTP call, with retries. A 200 means that all are cleared. `pause` takes ms. */
 export function httpAnnouncer(
   settings: Settings,
   pause: (ms: number) => Promise<unknown> = sleep,

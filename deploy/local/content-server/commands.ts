@@ -7,7 +7,6 @@ const actions = ['edit', 'create', 'delete', 'cleared'] as const;
 const maxIds = 1_000;
 type Action = (typeof actions)[number];
 
-/** The parsed command line. */
 export interface Command {
   action: Action;
   model: Model | undefined;

@@ -10,28 +10,13 @@ export interface Saved {
   version: number;
 }
 
-/**
- * Changes records in the table of their model. Each function resolves when its change is committed. If PostgreSQL is unavailable,
- * for example during a restart, it retries for some seconds. @throws Problem if PostgreSQL refuses or stays unavailable
- */
-export interface Records {
-  /** Edits all records with these ids. @throws Problem without a change if a record does not exist */
-  edit: (model: Model, ids: readonly number[], title: string) => Promise<Saved[]>;
-  /** Uses the next free ID if none is given. @throws Problem if the ID exists */
-  create: (model: Model, id: number | undefined, title: string) => Promise<Saved>;
-  /** @throws Problem when there is no such record */
-  remove: (model: Model, id: number) => Promise<Saved>;
-  close: () => Promise<void>;
-}
+export type Records = ReturnType<typeof openRecords>;
 
 const returnedColumns = 'returning model, id, title, version';
 const firstPauseMs = 100;
 const longestPauseMs = 2_000;
 
-/**
- * Returns whether a retry may help and cannot apply the change twice. This is so if there was no connection, or if
- * PostgreSQL ends or refuses the session, because PostgreSQL has then rolled the change back.
- */
+/** Without a connection nothing was changed; if PostgreSQL ended or refused the session, it rolled the change back. */
 function isWorthRetrying(error: unknown, sent: boolean): boolean {
   if (error instanceof pg.DatabaseError) return /^(08|53|57P)/.test(error.code ?? '');
   return !sent;
@@ -45,10 +30,10 @@ function problem(database: string, error: unknown, sent: boolean): Problem {
 }
 
 /**
- * Connects as the role `content_server`, which may write records and nothing else.
- * @param limitMs how long a change is retried while PostgreSQL is unreachable
+ * Connects as the role `content_server`. Each change resolves when it is committed. Retries it for `limitMs` while
+ * PostgreSQL is unreachable, for example during a restart. @throws Problem if PostgreSQL refuses or stays unavailable
  */
-export function openRecords(database: string, limitMs = 15_000): Records {
+export function openRecords(database: string, limitMs = 15_000) {
   const pool = new pg.Pool({
     connectionString: database,
     max: 4,
@@ -86,7 +71,8 @@ export function openRecords(database: string, limitMs = 15_000): Records {
   const one = async (...statement: Parameters<typeof some>) => (await some(...statement))[0]!;
 
   return {
-    edit: (model, ids, title) =>
+    /** Edits all records with these ids. @throws Problem without a change if a record does not exist */
+    edit: (model: Model, ids: readonly number[], title: string): Promise<Saved[]> =>
       some(
         `update content.${model} set title = $2 where id = any ($1)
            and cardinality($1) = (select count(*) from content.${model} where id = any ($1)) ${returnedColumns}`,
@@ -95,7 +81,8 @@ export function openRecords(database: string, limitMs = 15_000): Records {
           ? `There is no ${model} ${ids[0]}.`
           : `One or more of ${model} ${ids.join(', ')} do not exist: nothing was changed.`,
       ),
-    create: (model, id, title) =>
+    /** Uses the next free ID if none is given. @throws Problem if the ID exists */
+    create: (model: Model, id: number | undefined, title: string): Promise<Saved> =>
       one(
         `insert into content.${model} (id, title, body)
          select coalesce($1, 1 + (select coalesce(max(id), 0) from content.${model})), $2, '{}'
@@ -103,7 +90,8 @@ export function openRecords(database: string, limitMs = 15_000): Records {
         [id ?? null, title],
         `${model} ${id} exists already: edit it, or choose another id.`,
       ),
-    remove: (model, id) =>
+    /** @throws Problem if the record does not exist */
+    remove: (model: Model, id: number): Promise<Saved> =>
       one(
         `delete from content.${model} where id = $1 ${returnedColumns}`,
         [id],

@@ -9,11 +9,7 @@ interface Figures {
   elapsed: number;
 }
 
-/**
- * Starts `work` `rate` times a second for `seconds`. A slow call does not delay the next one.
- * Resolves when all calls have ended.
- * @param signal stops starting calls
- */
+/** Calls `work` `rate` times a second, for `seconds` or until `signal` aborts. Resolves when all calls have ended. */
 export async function steadyTraffic(
   rate: number,
   seconds: number,

@@ -4,7 +4,9 @@ import { ROOT } from '../config.ts';
 import { HOST, isFree } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { ProcessSpec } from '../supervised.ts';
-import { DEMO_CLIENT } from './people.ts';
+
+/** Client registration of the platform at the demo identity service. */
+export const DEMO_CLIENT = { id: 'content-platform', secret: 'demo-identity-secret' };
 
 /** Offset from the gateway's port to the port of the demo identity service. */
 const portOffset = 9;
@@ -15,10 +17,7 @@ function addressesOf(gatewayPort: number): { issuer: string; returnTo: string } 
   return { issuer, returnTo: `${issuer}/return` };
 }
 
-/**
- * Starts the demo identity service as a process of the stack.
- * @throws Problem if its port is in use
- */
+/** Returns the demo identity service as a process of the stack. @throws Problem if its port is in use */
 export async function prepareIdentityDemo(gatewayPort: number) {
   const { issuer, returnTo } = addressesOf(gatewayPort);
   const port = gatewayPort + portOffset;

@@ -4,14 +4,49 @@ import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { choicePage, errorPage, returnPage } from './pages.ts';
-import type { Person } from './people.ts';
+
+/** A person who can log in at the demo identity service without a password. */
+export interface Person {
+  subject: string;
+  name: string;
+  email: string;
+  emailVerified: boolean;
+  suborgs: readonly string[];
+}
 
 interface ProviderOptions {
   issuer: string;
   client: { id: string; secret: string; redirectUri: string; backchannelLogoutUri?: string | undefined };
   people: readonly Person[];
 }
+
+const escape = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
+const page = (title: string, body: string): string =>
+  `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title>
+<style>body { font: 1.1rem system-ui; max-width: 40rem; margin: 4rem auto } button { font: inherit; display: block; margin: .5rem 0 } pre { white-space: pre-wrap; overflow-wrap: anywhere }</style>
+<h1>${title}</h1>${body}</html>`;
+
+const button = (value: string, label: string): string =>
+  `<button name="subject" value="${escape(value)}">${escape(label)}</button>`;
+
+/** Renders the login form. An empty subject denies the login. */
+const choicePage = (people: readonly Person[]): string =>
+  page(
+    'Who are you?',
+    `<form method="post">${people.map(({ subject, name, email, emailVerified }) => button(subject, `${name}, ${email}${emailVerified ? '' : ' (not verified)'}`)).join('')}${button('', 'Cancel')}</form>`,
+  );
+
+/** Renders an error that cannot be returned to the client. */
+const errorPage = (message: string): string => page('The login failed', `<p>${escape(message)}</p>`);
+
+/** Renders the end of a demo login: the parameters that an app would get. */
+const returnPage = (query: URLSearchParams): string =>
+  page(
+    query.has('code') ? 'You are back' : 'You were refused',
+    `<p>${query.has('code') ? 'The code below is valid for one minute, together with the verifier. Paste it into the command on the terminal.' : 'The client gets this error:'}</p><pre>${[...query].map(([name, value]) => escape(`${name}=${value}`)).join('\n')}</pre>`,
+  );
 
 const keyFor = (alg: string) => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -73,10 +108,7 @@ function showPage(response: ServerResponse, html: string): void {
   response.setHeader('Content-Type', 'text/html; charset=utf-8').end(html);
 }
 
-/**
- * An OpenID provider for trials and tests: people log in by choosing an identity. All state is in memory. The path
- * /return shows the parameters that a client would get.
- */
+/** An OpenID provider in memory: people choose an identity. /return shows the parameters that a client would get. */
 export function createIdentityProvider(options: ProviderOptions): RequestListener {
   const provider = new Provider(options.issuer, configurationOf(options));
   const oidc = provider.callback();

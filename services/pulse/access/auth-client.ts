@@ -10,21 +10,11 @@ export interface Tokens {
   lifetime: number;
 }
 
-interface Login extends Tokens {
-  mustChangePassword: boolean;
-}
-
-interface Credentials {
-  email: string;
-  password: string;
-  /** Code of the second factor, or a recovery code. */
-  code?: string | undefined;
-}
-
 /** Headers that identify the viewer: auth limits guesses by IP address and names the session's device. */
 export type ClientHeaders = Record<string, string>;
 
 const timeoutMs = 5_000;
+const unreachable = (cause: unknown) => unavailable('Signing in is unavailable. Try again later.', cause);
 
 /** Passes on errors that the viewer can act on; every other error is a 503. */
 function failure(status: number, error: ErrorEnvelope, headers: Headers): HttpError {
@@ -33,25 +23,29 @@ function failure(status: number, error: ErrorEnvelope, headers: Headers): HttpEr
     const retryAfter = { 'Retry-After': headers.get('retry-after') ?? '1' };
     return new HttpError('rate_limited', error.message, { headers: retryAfter });
   }
-  return unavailable('Signing in is unavailable. Try again later.', error);
+  return unreachable(error);
 }
 
-/** Calls the auth service at `url` for a viewer. */
 export function createAuthClient(url: string) {
   const ask = (headers: ClientHeaders) => ({ headers, signal: AbortSignal.timeout(timeoutMs) });
-  const unreachable = (cause: unknown) =>
-    Promise.reject(unavailable('Signing in is unavailable. Try again later.', cause));
+  const rethrow = (cause: unknown) => Promise.reject(unreachable(cause));
 
   return {
-    /** Throws 401 `invalid_credentials`, or `mfa_required` if the code is missing; 429, or 503. */
-    async logIn({ code, ...credentials }: Credentials, from: ClientHeaders): Promise<Login> {
-      let answer = await call(url, login, { body: credentials, ...ask(from) }).catch(unreachable);
+    /**
+     * `code`: of the second factor, or a recovery code. Throws 401 `invalid_credentials`, or `mfa_required` if the code is
+     * missing; 429, or 503.
+     */
+    async logIn(
+      { code, ...credentials }: { email: string; password: string; code?: string | undefined },
+      from: ClientHeaders,
+    ) {
+      let answer = await call(url, login, { body: credentials, ...ask(from) }).catch(rethrow);
       const mfaToken = answer.error?.details?.find(({ path }) => path === 'mfa_token')?.message;
       if (mfaToken !== undefined) {
         if (!code) throw new HttpError('mfa_required', 'Enter the code of your authenticator app, too.');
         const proof = /^\d{6}$/.test(code) ? { code } : { recovery_code: code };
         const body = { mfa_token: mfaToken, ...proof };
-        answer = await call(url, loginMfa, { body, ...ask(from) }).catch(unreachable);
+        answer = await call(url, loginMfa, { body, ...ask(from) }).catch(rethrow);
       }
       if (answer.error) throw failure(answer.status, answer.error, answer.headers);
       const { token: accessToken, refresh_token: refreshToken, expires_in, ...rest } = answer.body;
@@ -62,7 +56,7 @@ export function createAuthClient(url: string) {
     /** Returns new tokens; undefined: the session has ended. Throws 503. */
     async renew(refreshToken: string, from: ClientHeaders): Promise<Tokens | undefined> {
       const body = { grant_type: 'refresh_token', refresh_token: refreshToken };
-      const answer = await call(url, token, { body, ...ask(from) }).catch(unreachable);
+      const answer = await call(url, token, { body, ...ask(from) }).catch(rethrow);
       if (answer.error?.error === 'invalid_grant') return undefined;
       if (answer.error) throw unavailable('The session cannot be renewed. Try again later.', answer.error);
       const { access_token: accessToken, refresh_token: next = refreshToken, expires_in } = answer.body;

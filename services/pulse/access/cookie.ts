@@ -3,8 +3,8 @@ import { HttpError } from '@content-platform/chassis';
 import { sessionMs } from './sessions.ts';
 
 /**
- * The cookie of a viewer's session. Under an https URL its name has the prefix `__Host-`, so that no other host of the
- * domain can set it; browsers require the path / for that. The gateway passes it to pulse only.
+ * The cookie of a viewer's session. Under an https URL no other host of the domain can set it, because of the prefix
+ * `__Host-`, for which browsers require the path /. The gateway passes it to pulse only.
  */
 export function createCookie(publicUrl: string) {
   const secure = publicUrl.startsWith('https:');
@@ -12,20 +12,14 @@ export function createCookie(publicUrl: string) {
   const path = secure ? '/' : '/pulse';
   const shape = { name, httpOnly: true, secure, sameSite: 'strict', path } as const;
   return {
-    /** Returns the value in a Cookie header. */
     read: (header: string | undefined): string | undefined => parseCookie(header ?? '')[name],
-    /** Returns the Set-Cookie header that sets the cookie. */
     set: (value: string): string => stringifySetCookie({ ...shape, value, maxAge: sessionMs / 1_000 }),
-    /** Returns the Set-Cookie header that deletes the cookie. */
     clear: (): string => stringifySetCookie({ ...shape, value: '', maxAge: 0 }),
   };
 }
 export type Cookie = ReturnType<typeof createCookie>;
 
-/**
- * Throws 403 unless a page of the platform sent the request: the check uses Origin, or Sec-Fetch-Site (W3C Fetch
- * Metadata), which no page can set and which works under every host name of the platform.
- */
+/** Throws 403 unless a page of the platform sent the request. No page can set these headers (W3C Fetch Metadata). */
 export function createOriginCheck(publicUrl: string) {
   const { origin } = new URL(publicUrl);
   return (header: (name: string) => string | undefined): void => {

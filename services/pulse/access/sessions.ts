@@ -24,19 +24,13 @@ const withTimes = (tokens: Tokens, now: number) => ({
   validUntil: now + tokens.lifetime,
 });
 
-/**
- * Holds the sessions of viewers in memory: the tokens stay here, and the browser has a random value. After a restart
- * viewers sign in again. The 1,001st session replaces the oldest one. `now` in ms.
- */
+/** Holds the tokens of viewers in memory. The browser has a random value. The 1,001st session replaces the oldest. */
 export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => number = Date.now) {
   const sessions = new Map<string, Session>();
 
   async function renew(value: string, session: Session, from: ClientHeaders): Promise<string | undefined> {
     const tokens = await auth.renew(session.tokens.refreshToken, from);
-    if (!tokens) {
-      sessions.delete(value);
-      return undefined;
-    }
+    if (!tokens) return void sessions.delete(value);
     Object.assign(session, withTimes(tokens, now()));
     return tokens.accessToken;
   }
@@ -53,11 +47,7 @@ export function createSessions(auth: Pick<AuthClient, 'renew'>, now: () => numbe
     /** Returns a valid access token; undefined: the session has ended. Throws 503. */
     async tokenOf(value: string, from: ClientHeaders): Promise<string | undefined> {
       const session = sessions.get(value);
-      if (!session) return undefined;
-      if (session.endsAt <= now()) {
-        sessions.delete(value);
-        return undefined;
-      }
+      if (!session || session.endsAt <= now()) return void sessions.delete(value);
       if (session.renewAt > now()) return session.tokens.accessToken;
       // A refresh token is accepted once, so that concurrent requests of two tabs must share the renewal.
       session.renewal ??= renew(value, session, from).finally(() => delete session.renewal);

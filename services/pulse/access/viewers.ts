@@ -1,18 +1,7 @@
-import {
-  authorize,
-  bearerToken,
-  HttpError,
-  type Caller,
-  type TokenVerifier,
-} from '@content-platform/chassis';
+import { authorize, bearerToken, HttpError, type TokenVerifier } from '@content-platform/chassis';
 import type { ClientHeaders } from './auth-client.ts';
 import type { Cookie } from './cookie.ts';
 import type { Sessions } from './sessions.ts';
-
-export interface Viewer {
-  caller: Caller;
-  token: string;
-}
 
 /** The parts of a request that identify the viewer. */
 interface Sender {
@@ -29,7 +18,7 @@ export function clientHeadersOf({ header, address }: Sender): ClientHeaders {
 
 /** Identifies the viewer of a request by the access token or the cookie. */
 export function createViewers(tokens: TokenVerifier, sessions: Sessions, cookie: Cookie) {
-  async function bySession(sender: Sender, value: string): Promise<Viewer> {
+  async function bySession(sender: Sender, value: string) {
     const token = await sessions.tokenOf(value, clientHeadersOf(sender));
     const ended = () => {
       sessions.end(value);
@@ -43,17 +32,17 @@ export function createViewers(tokens: TokenVerifier, sessions: Sessions, cookie:
   }
 
   /** Returns the viewer. Throws 401 without a token or a session, 403 without the scope pulse:view. */
-  return async (sender: Sender): Promise<Viewer> => {
+  return async (sender: Sender) => {
     const authorization = sender.header('authorization');
     const value = cookie.read(sender.header('cookie'));
-    let viewer: Viewer;
-    if (authorization === undefined && value) viewer = await bySession(sender, value);
-    else {
-      const token = bearerToken(authorization);
-      viewer = { token, caller: await tokens.verify(token) };
-    }
+    const byToken = async (token: string) => ({ token, caller: await tokens.verify(token) });
+    const viewer =
+      authorization === undefined && value
+        ? await bySession(sender, value)
+        : await byToken(bearerToken(authorization));
     authorize(viewer.caller, { access: 'pulse:view' });
     return viewer;
   };
 }
 export type Viewers = ReturnType<typeof createViewers>;
+export type Viewer = Awaited<ReturnType<Viewers>>;

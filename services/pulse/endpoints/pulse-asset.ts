@@ -15,7 +15,6 @@ const types = {
   'pulse.svg': 'image/svg+xml',
 };
 
-/** Reads the files of the page, by name. */
 export function readAssets(): ReadonlyMap<string, Asset> {
   return new Map(
     Object.entries(types).map(([name, type]) => {

@@ -6,10 +6,10 @@ import { card, timeOfDay, stateMark, dateTime, table } from './parts.ts';
 const notAvailable = html`<p>Not available. The page tries again.</p>`;
 const orDash = <T>(value: T | null, format: (value: T) => string) => (value === null ? '–' : format(value));
 const ms = (value: number) => formatSeconds(value / 1_000);
-/** Returns right-aligned columns for numbers. */
+const textColumns = (...headings: string[]) => headings.map((heading) => ({ heading }));
+/** Returns right-aligned columns. */
 const numberColumns = (...headings: string[]) => headings.map((heading) => ({ heading, isNumber: true }));
 
-/** Renders a line that says who gets alerts. */
 export function alertsNotice({ alert_receivers: receivers }: PulseReport): Html {
   if (receivers?.length === 0)
     return html`<p class="problem" id="alerts" data-part role="alert">
@@ -22,7 +22,7 @@ export function alertsNotice({ alert_receivers: receivers }: PulseReport): Html 
 }
 
 export function routesCard({ routes }: PulseReport): Html {
-  const columns = [{ heading: 'Route' }, ...numberColumns('95 % within', 'Requests', 'Failed')];
+  const columns = [...textColumns('Route'), ...numberColumns('95 % within', 'Requests', 'Failed')];
   const rows = routes
     .slice(0, 15)
     .map(({ method, route, p95, requests, failed }) => [
@@ -35,7 +35,6 @@ export function routesCard({ routes }: PulseReport): Html {
   return card('routes', 'Routes', 'At the gateway in the last 5 minutes, slowest first.', body);
 }
 
-/** Returns a link to the trace in Jaeger at the URL `traces`. */
 function traceLink(id: string, traceId: string | null, traces: string | undefined): Content {
   if (traceId === null) return '–';
   const short = html`<code>${traceId.slice(0, 8)}</code>`;
@@ -44,7 +43,11 @@ function traceLink(id: string, traceId: string | null, traces: string | undefine
 
 /** Maximum number of rows on the page; the JSON report has more. */
 const maxSlowRows = 6;
-const slowColumns = [...numberColumns('Count', 'Slowest', 'Newest'), { heading: 'Trace' }];
+const slowColumns = (first: string) => [
+  ...textColumns(first),
+  ...numberColumns('Count', 'Slowest', 'Newest'),
+  ...textColumns('Trace'),
+];
 
 type SlowGroup = Pick<
   NonNullable<PulseReport['slow']>['requests'][number],
@@ -64,8 +67,7 @@ export function slowRequestsCard({ slow }: PulseReport, traces: string | undefin
       html`<code>${group.method} ${group.route}</code>`,
       ...slowFigures(group, `request-trace-${index}`, traces),
     ]);
-  const columns = [{ heading: 'Route' }, ...slowColumns];
-  const body = rows ? table('slow-requests', columns, rows, 'None.') : notAvailable;
+  const body = rows ? table('slow-requests', slowColumns('Route'), rows, 'None.') : notAvailable;
   return card('slow-requests', 'Slow requests', 'From the last hour, newest first.', body);
 }
 
@@ -76,8 +78,7 @@ export function slowQueriesCard({ slow }: PulseReport, traces: string | undefine
       html`<span>${group.service}</span> <code class="statement">${group.statement}</code>`,
       ...slowFigures(group, `query-trace-${index}`, traces),
     ]);
-  const columns = [{ heading: 'Query' }, ...slowColumns];
-  const body = rows ? table('slow-queries', columns, rows, 'None.') : notAvailable;
+  const body = rows ? table('slow-queries', slowColumns('Query'), rows, 'None.') : notAvailable;
   return card('slow-queries', 'Slow queries', 'From the last hour, newest first.', body);
 }
 
@@ -97,11 +98,9 @@ export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boo
     </form>`,
   ]);
   const columns = [
-    { heading: 'Class' },
+    ...textColumns('Class'),
     ...numberColumns('Count'),
-    { heading: 'First' },
-    { heading: 'Last' },
-    { heading: 'Action' },
+    ...textColumns('First', 'Last', 'Action'),
   ];
   const body = rows ? table('jobs', columns, rows, 'No job is open.') : notAvailable;
   const note = 'Open jobs by class, with the newest job of each class. The button processes that job again.';
@@ -110,10 +109,7 @@ export function failedJobsCard({ failed_jobs: jobs }: PulseReport, mayRetry: boo
 
 export function cacheCard({ cache }: PulseReport): Html {
   const { memory_bytes: used, memory_limit_bytes: limit } = cache;
-  const columns = [
-    { heading: 'Model' },
-    ...numberColumns('Hits', 'Misses', 'Bypasses', 'Hit ratio', 'Not announced'),
-  ];
+  const figures = numberColumns('Hits', 'Misses', 'Bypasses', 'Hit ratio', 'Not announced');
   const rows = cache.models.map((one) => [
     one.model,
     one.hits,
@@ -125,15 +121,16 @@ export function cacheCard({ cache }: PulseReport): Html {
   const room = limit === null ? 'without a limit' : `of ${formatBytes(limit)}`;
   const memory = used === null ? '' : `Redis uses ${formatBytes(used)} ${room}.`;
   const note = `Reads of the last 5 minutes, and changes of the last hour that were not announced. ${memory}`;
-  return card('cache', 'Cache by model', note, table('cache', columns, rows, ''));
+  return card(
+    'cache',
+    'Cache by model',
+    note,
+    table('cache', [...textColumns('Model'), ...figures], rows, ''),
+  );
 }
 
 export function processesCard({ processes }: PulseReport): Html {
-  const columns = [
-    { heading: 'Process' },
-    { heading: 'State' },
-    ...numberColumns('CPU', 'Memory', 'Event loop', 'Started', 'Restarts'),
-  ];
+  const figures = numberColumns('CPU', 'Memory', 'Event loop', 'Started', 'Restarts');
   const rows = processes.map((one) => [
     html`${one.service ?? '?'} <span class="note">${one.address.replace('http://', '')}</span>`,
     stateMark(one.up, 'up', 'down'),
@@ -145,5 +142,6 @@ export function processesCard({ processes }: PulseReport): Html {
   ]);
   const note =
     'CPU: share of one core in the last minute. Event loop: delay, 99th percentile. Restarts: in the last hour.';
+  const columns = [...textColumns('Process', 'State'), ...figures];
   return card('processes', 'Processes', note, table('processes', columns, rows, 'No process was found.'));
 }

@@ -2,9 +2,8 @@ import type { Target } from '@content-platform/contract';
 
 const units = ['B', 'kB', 'MB', 'GB', 'TB'];
 
-function digits(value: number): string {
-  return value >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toPrecision(2);
-}
+const digits = (value: number): string =>
+  value >= 100 || Number.isInteger(value) ? value.toFixed(0) : value.toPrecision(2);
 
 /** Formats bytes in powers of 1000: `12 MB`. */
 export function formatBytes(value: number): string {
@@ -33,7 +32,4 @@ const formats: Record<Target['unit'], (value: number) => string> = {
   count: (value) => value.toLocaleString('en'),
 };
 
-/** Formats a value with its unit. */
-export function format(value: number, unit: Target['unit']): string {
-  return formats[unit](value);
-}
+export const format = (value: number, unit: Target['unit']): string => formats[unit](value);

@@ -23,10 +23,7 @@ function textOf(content: Content): string {
   return String(content).replace(/[&<>"']/g, (character) => entities[character]!);
 }
 
-/**
- * Renders a template as HTML. Values are escaped unless they are Html; null, undefined and false become empty text.
- * Values may occur in text and in quoted attributes only.
- */
+/** Renders a template. Escapes values in text and quoted attributes unless they are Html; omits null and false. */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
   return new Html(strings.reduce((text, string, index) => text + textOf(values[index - 1]) + string));
 }

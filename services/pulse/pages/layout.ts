@@ -11,7 +11,6 @@ interface Page {
   reloadOnce?: boolean;
 }
 
-/** Renders a complete page. */
 export function layout({ title, aside, body, live = false, reloadOnce = false }: Page): Html {
   return html`<!doctype html>
     <html lang="en">

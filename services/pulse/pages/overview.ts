@@ -1,6 +1,6 @@
 import type { PulseReport } from '@content-platform/contract';
 import type { Outcome } from '../failed-jobs.ts';
-import type { Sample } from '../sampling/sample.ts';
+import type { Sample } from '../sampling/sampler.ts';
 import {
   alertsNotice,
   cacheCard,
@@ -36,7 +36,6 @@ const outcomes: Record<Outcome, string> = {
   unavailable: 'could not be retried. Try again.',
 };
 
-/** Renders the overview page. */
 export function overviewPage({ report, samples, links, mayRetry, retried }: Overview): Html {
   const { ok, text } = verdict(report);
   const linked = Object.entries({ Grafana: links.grafana, Jaeger: links.jaeger }).filter(([, url]) => url);

@@ -43,9 +43,8 @@ export function table(
 }
 
 /** Renders a time of day in UTC; `iso` as ISO 8601. */
-export function timeOfDay(iso: string): Html {
-  return html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 19)}</time>`;
-}
+export const timeOfDay = (iso: string): Html =>
+  html`<time datetime="${iso}" title="${iso}">${iso.slice(11, 19)}</time>`;
 
 /** Renders a date and a time of day in UTC; `iso` as ISO 8601. */
 export function dateTime(iso: string): Html {
@@ -55,6 +54,5 @@ export function dateTime(iso: string): Html {
 }
 
 /** Renders a word and a sign, so that the state does not depend on a colour. */
-export function stateMark(ok: boolean, yes = 'ok', no = 'missed'): Html {
-  return html`<span class="${ok ? 'ok' : 'missed'}">${ok ? `✓ ${yes}` : `✗ ${no}`}</span>`;
-}
+export const stateMark = (ok: boolean, yes = 'ok', no = 'missed'): Html =>
+  html`<span class="${ok ? 'ok' : 'missed'}">${ok ? `✓ ${yes}` : `✗ ${no}`}</span>`;

@@ -20,7 +20,6 @@ const policy = [
 export const isBrowser = (header: Call<Endpoint>['header']): boolean =>
   (header('accept') ?? '').includes('text/html');
 
-/** Creates a reply that contains a page. */
 export function page<S extends number>(status: S, content: Html, headers: Record<string, string> = {}) {
   const bytes = Buffer.from(content.text);
   return {

@@ -1,10 +1,7 @@
 import { html, type Html } from './html.ts';
 import { layout } from './layout.ts';
 
-/**
- * Renders the sign-in form. `problem`: why it is shown again. `fromElsewhere`: the viewer followed a link of another
- * site, so the browser did not send the cookie. It sends the cookie when the page reloads itself.
- */
+/** `problem`: why the form is shown again. `fromElsewhere`: browsers send no cookie after a link of another site. */
 export function signInPage(problem?: string, fromElsewhere = false): Html {
   return layout({
     title: 'Sign in – Pulse',
@@ -38,7 +35,6 @@ export function signInPage(problem?: string, fromElsewhere = false): Html {
   });
 }
 
-/** Renders the page that explains a 403. */
 export function forbiddenPage(reason: string): Html {
   return layout({
     title: 'Not allowed – Pulse',

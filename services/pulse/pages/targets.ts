@@ -1,5 +1,5 @@
 import type { PulseReport, Target } from '@content-platform/contract';
-import type { Sample } from '../sampling/sample.ts';
+import type { Sample } from '../sampling/sampler.ts';
 import { format } from './format.ts';
 import { html, type Html } from './html.ts';
 import { stateMark } from './parts.ts';
@@ -50,7 +50,6 @@ export function targetTiles({ targets }: PulseReport, samples: readonly Sample[]
   return html`<div class="tiles">${targets.map((target) => tile(target, samples, now))}</div>`;
 }
 
-/** Summarizes the targets in a few words. */
 export function verdict({ targets, at }: PulseReport): { ok: boolean; text: string } {
   if (at === null) return { ok: false, text: 'waiting for the first measurement' };
   const missed = targets.filter(({ ok }) => !ok).map(({ name }) => texts[name].title.toLowerCase());

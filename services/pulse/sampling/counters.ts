@@ -1,9 +1,7 @@
+import { durationBuckets } from '@content-platform/chassis';
 import type { Scrape } from './scrape.ts';
 
-/**
- * Counters by name: `request|GET /api/me|0.05` (requests at the gateway in the bucket up to 0.05 s),
- * `failed|GET /api/me`, `read|webform|hit` and `missed|webform`.
- */
+/** `request|GET /api/me|0.05` (bucket up to 0.05 s), `failed|GET /api/me`, `read|webform|hit`, `missed|webform`. */
 export type Counts = ReadonlyMap<string, number>;
 
 function add(counts: Map<string, number>, key: string, value: number): void {
@@ -18,9 +16,8 @@ function addRequests(counts: Map<string, number>, scrape: Scrape): void {
   for (const { labels, value, metricName } of scrape.get('http_request_duration_seconds') ?? []) {
     if (labels['service'] !== 'gateway') continue;
     const route = `${labels['method']} ${labels['route']}`;
-    if (metricName?.endsWith('_count') && isFailure(String(labels['status']))) {
+    if (metricName?.endsWith('_count') && isFailure(String(labels['status'])))
       add(counts, `failed|${route}`, value);
-    }
     if (!metricName?.endsWith('_bucket')) continue;
     const bound = labels['le'] === '+Inf' ? Infinity : Number(labels['le']);
     const buckets = routes.get(route) ?? new Map<number, number>();
@@ -37,16 +34,13 @@ function addRequests(counts: Map<string, number>, scrape: Scrape): void {
   }
 }
 
-/** Extracts the page's counters from a scrape. */
 export function countersOf(scrape: Scrape): Counts {
   const counts = new Map<string, number>();
   addRequests(counts, scrape);
-  for (const { labels, value } of scrape.get('cache_reads_total') ?? []) {
+  for (const { labels, value } of scrape.get('cache_reads_total') ?? [])
     add(counts, `read|${labels['model']}|${labels['outcome']}`, value);
-  }
-  for (const { labels, value } of scrape.get('invalidation_missed_total') ?? []) {
+  for (const { labels, value } of scrape.get('invalidation_missed_total') ?? [])
     add(counts, `missed|${labels['model']}`, value);
-  }
   return counts;
 }
 
@@ -60,7 +54,6 @@ export function increase(now: Counts, before: Counts): Counts {
   return increases;
 }
 
-/** Adds up counters by name. */
 export function sum(all: Iterable<Counts>): Counts {
   const total = new Map<string, number>();
   for (const counts of all) for (const [key, value] of counts) add(total, key, value);
@@ -68,7 +61,42 @@ export function sum(all: Iterable<Counts>): Counts {
 }
 
 /** Returns the largest series of a gauge, because every replica measures the same shared value. */
-export function gauge(scrape: Scrape, name: string): number | undefined {
-  const values = scrape.get(name)?.map(({ value }) => value) ?? [];
+export function gauge(name: string, ...scrapes: readonly Scrape[]): number | undefined {
+  const values = scrapes.flatMap((scrape) => scrape.get(name) ?? []).map(({ value }) => value);
   return values.length > 0 ? Math.max(...values) : undefined;
+}
+
+/** Number of requests by bucket; the key is the bucket's upper bound in seconds. */
+type Buckets = ReadonlyMap<number, number>;
+
+/** Returns the buckets of all routes (`GET /api/me`) for which `takes` is true. */
+export function bucketsOf(counted: Counts, takes: (route: string) => boolean): Buckets {
+  const buckets = new Map<number, number>();
+  for (const [key, value] of counted) {
+    const [kind, route, bound] = key.split('|');
+    if (kind !== 'request' || !takes(route!)) continue;
+    buckets.set(Number(bound), (buckets.get(Number(bound)) ?? 0) + value);
+  }
+  return buckets;
+}
+
+export const countOf = (buckets: Buckets): number =>
+  [...buckets.values()].reduce((total, count) => total + count, 0);
+
+/** All bounds, because buckets without requests are not kept. */
+const bounds = [0, ...durationBuckets];
+
+/** Returns the 95th percentile in s like Prometheus's histogram_quantile: linear in a bucket; null: no requests. */
+export function p95(buckets: Buckets): number | null {
+  const rank = countOf(buckets) * 0.95;
+  if (rank === 0) return null;
+  let below = 0;
+  for (const [bound, count] of [...buckets].toSorted(([a], [b]) => a - b)) {
+    if (below + count >= rank) {
+      const from = bounds.findLast((one) => one < bound)!;
+      return bound === Infinity ? from : from + (bound - from) * ((rank - below) / count);
+    }
+    below += count;
+  }
+  return bounds.at(-1)!;
 }

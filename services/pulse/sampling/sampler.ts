@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sum } from './counters.ts';
-import { countedSince, gaugesOf, type Sample } from './sample.ts';
-import { processesAt, scrape } from './scrape.ts';
+import type { Target } from '@content-platform/contract';
+import { gauge, sum, type Counts } from './counters.ts';
+import { processesAt, scrape, type Scrape } from './scrape.ts';
 import { measure } from './targets.ts';
 import { watchAddresses, type WatchedProcess } from './watched-process.ts';
 
@@ -9,6 +9,51 @@ const intervalMs = 5_000;
 /** The samples of an hour. */
 const maxSamples = 720;
 export const windowMs = 300_000;
+
+/** The result of one round of scraping all processes. */
+export interface Sample {
+  /** ms */
+  at: number;
+  /** Increases of the counters since the previous sample. */
+  increases: Counts;
+  gauges: Gauges;
+  /** Values of the targets. */
+  values: ReadonlyMap<Target['name'], number | null>;
+}
+
+/** The gauges of all processes; absent: no process reported the value. */
+export interface Gauges {
+  /** Whether a gateway answered; only gateways count requests. */
+  gateway: boolean;
+  /** Whether a content-cache answered; only content-cache counts reads. */
+  contentCache: boolean;
+  queue?: number | undefined;
+  /** When the queue length was last read from Kafka, in ms; 0: Kafka is not configured. */
+  queueMeasuredAt?: number | undefined;
+  failedJobs?: number | undefined;
+  memoryBytes?: number | undefined;
+  /** 0: no limit. */
+  memoryLimitBytes?: number | undefined;
+}
+
+function gaugesOf(scrapes: readonly Scrape[]): Gauges {
+  const largest = (name: string) => gauge(name, ...scrapes);
+  const measured = largest('invalidation_queue_measured_timestamp_seconds');
+  return {
+    gateway: scrapes.some((scrape) => scrape.has('gateway_upstream_errors_total')),
+    contentCache: scrapes.some((scrape) => scrape.has('cache_reads_total')),
+    queue: largest('invalidation_queue_length'),
+    queueMeasuredAt: measured === undefined ? undefined : measured * 1_000,
+    failedJobs: largest('failed_jobs_open'),
+    memoryBytes: largest('cache_memory_bytes'),
+    memoryLimitBytes: largest('cache_memory_limit_bytes'),
+  };
+}
+
+/** Sums the increases in the `ms` before `at`. */
+export function countedSince(samples: readonly Sample[], at: number, ms: number): Counts {
+  return sum(samples.filter((sample) => sample.at > at - ms).map(({ increases }) => increases));
+}
 
 /** Samples all processes every 5 seconds, and keeps the samples of an hour. */
 export function startSampler(bases: readonly string[]) {

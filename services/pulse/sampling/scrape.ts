@@ -9,13 +9,10 @@ export interface Family {
 
 /** A process that does not answer in this time is down. */
 const timeoutMs = 2_000;
-/** Ten times the metrics of a process with all its series. */
+/** Ten times as many as all series of a process have. */
 const maxBytes = 10_000_000;
 
-/**
- * Returns the URLs of the processes behind an internal URL, whose host name may have an address for each replica. IPv4 is
- * preferred. If the name cannot be resolved, returns the URL itself.
- */
+/** Returns the URL of each process behind a name, IPv4 preferred; the URL itself if it cannot be resolved. */
 export async function processesAt(base: string): Promise<string[]> {
   const url = new URL(base);
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -49,14 +46,11 @@ const isSeries = (one: Partial<Family['values'][number]> | null) =>
 const isFamily = (one: Partial<Family> | null) =>
   typeof one?.name === 'string' && Array.isArray(one.values) && one.values.every(isSeries);
 
-/** Whether the scrape is from a process of the platform, all of which report their start. */
-function hasStartTime(scrape: Map<string, Family['values']>): boolean {
-  const started = scrape.get('process_start_time_seconds')?.[0]?.value ?? NaN;
-  return !Number.isNaN(new Date(started * 1_000).getTime());
-}
+/** The values of a process's metrics by name. */
+export type Scrape = ReadonlyMap<string, Family['values']>;
 
-/** Scrapes a process and returns its metrics by name; undefined: the process is down or not of the platform. */
-export async function scrape(address: string): Promise<Map<string, Family['values']> | undefined> {
+/** Scrapes a process; undefined: it is down or not of the platform. */
+export async function scrape(address: string): Promise<Scrape | undefined> {
   try {
     const response = await fetch(`${address}/metrics`, {
       headers: { Accept: 'application/json' },
@@ -66,11 +60,11 @@ export async function scrape(address: string): Promise<Map<string, Family['value
     const families = JSON.parse(await bodyOf(response)) as Family[];
     // A malformed reply must not stop the round of all other processes.
     if (!families.every(isFamily)) return undefined;
-    const scrape = new Map(families.map(({ name, values }) => [name, values]));
-    return hasStartTime(scrape) ? scrape : undefined;
+    const values = new Map(families.map((family) => [family.name, family.values]));
+    // Every process of the platform reports its start.
+    const startedAt = new Date((values.get('process_start_time_seconds')?.[0]?.value ?? NaN) * 1_000);
+    return Number.isNaN(startedAt.getTime()) ? undefined : values;
   } catch {
     return undefined;
   }
 }
-
-export type Scrape = NonNullable<Awaited<ReturnType<typeof scrape>>>;

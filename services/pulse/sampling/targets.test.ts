@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Gauges } from './sample.ts';
+import type { Gauges } from './sampler.ts';
 import { measure } from './targets.ts';
 
 const at = 1_000_000;

@@ -1,7 +1,6 @@
 import { minRequests, pathsWithOwnLimit, targetGoals, type Target } from '@content-platform/contract';
-import type { Counts } from './counters.ts';
-import { bucketsOf, countOf, p95 } from './quantile.ts';
-import type { Gauges } from './sample.ts';
+import { bucketsOf, countOf, p95, type Counts } from './counters.ts';
+import type { Gauges } from './sampler.ts';
 
 const notJudged = new Set(pathsWithOwnLimit);
 
@@ -22,10 +21,8 @@ function queue({ queue: length, queueMeasuredAt }: Gauges, at: number): Target {
   const isKnown = isWithoutKafka || (queueMeasuredAt ?? 0) > at - queueKnownMs;
   const value = isKnown ? (length ?? null) : null;
   const ok = value !== null && value < targetGoals.invalidation_queue.goal;
-  const target = { name: 'invalidation_queue', value, ...targetGoals.invalidation_queue, ok } as const;
-  return isWithoutKafka
-    ? { ...target, note: 'HTTP only: pending clears, as Kafka is not configured' }
-    : target;
+  const note = isWithoutKafka && { note: 'HTTP only: pending clears, as Kafka is not configured' };
+  return { name: 'invalidation_queue', value, ...targetGoals.invalidation_queue, ok, ...note };
 }
 
 function failedJobs({ failedJobs: open }: Gauges): Target {
@@ -61,15 +58,13 @@ function cacheMemory({ memoryBytes, memoryLimitBytes = 0 }: Gauges): Target {
 }
 
 /**
- * Evaluates the five targets with the alerts' thresholds: `counted` in the last 5 minutes, `gauges` at `at` (ms). Too
- * little data is null and ok; a value that no process reports is null and not ok.
+ * Evaluates the targets with the alerts' thresholds: counts of the last 5 minutes, and the gauges at `at` (ms). Too little
+ * data is null and ok; a value that no process reports is null and not ok.
  */
-export function measure(counted: Counts, gauges: Gauges, at: number): Target[] {
-  return [
-    responseTime(counted, gauges),
-    queue(gauges, at),
-    failedJobs(gauges),
-    hitRatio(counted, gauges),
-    cacheMemory(gauges),
-  ];
-}
+export const measure = (counted: Counts, gauges: Gauges, at: number): Target[] => [
+  responseTime(counted, gauges),
+  queue(gauges, at),
+  failedJobs(gauges),
+  hitRatio(counted, gauges),
+  cacheMemory(gauges),
+];

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { createMetrics, observe } from '@content-platform/chassis';
 import type { Family, Scrape } from './scrape.ts';
-import { watchProcess } from './watched-process.ts';
+import type { Counts } from './counters.ts';
+import { watchAddresses, watchProcess } from './watched-process.ts';
 
 /** The scrape of a gateway that started at `startedAt` (s), with this count. */
 async function tell(startedAt: number, requests: number, missed: number): Promise<Scrape> {
@@ -61,3 +62,59 @@ test('reports a process that does not answer as down, and later continues from i
   expect(process.state()).toMatchObject({ up: false, service: 'gateway', memory_bytes: null });
   expect(process.take(second(520), await tell(100, 8, 3)).get('request|GET /api/me|0.05')).toBe(1);
 });
+
+/** Minutes, and the count at that time; undefined: the address is missing. */
+type Look = [minute: number, missed: number | undefined];
+
+/** Scrapes the address at each of these times and returns the increase at the last one. */
+async function newAfter(startedMinute: number, looks: Look[]) {
+  const watch = watchAddresses();
+  // Earlier than all other times.
+  watch(['http://10.0.0.2:9080'], 0);
+  let counts: Counts | undefined;
+  for (const [minute, missed] of looks) {
+    const [process] = watch(missed === undefined ? [] : [address], second(60 * minute));
+    if (process) counts = process.take(second(60 * minute), await tell(60 * startedMinute, 0, missed!));
+  }
+  return counts?.get('missed|webform') ?? 0;
+}
+
+const missing = undefined;
+test.each<[string, number, Look[], number]>([
+  ['of an old process that is first seen late', 10, [[20, 50]], 0],
+  ['of a young process', 18, [[20, 50]], 50],
+  [
+    'of an old process whose address was missing briefly',
+    10,
+    [
+      [20, 50],
+      [21, missing],
+      [22, 53],
+    ],
+    3,
+  ],
+  [
+    'of a young process whose address was missing briefly',
+    18,
+    [
+      [19, 50],
+      [20, missing],
+      [21, 53],
+    ],
+    3,
+  ],
+  // The window are five minutes.
+  [
+    'of a process whose address was missing for longer',
+    10,
+    [
+      [20, 50],
+      [21, missing],
+      [26, missing],
+      [27, 53],
+    ],
+    0,
+  ],
+])('counts the increase %s', async (_, started, looks, expected) =>
+  expect(await newAfter(started, looks)).toBe(expected),
+);

@@ -4,16 +4,11 @@ import type { Scrape } from './scrape.ts';
 
 const cpuWindowMs = 60_000;
 const restartWindowMs = 3_600_000;
-/** All counts of a process that started within the window of the targets are new. */
+/** The window of the targets: all counts of a process that started within it are new. */
 const youngMs = 300_000;
 const nothing: Counts = new Map();
 
 type ProcessState = PulseReport['processes'][number];
-
-function serviceOf(scrape: Scrape): string | undefined {
-  const service = scrape.get('http_request_duration_seconds')?.[0]?.labels['service'];
-  return service === undefined ? undefined : String(service);
-}
 
 /** Remembers the process at an address. Counts from before `watchedSince` (ms) may be old, so that they are ignored. */
 export function watchProcess(address: string, watchedSince: number) {
@@ -52,7 +47,7 @@ export function watchProcess(address: string, watchedSince: number) {
         state = { ...state, up: false, cpu: null, memory_bytes: null, event_loop_delay: null };
         return nothing;
       }
-      const started = (gauge(scrape, 'process_start_time_seconds') ?? 0) * 1_000;
+      const started = (gauge('process_start_time_seconds', scrape) ?? 0) * 1_000;
       const before = baseline(started, at);
       if (startedAt !== undefined && started !== startedAt) {
         restarts.push(at);
@@ -60,13 +55,14 @@ export function watchProcess(address: string, watchedSince: number) {
       }
       startedAt = started;
       counters = countersOf(scrape);
+      const service = scrape.get('http_request_duration_seconds')?.[0]?.labels['service'];
       state = {
-        service: serviceOf(scrape) ?? state.service,
+        service: service === undefined ? state.service : String(service),
         address,
         up: true,
-        cpu: cpuSince(at, gauge(scrape, 'process_cpu_seconds_total') ?? 0),
-        memory_bytes: gauge(scrape, 'process_resident_memory_bytes') ?? null,
-        event_loop_delay: gauge(scrape, 'nodejs_eventloop_lag_p99_seconds') ?? null,
+        cpu: cpuSince(at, gauge('process_cpu_seconds_total', scrape) ?? 0),
+        memory_bytes: gauge('process_resident_memory_bytes', scrape) ?? null,
+        event_loop_delay: gauge('nodejs_eventloop_lag_p99_seconds', scrape) ?? null,
         started_at: new Date(started).toISOString(),
         restarts: restarts.length,
       };
@@ -77,31 +73,17 @@ export function watchProcess(address: string, watchedSince: number) {
 }
 export type WatchedProcess = ReturnType<typeof watchProcess>;
 
-/** A process is remembered this long after its address was last resolved: the window of the targets. */
-const keptMs = 300_000;
-
-interface Watched {
-  process: WatchedProcess;
-  /** When the address was last resolved, in ms. */
-  at: number;
-}
-
-/**
- * Remembers the process at each address. A name loses the address of a process that is not ready; when the address
- * returns, the process's earlier counts must not count as new.
- */
+/** Remembers processes without an address for a while: counts must not be new when a process is ready again. */
 export function watchAddresses() {
-  const watched = new Map<string, Watched>();
-
-  function watch(address: string, at: number): WatchedProcess {
-    const process = watched.get(address)?.process ?? watchProcess(address, at);
-    watched.set(address, { process, at });
-    return process;
-  }
-
+  /** `at`: when the address was last resolved, in ms. */
+  const watched = new Map<string, { process: WatchedProcess; at: number }>();
   /** Returns the processes at these addresses, at `now` (ms). */
   return (addresses: readonly string[], now: number): WatchedProcess[] => {
-    for (const [address, { at }] of watched) if (at < now - keptMs) watched.delete(address);
-    return addresses.map((address) => watch(address, now));
+    for (const [address, { at }] of watched) if (at < now - youngMs) watched.delete(address);
+    return addresses.map((address) => {
+      const process = watched.get(address)?.process ?? watchProcess(address, now);
+      watched.set(address, { process, at: now });
+      return process;
+    });
   };
 }

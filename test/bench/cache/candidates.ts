@@ -2,7 +2,6 @@ import type { ChildProcess } from 'node:child_process';
 import { startPeer } from '../gateway/install.ts';
 import { startContentCache } from '../own-services.ts';
 
-/** The stores that all candidates use. */
 export interface CandidateContext {
   auth: string;
   postgres: string;
@@ -28,7 +27,6 @@ const peer =
   (port, context) =>
     startPeer(file, port, context, { DATABASE_URL: context.postgres, ...settings });
 
-/** Candidates for hits, storms and the race. */
 export const caches: Candidate[] = [
   {
     name: 'ours',
@@ -62,7 +60,6 @@ export interface WayToClear extends Candidate {
   isSearch: boolean;
 }
 
-/** Ways to clear a record. */
 export const waysToClear: WayToClear[] = [
   {
     name: 'ours, none',

@@ -2,18 +2,16 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
 import { percentile, timesOf, type Times } from '../percentiles.ts';
-import { redisCpu, scanCalls } from '../redis-figures.ts';
+import { redisCpu, scanCalls } from '../figures.ts';
 import type { RedisServer } from '../../support/redis-server.ts';
 import type { Records } from './records.ts';
-import type { Service } from './service.ts';
+import type { Service } from './reads.ts';
 
 const valueBytes = 32;
-/** Number of simultaneous clears. */
 export const together = 100;
 
 export interface Clears {
   keys: number;
-  /** Duration of sequential clears, in ms. */
   times: Times;
   /** CPU of Redis per clear in µs, without its idle CPU. */
   redisCpu: number;
@@ -24,7 +22,6 @@ export interface Clears {
 export interface Together {
   keys: number;
   ms: number;
-  /** Number of scans of all keys. */
   scans: number;
 }
 
@@ -38,7 +35,6 @@ export interface ClearsContext {
 
 const restMs = 2_000;
 
-/** @see ClearsContext.idleCpu */
 export async function measureIdleCpu({ admin }: RedisServer): Promise<number> {
   const [start, before] = [performance.now(), await redisCpu(admin)];
   await sleep(restMs);

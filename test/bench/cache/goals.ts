@@ -1,6 +1,5 @@
 import type { Clears, Together } from './clears.ts';
-import type { Race } from './race.ts';
-import type { Storm } from './storm.ts';
+import type { Race, Storm } from './reads.ts';
 import type { Verdict } from '../../results/section.ts';
 
 /**
@@ -20,7 +19,6 @@ export interface Measured {
   together: Together;
 }
 
-/** Compares the measurements with the goals. */
 export function judge({ race, storms, none, sweep, together }: Measured): Verdict[] {
   const [fewest, most] = [none[0]!, none.at(-1)!];
   const growth = most.redisCpu / fewest.redisCpu;

@@ -8,11 +8,10 @@ import { until } from '../../support/wait.ts';
 import { installPeers, versionsOf } from '../gateway/install.ts';
 import { startAuth } from '../gateway/auth.ts';
 import { connections, type Job, type Seen } from '../gateway/job.ts';
-import { startHelper, stopAll } from '../gateway/processes.ts';
+import { startHelper, startLoad, stopAll } from '../gateway/processes.ts';
 import { inRotatingOrder } from '../rotating-order.ts';
-import { startLoad } from '../load/start.ts';
 import { isReady, startGateway } from '../own-services.ts';
-import { redisVersion } from '../redis-figures.ts';
+import { redisVersion } from '../figures.ts';
 import { startStores } from '../stores.ts';
 import { conclude } from '../verdict.ts';
 import { caches, waysToClear, type CandidateContext, type Candidate, type WayToClear } from './candidates.ts';
@@ -25,13 +24,19 @@ import {
   type Together,
 } from './clears.ts';
 import { judge } from './goals.ts';
-import { measureHits, type HitRound } from './hits.ts';
-import { race, type Race } from './race.ts';
+import {
+  connectTo,
+  measureHits,
+  race,
+  readers,
+  storm,
+  type HitRound,
+  type Race,
+  type Service,
+  type Storm,
+} from './reads.ts';
 import { openRecords } from './records.ts';
-import { connectTo, type Service } from './service.ts';
-import { readers, storm, type Storm } from './storm.ts';
 
-/** The measurements of one cache. */
 interface CacheResult {
   name: string;
   does: string;
@@ -53,7 +58,6 @@ const some = (count: number): number => Math.max(1, Math.round(count * scale));
 const rounds = Math.max(2, some(5));
 const warmUp = some(6_000);
 const requests = some(4_000);
-/** Number of records for the hits. */
 const hitRecords = 1_000;
 const storms = Math.max(1, some(3));
 const raceSeconds = some(6);

@@ -47,7 +47,6 @@ export function openRecords(url: string) {
   let next = 100_000;
 
   return {
-    /** Creates records that were never read, with ids of six digits. */
     async make(count: number): Promise<number[]> {
       const first = next;
       next += count;
@@ -66,7 +65,6 @@ export function openRecords(url: string) {
       );
       return Number(rows[0]!.version);
     },
-    /** Starts to count and delay reads. */
     async slow({ least, most }: Slowness): Promise<void> {
       if (table === 'content.record') await pool.query(slowDown);
       table = 'content.every_record';

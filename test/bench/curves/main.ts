@@ -29,7 +29,6 @@ const calm = 0.3;
 
 const load = startPeople();
 
-/** One point of a curve. */
 interface Point {
   at: number;
   measure: () => Promise<Round>;
@@ -38,9 +37,7 @@ interface Point {
 
 interface Curve {
   name: string;
-  /** The growing quantity. */
   unit: string;
-  /** The kind of load. */
   how: string;
   points: Point[];
 }

@@ -7,7 +7,6 @@ import { cacheAll, freshIds, keyOf } from './records.ts';
 
 export interface Delay {
   perSecond: number;
-  /** Delays in ms. */
   times: Times;
   errors: string[];
 }
@@ -22,8 +21,7 @@ async function measure(
   const ids = freshIds(perSecond * seconds);
   await cacheAll(context.redis.admin, ids);
   let next = 0;
-  const kind = { name: 'one', weight: 1, send: () => send(ids[next++]!) };
-  const outcomes = await openLoop([kind], perSecond, seconds);
+  const outcomes = await openLoop(() => send(ids[next++]!), perSecond, seconds);
   const errors = outcomes.flatMap(({ error }) => error ?? []);
   return { perSecond, times: timesOf(outcomes.map(({ ms }) => ms)), errors: [...new Set(errors)] };
 }
@@ -81,7 +79,6 @@ async function measurePosts(
   }
 }
 
-/** Measures calls of clear-model through the gateway. */
 export const measureCalls = (context: EventsContext, perSecond: number, seconds: number): Promise<Delay> =>
   measurePosts(context, context.gateway, perSecond, seconds, (text) => text.includes('"keys_deleted":1'));
 

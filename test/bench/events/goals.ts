@@ -15,7 +15,6 @@ export interface Measured {
 
 const none = 'CACHE_UNMANAGED_KEYS=none: ';
 
-/** Compares the measurements with the goals. */
 export function judge({ throughput, events, calls, bare }: Measured): Verdict[] {
   const p99 = (what: string, { perSecond, times, errors }: Delay, goal: number): Verdict => ({
     isHeld: times.p99 < goal && errors.length === 0,

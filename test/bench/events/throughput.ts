@@ -13,7 +13,6 @@ export interface Throughput {
   perSecond: number;
 }
 
-/** Sends events about distinct records. */
 async function produce({ producer }: EventsContext, ids: readonly number[]): Promise<void> {
   for (let start = 0; start < ids.length; start += perSend) {
     const messages = ids.slice(start, start + perSend).map((id) => ({
@@ -33,10 +32,7 @@ async function untilSize({ redis }: EventsContext, isMet: (size: number) => bool
   }
 }
 
-/**
- * Measures how fast one consumer clears `count` waiting events about distinct cached records: from the first deleted key to
- * the last. Starting and joining the group do not count.
- */
+/** Measures how fast one consumer clears `count` waiting events: from the first deleted key to the last. */
 export async function measureThroughput(
   context: EventsContext,
   unmanagedKeys: UnmanagedKeys,

@@ -6,10 +6,7 @@ import { startNode } from './processes.ts';
 
 const kid = 'bench';
 
-/**
- * Starts a stub of auth and of all other services (upstream.ts), and signs access tokens with its key. The tokens outlive
- * the bench.
- */
+/** Starts a stub of auth and of all other services (upstream.ts). Its tokens outlive the bench. */
 export async function startAuth(scope = '') {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   // Verifiers limit a token's lifetime, which counts from iat, so iat is shortly before exp.

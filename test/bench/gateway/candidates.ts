@@ -4,7 +4,6 @@ import { startGateway } from '../own-services.ts';
 import { startPeer } from './install.ts';
 import { nginx, startNginx } from './nginx.ts';
 
-/** The services that all candidates use. */
 export interface CandidateContext {
   upstream: string;
   redis: string;
@@ -14,7 +13,6 @@ export interface CandidateContext {
 
 export interface Candidate {
   name: string;
-  /** Describes the candidate's work and method. */
   does: string;
   hasDuties: boolean;
   /** Starts the candidate on `port`. Resolves with all of its processes. */

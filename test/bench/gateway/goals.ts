@@ -28,10 +28,7 @@ export function isCalm({ rounds }: Result): boolean {
   return Math.max(...all) - Math.min(...all) <= 0.15 * median(all);
 }
 
-/**
- * Compares the measurements with the goals; the platform's gateway is the first of `results`. nginx is excluded because
- * it is not a Node gateway.
- */
+/** Compares the platform's gateway, the first result, with the goals. Ignores nginx, which is no Node gateway. */
 export function judge([ours, ...others]: readonly Result[]): Verdict[] {
   const peers = others.filter(({ name }) => !/^(ours|nginx)/.test(name));
   const leanest = peers

@@ -9,7 +9,6 @@ import { startNode } from './processes.ts';
 /** The peers' folder: a separate package, so that other developers do not install them. */
 const peersFolder = 'test/bench/peers';
 
-/** Returns the installed versions of some packages. */
 export function versionsOf(...names: string[]): Record<string, string> {
   const file = readFileSync(join(ROOT, peersFolder, 'package.json'), 'utf8');
   const { dependencies } = JSON.parse(file) as { dependencies: Record<string, string> };
@@ -34,7 +33,6 @@ export async function installPeers(): Promise<void> {
   writeFileSync(note, wanted);
 }
 
-/** Starts a peer with the common settings. */
 export const startPeer = (
   file: string,
   port: number,

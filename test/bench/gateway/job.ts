@@ -1,4 +1,3 @@
-/** A job for the load generator. */
 export interface Job {
   origin: string;
   /** Requested alternately. */

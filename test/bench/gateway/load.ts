@@ -4,7 +4,6 @@ import { Pool } from 'undici';
 import { percentile } from '../percentiles.ts';
 import { connections, type Job, type Seen } from './job.ts';
 
-/** Pools are kept between rounds. */
 const pools = new Map<string, Pool>();
 
 function poolOf(origin: string): Pool {

@@ -6,7 +6,6 @@ import { start } from './processes.ts';
 /** Path of nginx; undefined if it is not on the PATH. */
 export const nginx = onPath('nginx');
 
-/** Returns the version that nginx reports. */
 export async function nginxVersion(): Promise<string> {
   const { output } = await runCommand(nginx!, ['-v']);
   return /nginx\/(\S+)/.exec(output)![1]!;

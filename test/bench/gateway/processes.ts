@@ -6,10 +6,7 @@ import { bareEnvironment } from '../../support/processes.ts';
 
 const children: ChildProcess[] = [];
 
-/**
- * Starts a process without the developer's environment. Its logs are discarded, because reading them would distort the
- * measurement.
- */
+/** Starts a process without the developer's environment. Discards its logs: reading them would distort the figures. */
 export function start(
   command: string,
   args: string[],
@@ -21,7 +18,6 @@ export function start(
   return child;
 }
 
-/** Starts a script with this Node. */
 export const startNode = (script: string, env: Record<string, string>, flags: readonly string[] = []) =>
   start(process.execPath, [...flags, join(ROOT, script)], env);
 
@@ -34,10 +30,26 @@ export const startHelper = (script: string, env: Record<string, string> = {}) =>
     'ipc',
   ]);
 
+/** Starts a load generator in its own process. It receives jobs and returns the results of each. */
+export function startLoad<Job extends object, Seen>(script: string) {
+  const child = startHelper(script);
+  const ended = once(child, 'exit').then(() => Promise.reject(new Error('the load ended: see above')));
+  ended.catch(() => undefined);
+  return {
+    pid: child.pid!,
+    post: (message: object) => void child.send(message),
+    async send(job: Job): Promise<Seen> {
+      child.send(job);
+      const [seen] = (await Promise.race([once(child, 'message'), ended])) as [Seen];
+      return seen;
+    },
+  };
+}
+export type Load<Job extends object, Seen> = ReturnType<typeof startLoad<Job, Seen>>;
+
 process.once('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-/** Ends every started process. */
 export async function stopAll(): Promise<void> {
   const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
   await Promise.all(

@@ -12,10 +12,7 @@ export interface Connection {
   close: () => void;
 }
 
-/**
- * A persistent connection that sends prepared bytes and parses only status, length and Retry-After of replies. A load
- * generator that competes for CPU would measure itself.
- */
+/** A persistent connection that parses only what is needed: a load generator that competes for CPU measures itself. */
 export function open(origin: URL, onReply: (reply: Reply, connection: Connection) => void): Connection {
   let head = '';
   let left = 0;

@@ -1,4 +1,3 @@
-/** A job for the load generator. */
 export interface Job {
   origin: string;
   path: string;
@@ -17,11 +16,8 @@ export interface Quantiles {
   p99: number;
 }
 
-/** The results of a job. */
 export interface Seen {
-  /** Number of due requests. */
   due: number;
-  /** Number of replies by status. */
   statuses: Record<string, number>;
   /** Replies with 200 per second. */
   goodput: number;

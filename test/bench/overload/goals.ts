@@ -20,7 +20,6 @@ export interface Step {
   probed: Probed;
 }
 
-/** Returns the maximum number of replies per second. */
 export const peakOf = (capacity: number, steps: readonly Step[]): number =>
   Math.max(capacity, ...steps.map(({ seen }) => seen.goodput));
 
@@ -61,10 +60,7 @@ function judgeStep(peak: number, { seen, probed, multiple, connections }: Step):
   ];
 }
 
-/**
- * Compares the measurements with the goals, at the steps with the highest multiple. `afterwards`: requests per second, like
- * `capacity`.
- */
+/** Compares the steps with the highest multiple with the goals. `afterwards`, like `capacity`: requests per second. */
 export function judge(capacity: number, steps: readonly Step[], afterwards: number): Verdict[] {
   const highest = steps.at(-1)!.multiple;
   const heaviest = steps.filter(({ multiple }) => multiple === highest);

@@ -29,7 +29,6 @@ const loads = [
   [3, 2_000],
   [3, 6_000],
 ] as const;
-/** Number of connections for the peak. */
 const few = 64;
 /** Pause after a load: longer than a recovery may take. */
 const restMs = 6_000;

@@ -14,10 +14,7 @@ interface Answer {
 export interface Probed {
   health: { failed: number; max: number };
   metrics: { failed: number; max: number };
-  /**
-   * Ms from the end of the load until the last failed or late read of a user who reads ten times a second; 0: no read
-   * failed.
-   */
+  /** Ms from the end of the load to the last failed or late one of ten reads a second; 0: none failed. */
   recovery: number;
 }
 

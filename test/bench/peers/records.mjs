@@ -31,10 +31,7 @@ function authenticate(request, response, next) {
   next();
 }
 
-/**
- * Listens. `read(model, id, view)` resolves with a record or its JSON. After `clear(model, id)` the next read returns the
- * committed state, as its library promises.
- */
+/** `read` resolves with a record or its JSON. After `clear` the next read returns the committed state. */
 export function serve({ read, clear }) {
   const app = express();
   // express 5 awaits them.

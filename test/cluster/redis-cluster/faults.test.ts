@@ -7,7 +7,8 @@ import { raceWhile } from '../../support/gateway-race.ts';
 import { stack } from '../../support/stack.ts';
 import { until } from '../../support/wait.ts';
 import { killFor, restartEach } from '../containers.ts';
-import { expectNothingOld, traffic, useStack } from '../use-stack.ts';
+import { traffic } from '../../compose/races.ts';
+import { expectNothingLost, useStack } from '../use-stack.ts';
 import { isReplica, primaries } from './nodes.ts';
 
 const balancer = useStack();
@@ -25,7 +26,7 @@ test('a killed primary is replaced by its replica and returns as a replica', asy
     await sleep(3_000);
   });
   // Reads bypass the cache.
-  await expectNothingOld('a primary killed', figures);
+  await expectNothingLost('a primary killed', figures);
 });
 
 /** Returns the leader and the in-sync replicas of each partition of the topic. */
@@ -52,11 +53,11 @@ test('a broker that leads partitions is killed and returns', async () => {
     await until('it has caught up', isInSync, 120_000);
     await sleep(3_000);
   });
-  await expectNothingOld('a broker killed', figures);
+  await expectNothingLost('a broker killed', figures);
 });
 
 test('no request fails while every process restarts in turn', async () => {
   const figures = await raceWhile(traffic, () => restartEach(balancer()));
-  await expectNothingOld('every process restarted', figures);
+  await expectNothingLost('every process restarted', figures);
   expect(figures.refused).toBe(0);
 }, 400_000);

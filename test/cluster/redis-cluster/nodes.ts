@@ -5,7 +5,6 @@ import { until } from '../../support/wait.ts';
 const redisCli = (container: string, ...args: string[]): Promise<string> =>
   docker(['exec', container, 'redis-cli', ...args]);
 
-/** Returns a field of INFO replication. */
 async function replicationOf(container: string, name: string): Promise<string | undefined> {
   return new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(await redisCli(container, 'info', 'replication'))?.[1];
 }
