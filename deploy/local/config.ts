@@ -7,13 +7,6 @@ export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 /** Folder for downloads that all stacks of this clone share. */
 export const DOWNLOADS = join(ROOT, '.local');
 
-/** Servers that the user runs. The launcher starts no server of a kind that is listed here. */
-export interface External {
-  databaseUrl?: string | undefined;
-  redisUrl?: string | undefined;
-  kafkaBrokers?: string | undefined;
-}
-
 const brokers = 'addresses host:port, separated by commas';
 const launcherConfig = {
   GATEWAY_PORT: integer(1024, 64_000).default(8080),
@@ -40,7 +33,7 @@ export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env) {
       databaseUrl: config.DATABASE_URL,
       redisUrl: config.REDIS_URL,
       kafkaBrokers: config.KAFKA_BROKERS,
-    } satisfies External,
+    },
     /** Time of the user's command in ms since 1970, before packages were installed. */
     began: config.BOOTSTRAP_BEGAN ?? Date.now(),
     identityDemo: config.IDENTITY_DEMO !== undefined,
@@ -50,6 +43,9 @@ export function readLauncherConfig(env: NodeJS.ProcessEnv = process.env) {
     ci: config.CI === 'true',
   };
 }
+
+/** Servers that the user runs. The launcher starts no server of a kind that is listed here. */
+export type External = Partial<ReturnType<typeof readLauncherConfig>['external']>;
 
 /** STATE_DIR lets tests avoid the developer's own stack. */
 const stateFolder = (env: NodeJS.ProcessEnv): string => resolve(ROOT, env.STATE_DIR || '.local');

@@ -77,11 +77,8 @@ async function run(given: Command): Promise<void> {
     const { traffic } = command;
     if (!traffic) return console.log(await changeAndAnnounce(command, records, announcer));
     const work = (): Promise<string> => changeAndAnnounce(command, records, announcer);
-    const { done, failures, median, slowest, elapsed } = await steadyTraffic(
-      traffic.rate,
-      traffic.seconds,
-      work,
-    );
+    const { rate, seconds } = traffic;
+    const { done, failures, median, slowest, elapsed } = await steadyTraffic(rate, seconds, work);
     const times = `median ${median.toFixed(0)} ms, slowest ${slowest.toFixed(0)} ms`;
     console.log(
       `updated ${done} records in ${(elapsed / 1000).toFixed(1)} s, each announced by ${command.via}: ${times}; ${failures.length} not announced`,

@@ -16,13 +16,6 @@ export const DEMO_CLIENT = {
 /** Number of records per model. */
 export const DEMO_RECORDS = 50;
 
-interface DemoRecord {
-  model: Model;
-  id: number;
-  title: string;
-  body: unknown;
-}
-
 const bodies: Record<Model, (id: number) => { title: string; body: unknown }> = {
   webform: (id) => ({
     title: `Intake form ${id}`,
@@ -35,16 +28,10 @@ const bodies: Record<Model, (id: number) => { title: string; body: unknown }> = 
       submit_label: 'Send',
     },
   }),
-  pathway: (id) => ({
-    title: `Pathway ${id}`,
-    body: {
-      steps: ['read', 'answer', 'talk'].map((kind, index) => ({
-        day: 7 * index,
-        kind,
-        webform: 1 + (id % 50),
-      })),
-    },
-  }),
+  pathway: (id) => {
+    const steps = ['read', 'answer', 'talk'].map((kind, n) => ({ day: 7 * n, kind, webform: 1 + (id % 50) }));
+    return { title: `Pathway ${id}`, body: { steps } };
+  },
   accesscode: (id) => ({
     title: `Access code ${id}`,
     body: { code: `DEMO-${String(id).padStart(4, '0')}`, valid_days: 90, pathway: id },
@@ -58,13 +45,9 @@ const bodies: Record<Model, (id: number) => { title: string; body: unknown }> = 
   }),
 };
 
-export const demoRecords = (): DemoRecord[] =>
+export const demoRecords = () =>
   models.flatMap((model) =>
-    Array.from({ length: DEMO_RECORDS }, (_, index) => ({
-      model,
-      id: index + 1,
-      ...bodies[model](index + 1),
-    })),
+    Array.from({ length: DEMO_RECORDS }, (_, n) => ({ model, id: n + 1, ...bodies[model](n + 1) })),
   );
 
 interface DemoLetter {

@@ -4,8 +4,6 @@ import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, write
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const LOCK_TOO_OLD_MS = 10 * 60_000;
-
 /** Installs missing packages, one run at a time. @returns {Promise<string | undefined>} an error message */
 export async function ensureInstalled(root) {
   if (isInstalled(root)) return undefined;
@@ -66,7 +64,7 @@ function takeLock(lock) {
   try {
     const age = Date.now() - statSync(lock).mtimeMs;
     const holder = Number(readFileSync(lock, 'utf8'));
-    if (age > LOCK_TOO_OLD_MS || (holder > 0 && !isAlive(holder))) rmSync(lock, { force: true });
+    if (age > 10 * 60_000 || (holder > 0 && !isAlive(holder))) rmSync(lock, { force: true });
   } catch (error) {
     if (error.code !== 'ENOENT') throw error;
   }

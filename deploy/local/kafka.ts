@@ -20,11 +20,7 @@ const image = `apache/kafka:${kafkaJars.version}`;
 const clusterId = 'local-kafka-0000000001';
 const dataInContainer = '/var/lib/kafka/data';
 
-interface PreparedKafka {
-  spec: ProcessSpec;
-  brokers: string;
-  version: string;
-}
+type PreparedKafka = { spec: ProcessSpec; brokers: string; version: string };
 
 /** Throws unless the address accepts connections. kafkajs alone would retry for seconds before it fails. */
 async function listens(address: string): Promise<void> {
@@ -35,13 +31,8 @@ async function listens(address: string): Promise<void> {
 
 async function answers(brokers: string): Promise<void> {
   await listens(brokers);
-  const client = new Kafka({
-    brokers: [brokers],
-    logLevel: logLevel.NOTHING,
-    connectionTimeout: 1_000,
-    retry: { retries: 0 },
-  });
-  const admin = client.admin();
+  const options = { logLevel: logLevel.NOTHING, connectionTimeout: 1_000, retry: { retries: 0 } };
+  const admin = new Kafka({ brokers: [brokers], ...options }).admin();
   try {
     await admin.connect();
     await admin.listTopics();
@@ -118,17 +109,15 @@ async function brokerSpec(
   const data = join(folder, 'data');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const properties = join(folder, 'server.properties');
-  const values: Record<string, string> = {
-    PORT: String(port),
-    ADVERTISED_PORT: String(advertised),
-    CONTROLLER_PORT: String(await freePort()),
+  const values: Record<string, string | number> = {
+    PORT: port,
+    ADVERTISED_PORT: advertised,
+    CONTROLLER_PORT: await freePort(),
     DATA: data,
   };
   const template = readFileSync(join(import.meta.dirname, 'kafka', 'server.properties'), 'utf8');
-  writeFileSync(
-    properties,
-    template.replaceAll(/@([A-Z_]+)@/g, (_, name: string) => values[name] ?? ''),
-  );
+  const text = template.replaceAll(/@([A-Z_]+)@/g, (_, name: string) => String(values[name]));
+  writeFileSync(properties, text);
 
   const logging = `-Dlog4j2.configurationFile=${join(import.meta.dirname, 'kafka', 'log4j2.properties')}`;
   const common = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', logging, '-cp', kafkaJars.classPath() ?? ''];

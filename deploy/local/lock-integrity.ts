@@ -3,11 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { runCommand } from './run-command.ts';
 import { untilStopped } from './until-stopped.ts';
 
-interface Locked {
-  version?: string;
-  link?: true;
-  integrity?: string;
-}
+type Locked = { version?: string; link?: true; integrity?: string };
 
 const file = 'package-lock.json';
 

@@ -1,5 +1,4 @@
-import type { ProcessSpec, Supervised, SupervisorContext } from './supervised.ts';
-import { supervise } from './supervised.ts';
+import { type ProcessSpec, supervise, type Supervised, type SupervisorContext } from './supervised.ts';
 
 /** Tiers in the order in which they stop: callers before the processes that they call. */
 const tierNames = ['gateway', 'services', 'stores'] as const;
@@ -7,8 +6,6 @@ type Tier = (typeof tierNames)[number];
 
 /** Grace period per tier: three tiers, stopped one after the other, end within 10 s. */
 const graceMs = 3_000;
-
-export type ProcessTiers = ReturnType<typeof createProcessTiers>;
 
 export function createProcessTiers(context: SupervisorContext) {
   const processes: { tier: Tier; supervised: Supervised }[] = [];

@@ -222,24 +222,16 @@ async function refuseTakenPorts(gatewayPort: number): Promise<void> {
         );
 }
 
-/** URLs and ports of proxies that processes use instead of the real ones. */
-interface Overrides {
-  stores: Partial<Pick<Stack, 'postgres' | 'logs' | 'redis'>>;
-  ports: Record<string, number>;
-}
-
-async function startProxies(
-  { proxy, gatewayPort }: StackOptions,
-  { postgres, logs, redis }: StoreAddresses,
-): Promise<Overrides> {
-  if (!proxy) return { stores: {}, ports: {} };
+/** Returns the URLs and ports of proxies that processes use instead of the real ones. */
+async function startProxies({ proxy, gatewayPort }: StackOptions, { postgres, logs, redis }: StoreAddresses) {
   const stores: Record<string, string> = {};
+  const ports: Record<string, number> = {};
+  if (!proxy) return { stores, ports };
   for (const [name, address] of Object.entries({ postgres, logs, redis })) {
     const url = new URL(address);
     url.port = String(await proxy(name, Number(url.port)));
     stores[name] = url.href;
   }
-  const ports: Record<string, number> = {};
   for (const service of services)
     if (service.name !== 'gateway')
       ports[service.name] = await proxy(service.name, portsOf(service, gatewayPort)[0]);

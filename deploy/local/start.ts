@@ -9,20 +9,10 @@ import { untilStopped } from './until-stopped.ts';
 
 async function start(signal: AbortSignal): Promise<number> {
   const terminal = createTerminal();
-  const { state, gatewayPort, external, began, identityDemo, contentServerPassword, ci } =
-    readLauncherConfig();
-  const running = await startStack({
-    state,
-    gatewayPort,
-    external,
-    usualPorts: true,
-    identityDemo,
-    contentServerPassword,
-    needsKafka: ci,
-    showLogs: true,
-    terminal,
-    signal,
-  });
+  const { ci, began, ...config } = readLauncherConfig();
+  const { state, identityDemo } = config;
+  const fixed = { usualPorts: true, needsKafka: ci, showLogs: true };
+  const running = await startStack({ ...config, ...fixed, terminal, signal });
   try {
     terminal.line('');
     terminal.line('The smoke test, once, through the gateway:');

@@ -30,4 +30,3 @@ export function createFailedJobs(url: string) {
     },
   };
 }
-export type FailedJobs = ReturnType<typeof createFailedJobs>;

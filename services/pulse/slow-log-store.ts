@@ -2,15 +2,8 @@ import type { Database } from '@content-platform/chassis';
 import type { PulseReport } from '@content-platform/contract';
 
 type Slow = NonNullable<PulseReport['slow']>;
-type Own = 'count' | 'slowest_ms' | 'newest_at' | 'trace_id';
-interface Group {
-  count: number;
-  slowest_ms: number;
-  newest: Date;
-  trace_id: string | null;
-}
-type RequestRow = Omit<Slow['requests'][number], Own> & Group;
-type QueryRow = Omit<Slow['queries'][number], Own> & Group;
+type RequestRow = Omit<Slow['requests'][number], 'newest_at'> & { newest: Date };
+type QueryRow = Omit<Slow['queries'][number], 'newest_at'> & { newest: Date };
 
 /** Looks up the newest trace by its id at the end: sorting the rows of a bad hour takes longer than a page waits. */
 const newestOf = (table: string, first: string, second: string) => `
@@ -22,14 +15,15 @@ const newestOf = (table: string, first: string, second: string) => `
     FROM logs.${table} WHERE at > now() - interval '1 hour' GROUP BY 1, 2 ORDER BY newest DESC LIMIT 10
   ) AS newest_groups ORDER BY newest DESC`;
 
-function toReply<R extends Group>({ newest, ...row }: R) {
-  return { ...row, newest_at: newest.toISOString() };
-}
+const toReply = <R extends { newest: Date }>({ newest, ...row }: R) => ({
+  ...row,
+  newest_at: newest.toISOString(),
+});
 
 /** Reads slow requests and queries from the logs database. Throws the errors of `query`. */
 export function createSlowLogStore({ query }: Database) {
   /** Returns no groups if the tables do not exist: the first slow row creates them. */
-  const groups = <R extends Group>(operation: string, text: string) =>
+  const groups = <R extends { newest: Date }>(operation: string, text: string) =>
     query<R>(operation, text).then(
       ({ rows }) => rows.map(toReply),
       (error: { code?: string }) => {

@@ -5,12 +5,12 @@ import { writePrivate } from '../../deploy/local/state.ts';
 import type { Stack } from '../../deploy/local/stack-file.ts';
 import {
   asOwner,
-  compose,
   containersOf,
   describeProcess,
   docker,
   published,
   untilHealthy,
+  up,
 } from '../compose/docker.ts';
 import type { Balancer } from './balancer.ts';
 
@@ -65,8 +65,7 @@ export async function lookAgain(balancer: Balancer): Promise<void> {
 export async function restartEach(balancer: Balancer): Promise<void> {
   for (const [service, count] of Object.entries(processes)) {
     const old = await containersOf(service);
-    const up = ['up', '--detach', '--wait', '--no-deps', '--no-recreate', '--scale'];
-    if (count === 1) await compose(...up, `${service}=2`, service);
+    if (count === 1) await up('--scale', `${service}=2`, service);
     for (const container of old) {
       if (service === 'gateway') await balancer.use(await gateways(container));
       if (count === 1) {

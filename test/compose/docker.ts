@@ -15,6 +15,10 @@ export async function docker(args: string[], signal?: AbortSignal): Promise<stri
 
 export const compose = (...args: string[]): Promise<string> => docker(['compose', ...args]);
 
+/** Starts containers and waits until they are healthy; existing ones stay. */
+export const up = (...args: string[]): Promise<string> =>
+  compose('up', '--detach', '--wait', '--no-build', '--no-deps', '--no-recreate', ...args);
+
 /** Returns a free port for each variable of the Compose files that publishes one. */
 export async function freePorts(): Promise<Record<string, string>> {
   const published = ['GATEWAY', 'PROMETHEUS', 'ALERTMANAGER', 'GRAFANA', 'JAEGER'];

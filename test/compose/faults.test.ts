@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tokenOf } from '../support/accounts.ts';
 import { raceWhile, type GatewayRaceFigures } from '../support/gateway-race.ts';
 import { stack } from '../support/stack.ts';
-import { compose, containersOf, docker, untilHealthy, writeStack } from './docker.ts';
+import { compose, containersOf, docker, untilHealthy, up, writeStack } from './docker.ts';
 import { closeAfterRaces, expectNothingOld, traffic, untilWell } from './races.ts';
 
 beforeAll(async () => {
@@ -22,7 +22,7 @@ const failed = ({ answers }: GatewayRaceFigures) =>
 const scale = (count: number) => {
   const services = ['content-cache', 'letters'];
   const counts = services.flatMap((name) => ['--scale', `${name}=${count}`]);
-  return compose('up', '--detach', '--wait', '--no-deps', '--no-recreate', ...counts, ...services);
+  return up(...counts, ...services);
 };
 
 test('scaling, stopping and killing containers fails no other request', async () => {
@@ -62,7 +62,7 @@ test.each([
       await sleep(2_000);
       await compose('kill', service);
       await sleep(5_000);
-      await compose('up', '--detach', '--wait', '--no-deps', '--no-recreate', service);
+      await up(service);
       await writeStack();
       await sleep(2_000);
     });

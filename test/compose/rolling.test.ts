@@ -7,7 +7,7 @@ import { services } from '@content-platform/contract';
 import { tokenOf } from '../support/accounts.ts';
 import { raceWhile } from '../support/gateway-race.ts';
 import { stack } from '../support/stack.ts';
-import { compose, containersOf, docker, writeStack } from './docker.ts';
+import { containersOf, docker, up, writeStack } from './docker.ts';
 import { closeAfterRaces, expectNoFailure, untilWell } from './races.ts';
 
 /** All upstream services. The gateway has one published port, so two gateways would need a load balancer. */
@@ -44,8 +44,7 @@ async function buildReleaseBefore(): Promise<void> {
 /** Starts one more container of the service from the current image, then removes the old one. */
 async function roll(service: string): Promise<void> {
   const [old] = await containersOf(service);
-  const up = ['up', '--detach', '--wait', '--no-build', '--no-deps', '--no-recreate', '--scale'];
-  await compose(...up, `${service}=2`, service);
+  await up('--scale', `${service}=2`, service);
   await docker(['stop', old!]);
   await docker(['rm', old!]);
 }

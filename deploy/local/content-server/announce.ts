@@ -24,14 +24,7 @@ export interface Announcer {
 
 const maxTries = 8;
 
-interface Refusal {
-  status: number;
-  headers: Headers;
-  message: string;
-}
-
-/** Whether a retry may help: no response (status 0), too many requests, or a server error. */
-const isPassing = (status: number): boolean => status === 0 || status === 429 || status >= 500;
+type Refusal = Pick<RefusedToken, 'status' | 'headers' | 'message'>;
 
 /** Returns the pause of Retry-After, else an exponential backoff, in ms. */
 function pauseAfter({ headers }: Refusal, attempt: number): number {
@@ -52,14 +45,18 @@ export function httpAnnouncer(
       for (let attempt = 1; ; attempt += 1) {
         const outcome = await tryToClear(settings.gateway, token, { model, ids });
         if (typeof outcome === 'number') return `cleared by HTTP, ${keysDeleted(outcome)}`;
-        // Changed keys or clients invalidate a token before it expires, so one retry uses a new token.
-        const renewed = outcome.status === 401 && attempt === 1;
-        if (renewed) token.drop();
-        if ((!renewed && !isPassing(outcome.status)) || attempt === maxTries)
+        const { status, message } = outcome;
+        if (status === 401 && attempt === 1) {
+          // Changed keys or clients invalidate a token before it expires.
+          token.drop();
+          continue;
+        }
+        // A retry may help without a response (status 0), after too many requests, and after a server error.
+        if ((status !== 0 && status !== 429 && status < 500) || attempt === maxTries)
           throw new Problem(
-            `Gave up on announcing ${model} ${ids.join(', ')} after ${attempt} ${attempt === 1 ? 'try' : 'tries'}: ${outcome.message}`,
+            `Gave up on announcing ${model} ${ids.join(', ')} after ${attempt} ${attempt === 1 ? 'try' : 'tries'}: ${message}`,
           );
-        if (!renewed) await pause(pauseAfter(outcome, attempt));
+        await pause(pauseAfter(outcome, attempt));
       }
     },
     close: () => Promise.resolve(),

@@ -58,20 +58,16 @@ export function parseCommand(args: string[]): Command {
   if (ids.length > maxIds) throw wrong(`${ids.length} ids: at most ${maxIds}.`);
   if (ids.length > 1 && (action !== 'edit' || traffic))
     throw wrong('Only edit takes several ids, without --rate.');
-  const command = { action, model, ids, title: values.title, via, traffic } as const;
   if (!traffic && (!model || (ids.length === 0 && action !== 'create')))
     throw wrong(`${action} needs a model${action === 'create' ? '' : ' and an id'}.`);
-  return command;
+  return { action, model, ids, title: values.title, via, traffic };
 }
 
-function parse(args: string[]): { values: Record<string, string | undefined>; positionals: string[] } {
+function parse(args: string[]) {
   const text = { type: 'string' } as const;
+  const options = { title: text, via: text, rate: text, seconds: text };
   try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: { title: text, via: text, rate: text, seconds: text },
-    });
+    return parseArgs({ args, allowPositionals: true, options });
   } catch (error) {
     throw new Problem((error as Error).message, USAGE.split('\n'));
   }

@@ -1,21 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Results of steady traffic; times in ms. */
-interface Figures {
-  done: number;
-  failures: string[];
-  median: number;
-  slowest: number;
-  elapsed: number;
-}
-
 /** Calls `work` `rate` times a second, for `seconds` or until `signal` aborts. Resolves when all calls have ended. */
 export async function steadyTraffic(
   rate: number,
   seconds: number,
   work: () => Promise<unknown>,
   signal?: AbortSignal,
-): Promise<Figures> {
+) {
   const start = performance.now();
   const took: number[] = [];
   const failures: string[] = [];
@@ -38,5 +29,6 @@ export async function steadyTraffic(
   await Promise.all(all);
   took.sort((a, b) => a - b);
   const [median = 0, slowest = 0] = [took[Math.floor(took.length / 2)], took.at(-1)];
+  // Times in ms.
   return { done: took.length, failures, median, slowest, elapsed: performance.now() - start };
 }

@@ -104,9 +104,8 @@ function configurationOf({ client, people }: ProviderOptions): Configuration {
   };
 }
 
-function showPage(response: ServerResponse, html: string): void {
-  response.setHeader('Content-Type', 'text/html; charset=utf-8').end(html);
-}
+const showPage = (response: ServerResponse, html: string): void =>
+  void response.setHeader('Content-Type', 'text/html; charset=utf-8').end(html);
 
 /** An OpenID provider in memory: people choose an identity. /return shows the parameters that a client would get. */
 export function createIdentityProvider(options: ProviderOptions): RequestListener {

@@ -27,4 +27,3 @@ export function createOriginCheck(publicUrl: string) {
     throw new HttpError('other_origin', 'The request came from another site. Open /pulse and try again.');
   };
 }
-export type OriginCheck = ReturnType<typeof createOriginCheck>;

@@ -49,11 +49,12 @@ const slowColumns = (first: string) => [
   ...textColumns('Trace'),
 ];
 
-type SlowGroup = Pick<
-  NonNullable<PulseReport['slow']>['requests'][number],
-  'count' | 'slowest_ms' | 'newest_at' | 'trace_id'
->;
-const slowFigures = (group: SlowGroup, id: string, traces: string | undefined): Content[] => [
+type Slow = NonNullable<PulseReport['slow']>;
+const slowFigures = (
+  group: Slow['requests'][number] | Slow['queries'][number],
+  id: string,
+  traces: string | undefined,
+): Content[] => [
   group.count,
   ms(group.slowest_ms),
   timeOfDay(group.newest_at),

@@ -63,58 +63,29 @@ test('reports a process that does not answer as down, and later continues from i
   expect(process.take(second(520), await tell(100, 8, 3)).get('request|GET /api/me|0.05')).toBe(1);
 });
 
-/** Minutes, and the count at that time; undefined: the address is missing. */
-type Look = [minute: number, missed: number | undefined];
-
-/** Scrapes the address at each of these times and returns the increase at the last one. */
-async function newAfter(startedMinute: number, looks: Look[]) {
+/**
+ * Scrapes the address of a process that started in this minute, and returns the increase at the last of `looks`: each has
+ * a minute and the count at that time, or nothing if the address is missing then.
+ */
+async function newAfter(startedMinute: number, looks: string) {
   const watch = watchAddresses();
   // Earlier than all other times.
   watch(['http://10.0.0.2:9080'], 0);
   let counts: Counts | undefined;
-  for (const [minute, missed] of looks) {
-    const [process] = watch(missed === undefined ? [] : [address], second(60 * minute));
-    if (process) counts = process.take(second(60 * minute), await tell(60 * startedMinute, 0, missed!));
+  for (const [minute, missed] of looks.split(' ').map((look) => look.split('='))) {
+    const at = second(60 * Number(minute));
+    const [process] = watch(missed ? [address] : [], at);
+    if (process) counts = process.take(at, await tell(60 * startedMinute, 0, Number(missed)));
   }
   return counts?.get('missed|webform') ?? 0;
 }
 
-const missing = undefined;
-test.each<[string, number, Look[], number]>([
-  ['of an old process that is first seen late', 10, [[20, 50]], 0],
-  ['of a young process', 18, [[20, 50]], 50],
-  [
-    'of an old process whose address was missing briefly',
-    10,
-    [
-      [20, 50],
-      [21, missing],
-      [22, 53],
-    ],
-    3,
-  ],
-  [
-    'of a young process whose address was missing briefly',
-    18,
-    [
-      [19, 50],
-      [20, missing],
-      [21, 53],
-    ],
-    3,
-  ],
-  // The window are five minutes.
-  [
-    'of a process whose address was missing for longer',
-    10,
-    [
-      [20, 50],
-      [21, missing],
-      [26, missing],
-      [27, 53],
-    ],
-    0,
-  ],
+test.each([
+  ['of an old process that is first seen late', 10, '20=50', 0],
+  ['of a young process', 18, '20=50', 50],
+  ['of an old process whose address was missing briefly', 10, '20=50 21= 22=53', 3],
+  ['of a young process whose address was missing briefly', 18, '19=50 20= 21=53', 3],
+  ['of a process whose address was missing for longer than the window', 10, '20=50 21= 26= 27=53', 0],
 ])('counts the increase %s', async (_, started, looks, expected) =>
   expect(await newAfter(started, looks)).toBe(expected),
 );

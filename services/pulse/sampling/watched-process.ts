@@ -12,16 +12,8 @@ type ProcessState = PulseReport['processes'][number];
 
 /** Remembers the process at an address. Counts from before `watchedSince` (ms) may be old, so that they are ignored. */
 export function watchProcess(address: string, watchedSince: number) {
-  let state: ProcessState = {
-    service: null,
-    address,
-    up: false,
-    cpu: null,
-    memory_bytes: null,
-    event_loop_delay: null,
-    started_at: null,
-    restarts: 0,
-  };
+  const unknown = { up: false, cpu: null, memory_bytes: null, event_loop_delay: null };
+  let state: ProcessState = { service: null, address, ...unknown, started_at: null, restarts: 0 };
   let startedAt: number | undefined;
   let counters: Counts = nothing;
   let cpu: { at: number; seconds: number }[] = [];
@@ -44,7 +36,7 @@ export function watchProcess(address: string, watchedSince: number) {
     take(at: number, scrape: Scrape | undefined): Counts {
       restarts = restarts.filter((time) => at - time <= restartWindowMs);
       if (!scrape) {
-        state = { ...state, up: false, cpu: null, memory_bytes: null, event_loop_delay: null };
+        state = { ...state, ...unknown };
         return nothing;
       }
       const started = (gauge('process_start_time_seconds', scrape) ?? 0) * 1_000;
